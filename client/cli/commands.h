@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of `millrace`, one file each (NAME_command.cc).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace millrace {
+
+// What the chosen subcommand does; set by the subcommand's callback.
+using CommandBody = std::function<absl::Status()>;
+
+// Each adds its subcommand and options to `app`; when the user chose it,
+// parsing sets `body`. `app` and `body` must outlive the run.
+void AddImportCommand(CLI::App& app, CommandBody& body);
+void AddSplitCommand(CLI::App& app, CommandBody& body);
+void AddPartitionCommand(CLI::App& app, CommandBody& body);
+void AddInspectCommand(CLI::App& app, CommandBody& body);
+void AddVerifyCommand(CLI::App& app, CommandBody& body);
+void AddSampleCommand(CLI::App& app, CommandBody& body);
+void AddDigestCommand(CLI::App& app, CommandBody& body);
+void AddBenchCommand(CLI::App& app, CommandBody& body);
+void AddStatusCommand(CLI::App& app, CommandBody& body);
+void AddUpCommand(CLI::App& app, CommandBody& body);
+
+}  // namespace millrace

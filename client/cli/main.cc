@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace: data and operations.
+#include "client/cli/commands.h"
+#include "common/cli/program.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Millrace: graph data and sampler fleets", "millrace");
+  app.require_subcommand(1);
+  millrace::CommandBody body;
+  millrace::AddImportCommand(app, body);
+  millrace::AddPartitionCommand(app, body);
+  millrace::AddSplitCommand(app, body);
+  millrace::AddInspectCommand(app, body);
+  millrace::AddVerifyCommand(app, body);
+  millrace::AddSampleCommand(app, body);
+  millrace::AddDigestCommand(app, body);
+  millrace::AddStatusCommand(app, body);
+  millrace::AddUpCommand(app, body);
+  millrace::AddBenchCommand(app, body);
+  millrace::FinishOptions(app);
+  return millrace::RunProgram(app, argc, argv, [&body] { return body(); });
+}

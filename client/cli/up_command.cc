@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/commands.h"
+
+namespace millrace {
+
+void AddUpCommand(CLI::App&, CommandBody&) {}
+
+}  // namespace millrace

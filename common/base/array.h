@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A typed, shaped block of memory: the one currency of ids, topology and
+// features between store, frames and tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/base/dtype.h"
+
+namespace millrace {
+
+// C-order array. Copies share the memory: the batch, the tensors made of it
+// and the frames that carry it all keep it alive (hence the shared_ptr).
+// A default-constructed Array is absent: dtype kNone, no shape, no memory.
+// Threads: like a pointer; writers must be done before readers start.
+class Array {
+ public:
+  Array() = default;
+
+  // Uninitialised memory, 64-byte aligned.
+  static Array Allocate(DType dtype, std::vector<int64_t> shape);
+
+  // Takes over `values` without a copy; one dimension.
+  template <typename T>
+  static Array Adopt(std::vector<T> values) {
+    auto owner = std::make_shared<std::vector<T>>(std::move(values));
+    auto* data = reinterpret_cast<std::byte*>(owner->data());
+    auto size = static_cast<int64_t>(owner->size());
+    return Array(kDTypeOf<T>, {size}, data, std::move(owner));
+  }
+
+  // Refers to memory that `owner` keeps alive (nullptr: the caller does).
+  static Array Borrow(DType dtype, std::vector<int64_t> shape,
+                      const void* data, std::shared_ptr<const void> owner);
+
+  bool present() const { return dtype_ != DType::kNone; }
+  DType dtype() const { return dtype_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  // Number of rows: the first dimension, 0 when absent.
+  int64_t rows() const { return shape_.empty() ? 0 : shape_[0]; }
+  int64_t element_count() const;
+  // Bytes of one row (all dimensions but the first).
+  size_t row_bytes() const;
+  size_t total_bytes() const;
+
+  const std::byte* data() const { return data_; }
+  // For the one who fills an allocated array.
+  std::byte* mutable_data() { return data_; }
+
+  // The elements; empty when absent. T must be the dtype's type.
+  template <typename T>
+  std::span<const T> As() const {
+    if (!present()) return {};
+    MILLRACE_CHECK(kDTypeOf<T> == dtype_);
+    return {reinterpret_cast<const T*>(data_),
+            static_cast<size_t>(element_count())};
+  }
+  template <typename T>
+  std::span<T> MutableAs() {
+    MILLRACE_CHECK(kDTypeOf<T> == dtype_);
+    return {reinterpret_cast<T*>(data_),
+            static_cast<size_t>(element_count())};
+  }
+
+  // The value of element i of an array of any integer dtype.
+  int64_t IntegerAt(int64_t i) const;
+
+ private:
+  Array(DType dtype, std::vector<int64_t> shape, std::byte* data,
+        std::shared_ptr<const void> owner)
+      : dtype_(dtype),
+        shape_(std::move(shape)),
+        data_(data),
+        owner_(std::move(owner)) {}
+
+  DType dtype_ = DType::kNone;
+  std::vector<int64_t> shape_;
+  std::byte* data_ = nullptr;
+  std::shared_ptr<const void> owner_;
+};
+
+// Converts an array of integers (u32 or u64 ids) to int64; shares the memory
+// when it is int64 already.
+Array ToInt64(const Array& integers);
+
+}  // namespace millrace

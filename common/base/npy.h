@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// .npy files (NumPy formats 1.0 to 3.0): mapped for reading, streamed for
+// writing. Writers produce format 1.0, C order, little endian, with the data
+// at a multiple of 64 bytes (docs/format.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/array.h"
+#include "common/base/dtype.h"
+
+namespace millrace {
+
+struct NpyHeader {
+  DType dtype = DType::kNone;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+  size_t data_offset = 0;  // bytes from the start of the file
+};
+
+// Parses the header at the start of `bytes`. INVALID_ARGUMENT says what is
+// wrong (bad magic, unknown dtype, big endian, truncated header).
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
+
+// The bytes before the data, padded to a multiple of 64.
+std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
+
+// Maps a .npy file read-only. The returned array keeps the map alive, is C
+// order, and may be read by any thread. With `real_dtype` kBFloat16 a "<u2"
+// file is taken as bfloat16.
+// NOT_FOUND: no such file. INVALID_ARGUMENT (DATA_LOSS where noted by the
+// caller): a damaged header, a size that disagrees with the shape, Fortran
+// order with more than one dimension. All name the file.
+absl::StatusOr<Array> MapNpy(const std::filesystem::path& path);
+
+// Advises the kernel about the pages of `array` (a mapped one); best effort.
+enum class Access { kNormal, kSequential, kRandom, kDone };
+void AdviseAccess(const Array& array, Access access);
+// Drops the mapped pages of rows [begin, end) from this process (not from the
+// page cache): keeps a streaming pass's resident memory flat.
+void DropRows(const Array& array, int64_t begin, int64_t end);
+
+// Writes one .npy file sequentially; the number of rows may be unknown until
+// Finish(). Computes XXH3-64 of the whole file on the way.
+// Single-threaded. Destroying an unfinished writer leaves the partial file to
+// the owner of its directory (see AtomicDirectory).
+class NpyWriter {
+ public:
+  // `row_shape` is the shape without the first dimension. `rows` < 0: unknown
+  // (Finish patches the header, which is written with room for it).
+  static absl::StatusOr<std::unique_ptr<NpyWriter>> Create(
+      const std::filesystem::path& path, DType dtype,
+      std::vector<int64_t> row_shape, int64_t rows);
+  virtual ~NpyWriter() = default;
+
+  // Appends whole rows: `bytes` must be a multiple of the row size.
+  virtual absl::Status Append(const void* data, size_t bytes) = 0;
+
+  struct Summary {
+    int64_t rows = 0;
+    uint64_t file_bytes = 0;
+    uint64_t xxh3 = 0;
+  };
+  // Flushes, fsyncs and closes. INTERNAL if fewer or more rows than promised.
+  virtual absl::StatusOr<Summary> Finish() = 0;
+};
+
+// Writes `array` as one .npy file.
+absl::StatusOr<NpyWriter::Summary> WriteNpy(const std::filesystem::path& path,
+                                            const Array& array);
+
+}  // namespace millrace

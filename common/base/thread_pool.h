@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace millrace {
+
+// A fixed number of threads over one bounded FIFO queue. Tasks must not
+// throw. Threads: any thread may call any method.
+// States: running -> closed (queued tasks still run, new ones are refused).
+class ThreadPool {
+ public:
+  // `capacity` is the number of tasks that may wait (not counting those that
+  // run).
+  ThreadPool(std::string name, int threads, size_t capacity);
+  // Closes and joins.
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // False, and the task is dropped, when the queue is full or closed.
+  [[nodiscard]] bool TrySubmit(std::function<void()> task);
+
+  // Runs what is queued, refuses more, and joins the threads. Idempotent;
+  // never call it from a task of this pool.
+  void Close();
+
+  int threads() const { return static_cast<int>(threads_.size()); }
+
+ private:
+  void Work();
+
+  const size_t capacity_;
+  absl::Mutex mutex_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;  // joined by the first Close()
+};
+
+}  // namespace millrace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// store.json as a value; docs/format.md section 3.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
+
+namespace millrace {
+
+inline constexpr int kStoreVersion = 1;
+inline constexpr int kSamplingVersion = 1;
+
+struct SplitInfo {
+  TypeIndex type = 0;
+  std::string name;
+  int64_t count = 0;
+  std::vector<int64_t> part_counts;  // seeds owned by each partition
+  friend bool operator==(const SplitInfo&, const SplitInfo&) = default;
+};
+
+struct FileInfo {
+  std::string path;  // relative, '/' separated
+  uint64_t bytes = 0;
+  uint64_t xxh3 = 0;
+};
+
+// What a partitioner says of its work, for `inspect`; strings and numbers.
+struct PartitioningInfo {
+  std::string method = "none";  // "none" in a dataset
+  uint64_t seed = 0;
+  std::string hot;              // "degree", "presample" or empty
+  int64_t cut_edges = -1;       // -1: not known
+};
+
+struct Manifest {
+  int sampling_version = kSamplingVersion;
+  std::string uuid;
+  std::string fingerprint;  // 64 hex digits
+  PartitioningInfo partitioning;
+  Schema schema;
+  std::vector<PartitionBook> books;  // per node type
+  std::vector<SplitInfo> splits;
+  std::vector<FileInfo> files;
+
+  int parts() const { return books.empty() ? 1 : books[0].parts(); }
+};
+
+// DATA_LOSS: not the bytes that were written (checksum, JSON, types).
+// FAILED_PRECONDITION: another format version. `origin` names the file.
+absl::StatusOr<Manifest> ParseManifest(std::string_view json,
+                                       std::string_view origin);
+// The whole text of store.json, checksum included.
+std::string FormatManifest(const Manifest& manifest);
+// SHA-256 over the sorted file list.
+std::string ComputeFingerprint(const std::vector<FileInfo>& files);
+
+}  // namespace millrace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+// Who owns a node: each partition owns one contiguous range of ids per node
+// type, so the book is P + 1 offsets and the owner a binary search.
+// Immutable; any thread.
+class PartitionBook {
+ public:
+  PartitionBook() = default;
+  // `offsets`: P + 1 ascending numbers from 0 to the number of nodes.
+  explicit PartitionBook(std::vector<uint64_t> offsets)
+      : offsets_(std::move(offsets)) {}
+
+  int parts() const { return static_cast<int>(offsets_.size()) - 1; }
+  uint64_t node_count() const { return offsets_.back(); }
+  uint64_t begin(int part) const { return offsets_[part]; }
+  uint64_t end(int part) const { return offsets_[part + 1]; }
+  // `id` must be below node_count().
+  int Owner(uint64_t id) const {
+    if (parts() == 1) return 0;
+    return static_cast<int>(
+        std::upper_bound(offsets_.begin() + 1, offsets_.end(), id) -
+        (offsets_.begin() + 1));
+  }
+  std::span<const uint64_t> offsets() const { return offsets_; }
+
+  // The partition whose lookup table holds an original id, and its width.
+  uint64_t lookup_width() const {
+    const auto parts64 = static_cast<uint64_t>(parts());
+    return (node_count() + parts64 - 1) / parts64;
+  }
+
+  friend bool operator==(const PartitionBook&, const PartitionBook&) = default;
+
+ private:
+  std::vector<uint64_t> offsets_ = {0, 0};
+};
+
+}  // namespace millrace

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reader of datasets and stores (docs/format.md): everything is mapped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/array.h"
+#include "common/graph/manifest.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
+
+namespace millrace {
+
+// Columns of one node type in one partition; absent ones are absent arrays.
+// Row i belongs to id book.begin(partition) + i.
+struct NodeColumns {
+  Array original_id;  // [n_p] id dtype
+  Array feature;      // [n_p, d]
+  Array label;        // [n_p] or [n_p, k]
+  Array time;         // [n_p] int64
+  Array hotness;      // [n_p] float32
+  Array lookup;       // ids of an equal range of original ids
+};
+
+// Neighbour lists of one relation and direction in one partition.
+struct NeighborLists {
+  Array indptr;   // [n_p + 1] int64
+  Array indices;  // [e_p] ids of the neighbours
+  Array edge_id;  // [e_p] int64
+  Array weight;   // [e_p] float32
+  Array time;     // [e_p] int64
+  Array type;     // [e_p] int32
+  Array slot;     // [e_p] int64, out-lists only
+  bool present() const { return indptr.present(); }
+};
+
+struct EdgeColumns {
+  NeighborLists in, out;
+  Array feature;  // [e_p of in, d]
+
+  const NeighborLists& lists(Direction direction) const {
+    return direction == Direction::kIn ? in : out;
+  }
+};
+
+struct Partition {
+  std::vector<NodeColumns> nodes;  // per node type
+  std::vector<EdgeColumns> edges;  // per relation
+};
+
+struct Split {
+  Array id;           // [s] id dtype
+  Array original_id;  // [s] int64, ascending
+};
+
+// An open dataset or store. Immutable; any thread may read. All arrays stay
+// valid as long as the store or a copy of the array lives.
+class Store {
+ public:
+  // Opens `path` and maps the named partitions (empty: all). Checks
+  // store.json and the size and header of every file it maps.
+  // NOT_FOUND: no store there. DATA_LOSS: damage, naming the file.
+  // OUT_OF_RANGE: no such partition. FAILED_PRECONDITION: other version.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(
+      const std::filesystem::path& path, std::vector<int> partitions = {});
+
+  const std::filesystem::path& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  const Schema& schema() const { return manifest_.schema; }
+  const PartitionBook& book(TypeIndex type) const {
+    return manifest_.books[type];
+  }
+  int parts() const { return manifest_.parts(); }
+  // The partitions that are mapped, ascending.
+  const std::vector<int>& partitions() const { return partitions_; }
+
+  // Null when the partition is not mapped.
+  const Partition* partition(int part) const { return parts_[part].get(); }
+
+  // NOT_FOUND lists the splits of that type. The reference lives as long as
+  // the store.
+  absl::StatusOr<const Split*> FindSplit(TypeIndex type,
+                                         std::string_view name) const;
+
+ private:
+  Store() = default;
+
+  std::filesystem::path path_;
+  Manifest manifest_;
+  std::vector<int> partitions_;
+  std::vector<std::unique_ptr<Partition>> parts_;  // index: partition
+  std::vector<Split> splits_;                      // as manifest_.splits
+};
+
+// Relative paths of docs/format.md.
+std::string PartName(int part);  // "part-00000"
+std::string NodePath(int part, std::string_view type, std::string_view column);
+std::string ListPath(int part, std::string_view relation, Direction direction,
+                     std::string_view column);
+std::string EdgeFeaturePath(int part, std::string_view relation);
+std::string LookupPath(int part, std::string_view type);
+std::string SplitPath(std::string_view type, std::string_view split,
+                      std::string_view column);
+
+}  // namespace millrace

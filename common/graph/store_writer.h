@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/array.h"
+#include "common/base/atomic_directory.h"
+#include "common/base/npy.h"
+#include "common/graph/manifest.h"
+
+namespace millrace {
+
+// Writes a dataset or store: arrays by relative path, then store.json with
+// all checksums; nothing is visible before Commit() and nothing stays without
+// it. Single-threaded.
+class StoreWriter {
+ public:
+  // ALREADY_EXISTS: `target` exists.
+  static absl::StatusOr<StoreWriter> Create(
+      const std::filesystem::path& target);
+
+  // Writes a whole array as one file (creating folders).
+  absl::Status Write(const std::string& relative_path, const Array& array);
+
+  // Opens a streamed file; hand the writer back to Close() when all rows are
+  // appended. `rows` < 0: unknown.
+  absl::StatusOr<std::unique_ptr<NpyWriter>> Open(
+      const std::string& relative_path, DType dtype,
+      std::vector<int64_t> row_shape, int64_t rows);
+  absl::Status Close(const std::string& relative_path,
+                     std::unique_ptr<NpyWriter> writer);
+
+  // Copies a file of another store byte for byte (a hard link where the file
+  // system allows it).
+  absl::Status CopyFrom(const std::filesystem::path& store_root,
+                        const FileInfo& file);
+
+  // A folder for intermediate files, inside the temporary directory; removed
+  // by Commit().
+  std::filesystem::path scratch() const;
+
+  // Fills in uuid, fingerprint and files of `manifest`, writes store.json and
+  // publishes the directory.
+  absl::Status Commit(Manifest manifest);
+
+ private:
+  explicit StoreWriter(AtomicDirectory directory)
+      : directory_(std::move(directory)) {}
+
+  AtomicDirectory directory_;
+  std::vector<FileInfo> files_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One batch: the sampled subgraph around its seeds, with columns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/array.h"
+#include "common/graph/schema.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// Nodes of one type. Local ids are 0 .. count()-1, in the order of
+// docs/determinism.md section 5; arrays are indexed by local id.
+struct NodeBlock {
+  // [hops + 2]: the nodes first seen at hop h - 1 (seeds: h = 0) are
+  // hop_offsets[h] .. hop_offsets[h + 1] - 1; the last entry is count().
+  std::vector<uint32_t> hop_offsets;
+  Array id;           // [n] uint32, or uint64 for 2^32 nodes and more
+  Array tree;         // [n] uint32: position of the seed; disjoint jobs only
+  Array original_id;  // [n] int64, if asked for
+  Array degree;       // [n] uint32, if asked for
+  Array feature;      // [n, d], if asked for and the type has features
+  Array label;        // the first rows (LabelRows::kSeeds) or all; if any
+
+  uint32_t count() const { return hop_offsets.empty() ? 0 : hop_offsets.back(); }
+};
+
+// Edges of one relation as one CSR over the nodes that were expanded: those
+// of the list's type (destination for kIn, source for kOut) with local ids
+// below hop_offsets[hops]. Edges of hop h are those of the nodes first seen
+// at hop h - 1.
+struct EdgeBlock {
+  Array indptr;    // [expanded + 1] uint32
+  Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
+  Array edge_id;   // [e] int64, if asked for
+  Array feature;   // [e, d], if asked for
+
+  int64_t edge_count() const { return neighbor.rows(); }
+};
+
+// Value type; copies share the arrays.
+struct Batch {
+  uint32_t epoch = 0;
+  uint32_t index = 0;
+  SeedKind seed_kind = SeedKind::kNode;
+  TypeIndex seed_type = 0;
+  Direction direction = Direction::kIn;
+  int hops = 0;
+  bool disjoint = false;
+  Array seed;           // [seeds] int64 original ids, in seed order
+  Array seed_to_local;  // [seeds] uint32
+  std::vector<NodeBlock> nodes;  // per node type
+  std::vector<EdgeBlock> edges;  // per relation
+
+  int64_t seed_count() const { return seed.rows(); }
+  // Bytes of all arrays.
+  size_t total_bytes() const;
+};
+
+// The type whose nodes a relation's lists belong to.
+inline TypeIndex ListType(const Relation& relation, Direction direction) {
+  return direction == Direction::kIn ? relation.dst : relation.src;
+}
+inline TypeIndex NeighborType(const Relation& relation, Direction direction) {
+  return direction == Direction::kIn ? relation.src : relation.dst;
+}
+
+}  // namespace millrace

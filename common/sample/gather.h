@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns of nodes by id, from mapped partitions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/graph/store.h"
+#include "common/sample/batch.h"
+#include "common/sample/batch_source.h"
+
+namespace millrace {
+
+// dtype and shape of one row of `column`; kNone when the graph lacks it.
+ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
+
+// Copies the rows of `ids` (all owned by mapped partitions) to `out`, densely,
+// in order; `out` holds ids.size() * ColumnOf(..).row_bytes() bytes.
+// DATA_LOSS: a file shorter than its ids. FAILED_PRECONDITION: an owner that
+// is not mapped, or no such column (names the type).
+absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
+                        std::span<const uint64_t> ids, std::byte* out);
+
+// Fills the columns of a batch whose topology is done; all partitions mapped.
+absl::Status GatherColumns(const Store& store, const Columns& columns,
+                           Batch& batch);
+
+}  // namespace millrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which seeds a batch of an epoch holds; docs/determinism.md section 4.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/manifest.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// The batches of an epoch as arithmetic: nothing is stored per seed.
+// Immutable; any thread.
+class SeedPlan {
+ public:
+  // Where a batch's seeds are: `positions[i]` is a number in the split
+  // (partition < 0), or among the seeds that `partition` owns, in split order
+  // (--seed-order local).
+  struct BatchPositions {
+    int partition = -1;
+    std::vector<uint64_t> positions;
+  };
+
+  // `part_counts`: seeds of the split per partition; only its sum counts for
+  // --seed-order global.
+  SeedPlan(const JobSpec& spec, std::vector<int64_t> part_counts);
+
+  int64_t seed_count() const { return seed_count_; }
+  // Batches of one epoch; the same for every epoch.
+  uint32_t batch_count() const { return batch_count_; }
+  // The partition that owns the seeds of a batch (kLocal), or the preferred
+  // home `batch mod partitions` (kGlobal).
+  int HomeOf(uint32_t epoch, uint32_t batch) const;
+  // OUT_OF_RANGE: batch >= batch_count().
+  absl::StatusOr<BatchPositions> Positions(uint32_t epoch,
+                                           uint32_t batch) const;
+
+ private:
+  struct Slot {
+    int partition;
+    uint32_t batch;  // within the partition
+  };
+  Slot SlotOf(uint32_t epoch, uint32_t batch) const;
+  uint32_t BatchesOf(int64_t seeds) const;
+
+  JobSpec spec_;
+  std::vector<int64_t> part_counts_;
+  std::vector<uint32_t> part_batches_;  // kLocal: batches per partition
+  int64_t seed_count_ = 0;
+  uint32_t batch_count_ = 0;
+};
+
+}  // namespace millrace
