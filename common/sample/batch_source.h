@@ -32,7 +32,8 @@ enum class NodeColumn : uint8_t {
   kFeature = 0,
   kLabel = 1,
   kOriginalId = 2,
-  kDegree = 3,
+  kInDegree = 3,   // length of the node's in-lists, summed over relations
+  kOutDegree = 4,  // the same of its out-lists
 };
 
 // Threads: any thread may call any method.

@@ -50,8 +50,8 @@ struct Columns {
   bool edge_features = false;
   bool original_ids = false;
   bool edge_ids = false;
-  // Length of each node's list in the whole graph (in-degree for
-  // Direction::kIn), summed over relations: GCN's true degree.
+  // Length of each node's lists in the whole graph, in the job's direction,
+  // summed over relations: GCN's true degree.
   bool degrees = false;
   LabelRows labels = LabelRows::kSeeds;
   // Cast on the wire (kFloat16, kBFloat16); kNone: as stored.

@@ -22,8 +22,8 @@ struct BatchSeeds {
 // Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree},
 // EdgeBlock::{indptr, neighbor, edge_id}, seed and seed_to_local. Columns
 // are gathered afterwards (gather.h). `edge_ids`: fill EdgeBlock::edge_id.
-// Errors: those of NeighborSource; OUT_OF_RANGE: more than 2^32 - 1 nodes of
-// a type or edges of a relation in one batch.
+// Errors: those of NeighborSource; OUT_OF_RANGE: more than 2^31 - 1 nodes of
+// a type or edges of a relation in one batch (tensors index with int32).
 // The method is GraphSAGE's (Hamilton et al. 2017) with each node expanded
 // once per batch; see docs/determinism.md section 5.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
