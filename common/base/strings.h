@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Debian's Abseil has a string_view of its own; ours is std::string_view.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace millrace {
+
+inline absl::string_view AbslView(std::string_view view) {
+  return {view.data(), view.size()};
+}
+
+// absl::StrCat that also takes std::string_view.
+template <typename... Args>
+std::string StrCat(const Args&... args) {
+  const auto piece = []<typename T>(const T& value) -> decltype(auto) {
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      return AbslView(value);
+    } else {
+      return static_cast<const T&>(value);
+    }
+  };
+  return absl::StrCat(piece(args)...);
+}
+
+}  // namespace millrace
