@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Sets a variable for the length of a test.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    setenv(name, value, /*overwrite=*/1);
+  }
+  ~ScopedVariable() { unsetenv(name_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+// A program with two subcommands that share option names; `grind` is nested
+// in `mill`.
+class ProgramTest : public ::testing::Test {
+ protected:
+  ProgramTest() : app_("A mill", "race") {
+    app_.require_subcommand(1);
+    CLI::App* mill = app_.add_subcommand("mill", "Mills");
+    grind_ = mill->add_subcommand("grind", "Grinds");
+    grind_->add_option("--wheels", wheels_, "Wheels");
+    grind_->add_option("--list", list_, "Names");
+    grind_->add_option("--mode", mode_, "Mode")
+        ->check(CLI::IsMember({"fast", "slow"}));
+    grind_->add_option("--pair", pairs_, "NAME=VALUE, repeatable");
+    grind_->add_option("--memory", memory_, "Memory")->transform(ByteSize());
+    grind_->add_flag("--wet,!--dry", wet_, "Wet or dry");
+    CLI::App* sell = app_.add_subcommand("sell", "Sells");
+    sell->add_option("--mode", price_, "Price");
+    sell->add_option("--buyer", list_, "Buyer");
+    FinishOptions(app_);
+  }
+
+  ~ProgramTest() override { std::filesystem::remove(file_); }
+
+  // Runs the program, returns its exit status and keeps its output.
+  int Run(std::vector<std::string> args, absl::Status result = {}) {
+    args.insert(args.begin(), "race");
+    std::vector<char*> argv;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status =
+        RunProgram(app_, static_cast<int>(argv.size()), argv.data(), [&] {
+          ran_ = true;
+          return result;
+        });
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  std::string WriteConfig(const std::string& text) {
+    std::ofstream(file_) << text;
+    return file_;
+  }
+
+  CLI::App app_;
+  CLI::App* grind_ = nullptr;
+  int wheels_ = 3;
+  int price_ = 0;
+  std::string list_;
+  std::string mode_ = "fast";
+  std::vector<std::string> pairs_;
+  int64_t memory_ = 0;
+  bool wet_ = true;
+  bool ran_ = false;
+  std::string out_;
+  std::string err_;
+  const std::string file_ =
+      testing::TempDir() + "program_test_" + std::to_string(getpid()) + ".toml";
+};
+
+TEST_F(ProgramTest, RunsBodyAndReturnsZero) {
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "5"}), 0);
+  EXPECT_TRUE(ran_);
+  EXPECT_EQ(wheels_, 5);
+}
+
+TEST_F(ProgramTest, PrintsHelpWithDefaultsOnStdout) {
+  EXPECT_EQ(Run({"mill", "grind", "--help"}), 0);
+  EXPECT_FALSE(ran_);
+  EXPECT_THAT(out_, AllOf(HasSubstr("--wheels"), HasSubstr("INT=3"),
+                          HasSubstr("MILLRACE_WHEELS")));
+  EXPECT_THAT(err_, IsEmpty());
+}
+
+TEST_F(ProgramTest, PrintsVersion) {
+  EXPECT_EQ(Run({"--version"}), 0);
+  EXPECT_THAT(out_, testing::MatchesRegex("race [0-9.]+\n"));
+}
+
+TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
+  EXPECT_EQ(Run({"mill", "grind", "--whels", "5"}), 2);
+  EXPECT_FALSE(ran_);
+  EXPECT_THAT(err_, AllOf(HasSubstr("--whels"),
+                          HasSubstr("see `race mill grind --help`")));
+}
+
+TEST_F(ProgramTest, MissingSubcommandIsWrongUsage) { EXPECT_EQ(Run({}), 2); }
+
+TEST_F(ProgramTest, FailurePrintsWhatAndWhatToDo) {
+  EXPECT_EQ(Run({"mill", "grind"},
+                absl::DataLossError("stone.npy is cracked\nbuy another")),
+            1);
+  EXPECT_EQ(err_,
+            "race mill grind: stone.npy is cracked\n"
+            "race mill grind: buy another\n");
+}
+
+TEST_F(ProgramTest, FailureWithoutAdviceGetsGeneralHint) {
+  EXPECT_EQ(Run({"mill", "grind"}, absl::FailedPreconditionError("no water")),
+            1);
+  EXPECT_EQ(err_,
+            "race mill grind: no water\n"
+            "race mill grind: see `race mill grind --help`\n");
+}
+
+TEST_F(ProgramTest, InvalidOptionFromBodyIsWrongUsage) {
+  EXPECT_EQ(Run({"mill", "grind"},
+                absl::InvalidArgumentError("--wheels is 7, at most 6")),
+            2);
+  EXPECT_EQ(Run({"mill", "grind"}, absl::InvalidArgumentError("bad file")), 1);
+}
+
+TEST_F(ProgramTest, ReadsVariables) {
+  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  ScopedVariable pair("MILLRACE_PAIR", "a=1,2");
+  ScopedVariable wet("MILLRACE_WET", "false");
+  EXPECT_EQ(Run({"mill", "grind"}), 0);
+  EXPECT_EQ(wheels_, 8);
+  EXPECT_THAT(pairs_, ElementsAre("a=1,2"));
+  EXPECT_FALSE(wet_);
+}
+
+TEST_F(ProgramTest, CommandLineBeatsVariable) {
+  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "2"}), 0);
+  EXPECT_EQ(wheels_, 2);
+}
+
+TEST_F(ProgramTest, IgnoresVariablesOfOtherSubcommands) {
+  // A price for `sell`, but not a mode of `mill grind`, and the reverse.
+  ScopedVariable unrelated("MILLRACE_MOON", "full");
+  {
+    ScopedVariable mode("MILLRACE_MODE", "12");
+    EXPECT_EQ(Run({"sell"}), 0) << err_;
+    EXPECT_EQ(price_, 12);
+  }
+  ScopedVariable mode("MILLRACE_MODE", "slow");
+  EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
+  EXPECT_EQ(mode_, "slow");
+}
+
+TEST_F(ProgramTest, BadVariableIsWrongUsage) {
+  ScopedVariable wheels("MILLRACE_WHEELS", "many");
+  EXPECT_EQ(Run({"mill", "grind"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--wheels"));
+}
+
+TEST_F(ProgramTest, ReadsConfigFile) {
+  const std::string file = WriteConfig(
+      "# a comment\n"
+      "wheels = 6\n"
+      "list = a:1,b:2\n"
+      "buyer = miller\n"
+      "[mill.grind]\n"
+      "pair = x=15,10\n"
+      "pair = y=[1,2]\n"
+      "mode = \"slow\"\n"
+      "dry = true\n"
+      "[sell]\n"
+      "mode = 9\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_EQ(wheels_, 6);
+  EXPECT_EQ(list_, "a:1,b:2");
+  EXPECT_EQ(mode_, "slow");
+  EXPECT_THAT(pairs_, ElementsAre("x=15,10", "y=[1,2]"));
+  EXPECT_FALSE(wet_);
+  EXPECT_EQ(price_, 0);
+}
+
+TEST_F(ProgramTest, ListInBracketsIsOneValue) {
+  const std::string file = WriteConfig("list = [15, 10]\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_EQ(list_, "15, 10");
+}
+
+TEST_F(ProgramTest, CommandLineBeatsConfigBeatsVariable) {
+  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  ScopedVariable list("MILLRACE_LIST", "env");
+  const std::string file = WriteConfig("wheels = 6\nlist = file\n");
+  EXPECT_EQ(Run({"--config", file, "mill", "grind", "--list", "line"}), 0)
+      << err_;
+  EXPECT_EQ(wheels_, 6);
+  EXPECT_EQ(list_, "line");
+}
+
+TEST_F(ProgramTest, UnknownConfigKeyIsWrongUsage) {
+  EXPECT_EQ(Run({"mill", "grind", "--config", WriteConfig("whels = 6\n")}), 2);
+  EXPECT_THAT(err_, HasSubstr("--whels"));
+}
+
+TEST_F(ProgramTest, ConfigKeyOfAnotherSectionIsWrongUsage) {
+  EXPECT_EQ(
+      Run({"mill", "grind", "--config", WriteConfig("[sell]\nwheels = 6\n")}),
+      2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("--wheels"), HasSubstr("[sell]")));
+}
+
+TEST_F(ProgramTest, MissingConfigFileFails) {
+  EXPECT_EQ(Run({"mill", "grind", "--config", file_ + ".none"}), 1);
+  EXPECT_THAT(err_, HasSubstr(file_ + ".none"));
+}
+
+TEST_F(ProgramTest, ByteSizeTakesBinarySuffixes) {
+  EXPECT_EQ(Run({"mill", "grind", "--memory", "2.5G"}), 0);
+  EXPECT_EQ(memory_, 2684354560);
+  EXPECT_EQ(Run({"mill", "grind", "--memory", "64MiB"}), 0);
+  EXPECT_EQ(memory_, 64 << 20);
+  EXPECT_EQ(Run({"mill", "grind", "--memory", "1048576"}), 0);
+  EXPECT_EQ(memory_, 1 << 20);
+  for (const char* bad : {"", "G", "-1", "1.2.3", "5X", "1e3", "99999999T"}) {
+    EXPECT_EQ(Run({"mill", "grind", "--memory", bad}), 2) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace millrace
