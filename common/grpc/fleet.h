@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/graph/manifest.h"
+#include "common/grpc/channel_args.h"
+
+namespace millrace {
+
+// One server of the fleet. `outstanding_bytes` is kept by callers that want
+// load spread (see Fleet::Pick); the rest never changes.
+struct FleetMember {
+  std::string address;  // "host:port" or "[v6]:port"
+  std::shared_ptr<::grpc::Channel> channel;  // shared with calls in flight
+  std::atomic<int64_t> outstanding_bytes{0};
+};
+
+// What is known of a member; a snapshot.
+struct FleetMemberInfo {
+  enum class State {
+    kUnknown,      // not asked yet
+    kReady,        // answers, and belongs to this fleet
+    kDraining,     // answers, but takes no new Sample calls
+    kUnreachable,  // does not answer
+    kRefused,      // has another store or version
+  };
+  std::string address;
+  State state = State::kUnknown;
+  std::vector<int> partitions;
+  std::string version;
+  uint64_t inflight_bytes = 0;
+  uint64_t max_inflight_bytes = 0;
+  absl::Duration uptime;
+  absl::Status error;  // why unreachable or refused
+};
+
+struct FleetOptions {
+  // LIST of the command line: "host:port,host:port", "@FILE" (one address or
+  // list a line, '#' starts a comment), "dns:///name:port".
+  std::string list;
+
+  // Members with another fingerprint are refused. Empty: the first member
+  // that answers decides.
+  std::string fingerprint;
+
+  int max_receive_bytes = kMaxMessageBytes;
+  absl::Duration describe_timeout = absl::Seconds(5);
+  absl::Duration file_interval = absl::Seconds(1);
+  absl::Duration dns_interval = absl::Seconds(10);
+  // How often members that answer are asked again, and those that do not.
+  absl::Duration ready_interval = absl::Seconds(5);
+  absl::Duration retry_interval = absl::Milliseconds(500);
+
+  // Null: plaintext.
+  std::shared_ptr<::grpc::ChannelCredentials> credentials;
+};
+
+// The directory of a fleet: keeps the list of addresses fresh, asks every
+// member what it serves (Describe), and hands out channels by partition. One
+// background thread does all the asking; no method but Wait* blocks.
+// Threads: any thread may call any method.
+class Fleet {
+ public:
+  // Parses the list; does not wait for anyone.
+  // INVALID_ARGUMENT: not a LIST (names the entry).
+  static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
+  // Cancels what is in flight. Members handed out stay usable.
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  // Schema, books and splits of the store that the fleet serves, as soon as
+  // one member answered. The reference lives as long as the fleet.
+  // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
+  // FAILED_PRECONDITION: all that answered were refused.
+  absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
+
+  // Members that serve `partition` and take calls, draining ones last. When
+  // there is none, the list is read again and everyone asked at once.
+  std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
+
+  // The owner with the least outstanding bytes that is not in `avoid`, ties
+  // in turn. UNAVAILABLE naming the partition and what was tried: none by
+  // `deadline` (a past deadline: does not wait).
+  absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
+      int partition, absl::Time deadline,
+      const std::vector<const FleetMember*>& avoid = {});
+
+  // Tells that a call failed: a member whose connection broke is asked again
+  // before it is handed out.
+  void ReportFailure(const FleetMember& member, const absl::Status& status);
+
+  // Everyone in the list, in its order.
+  std::vector<FleetMemberInfo> Members() const;
+
+ private:
+  class Core;
+  explicit Fleet(std::unique_ptr<Core> core);
+  const std::unique_ptr<Core> core_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a batch lies in the byte string of a Sample stream.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/graph/manifest.h"
+#include "common/sample/batch.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+#include "common/wire/stream_layout.h"
+
+namespace millrace {
+
+// The local ids, ascending, whose rows a stream carries: per node type.
+struct SentRows {
+  // Nodes that the home owns: original ids and degrees.
+  std::vector<std::vector<uint32_t>> home;
+  // Those of `home` beyond the client's cached prefix: features.
+  std::vector<std::vector<uint32_t>> feature;
+  // Those of `home` that labels are asked for: all, or seeds (of their type).
+  std::vector<std::vector<uint32_t>> label;
+};
+
+// Computes them from ids. `cached_rows`: per node type, the length of the
+// client's cached prefix of the home's range; empty: none. Server and client
+// both call it, so nothing about rows crosses the wire but their number.
+SentRows SelectRows(const Batch& batch, const Manifest& manifest,
+                    const Columns& columns, int home,
+                    std::span<const uint64_t> cached_rows);
+
+// The layout of a batch whose topology is done. Topology and ids first, then
+// small columns, then features. `explicit_seeds`: the client knows the
+// original ids of the seeds, so they are not sent.
+StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
+                         const Columns& columns, const SentRows& rows,
+                         bool explicit_seeds);
+
+// The column of rows that an array of this kind carries.
+// Only for kNodeFeature, kNodeLabel, kOriginalId and kDegree.
+NodeColumn RowColumn(ArrayKind kind);
+bool IsRowKind(ArrayKind kind);
+
+// Type of features on the wire: as stored, or cast.
+ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an error of the service says besides code and message.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace millrace {
+
+// The payload of a Status under this URL is a serialized v1.ErrorInfo.
+inline constexpr std::string_view kErrorInfoUrl =
+    "type.googleapis.com/millrace.v1.ErrorInfo";
+
+struct ErrorInfo {
+  std::optional<int> partition;               // the one that failed
+  absl::Duration retry_after = absl::ZeroDuration();  // zero: no hint
+};
+
+// `status` must not be OK.
+absl::Status WithErrorInfo(absl::Status status, const ErrorInfo& info);
+// Empty when the status carries none, or an unreadable one.
+ErrorInfo ErrorInfoOf(const absl::Status& status);
+
+// Whether the same call may succeed later or on another replica; the table is
+// in docs/protocol.md. All calls are idempotent.
+bool IsRetryable(const absl::Status& status);
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job, columns and manifest <-> the messages of proto/. All functions are
+// pure; readers of messages check every enumerator and range.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/graph/manifest.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+namespace v1 {
+class Columns;
+class DescribeReply;
+class Job;
+}  // namespace v1
+
+void JobToProto(const JobSpec& spec, v1::Job& out);
+// INVALID_ARGUMENT: an unknown enumerator, a batch size beyond int64, a
+// relation named twice. Meaning is checked by ResolveJob.
+absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in);
+
+void ColumnsToProto(const Columns& columns, v1::Columns& out);
+// INVALID_ARGUMENT: an unknown enumerator; UNIMPLEMENTED: edge features.
+absl::StatusOr<Columns> ColumnsFromProto(const v1::Columns& in);
+
+// Versions, uuid, fingerprint, schema, books and splits; leaves alone the
+// fields that describe one server.
+void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out);
+// `files` and `partitioning` stay empty. INVALID_ARGUMENT: inconsistent
+// (names the type, relation or split).
+absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in);
+
+}  // namespace millrace
