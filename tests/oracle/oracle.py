@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A second implementation of Millrace's sampler: slow and obvious.
+
+Prints what `millrace sample` and `millrace digest` print for the same
+arguments; written from docs/determinism.md and docs/format.md alone.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+
+import numpy as np
+
+from digest import digest
+from sampler import Job, SeedPlan, sample
+from store import OracleError, Store
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    commands = parser.add_subparsers(dest='command', required=True)
+    for name in ('sample', 'digest'):
+        p = commands.add_parser(name)
+        p.add_argument('--store', required=True)
+        p.add_argument('--seeds', choices=['node'], default='node')
+        p.add_argument('--split', default='train')
+        p.add_argument('--type', default='')
+        p.add_argument('--seeds-file')
+        p.add_argument('--fanouts', action='append', default=[])
+        p.add_argument('--batch-size', type=int, default=1024)
+        p.add_argument('--seed', type=int, default=1)
+        p.add_argument('--shuffle', default=True,
+                       action=argparse.BooleanOptionalAction)
+        p.add_argument('--seed-order', choices=['global', 'local'],
+                       default='global')
+        for flag in ('--drop-last', '--replace', '--disjoint',
+                     '--no-features', '--edge-features'):
+            p.add_argument(flag, action='store_true')
+        p.add_argument('--direction', choices=['in', 'out'], default='in')
+        p.add_argument('--epoch', type=int, default=0)
+        if name == 'sample':
+            p.add_argument('--batch', type=int, default=0)
+            p.add_argument('--seed-ids')
+            p.add_argument('--with-features', action='store_true')
+            p.add_argument('--json', action='store_true')
+        else:
+            p.add_argument('--batches', type=int)
+    return parser.parse_args(join_fanouts(argv))
+
+
+def join_fanouts(argv):
+    """Makes `--fanouts -1,2` one word: argparse takes -1,2 for an option."""
+    words = iter(argv)
+    return [w if w != '--fanouts' else f'{w}={next(words, "")}'
+            for w in words]
+
+
+def make_job(args):
+    job = Job(type=args.type, split=args.split, batch_size=args.batch_size,
+              seed=args.seed, shuffle=args.shuffle,
+              seed_order=args.seed_order, drop_last=args.drop_last,
+              replace=args.replace, disjoint=args.disjoint,
+              direction=args.direction, features=not args.no_features,
+              edge_features=args.edge_features)
+    for text in args.fanouts:
+        name, _, numbers = text.rpartition('=')
+        fanouts = [int(k) for k in numbers.split(',')]
+        if min(fanouts) < -1:
+            raise OracleError(f'--fanouts {text}: a fanout is -1 or more')
+        if name:
+            job.relation_fanouts[name] = fanouts
+        else:
+            job.fanouts = fanouts
+    if args.seeds_file:
+        job.seeds_file = np.load(args.seeds_file)
+    return job
+
+
+def to_json(store, batch, with_features):
+    nodes = {name: [v for _, v in rows] for name, rows in batch.nodes.items()}
+    out = {'epoch': batch.epoch, 'batch': batch.index,
+           'seeds': {'type': batch.seed_type, 'ids': batch.seeds},
+           'seed_to_local': batch.seed_to_local, 'nodes': nodes}
+    if batch.disjoint:
+        out['trees'] = {name: [t for t, _ in rows]
+                        for name, rows in batch.nodes.items()}
+    out['edges'] = {
+        name: {key: [getattr(e, key) for e in edges]
+               for key in ('hop', 'src', 'dst', 'edge_id')}
+        for name, edges in batch.edges.items()}
+    if with_features:
+        seeds = nodes[batch.seed_type][:len(set(batch.seed_to_local))]
+        out['x'] = {t.name: floats(store.node_rows(t, 'feature',
+                                                   nodes[t.name]))
+                    for t in store.types if t.feature}
+        seed_type = store.by_name[batch.seed_type]
+        if seed_type.label:
+            out['y'] = {seed_type.name: floats(store.node_rows(
+                seed_type, 'label', seeds))}
+    return out
+
+
+def floats(rows):
+    """Rows as JSON numbers; NaN, which JSON lacks, as null."""
+    dtype, values = rows
+    if dtype == 'bfloat16':
+        values = (values.astype('<u4') << 16).view('<f4')
+    if values.dtype.kind == 'f':
+        values = np.where(np.isnan(values), None, values.astype(object))
+    return values.tolist()
+
+
+def run(args):
+    store, job = Store(args.store), make_job(args)
+    if args.command == 'sample':
+        if args.seed_ids:
+            seeds = [int(v) for v in args.seed_ids.split(',')]
+        else:
+            seeds = SeedPlan(store, job).seeds(args.epoch, args.batch)
+        batch = sample(store, job, args.epoch, args.batch, seeds)
+        print(json.dumps(to_json(store, batch, args.with_features),
+                         separators=(',', ':')))
+        return
+    plan, total = SeedPlan(store, job), hashlib.sha256()
+    count = len(plan.batches)
+    for index in range(min(count, args.batches or count)):
+        batch = sample(store, job, args.epoch, index,
+                       plan.seeds(args.epoch, index))
+        value = digest(store, job, batch)
+        total.update(value)
+        print(args.epoch, index, value.hex())
+    print('total', total.hexdigest())
+
+
+def main(argv=None):
+    try:
+        run(parse_args(sys.argv[1:] if argv is None else argv))
+    except OracleError as error:
+        print(f'oracle: {error}', file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
