@@ -24,7 +24,9 @@ struct NodeBlock {
   Array feature;      // [n, d], if asked for and the type has features
   Array label;        // the first rows (LabelRows::kSeeds) or all; if any
 
-  uint32_t count() const { return hop_offsets.empty() ? 0 : hop_offsets.back(); }
+  uint32_t count() const {
+    return hop_offsets.empty() ? 0 : hop_offsets.back();
+  }
 };
 
 // Edges of one relation as one CSR over the nodes that were expanded: those
@@ -49,8 +51,8 @@ struct Batch {
   Direction direction = Direction::kIn;
   int hops = 0;
   bool disjoint = false;
-  Array seed;           // [seeds] int64 original ids, in seed order
-  Array seed_to_local;  // [seeds] uint32
+  Array seed;                    // [seeds] int64 original ids, in seed order
+  Array seed_to_local;           // [seeds] uint32
   std::vector<NodeBlock> nodes;  // per node type
   std::vector<EdgeBlock> edges;  // per relation
 

@@ -48,7 +48,7 @@ class Permutation {
 // must be owned by `part` of `store` (mapped). Appends to `picks`.
 // DATA_LOSS: a list that leaves its file, or an id beyond its type's range.
 absl::Status DrawNeighbors(const Store& store, int part,
-                           const DrawContext& context,
-                           const Frontier& frontier, Picks& picks);
+                           const DrawContext& context, const Frontier& frontier,
+                           Picks& picks);
 
 }  // namespace millrace

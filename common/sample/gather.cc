@@ -1,1 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/sample/gather.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// The stored matrix of a column in one partition.
+const Array& StoredColumn(const Partition& partition, TypeIndex type,
+                          NodeColumn column) {
+  const NodeColumns& nodes = partition.nodes[type];
+  return column == NodeColumn::kLabel ? nodes.label : nodes.feature;
+}
+
+absl::Status NotMapped(int part) {
+  return absl::FailedPreconditionError(
+      StrCat("partition ", part, " is not open in this process"));
+}
+
+absl::Status CheckRow(const Store& store, TypeIndex type, uint64_t id) {
+  const uint64_t count = store.book(type).node_count();
+  if (id < count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("id ", id, " of node type ", store.schema().node_types[type].name,
+             " is out of range; the type has ", count, " nodes"));
+}
+
+// Walks ids with their partition and row; prefetches `row_bytes` of rows to
+// come, whose address `address(partition, row)` gives.
+template <typename AddressFn, typename CopyFn>
+absl::Status ForEachRow(const Store& store, TypeIndex type,
+                        std::span<const uint64_t> ids, AddressFn address,
+                        CopyFn copy) {
+  constexpr size_t kAhead = 6;
+  const PartitionBook& book = store.book(type);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    MILLRACE_RETURN_IF_ERROR(CheckRow(store, type, ids[i]));
+    const int part = book.Owner(ids[i]);
+    const Partition* partition = store.partition(part);
+    if (partition == nullptr) return NotMapped(part);
+    if (i + kAhead < ids.size() && ids[i + kAhead] < book.node_count()) {
+      const uint64_t next = ids[i + kAhead];
+      const int next_part = book.Owner(next);
+      if (const Partition* p = store.partition(next_part)) {
+        address(*p, next - book.begin(next_part));
+      }
+    }
+    copy(*partition, ids[i] - book.begin(part), i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GatherStored(const Store& store, TypeIndex type, NodeColumn column,
+                          std::span<const uint64_t> ids, std::byte* out) {
+  const size_t row_bytes = ColumnOf(store.schema(), type, column).row_bytes();
+  const auto prefetch = [&](const Partition& partition, uint64_t row) {
+    const std::byte* data =
+        StoredColumn(partition, type, column).data() + row * row_bytes;
+    for (size_t line = 0; line < row_bytes; line += 64) {
+      __builtin_prefetch(data + line);
+    }
+  };
+  return ForEachRow(store, type, ids, prefetch,
+                    [&](const Partition& partition, uint64_t row, size_t i) {
+                      std::memcpy(out + i * row_bytes,
+                                  StoredColumn(partition, type, column).data() +
+                                      row * row_bytes,
+                                  row_bytes);
+                    });
+}
+
+absl::Status GatherOriginalIds(const Store& store, TypeIndex type,
+                               std::span<const uint64_t> ids, std::byte* out) {
+  auto* values = reinterpret_cast<int64_t*>(out);
+  return ForEachRow(
+      store, type, ids, [](const Partition&, uint64_t) {},
+      [&](const Partition& partition, uint64_t row, size_t i) {
+        values[i] = partition.nodes[type].original_id.IntegerAt(
+            static_cast<int64_t>(row));
+      });
+}
+
+absl::Status GatherDegrees(const Store& store, TypeIndex type,
+                           Direction direction, std::span<const uint64_t> ids,
+                           std::byte* out) {
+  auto* values = reinterpret_cast<uint32_t*>(out);
+  const std::vector<Relation>& relations = store.schema().relations;
+  return ForEachRow(
+      store, type, ids, [](const Partition&, uint64_t) {},
+      [&](const Partition& partition, uint64_t row, size_t i) {
+        int64_t degree = 0;
+        for (size_t r = 0; r < relations.size(); ++r) {
+          const NeighborLists& lists = partition.edges[r].lists(direction);
+          if (ListType(relations[r], direction) != type || !lists.present()) {
+            continue;
+          }
+          const auto indptr = lists.indptr.As<int64_t>();
+          degree += indptr[row + 1] - indptr[row];
+        }
+        values[i] = static_cast<uint32_t>(degree);
+      });
+}
+
+// Widens 32-bit ids; `ids` must stay alive while the span is used.
+std::span<const uint64_t> WideIds(const Array& ids,
+                                  std::vector<uint64_t>& buffer) {
+  if (ids.dtype() == DType::kUint64) return ids.As<uint64_t>();
+  const std::span<const uint32_t> narrow = ids.As<uint32_t>();
+  buffer.assign(narrow.begin(), narrow.end());
+  return buffer;
+}
+
+// Rows of `column` for `ids`; absent when the graph lacks the column.
+absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
+                                  NodeColumn column,
+                                  std::span<const uint64_t> ids) {
+  const ColumnSpec spec = ColumnOf(store.schema(), type, column);
+  if (!spec.present()) return Array();
+  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
+  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+  Array rows = Array::Allocate(spec.dtype, std::move(shape));
+  MILLRACE_RETURN_IF_ERROR(
+      GatherRows(store, type, column, ids, rows.mutable_data()));
+  return rows;
+}
+
+}  // namespace
+
+ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column) {
+  switch (column) {
+    case NodeColumn::kFeature:
+      return schema.node_types[type].feature;
+    case NodeColumn::kLabel:
+      return schema.node_types[type].label;
+    case NodeColumn::kOriginalId:
+      return {DType::kInt64, {}};
+    case NodeColumn::kInDegree:
+    case NodeColumn::kOutDegree:
+      return {DType::kUint32, {}};
+  }
+  return {};
+}
+
+absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
+                        std::span<const uint64_t> ids, std::byte* out) {
+  switch (column) {
+    case NodeColumn::kFeature:
+    case NodeColumn::kLabel:
+      if (!ColumnOf(store.schema(), type, column).present()) {
+        return absl::FailedPreconditionError(StrCat(
+            "node type ", store.schema().node_types[type].name, " has no ",
+            column == NodeColumn::kFeature ? "features" : "labels"));
+      }
+      return GatherStored(store, type, column, ids, out);
+    case NodeColumn::kOriginalId:
+      return GatherOriginalIds(store, type, ids, out);
+    case NodeColumn::kInDegree:
+      return GatherDegrees(store, type, Direction::kIn, ids, out);
+    case NodeColumn::kOutDegree:
+      return GatherDegrees(store, type, Direction::kOut, ids, out);
+  }
+  return absl::InvalidArgumentError(
+      StrCat("no such column: ", static_cast<int>(column)));
+}
+
+absl::Status GatherColumns(const Store& store, const Columns& columns,
+                           Batch& batch) {
+  std::vector<uint64_t> buffer;
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    const TypeIndex type = static_cast<TypeIndex>(t);
+    NodeBlock& block = batch.nodes[t];
+    const std::span<const uint64_t> ids = WideIds(block.id, buffer);
+    const auto fill = [&](bool wanted, NodeColumn column,
+                          std::span<const uint64_t> rows,
+                          Array& out) -> absl::Status {
+      if (!wanted) return absl::OkStatus();
+      MILLRACE_ASSIGN_OR_RETURN(out, GatherArray(store, type, column, rows));
+      return absl::OkStatus();
+    };
+    const bool is_seed_type = type == batch.seed_type;
+    MILLRACE_RETURN_IF_ERROR(
+        fill(columns.features, NodeColumn::kFeature, ids, block.feature));
+    MILLRACE_RETURN_IF_ERROR(fill(columns.original_ids, NodeColumn::kOriginalId,
+                                  ids, block.original_id));
+    MILLRACE_RETURN_IF_ERROR(fill(
+        columns.degrees, DegreeColumn(batch.direction), ids, block.degree));
+    MILLRACE_RETURN_IF_ERROR(
+        fill(WantsLabels(columns, is_seed_type), NodeColumn::kLabel,
+             ids.first(LabelRowCount(columns, block)), block.label));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

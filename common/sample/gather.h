@@ -16,6 +16,20 @@ namespace millrace {
 // dtype and shape of one row of `column`; kNone when the graph lacks it.
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
 
+// Which rows of labels a batch carries: those of the distinct seeds, or all.
+inline bool WantsLabels(const Columns& columns, bool is_seed_type) {
+  return columns.labels == LabelRows::kAll ||
+         (columns.labels == LabelRows::kSeeds && is_seed_type);
+}
+inline uint32_t LabelRowCount(const Columns& columns, const NodeBlock& block) {
+  return columns.labels == LabelRows::kAll ? block.count()
+                                           : block.hop_offsets[1];
+}
+inline NodeColumn DegreeColumn(Direction direction) {
+  return direction == Direction::kIn ? NodeColumn::kInDegree
+                                     : NodeColumn::kOutDegree;
+}
+
 // Copies the rows of `ids` (all owned by mapped partitions) to `out`, densely,
 // in order; `out` holds ids.size() * ColumnOf(..).row_bytes() bytes.
 // DATA_LOSS: a file shorter than its ids. FAILED_PRECONDITION: an owner that

@@ -28,11 +28,11 @@ inline constexpr int kMaxHops = 255;
 struct JobSpec {
   uint64_t seed = 1;
   SeedKind seed_kind = SeedKind::kNode;
-  std::string seed_type;         // node type; empty: the only one
-  std::string split = "train";   // empty: explicit seeds only
-  Fanouts fanouts;               // for relations not named below; empty: none
+  std::string seed_type;        // node type; empty: the only one
+  std::string split = "train";  // empty: explicit seeds only
+  Fanouts fanouts;              // for relations not named below; empty: none
   std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__REL__DST"
-  int64_t batch_size = 1024;     // seeds, >= 1
+  int64_t batch_size = 1024;                        // seeds, >= 1
   bool shuffle = true;
   SeedOrder seed_order = SeedOrder::kGlobal;
   bool drop_last = false;

@@ -1,1 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/sample/local_batch_source.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/draw.h"
+#include "common/sample/gather.h"
+#include "common/sample/sampler.h"
+#include "common/sample/seeds.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMaxQueuedFetches = 65536;
+
+// Draws from whichever partition owns a node; all are mapped.
+class MappedNeighborSource final : public NeighborSource {
+ public:
+  explicit MappedNeighborSource(const Store& store) : store_(store) {}
+
+  absl::Status Expand(const DrawContext& context,
+                      std::span<const Frontier> frontiers,
+                      std::span<Picks> picks) override {
+    for (size_t i = 0; i < frontiers.size(); ++i) {
+      MILLRACE_RETURN_IF_ERROR(ExpandOne(context, frontiers[i], picks[i]));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ExpandOne(const DrawContext& context, const Frontier& frontier,
+                         Picks& picks) {
+    const Relation& relation = store_.schema().relations[frontier.relation];
+    const PartitionBook& book =
+        store_.book(ListType(relation, context.direction));
+    // Runs of nodes with one owner are drawn together.
+    size_t begin = 0;
+    while (begin < frontier.ids.size()) {
+      const int owner = book.Owner(frontier.ids[begin]);
+      size_t end = begin + 1;
+      while (end < frontier.ids.size() &&
+             (book.parts() == 1 || book.Owner(frontier.ids[end]) == owner)) {
+        if (book.parts() == 1) {
+          end = frontier.ids.size();
+        } else {
+          ++end;
+        }
+      }
+      Frontier run = frontier;
+      run.ids = frontier.ids.subspan(begin, end - begin);
+      if (!frontier.trees.empty()) {
+        run.trees = frontier.trees.subspan(begin, end - begin);
+      }
+      MILLRACE_RETURN_IF_ERROR(
+          DrawNeighbors(store_, owner, context, run, picks));
+      begin = end;
+    }
+    return absl::OkStatus();
+  }
+
+  const Store& store_;
+};
+
+}  // namespace
+
+LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
+                                   int threads)
+    : store_(std::move(store)), pool_("sample", threads, kMaxQueuedFetches) {}
+
+LocalBatchSource::~LocalBatchSource() = default;
+
+absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
+    std::shared_ptr<const Store> store, int threads) {
+  for (int part = 0; part < store->parts(); ++part) {
+    if (store->partition(part) == nullptr) {
+      return absl::FailedPreconditionError(
+          StrCat("partition ", part, " of ", store->path().string(),
+                 " is not open in this process"));
+    }
+  }
+  return std::unique_ptr<LocalBatchSource>(
+      new LocalBatchSource(std::move(store), threads));
+}
+
+absl::StatusOr<Batch> LocalBatchSource::Make(
+    const ResolvedJob& job, const BatchRequest& request) const {
+  ResolvedSeeds seeds;
+  if (request.explicit_seeds.has_value()) {
+    seeds.original_ids = *request.explicit_seeds;
+    MILLRACE_ASSIGN_OR_RETURN(
+        seeds.ids, ResolveIds(*store_, job.seed_type, seeds.original_ids));
+  } else {
+    MILLRACE_ASSIGN_OR_RETURN(
+        seeds, SplitSeeds(*store_, job, request.epoch, request.batch));
+  }
+  MappedNeighborSource source(*store_);
+  MILLRACE_ASSIGN_OR_RETURN(
+      Batch batch, SampleTopology(job, manifest(), request.epoch, request.batch,
+                                  {seeds.ids, seeds.original_ids},
+                                  request.columns.edge_ids, source));
+  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, request.columns, batch));
+  return batch;
+}
+
+void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
+                             BatchCallback done) {
+  // std::function must be copyable, hence the shared callback.
+  auto shared_done = std::make_shared<BatchCallback>(std::move(done));
+  const bool queued =
+      pool_.TrySubmit([this, &job, request = std::move(request), shared_done] {
+        (*shared_done)(Make(job, request));
+      });
+  if (!queued) {
+    (*shared_done)(absl::ResourceExhaustedError(
+        StrCat("more than ", kMaxQueuedFetches,
+               " batches are waiting\nuse a smaller --prefetch-batches")));
+  }
+}
+
+absl::StatusOr<Array> LocalBatchSource::Gather(TypeIndex type,
+                                               NodeColumn column,
+                                               std::span<const uint64_t> ids) {
+  const ColumnSpec spec = ColumnOf(manifest().schema, type, column);
+  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
+  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+  Array rows = Array::Allocate(spec.present() ? spec.dtype : DType::kUint8,
+                               std::move(shape));
+  MILLRACE_RETURN_IF_ERROR(
+      GatherRows(*store_, type, column, ids, rows.mutable_data()));
+  return rows;
+}
+
+absl::StatusOr<std::vector<uint64_t>> LocalBatchSource::Resolve(
+    TypeIndex type, std::span<const int64_t> original_ids) {
+  return ResolveIds(*store_, type, original_ids);
+}
+
+}  // namespace millrace

@@ -27,9 +27,9 @@ struct DrawContext {
 // during the call.
 struct Frontier {
   RelationIndex relation = 0;
-  int32_t fanout = 0;              // kAllNeighbors or > 0
-  std::span<const uint64_t> ids;   // of the list's type, any owner
-  std::span<const uint32_t> trees;  // as ids; empty unless disjoint
+  int32_t fanout = 0;                    // kAllNeighbors or > 0
+  std::span<const uint64_t> ids = {};    // of the list's type, any owner
+  std::span<const uint32_t> trees = {};  // as ids; empty unless disjoint
 };
 
 // The answer to one Frontier, in its order.
