@@ -71,7 +71,8 @@ void FinishCommand(CLI::App& app) {
 }
 
 void SetUpLogging() {
-  auto logger = spdlog::stderr_color_mt("millrace");
+  auto logger = std::make_shared<spdlog::logger>(
+      "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));

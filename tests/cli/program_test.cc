@@ -161,14 +161,17 @@ TEST_F(ProgramTest, CommandLineBeatsVariable) {
   EXPECT_EQ(wheels_, 2);
 }
 
-TEST_F(ProgramTest, IgnoresVariablesOfOtherSubcommands) {
-  // A price for `sell`, but not a mode of `mill grind`, and the reverse.
+TEST_F(ProgramTest, VariableReachesOnlyChosenSubcommand) {
+  // A mode of `sell`, which `mill grind` would refuse.
+  ScopedVariable mode("MILLRACE_MODE", "12");
   ScopedVariable unrelated("MILLRACE_MOON", "full");
-  {
-    ScopedVariable mode("MILLRACE_MODE", "12");
-    EXPECT_EQ(Run({"sell"}), 0) << err_;
-    EXPECT_EQ(price_, 12);
-  }
+  EXPECT_EQ(Run({"sell"}), 0) << err_;
+  EXPECT_EQ(price_, 12);
+  EXPECT_EQ(mode_, "fast");
+}
+
+TEST_F(ProgramTest, VariableReachesNestedSubcommand) {
+  // A mode of `mill grind`, which `sell` could not convert.
   ScopedVariable mode("MILLRACE_MODE", "slow");
   EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
   EXPECT_EQ(mode_, "slow");
