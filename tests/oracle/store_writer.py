@@ -137,8 +137,9 @@ class _Writer:
         ends = {'in': (r.dst_type, r.dst, r.src_type, r.src),
                 'out': (r.src_type, r.src, r.dst_type, r.dst)}
         count = len(r.src)
-        list_time = None if self.nodes[r.src_type].time is None else 'neighbor'
-        list_time = list_time if r.time is None else 'edge'
+        node_times = [self.nodes[t].time for t in (r.src_type, r.dst_type)]
+        list_time = 'edge' if r.time is not None else (
+            'neighbor' if any(t is not None for t in node_times) else None)
         slot = np.empty(count, np.int64)
         for direction in ('in', 'out'):  # 'in' first: it fills `slot`
             owner_type, owner, other_type, other = ends[direction]
