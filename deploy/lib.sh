@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shell functions shared by deploy/, tests/run.sh and .ci/run; sourced by bash.
+#
+# ROOT is the repository's folder, JOBS how many compilers may run at once.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# A compiler takes up to about 1.5 GB (LibTorch's headers), so memory may
+# allow fewer jobs than there are processors.
+jobs_for_this_machine() {
+  local processors memory_kb by_memory
+  processors=$(nproc)
+  memory_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  by_memory=$((memory_kb / 1536 / 1024))
+  ((by_memory < 1)) && by_memory=1
+  echo $((processors < by_memory ? processors : by_memory))
+}
+JOBS=${MILLRACE_JOBS:-$(jobs_for_this_machine)}
+
+# say TEXT...: a line of progress, with the seconds since the script started.
+say() {
+  printf '[%4ds] %s\n' "$SECONDS" "$*" >&2
+}
+
+# fail WHAT WHAT_TO_DO: two lines, then exit status 1.
+fail() {
+  printf '%s: %s\n%s: %s\n' "${0##*/}" "$1" "${0##*/}" "$2" >&2
+  exit 1
+}
+
+# usage_error TEXT: exit status 2.
+usage_error() {
+  printf '%s: %s\n%s: see %s --help\n' "${0##*/}" "$1" "${0##*/}" "$0" >&2
+  exit 2
+}
+
+# print_help: the comment at the top of the running script.
+print_help() {
+  sed -n '3,/^[^#]/ {s/^# \{0,1\}//p}' "$0"
+}
+
+# quietly LOG COMMAND...: runs a command with its output in LOG, shows the end
+# of LOG if it fails. Returns its status.
+quietly() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 || status=$?
+  if ((status != 0)); then
+    tail -n 40 "$log" >&2
+    say "failed: $* (all output: $log)"
+  fi
+  return "$status"
+}
+
+# build_preset PRESET [CMAKE OPTION...]: configures and builds build/PRESET,
+# through ccache where there is one.
+build_preset() {
+  local preset=$1 launcher=()
+  shift
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache
+              -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  (
+    cd "$ROOT"
+    quietly "build/logs/configure-$preset.log" \
+      cmake --preset "$preset" "${launcher[@]}" "$@"
+    quietly "build/logs/build-$preset.log" \
+      cmake --build --preset "$preset" --parallel "$JOBS"
+  )
+}

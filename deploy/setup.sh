@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs on Debian 12 what building, testing and training need: packages
+# (needs root, or sudo) and LibTorch from its pinned wheel, into
+# build/deps/torch. What is there already is left alone, so a second run takes
+# a second.
+#
+# Usage: deploy/setup.sh [OPTION]...
+#   --no-train       without LibTorch: `millrace` and `millrace-server` only
+#   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
+#                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
+#   --checks         also what .ci/run checks with: clang-format, ccache
+#   --no-packages    no packages: you have them from elsewhere
+#   --help           this text
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+PACKAGES=(
+  g++ cmake ninja-build pkg-config
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libabsl-dev libssl-dev zlib1g-dev libxxhash-dev librandom123-dev
+  libfast-float-dev libmetis-dev libtbb-dev libspdlog-dev libcli11-dev
+  nlohmann-json3-dev prometheus-cpp-dev
+  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-numpy
+)
+# libgloo-dev: headers only, for c10d's Gloo process group.
+TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
+CHECK_PACKAGES=(clang-format-14 ccache)
+
+TORCH=torch==2.11.0
+# What libtorch_cpu.so of that wheel needs of CUDA on a machine without it.
+CPU_TORCH=("$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
+# The wheel's Python version; nothing of ours runs Python with it.
+WHEEL_PYTHON=3.11
+TORCH_DIR=$ROOT/build/deps/torch
+TORCH_STAMP=$TORCH_DIR/millrace-setup.txt
+
+with_train=true with_checks=false with_packages=true torch=auto
+
+parse_options() {
+  while (($# > 0)); do
+    case $1 in
+      --no-train) with_train=false ;;
+      --torch)
+        (($# > 1)) || usage_error "--torch needs cpu, cuda or auto"
+        torch=$2
+        shift
+        ;;
+      --checks) with_checks=true ;;
+      --no-packages) with_packages=false ;;
+      --help) print_help; exit 0 ;;
+      *) usage_error "unknown option $1" ;;
+    esac
+    shift
+  done
+  [[ $torch =~ ^(cpu|cuda|auto)$ ]] ||
+    usage_error "--torch is cpu, cuda or auto, not '$torch'"
+}
+
+# missing_packages NAME...: those that are not installed.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" \
+    2>/dev/null | sed -n 's/^installed //p' || true)
+  comm -23 <(printf '%s\n' "$@" | sort) <(sort -u <<<"$installed")
+}
+
+check_debian_12() {
+  local name='an unknown system' ID='' VERSION_ID='' PRETTY_NAME=''
+  if [[ -r /etc/os-release ]]; then
+    . /etc/os-release
+    name=$PRETTY_NAME
+  fi
+  [[ $ID == debian && $VERSION_ID == 12 ]] ||
+    fail "this is $name, and the packages are known for Debian 12 only" \
+      "install what PACKAGES in $0 lists by hand, then add --no-packages"
+}
+
+# Prints the prefix that makes a command run as root.
+root_prefix() {
+  ((EUID == 0)) && return 0
+  command -v sudo ||
+    fail "installing packages needs root, and there is no sudo" \
+      "let an administrator run $0 once, or install: $*"
+}
+
+install_packages() {
+  local wanted=("${PACKAGES[@]}") missing
+  if $with_train; then wanted+=("${TRAIN_PACKAGES[@]}"); fi
+  if $with_checks; then wanted+=("${CHECK_PACKAGES[@]}"); fi
+  command -v dpkg-query >/dev/null || check_debian_12
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  ((${#missing[@]} > 0)) || return 0
+  check_debian_12
+  check_space / 2
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  local prefix
+  prefix=$(root_prefix "${missing[@]}")
+  local apt=($prefix env DEBIAN_FRONTEND=noninteractive apt-get -y
+             -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+  quietly "$ROOT/build/logs/apt.log" \
+    "${apt[@]}" -o APT::Update::Error-Mode=any update ||
+    fail "the package lists could not be fetched" \
+      "check the network and the apt sources of this machine"
+  quietly "$ROOT/build/logs/apt.log" \
+    "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
+    fail "the packages could not be installed" \
+      "see build/logs/apt.log; run $0 again when the cause is gone"
+}
+
+# check_space FOLDER GIGABYTES
+check_space() {
+  local free_kb
+  free_kb=$(df -Pk "$1" | awk 'NR == 2 {print $4}')
+  ((free_kb >= $2 * 1024 * 1024)) ||
+    fail "$1 has $((free_kb / 1024 / 1024)) GB free, $2 GB are needed" \
+      "make room, then run $0 again"
+}
+
+choose_torch() {
+  [[ $torch == auto ]] || return 0
+  torch=cpu
+  if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null |
+    grep -q '^GPU '; then
+    torch=cuda
+  fi
+}
+
+# The set that the stamp must name, one line.
+torch_set() {
+  if [[ $torch == cuda ]]; then
+    echo "$TORCH with its dependencies"
+  else
+    echo "${CPU_TORCH[*]}"
+  fi
+}
+
+# Installs beside the final folder and renames, so that an interrupted run
+# leaves no half of it.
+install_torch() {
+  choose_torch
+  if [[ -f $TORCH_STAMP && $(<"$TORCH_STAMP") == "$(torch_set)" ]]; then
+    return 0
+  fi
+  local python=/usr/bin/python3 what=("$TORCH") need=14 pip
+  [[ -x $python ]] || python=python3
+  pip=("$python" -m pip install --disable-pip-version-check)
+  if [[ $torch == cpu ]]; then
+    what=(--no-deps "${CPU_TORCH[@]}")
+    need=6
+  fi
+  if ! "$python" -c "import sys; sys.exit(sys.version_info[:2] != (3, 11))"; then
+    what=(--python-version "$WHEEL_PYTHON" --only-binary=:all: "${what[@]}")
+  fi
+  mkdir -p "$ROOT/build/deps"
+  check_space "$ROOT/build/deps" "$need"
+  say "installing LibTorch ($torch) into build/deps/torch"
+  rm -rf "$TORCH_DIR".new
+  trap 'rm -rf "$TORCH_DIR".new' EXIT
+  quietly "$ROOT/build/logs/torch.log" \
+    "${pip[@]}" --target "$TORCH_DIR.new" "${what[@]}" ||
+    fail "$TORCH could not be installed" \
+      "check the network and pip's settings; --no-train goes without it"
+  torch_set >"$TORCH_DIR.new/${TORCH_STAMP##*/}"
+  rm -rf "$TORCH_DIR"
+  mv "$TORCH_DIR.new" "$TORCH_DIR"
+}
+
+parse_options "$@"
+if $with_packages; then install_packages; fi
+if $with_train; then install_torch; fi
+say "set-up is complete"
