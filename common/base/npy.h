@@ -27,9 +27,12 @@ struct NpyHeader {
   size_t data_offset = 0;  // bytes from the start of the file
 };
 
-// Parses the header at the start of `bytes`. INVALID_ARGUMENT says what is
-// wrong (bad magic, unknown dtype, big endian, truncated header).
-absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
+// Parses the header at the start of `bytes`. With `real_dtype` kBFloat16 a
+// "<u2" file is taken as bfloat16. INVALID_ARGUMENT says what is wrong (bad
+// magic, unknown dtype, big endian, truncated header, a shape whose bytes do
+// not fit 63 bits).
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
+                                         DType real_dtype = DType::kNone);
 
 // The bytes before the data, padded to a multiple of 64.
 std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
@@ -40,9 +43,11 @@ std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 // NOT_FOUND: no such file. INVALID_ARGUMENT (DATA_LOSS where noted by the
 // caller): a damaged header, a size that disagrees with the shape, Fortran
 // order with more than one dimension. All name the file.
-absl::StatusOr<Array> MapNpy(const std::filesystem::path& path);
+absl::StatusOr<Array> MapNpy(const std::filesystem::path& path,
+                             DType real_dtype = DType::kNone);
 
-// Advises the kernel about the pages of `array` (a mapped one); best effort.
+// Advises the kernel about the pages of `array`; best effort. Nothing happens
+// when the array is not a mapped one, here and in DropRows.
 enum class Access { kNormal, kSequential, kRandom, kDone };
 void AdviseAccess(const Array& array, Access access);
 // Drops the mapped pages of rows [begin, end) from this process (not from the

@@ -1,1 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/base/thread_pool.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace millrace {
+
+ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
+    : capacity_(capacity) {
+  MILLRACE_CHECK(threads > 0);
+  // The kernel keeps 15 bytes of a thread's name.
+  name.resize(std::min<size_t>(name.size(), 15));
+  threads_.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { Work(); });
+    pthread_setname_np(threads_.back().native_handle(), name.c_str());
+  }
+}
+
+ThreadPool::~ThreadPool() { Close(); }
+
+bool ThreadPool::TrySubmit(std::function<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  // A task that an idle thread is about to take does not wait.
+  if (closed_ || queue_.size() + running_ >= capacity_ + threads_.size()) {
+    return false;
+  }
+  queue_.push_back(std::move(task));
+  return true;
+}
+
+void ThreadPool::Close() {
+  {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  absl::MutexLock lock(&join_mutex_);
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void ThreadPool::Work() {
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !queue_.empty();
+  };
+  while (true) {
+    std::function<void()> task;
+    {
+      absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+      if (queue_.empty()) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+      ++running_;
+    }
+    task();
+    task = nullptr;  // its captures may be heavy: outside the lock
+    absl::MutexLock lock(&mutex_);
+    --running_;
+  }
+}
+
+}  // namespace millrace

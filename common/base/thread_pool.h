@@ -41,7 +41,9 @@ class ThreadPool {
   const size_t capacity_;
   absl::Mutex mutex_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t running_ ABSL_GUARDED_BY(mutex_) = 0;  // tasks being run
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Mutex join_mutex_;            // held while Close() joins
   std::vector<std::thread> threads_;  // joined by the first Close()
 };
 

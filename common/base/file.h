@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files through the system's calls, with errors that name the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace millrace {
+
+// "cannot ACTION PATH: strerror". NOT_FOUND, PERMISSION_DENIED,
+// ALREADY_EXISTS and RESOURCE_EXHAUSTED (disk full, file too large, no more
+// descriptors or maps) as the error number says, else INTERNAL.
+absl::Status FileError(std::string_view action,
+                       const std::filesystem::path& path, int error_number);
+
+// Owns a file descriptor; -1 is none. Single-threaded.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd();
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+// Opens an existing regular file for reading. NOT_FOUND: no such file.
+// INVALID_ARGUMENT: not a regular file. `size` receives its length.
+absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
+                                        uint64_t* size);
+// Creates a file that must not exist yet, open for reading and writing.
+absl::StatusOr<UniqueFd> CreateNewFile(const std::filesystem::path& path);
+
+// Writes all bytes at the descriptor's position; `path` is for the message.
+absl::Status WriteAll(int fd, const std::filesystem::path& path,
+                      const void* data, size_t bytes);
+
+// The content of a file of at most `limit` bytes. RESOURCE_EXHAUSTED: longer.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
+                                     uint64_t limit);
+// Creates a file with this content and fsyncs it.
+absl::Status WriteNewFile(const std::filesystem::path& path,
+                          std::string_view content);
+// fsyncs a file or a directory.
+absl::Status SyncPath(const std::filesystem::path& path);
+
+// XXH3-64 of what a descriptor reads from its start; stops with CANCELLED
+// when the program is interrupted.
+absl::StatusOr<uint64_t> HashFile(int fd, const std::filesystem::path& path);
+
+}  // namespace millrace
