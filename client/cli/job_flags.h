@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// SOURCE and JOB of the command line, shared by `millrace` and
+// `millrace-train`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/loader.h"
+#include "client/open_source.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// --store | --servers, --threads, --partition-wait.
+class SourceFlags {
+ public:
+  void AddTo(CLI::App& app);
+  // Errors of OpenSource.
+  absl::StatusOr<std::shared_ptr<BatchSource>> Open() const;
+  int threads() const { return threads_; }
+
+ private:
+  std::string store_;
+  std::string servers_;
+  std::string partition_wait_ = "20s";
+  int threads_ = 0;
+};
+
+// JOB. Values are checked by the accessors, which name the option.
+class JobFlags {
+ public:
+  void AddTo(CLI::App& app);
+
+  // INVALID_ARGUMENT: --fanouts that are not numbers, unknown enumerators,
+  // --global-batch-size that the world does not divide.
+  absl::StatusOr<JobSpec> Spec(int world = 1) const;
+  // Features, edge features, labels and wire dtype.
+  absl::StatusOr<Columns> WantedColumns() const;
+  // The seeds file as original ids, or nullopt without one. INVALID_ARGUMENT:
+  // not a 1-d array of integers (names the file).
+  absl::StatusOr<std::optional<std::vector<int64_t>>> Seeds() const;
+  int prefetch_batches() const { return prefetch_batches_; }
+  int64_t prefetch_bytes() const { return prefetch_bytes_; }
+
+ private:
+  std::string seed_kind_ = "node";
+  std::string split_ = "train";
+  std::string type_;
+  std::string seeds_file_;
+  std::vector<std::string> fanouts_;
+  int64_t batch_size_ = 1024;
+  int64_t global_batch_size_ = 0;  // 0: not given
+  uint64_t seed_ = 1;
+  bool shuffle_ = true;
+  std::string seed_order_ = "global";
+  bool drop_last_ = false;
+  bool replace_ = false;
+  bool disjoint_ = false;
+  std::string direction_ = "in";
+  std::string labels_ = "seeds";
+  bool no_features_ = false;
+  bool edge_features_ = false;
+  std::string feature_dtype_;
+  int prefetch_batches_ = 4;
+  int64_t prefetch_bytes_ = int64_t{1} << 30;
+};
+
+}  // namespace millrace

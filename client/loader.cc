@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/loader.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/epoch_plan.h"
+
+namespace millrace {
+namespace {
+
+// One fetch of the window. Shared by the loader and the source's callback,
+// which may come after the loader is gone.
+struct Slot {
+  LoaderStep step;
+  absl::Mutex mutex;
+  bool ready ABSL_GUARDED_BY(mutex) = false;
+  absl::StatusOr<Batch> batch ABSL_GUARDED_BY(mutex) = Batch();
+
+  bool IsReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return ready; }
+};
+
+// The steps of a plan, one after the other.
+class StepSequence {
+ public:
+  StepSequence(const LoaderOptions& options, uint32_t batches, bool drop_ragged)
+      : world_(static_cast<uint32_t>(options.world)),
+        batches_(batches),
+        drop_ragged_(drop_ragged),
+        epoch_(options.first_epoch),
+        end_epoch_(options.first_epoch + options.epochs),
+        begin_batch_(options.first_batch) {}
+
+  // Steps of an epoch from `batch` on.
+  uint32_t StepsFrom(uint32_t batch) const {
+    if (batch >= batches_) return 0;
+    const uint32_t left = batches_ - batch;
+    return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
+  }
+
+  // The next step without its batch, and the first batch of its ranks.
+  struct Planned {
+    LoaderStep step;
+    uint64_t first_batch;
+  };
+  std::optional<Planned> Next() {
+    while (epoch_ < end_epoch_ && step_ >= StepsFrom(begin_batch_)) {
+      ++epoch_;
+      step_ = 0;
+      begin_batch_ = 0;
+      if (StepsFrom(0) == 0) epoch_ = end_epoch_;
+    }
+    if (epoch_ >= end_epoch_) return std::nullopt;
+    Planned planned;
+    planned.first_batch = begin_batch_ + uint64_t{step_} * world_;
+    planned.step.epoch = epoch_;
+    planned.step.step = step_;
+    planned.step.next_batch = static_cast<uint32_t>(
+        std::min<uint64_t>(planned.first_batch + world_, batches_));
+    planned.step.last_of_epoch = step_ + 1 == StepsFrom(begin_batch_);
+    ++step_;
+    return planned;
+  }
+
+ private:
+  const uint32_t world_;
+  const uint32_t batches_;
+  const bool drop_ragged_;
+  uint64_t epoch_;
+  const uint64_t end_epoch_;
+  uint32_t begin_batch_;
+  uint32_t step_ = 0;
+};
+
+class PrefetchingLoader final : public Loader {
+ public:
+  PrefetchingLoader(std::shared_ptr<BatchSource> source, ResolvedJob job,
+                    EpochPlan plan, const LoaderOptions& options)
+      : source_(std::move(source)),
+        job_(std::make_shared<const ResolvedJob>(std::move(job))),
+        plan_(std::move(plan)),
+        options_(options),
+        sequence_(options, plan_.batch_count(), job_->spec.drop_last) {}
+
+  absl::StatusOr<std::optional<LoaderStep>> Next() override {
+    MILLRACE_RETURN_IF_ERROR(Refill());
+    if (window_.empty()) return std::optional<LoaderStep>();
+    const std::shared_ptr<Slot> slot = window_.front();
+    const absl::Time start = absl::Now();
+    LoaderStep step = slot->step;
+    {
+      absl::MutexLock lock(&slot->mutex);
+      slot->mutex.Await(absl::Condition(slot.get(), &Slot::IsReady));
+      waited_ += absl::Now() - start;
+      if (!slot->batch.ok()) return slot->batch.status();
+      if (HasBatch(*slot)) {
+        step.batch = *std::move(slot->batch);
+        RememberBytes(static_cast<int64_t>(step.batch->total_bytes()));
+      }
+    }
+    window_.pop_front();
+    // The place this step leaves is filled while the caller works on it.
+    MILLRACE_RETURN_IF_ERROR(Refill());
+    return step;
+  }
+
+  uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
+  uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
+  int64_t seeds_per_epoch() const override { return plan_.seed_count(); }
+  absl::Duration waited() const override { return waited_; }
+
+ private:
+  static bool HasBatch(const Slot& slot) {
+    return slot.step.batch.has_value();
+  }
+
+  // Whether one more batch fits into the window, judged by the mean size of
+  // those seen so far.
+  bool HasRoom() const {
+    const auto size = static_cast<int64_t>(window_.size());
+    if (size == 0) return true;
+    return size < options_.prefetch_batches &&
+           (size + 1) * mean_bytes_ <= options_.prefetch_bytes;
+  }
+
+  absl::Status Refill() {
+    while (HasRoom()) {
+      std::optional<StepSequence::Planned> planned = sequence_.Next();
+      if (!planned.has_value()) return absl::OkStatus();
+      MILLRACE_RETURN_IF_ERROR(Start(*std::move(planned)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Start(StepSequence::Planned planned) {
+    auto slot = std::make_shared<Slot>();
+    slot->step = std::move(planned.step);
+    const uint64_t index =
+        planned.first_batch + static_cast<uint64_t>(options_.rank);
+    if (index >= plan_.batch_count()) {
+      absl::MutexLock lock(&slot->mutex);
+      slot->ready = true;
+      window_.push_back(std::move(slot));
+      return absl::OkStatus();
+    }
+    slot->step.batch.emplace();  // marks that a batch is due
+    MILLRACE_ASSIGN_OR_RETURN(
+        BatchRequest request,
+        plan_.Request(slot->step.epoch, static_cast<uint32_t>(index),
+                      options_.columns));
+    window_.push_back(slot);
+    // `job` stays alive as long as the callback.
+    source_->Fetch(*job_, std::move(request),
+                   [slot, job = job_](absl::StatusOr<Batch> batch) {
+                     absl::MutexLock lock(&slot->mutex);
+                     slot->batch = std::move(batch);
+                     slot->ready = true;
+                   });
+    return absl::OkStatus();
+  }
+
+  void RememberBytes(int64_t bytes) {
+    mean_bytes_ = mean_bytes_ == 0 ? bytes : (7 * mean_bytes_ + bytes) / 8;
+  }
+
+  const std::shared_ptr<BatchSource> source_;
+  const std::shared_ptr<const ResolvedJob> job_;  // shared with callbacks
+  const EpochPlan plan_;
+  const LoaderOptions options_;
+  StepSequence sequence_;
+  std::deque<std::shared_ptr<Slot>> window_;
+  int64_t mean_bytes_ = 0;
+  absl::Duration waited_;
+};
+
+absl::Status CheckOptions(const LoaderOptions& options) {
+  if (options.world < 1 || options.rank < 0 ||
+      options.rank >= options.world) {
+    return absl::InvalidArgumentError(
+        StrCat("rank ", options.rank, " is not in a world of ", options.world,
+               "; ranks go from 0 to world size - 1"));
+  }
+  if (options.prefetch_batches < 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--prefetch-batches ", options.prefetch_batches,
+               " is out of range; the least is 1"));
+  }
+  if (options.prefetch_bytes < 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--prefetch-bytes ", options.prefetch_bytes,
+               " is out of range; the least is 1"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
+    std::shared_ptr<BatchSource> source, const JobSpec& job,
+    LoaderOptions options) {
+  MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
+  MILLRACE_ASSIGN_OR_RETURN(ResolvedJob resolved,
+                            ResolveJob(job, source->manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(
+      EpochPlan plan,
+      EpochPlan::Create(resolved, source->manifest(),
+                        std::exchange(options.seeds, std::nullopt)));
+  return std::unique_ptr<Loader>(
+      new PrefetchingLoader(std::move(source), std::move(resolved),
+                            std::move(plan), options));
+}
+
+}  // namespace millrace

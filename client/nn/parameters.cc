@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/parameters.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/tensor/torch_status.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+std::string ShapeText(const at::Tensor& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
+const NamedTensor* Find(const std::vector<NamedTensor>& tensors,
+                        std::string_view name) {
+  for (const NamedTensor& named : tensors) {
+    if (named.name == name) return &named;
+  }
+  return nullptr;
+}
+
+// The top 24 bits as a float in [0, 1): exact, whatever the rounding mode.
+float UnitFloat(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
+
+}  // namespace
+
+at::Tensor ParameterSet::AddParameter(std::string name, at::Tensor initial) {
+  initial.requires_grad_(true);
+  parameters_.push_back({std::move(name), initial});
+  return initial;
+}
+
+at::Tensor ParameterSet::AddBuffer(std::string name, at::Tensor initial) {
+  buffers_.push_back({std::move(name), initial});
+  return initial;
+}
+
+std::vector<NamedTensor> ParameterSet::State() const {
+  std::vector<NamedTensor> state = parameters_;
+  state.insert(state.end(), buffers_.begin(), buffers_.end());
+  return state;
+}
+
+absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
+  const std::vector<NamedTensor> own = State();
+  for (const NamedTensor& named : state) {
+    if (Find(own, named.name) == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the model has no tensor \"", named.name,
+                       "\"; another --model, "
+                       "--layers or --norm made it"));
+    }
+  }
+  for (const NamedTensor& mine : own) {
+    const NamedTensor* theirs = Find(state, mine.name);
+    if (theirs == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor \"", mine.name, "\" is missing"));
+    }
+    if (theirs->tensor.sizes() != mine.tensor.sizes()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor \"", mine.name, "\" is ", ShapeText(theirs->tensor),
+          ", but the model's is ", ShapeText(mine.tensor)));
+    }
+  }
+  return CatchTorch("loading a model", [&]() -> absl::Status {
+    c10::NoGradGuard no_grad;
+    for (const NamedTensor& mine : own) {
+      mine.tensor.copy_(Find(state, mine.name)->tensor);
+    }
+    return absl::OkStatus();
+  });
+}
+
+Initializer::Initializer(uint64_t seed)
+    : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)} {}
+
+at::Tensor Initializer::Uniform(at::IntArrayRef shape, double bound) {
+  at::Tensor tensor = at::empty(shape, at::kFloat);
+  float* values = tensor.mutable_data_ptr<float>();
+  const auto scale = static_cast<float>(bound);
+  const int64_t count = tensor.numel();
+  for (int64_t i = 0; i < count; ++i) {
+    const auto block = static_cast<uint64_t>(i) / 4;
+    const PhiloxWords words =
+        Philox(key_, {static_cast<uint32_t>(block),
+                      static_cast<uint32_t>(block >> 32), drawn_, 0});
+    values[i] = (2.0f * UnitFloat(words[i % 4]) - 1.0f) * scale;
+  }
+  ++drawn_;
+  return tensor;
+}
+
+at::Tensor Initializer::LinearWeight(int64_t out, int64_t in) {
+  return Uniform({out, in}, 1.0 / std::sqrt(static_cast<double>(in)));
+}
+
+at::Tensor Initializer::LinearBias(int64_t out, int64_t in) {
+  return Uniform({out}, 1.0 / std::sqrt(static_cast<double>(in)));
+}
+
+at::Tensor Initializer::Glorot(int64_t out, int64_t in) {
+  return Uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)));
+}
+
+}  // namespace millrace

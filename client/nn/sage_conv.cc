@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/sage_conv.h"
+
+#include <ATen/ops/linear.h>
+
+namespace millrace {
+
+SageConv::SageConv(const std::string& prefix, int64_t in, int64_t out,
+                   ParameterSet& parameters, Initializer& initializer)
+    : neighbor_weight_(parameters.AddParameter(
+          prefix + ".lin_l.weight", initializer.LinearWeight(out, in))),
+      bias_(parameters.AddParameter(prefix + ".lin_l.bias",
+                                    initializer.LinearBias(out, in))),
+      own_weight_(parameters.AddParameter(prefix + ".lin_r.weight",
+                                          initializer.LinearWeight(out, in))) {}
+
+at::Tensor SageConv::Forward(const at::Tensor& source, const at::Tensor& target,
+                             const Neighbors& neighbors) const {
+  const at::Tensor mean = MeanOfNeighbors(source, neighbors);
+  return at::linear(mean, neighbor_weight_, bias_)
+      .add_(at::linear(target, own_weight_));
+}
+
+}  // namespace millrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/open_source.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "client/remote_batch_source.h"
+#include "common/base/status_macros.h"
+#include "common/sample/local_batch_source.h"
+
+namespace millrace {
+
+absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
+    const SourceOptions& options) {
+  if (options.store.empty() == options.servers.empty()) {
+    return absl::InvalidArgumentError(
+        "--store or --servers: give one of the two, to say where batches come "
+        "from");
+  }
+  if (!options.servers.empty()) {
+    return RemoteBatchSource::Connect(
+        {.servers = options.servers, .partition_wait = options.partition_wait});
+  }
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
+                            Store::Open(options.store));
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return LocalBatchSource::Create(
+      std::move(store),
+      options.threads > 0 ? options.threads : std::max(1, cores));
+}
+
+}  // namespace millrace

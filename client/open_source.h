@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From --store or --servers to a source of batches.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/sample/batch_source.h"
+
+namespace millrace {
+
+struct SourceOptions {
+  // Exactly one of the two.
+  std::string store;    // a dataset or store: batches are made in this process
+  std::string servers;  // LIST: host:port,host:port | @FILE | dns:///name:port
+
+  // Threads that make batches in this process; 0: one per core.
+  int threads = 0;
+  // How long a partition without a living server is waited for.
+  absl::Duration partition_wait = absl::Seconds(20);
+};
+
+// Opens the store, or connects to the fleet and waits until it can be
+// described.
+// INVALID_ARGUMENT: neither or both of store and servers, a bad LIST.
+// Errors of Store::Open; UNAVAILABLE: no server answered within
+// partition_wait; FAILED_PRECONDITION: the fleet's members disagree.
+absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
+    const SourceOptions& options);
+
+}  // namespace millrace

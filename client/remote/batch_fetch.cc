@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/batch_fetch.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/remote/frame_stream.h"
+#include "client/remote/id_bytes.h"
+#include "client/remote/resolve_call.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/gather.h"
+#include "common/wire/job_proto.h"
+#include "sampler.pb.h"
+
+namespace millrace {
+
+BatchFetch::BatchFetch(const CallContext& context, const ResolvedJob& job,
+                       BatchRequest request, const Options& options,
+                       BatchSource::BatchCallback done)
+    : context_(context),
+      job_(job),
+      request_(std::move(request)),
+      options_(options),
+      done_(std::move(done)),
+      seeds_resolved_(!request_.explicit_seeds.has_value()),
+      retry_(options.partition_wait) {}
+
+void BatchFetch::StartAttempt() {
+  {
+    absl::MutexLock lock(&mutex_);
+    failure_ = absl::OkStatus();
+    calls_.clear();
+  }
+  assembler_.reset();
+  // The attempt's own share keeps it open until all calls are started.
+  AddCall();
+  OnCallDone(seeds_resolved_ ? StartSample() : StartResolves());
+}
+
+absl::Status BatchFetch::StartResolves() {
+  seed_ids_.resize(request_.explicit_seeds->size());
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::vector<ResolveRequest> requests,
+      SplitByLookup(context_.manifest, job_.seed_type,
+                    *request_.explicit_seeds, seed_ids_.data()));
+  for (ResolveRequest& request : requests) {
+    AddCall();
+    absl::StatusOr<std::shared_ptr<Call>> call = StartResolveCall(
+        context_, std::move(request),
+        [self = shared_from_this()](const absl::Status& status) {
+          self->OnCallDone(status);
+        });
+    if (!call.ok()) {
+      OnCallDone(call.status());
+    } else {
+      KeepCall(*std::move(call));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchFetch::StartSample() {
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<FleetMember> member,
+      context_.fleet.Pick(options_.home, absl::InfinitePast()));
+  v1::SampleRequest message;
+  JobToProto(job_.spec, *message.mutable_job());
+  message.set_epoch(request_.epoch);
+  message.set_batch(request_.batch);
+  if (request_.explicit_seeds.has_value()) {
+    const NodeType& type = context_.manifest.schema.node_types[job_.seed_type];
+    message.set_explicit_ids(IdBytes(seed_ids_, type.id_dtype()));
+    message.mutable_job()->clear_split();
+  }
+  ColumnsToProto(request_.columns, *message.mutable_columns());
+  message.set_partition(static_cast<uint32_t>(options_.home));
+  message.set_fingerprint(context_.manifest.fingerprint);
+  AddCall();
+  KeepCall(StartFrameStream(
+      {.method = "/millrace.v1.Sampler/Sample",
+       .request = message.SerializeAsString(),
+       .member = member,
+       .timeout = context_.timeout,
+       .on_frame = [self = shared_from_this()](
+                       const ReceivedFrame& frame) {
+         return self->OnFrame(frame);
+       },
+       .done =
+           [self = shared_from_this(), member](absl::Status status) {
+             if (status.ok() &&
+                 !(self->assembler_.has_value() && self->assembler_->done())) {
+               status = absl::UnavailableError("a stream ended early");
+             }
+             if (!status.ok()) {
+               self->context_.fleet.ReportFailure(*member, status);
+             }
+             self->OnCallDone(status);
+           }}));
+  return absl::OkStatus();
+}
+
+absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
+  if (!assembler_.has_value()) {
+    if (!frame.header().stream.has_value()) {
+      return absl::InternalError("a server's first frame lacks its layout");
+    }
+    MILLRACE_ASSIGN_OR_RETURN(
+        assembler_,
+        BatchAssembler::Create({.manifest = context_.manifest,
+                                .job = job_,
+                                .request = request_,
+                                .home = options_.home,
+                                .max_bytes = options_.max_batch_bytes},
+                               *frame.header().stream));
+  }
+  for (const std::span<const std::byte> piece : frame.payload()) {
+    const bool had_topology = assembler_->topology_done();
+    MILLRACE_RETURN_IF_ERROR(assembler_->Write(piece));
+    if (!had_topology && assembler_->topology_done()) {
+      MILLRACE_RETURN_IF_ERROR(StartGathers());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchFetch::StartGathers() {
+  const Batch& batch = assembler_->batch();
+  const Columns& columns = request_.columns;
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    const TypeIndex type = static_cast<TypeIndex>(t);
+    const NodeBlock& block = batch.nodes[t];
+    const uint32_t label_rows = LabelRowCount(columns, block);
+    MILLRACE_RETURN_IF_ERROR(
+        GatherColumn(type, NodeColumn::kFeature, block.count(), block.feature));
+    MILLRACE_RETURN_IF_ERROR(
+        GatherColumn(type, NodeColumn::kLabel, label_rows, block.label));
+    MILLRACE_RETURN_IF_ERROR(GatherColumn(type, NodeColumn::kOriginalId,
+                                          block.count(), block.original_id));
+    MILLRACE_RETURN_IF_ERROR(GatherColumn(
+        type, DegreeColumn(batch.direction), block.count(), block.degree));
+  }
+  return absl::OkStatus();
+}
+
+// Asks the owners other than the home for their rows among the first
+// `row_count`; nothing when the batch has no such column.
+absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
+                                      uint32_t row_count,
+                                      const Array& target) {
+  const PartitionBook& book = context_.manifest.books[type];
+  if (!target.present() || book.parts() == 1) return absl::OkStatus();
+  const Array& ids = assembler_->batch().nodes[type].id;
+  std::vector<RowRequest> by_part(book.parts());
+  for (uint32_t local = 0; local < row_count; ++local) {
+    const auto id = static_cast<uint64_t>(ids.IntegerAt(local));
+    RowRequest& request = by_part[book.Owner(id)];
+    request.ids.push_back(id);
+    request.rows.push_back(local);
+  }
+  for (int part = 0; part < book.parts(); ++part) {
+    if (part == options_.home || by_part[part].ids.empty()) continue;
+    by_part[part].type = type;
+    by_part[part].column = column;
+    by_part[part].partition = part;
+    by_part[part].target = target;
+    if (column == NodeColumn::kFeature) {
+      by_part[part].feature_dtype = request_.columns.feature_dtype;
+    }
+    AddCall();
+    absl::StatusOr<std::shared_ptr<Call>> call = StartRowCall(
+        context_, std::move(by_part[part]),
+        [self = shared_from_this()](const absl::Status& status) {
+          self->OnCallDone(status);
+        });
+    if (!call.ok()) {
+      OnCallDone(call.status());
+      return call.status();
+    }
+    KeepCall(*std::move(call));
+  }
+  return absl::OkStatus();
+}
+
+void BatchFetch::AddCall() {
+  absl::MutexLock lock(&mutex_);
+  ++calls_left_;
+}
+
+void BatchFetch::KeepCall(CallSlot call) {
+  bool doomed = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    doomed = !failure_.ok() || cancelled_;
+    calls_.push_back(call);
+  }
+  if (doomed) call->Cancel();
+}
+
+void BatchFetch::OnCallDone(const absl::Status& status) {
+  std::vector<CallSlot> doomed;
+  bool last = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status.ok() && failure_.ok()) {
+      failure_ = status;
+      doomed = calls_;
+    }
+    last = --calls_left_ == 0;
+  }
+  for (const CallSlot& call : doomed) call->Cancel();
+  if (last) EndAttempt();
+}
+
+void BatchFetch::EndAttempt() {
+  absl::Status failure;
+  {
+    absl::MutexLock lock(&mutex_);
+    calls_.clear();
+    failure = cancelled_ ? absl::CancelledError("the source was closed")
+                         : failure_;
+  }
+  if (failure.ok() && seeds_resolved_) {
+    return Finish(std::move(assembler_->batch()));
+  }
+  if (failure.ok()) {
+    seeds_resolved_ = true;
+    return StartAttempt();
+  }
+  const absl::Time now = absl::Now();
+  const absl::StatusOr<absl::Duration> wait = retry_.After(failure, now);
+  if (!wait.ok()) return Finish(wait.status());
+  alarm_.Set(absl::ToChronoTime(now + *wait),
+             [self = shared_from_this()](bool) {
+               bool cancelled = false;
+               {
+                 absl::MutexLock lock(&self->mutex_);
+                 cancelled = self->cancelled_;
+               }
+               if (cancelled) {
+                 return self->Finish(
+                     absl::CancelledError("the source was closed"));
+               }
+               self->StartAttempt();
+             });
+}
+
+void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
+  // `done` may drop the last owner of what the batch refers to.
+  const std::shared_ptr<BatchFetch> self = shared_from_this();
+  BatchSource::BatchCallback done = std::move(done_);
+  done(std::move(batch));
+}
+
+void BatchFetch::Cancel() {
+  std::vector<CallSlot> calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    calls = calls_;
+  }
+  for (const CallSlot& call : calls) call->Cancel();
+  alarm_.Cancel();
+}
+
+}  // namespace millrace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/alarm.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/remote/call.h"
+#include "client/remote/retry.h"
+#include "client/remote/row_call.h"
+#include "common/grpc/frames.h"
+#include "common/sample/batch_source.h"
+#include "common/wire/batch_assembler.h"
+
+namespace millrace {
+
+// Fetches one batch from a fleet: resolves explicit seeds, streams topology
+// and the home's rows (Sample), and asks the other owners for theirs (Gather)
+// as soon as the ids are there. An attempt that fails is given up whole and
+// repeated, into new memory, as Retry says.
+// States: attempt (calls in flight) <-> waiting for a retry -> finished.
+// Threads: Start() once; Cancel() any thread; the rest on gRPC threads.
+class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
+ public:
+  struct Options {
+    int home = 0;  // partition
+    absl::Duration partition_wait;
+    uint64_t max_batch_bytes = 0;
+  };
+  // `job` outlives the run of `done`.
+  BatchFetch(const CallContext& context, const ResolvedJob& job,
+             BatchRequest request, const Options& options,
+             BatchSource::BatchCallback done);
+
+  void Start() { StartAttempt(); }
+  // Ends the fetch with CANCELLED unless it is finished.
+  void Cancel();
+
+ private:
+  // One call of an attempt; `call` is set when it has been started.
+  using CallSlot = std::shared_ptr<Call>;
+
+  void StartAttempt();
+  absl::Status StartResolves();
+  absl::Status StartSample();
+  absl::Status OnFrame(const ReceivedFrame& frame);
+  absl::Status StartGathers();
+  absl::Status GatherColumn(TypeIndex type, NodeColumn column,
+                            uint32_t row_count, const Array& target);
+
+  // Bracket every call: an attempt ends when its last call did.
+  void AddCall();
+  void KeepCall(CallSlot call);
+  void OnCallDone(const absl::Status& status);
+  void EndAttempt();
+  void Finish(absl::StatusOr<Batch> batch);
+
+  const CallContext context_;
+  const ResolvedJob& job_;
+  const BatchRequest request_;
+  const Options options_;
+  BatchSource::BatchCallback done_;
+
+  // Touched by the calls of one stage at a time.
+  std::vector<uint64_t> seed_ids_;
+  bool seeds_resolved_ = false;
+  Retry retry_;
+  std::optional<BatchAssembler> assembler_;
+  grpc::Alarm alarm_;
+
+  absl::Mutex mutex_;
+  int calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<CallSlot> calls_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // first of this attempt
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/graph/manifest.h"
+#include "common/grpc/fleet.h"
+
+namespace millrace {
+
+// A call in flight. Any thread may cancel; the call's `done` still runs.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual void Cancel() = 0;
+};
+
+// Runs exactly once, on a gRPC thread, and must not block.
+using CallDone = std::function<void(absl::Status)>;
+
+// What every call of a fetch needs. `fleet` and `manifest` outlive all calls.
+struct CallContext {
+  Fleet& fleet;
+  const Manifest& manifest;
+  absl::Duration timeout;  // of one attempt
+};
+
+}  // namespace millrace

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/frame_stream.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/base/strings.h"
+#include "common/grpc/status.h"
+
+namespace millrace {
+namespace {
+
+// gRPC's generic API has no server-streaming variant; a bidirectional stream
+// with one write is the same on the wire.
+class FrameStream final
+    : public Call,
+      public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit FrameStream(FrameStreamOptions options)
+      : options_(std::move(options)), stub_(options_.member->channel) {}
+
+  // `self` is held by the call until OnDone.
+  void Start(std::shared_ptr<FrameStream> self) {
+    self_ = std::move(self);
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    stub_.PrepareBidiStreamingCall(&context_, options_.method,
+                                   grpc::StubOptions(), this);
+    const grpc::Slice slice(options_.request);
+    request_ = grpc::ByteBuffer(&slice, 1);
+    StartWriteLast(&request_, grpc::WriteOptions());
+    StartRead(&message_);
+    StartCall();
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;  // OnDone brings the status
+    failure_ = Receive();
+    if (!failure_.ok()) {
+      context_.TryCancel();
+      return;
+    }
+    StartRead(&message_);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<FrameStream> self = std::move(self_);
+    options_.done(failure_.ok() ? FromGrpcStatus(status) : failure_);
+  }
+
+ private:
+  absl::Status Receive() {
+    absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(message_);
+    if (!frame.ok()) return frame.status();
+    return options_.on_frame(*frame);
+  }
+
+  FrameStreamOptions options_;
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer request_, message_;
+  absl::Status failure_;               // ours, found in a frame
+  std::shared_ptr<FrameStream> self_;  // gRPC's share; dropped in OnDone
+};
+
+}  // namespace
+
+std::shared_ptr<Call> StartFrameStream(FrameStreamOptions options) {
+  auto stream = std::make_shared<FrameStream>(std::move(options));
+  stream->Start(stream);
+  return stream;
+}
+
+}  // namespace millrace

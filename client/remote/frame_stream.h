@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/remote/call.h"
+#include "common/grpc/fleet.h"
+#include "common/grpc/frames.h"
+
+namespace millrace {
+
+// A server-streaming call of Frames, received as raw bytes so that payloads
+// are copied once, by the receiver of the frame.
+struct FrameStreamOptions {
+  std::string method;   // "/millrace.v1.Sampler/Sample"
+  std::string request;  // serialized
+  std::shared_ptr<FleetMember> member;
+  absl::Duration timeout;
+  // Takes a frame; an error ends the call with that error.
+  std::function<absl::Status(const ReceivedFrame&)> on_frame;
+  // After the last frame.
+  CallDone done;
+};
+
+// Starts the call. `on_frame` and `done` run one at a time on gRPC threads,
+// possibly before this returns.
+std::shared_ptr<Call> StartFrameStream(FrameStreamOptions options);
+
+}  // namespace millrace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/resolve_call.h"
+
+#include <grpcpp/client_context.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/remote/id_bytes.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/grpc/status.h"
+#include "sampler.grpc.pb.h"
+
+namespace millrace {
+namespace {
+
+class ResolveCall final : public Call {
+ public:
+  ResolveCall(const CallContext& context, ResolveRequest request,
+              std::shared_ptr<FleetMember> member, CallDone done)
+      : fleet_(context.fleet),
+        manifest_(context.manifest),
+        request_(std::move(request)),
+        member_(std::move(member)),
+        stub_(v1::Sampler::NewStub(member_->channel)),
+        done_(std::move(done)) {
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + context.timeout));
+    message_.set_node_type(static_cast<uint32_t>(request_.type));
+    message_.set_partition(static_cast<uint32_t>(request_.partition));
+    message_.set_fingerprint(manifest_.fingerprint);
+    message_.set_original_ids(
+        request_.original_ids.data(),
+        request_.original_ids.size() * sizeof(int64_t));
+  }
+
+  // `self` lives until the callback ran.
+  void Start(std::shared_ptr<ResolveCall> self) {
+    stub_->async()->Resolve(
+        &context_, &message_, &reply_, [self](const grpc::Status& status) {
+          self->Finish(FromGrpcStatus(status));
+        });
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  void Finish(absl::Status status) {
+    if (status.ok()) status = Store();
+    if (!status.ok()) fleet_.ReportFailure(*member_, status);
+    done_(std::move(status));
+  }
+
+  absl::Status Store() {
+    const NodeType& type = manifest_.schema.node_types[request_.type];
+    const std::vector<uint64_t> ids =
+        IdsFromBytes(reply_.ids(), type.id_dtype());
+    if (ids.size() != request_.positions.size()) {
+      return absl::InternalError(StrCat("a server resolved ", ids.size(),
+                                        " of ", request_.positions.size(),
+                                        " original ids"));
+    }
+    for (size_t i = 0; i < ids.size(); ++i) {
+      request_.target[request_.positions[i]] = ids[i];
+    }
+    return absl::OkStatus();
+  }
+
+  Fleet& fleet_;
+  const Manifest& manifest_;
+  const ResolveRequest request_;
+  const std::shared_ptr<FleetMember> member_;
+  const std::unique_ptr<v1::Sampler::Stub> stub_;
+  const CallDone done_;
+  grpc::ClientContext context_;
+  v1::ResolveRequest message_;
+  v1::ResolveReply reply_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
+    const Manifest& manifest, TypeIndex type,
+    std::span<const int64_t> original_ids, uint64_t* target) {
+  const PartitionBook& book = manifest.books[type];
+  std::vector<ResolveRequest> by_part(book.parts());
+  for (size_t i = 0; i < original_ids.size(); ++i) {
+    const auto original = static_cast<uint64_t>(original_ids[i]);
+    if (original >= book.node_count()) {
+      return absl::InvalidArgumentError(StrCat(
+          "seed ", original_ids[i], " at position ", i,
+          " is out of range; node type ",
+          manifest.schema.node_types[type].name, " has ", book.node_count(),
+          " nodes"));
+    }
+    ResolveRequest& request = by_part[original / book.lookup_width()];
+    request.original_ids.push_back(original_ids[i]);
+    request.positions.push_back(i);
+  }
+  std::vector<ResolveRequest> requests;
+  for (int part = 0; part < book.parts(); ++part) {
+    if (by_part[part].positions.empty()) continue;
+    by_part[part].type = type;
+    by_part[part].partition = part;
+    by_part[part].target = target;
+    requests.push_back(std::move(by_part[part]));
+  }
+  return requests;
+}
+
+absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
+    const CallContext& context, ResolveRequest request, CallDone done) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<FleetMember> member,
+      context.fleet.Pick(request.partition, absl::InfinitePast()));
+  auto call = std::make_shared<ResolveCall>(
+      context, std::move(request), std::move(member), std::move(done));
+  call->Start(call);
+  return std::shared_ptr<Call>(call);
+}
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/remote/call.h"
+#include "common/graph/schema.h"
+
+namespace millrace {
+
+// Original ids of one lookup range, and where their ids go.
+struct ResolveRequest {
+  TypeIndex type = 0;
+  int partition = 0;
+  std::vector<int64_t> original_ids;
+  std::vector<size_t> positions;  // target[positions[i]] = id i
+  uint64_t* target = nullptr;     // outlives the call
+};
+
+// Splits original ids by the partition whose lookup table holds them.
+// INVALID_ARGUMENT: out of range (names position and value).
+absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
+    const Manifest& manifest, TypeIndex type,
+    std::span<const int64_t> original_ids, uint64_t* target);
+
+// As StartRowCall, for the RPC Resolve.
+absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
+    const CallContext& context, ResolveRequest request, CallDone done);
+
+}  // namespace millrace

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/row_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "client/remote/frame_stream.h"
+#include "client/remote/id_bytes.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/wire/stream_layout.h"
+#include "sampler.pb.h"
+
+namespace millrace {
+namespace {
+
+// Scatters a stream of rows into their places; rows may straddle frames.
+class RowScatter {
+ public:
+  explicit RowScatter(const RowRequest& request)
+      : rows_(request.rows),
+        target_(request.target),
+        row_bytes_(request.target.row_bytes()),
+        total_bytes_(rows_.size() * row_bytes_) {}
+
+  absl::Status Take(const ReceivedFrame& frame) {
+    if (position_ == 0) {
+      MILLRACE_RETURN_IF_ERROR(CheckLayout(frame));
+    }
+    for (const std::span<const std::byte> piece : frame.payload()) {
+      if (piece.size() > total_bytes_ - position_) {
+        return absl::InternalError("a server sent more rows than asked for");
+      }
+      Write(piece);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckComplete() const {
+    if (position_ == total_bytes_) return absl::OkStatus();
+    return absl::UnavailableError(StrCat("a stream of rows ended after ",
+                                         position_, " of ", total_bytes_,
+                                         " bytes"));
+  }
+
+ private:
+  absl::Status CheckLayout(const ReceivedFrame& frame) const {
+    const std::optional<StreamLayout>& layout = frame.header().stream;
+    if (!layout.has_value() || layout->arrays.size() != 1 ||
+        layout->arrays[0].kind != ArrayKind::kRows ||
+        layout->arrays[0].dtype != target_.dtype() ||
+        layout->total_bytes != total_bytes_) {
+      return absl::InternalError(
+          "a server's rows are not of the announced type and number");
+    }
+    return absl::OkStatus();
+  }
+
+  void Write(std::span<const std::byte> piece) {
+    while (!piece.empty()) {
+      const size_t within = position_ % row_bytes_;
+      const size_t bytes = std::min(piece.size(), row_bytes_ - within);
+      std::byte* row =
+          target_.mutable_data() + rows_[position_ / row_bytes_] * row_bytes_;
+      std::memcpy(row + within, piece.data(), bytes);
+      position_ += bytes;
+      piece = piece.subspan(bytes);
+    }
+  }
+
+  const std::vector<uint32_t> rows_;
+  Array target_;
+  const size_t row_bytes_;
+  const size_t total_bytes_;
+  size_t position_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
+                                                   RowRequest request,
+                                                   CallDone done) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<FleetMember> member,
+      context.fleet.Pick(request.partition, absl::InfinitePast()));
+  v1::GatherRequest message;
+  message.set_node_type(static_cast<uint32_t>(request.type));
+  message.set_column(static_cast<v1::NodeColumn>(request.column));
+  message.set_ids(
+      IdBytes(request.ids,
+              context.manifest.schema.node_types[request.type].id_dtype()));
+  message.set_partition(static_cast<uint32_t>(request.partition));
+  message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
+  message.set_fingerprint(context.manifest.fingerprint);
+  auto scatter = std::make_shared<RowScatter>(request);
+  return StartFrameStream(
+      {.method = "/millrace.v1.Sampler/Gather",
+       .request = message.SerializeAsString(),
+       .member = member,
+       .timeout = context.timeout,
+       .on_frame =
+           [scatter](const ReceivedFrame& frame) {
+             return scatter->Take(frame);
+           },
+       .done =
+           [scatter, member, &fleet = context.fleet,
+            done = std::move(done)](absl::Status status) {
+             if (status.ok()) status = scatter->CheckComplete();
+             if (!status.ok()) fleet.ReportFailure(*member, status);
+             done(std::move(status));
+           }});
+}
+
+}  // namespace millrace

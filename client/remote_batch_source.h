@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/sample/batch_source.h"
+
+namespace millrace {
+
+struct RemoteOptions {
+  std::string servers;  // LIST
+
+  // How long a partition without a living server is waited for before calls
+  // that need it fail.
+  absl::Duration partition_wait = absl::Seconds(20);
+  // Of one attempt of one call; a longer attempt is retried elsewhere.
+  absl::Duration call_timeout = absl::Seconds(60);
+  // Largest batch that is accepted.
+  uint64_t max_batch_bytes = uint64_t{4} << 30;
+};
+
+// Batches from a fleet: the home server of a batch runs its hops, the other
+// owners are asked for their rows directly; all calls are idempotent and are
+// retried until partition_wait is over.
+class RemoteBatchSource : public BatchSource {
+ public:
+  // Waits until the fleet can be described.
+  // INVALID_ARGUMENT: a bad LIST. UNAVAILABLE, FAILED_PRECONDITION: see
+  // OpenSource.
+  static absl::StatusOr<std::unique_ptr<RemoteBatchSource>> Connect(
+      const RemoteOptions& options);
+};
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tensor/batch_tensors.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "client/tensor/torch_status.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+absl::StatusOr<at::ScalarType> ScalarTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kUint8:
+      return at::kByte;
+    case DType::kInt8:
+      return at::kChar;
+    case DType::kInt32:
+    case DType::kUint32:
+      return at::kInt;
+    case DType::kInt64:
+    case DType::kUint64:
+      return at::kLong;
+    case DType::kFloat16:
+      return at::kHalf;
+    case DType::kFloat32:
+      return at::kFloat;
+    case DType::kFloat64:
+      return at::kDouble;
+    case DType::kBFloat16:
+      return at::kBFloat16;
+    case DType::kNone:
+      break;
+  }
+  return absl::InvalidArgumentError("an absent array has no tensor");
+}
+
+// Leaves `out` undefined for an absent array.
+absl::Status View(const Array& array, at::Tensor& out) {
+  if (!array.present()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array));
+  return absl::OkStatus();
+}
+
+absl::Status CheckRows(const char* what, int64_t rows) {
+  if (rows <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("the batch has ", rows, " ", what,
+                   ", but local ids in tensors end at 2^31 - 1; use smaller "
+                   "batches or fanouts"));
+}
+
+absl::StatusOr<NodeTensors> ToTensors(const NodeBlock& block) {
+  MILLRACE_RETURN_IF_ERROR(CheckRows("nodes of one type", block.count()));
+  NodeTensors tensors;
+  tensors.hop_offsets = block.hop_offsets;
+  MILLRACE_RETURN_IF_ERROR(View(block.feature, tensors.feature));
+  MILLRACE_RETURN_IF_ERROR(View(block.label, tensors.label));
+  MILLRACE_RETURN_IF_ERROR(View(block.degree, tensors.degree));
+  MILLRACE_RETURN_IF_ERROR(View(block.original_id, tensors.original_id));
+  return tensors;
+}
+
+absl::StatusOr<EdgeTensors> ToTensors(const EdgeBlock& block) {
+  MILLRACE_RETURN_IF_ERROR(
+      CheckRows("edges of one relation", block.edge_count()));
+  EdgeTensors tensors;
+  MILLRACE_RETURN_IF_ERROR(View(block.indptr, tensors.indptr));
+  MILLRACE_RETURN_IF_ERROR(View(block.neighbor, tensors.neighbor));
+  MILLRACE_RETURN_IF_ERROR(View(block.edge_id, tensors.edge_id));
+  MILLRACE_RETURN_IF_ERROR(View(block.feature, tensors.feature));
+  return tensors;
+}
+
+}  // namespace
+
+absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array) {
+  MILLRACE_ASSIGN_OR_RETURN(const at::ScalarType type,
+                            ScalarTypeOf(array.dtype()));
+  return CatchTorch("viewing an array", [&]() -> absl::StatusOr<at::Tensor> {
+    // from_blob wants a mutable pointer; nobody writes through the view. The
+    // deleter owns a copy of the array, and with it the memory.
+    void* data = const_cast<std::byte*>(array.data());
+    return at::from_blob(
+        data, array.shape(), [array](void*) {},
+        at::TensorOptions().dtype(type));
+  });
+}
+
+absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
+  BatchTensors tensors;
+  for (const NodeBlock& block : batch.nodes) {
+    MILLRACE_ASSIGN_OR_RETURN(NodeTensors nodes, ToTensors(block));
+    tensors.nodes.push_back(std::move(nodes));
+  }
+  for (const EdgeBlock& block : batch.edges) {
+    MILLRACE_ASSIGN_OR_RETURN(EdgeTensors edges, ToTensors(block));
+    tensors.edges.push_back(std::move(edges));
+  }
+  MILLRACE_RETURN_IF_ERROR(View(batch.seed_to_local, tensors.seed_to_local));
+  return tensors;
+}
+
+absl::StatusOr<at::Tensor> NodeIds(const NodeBlock& block) {
+  return ViewAsTensor(ToInt64(block.id));
+}
+
+}  // namespace millrace
