@@ -1,1 +1,444 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/graph/manifest.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/graph/manifest_checks.h"
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormatName = "millrace-store";
+constexpr std::string_view kChecksumKey = "\"checksum\"";
+constexpr size_t kHexDigits = 16;
+
+// ---- Formatting ----
+
+std::string Hex16(uint64_t number) {
+  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
+}
+
+Json FormatColumn(const ColumnSpec& column) {
+  if (!column.present()) return nullptr;
+  return {{"dtype", DTypeName(column.dtype)}, {"shape", column.row_shape}};
+}
+
+Json FormatListTime(ListTime time) {
+  if (time == ListTime::kNone) return nullptr;
+  return time == ListTime::kEdge ? "edge" : "neighbor";
+}
+
+Json FormatType(const NodeType& type, const PartitionBook& book) {
+  const auto offsets = book.offsets();
+  return {{"name", type.name},
+          {"count", type.count},
+          {"offsets", std::vector<uint64_t>(offsets.begin(), offsets.end())},
+          {"id_dtype", DTypeName(type.id_dtype())},
+          {"feature", FormatColumn(type.feature)},
+          {"label", FormatColumn(type.label)},
+          {"time", type.has_time},
+          {"hotness", type.has_hotness}};
+}
+
+Json FormatRelation(const Schema& schema, const Relation& relation) {
+  return {{"src", schema.node_types[relation.src].name},
+          {"name", relation.name},
+          {"dst", schema.node_types[relation.dst].name},
+          {"edges", relation.edge_count},
+          {"max_edge_id", relation.max_edge_id},
+          {"in", relation.has_in},
+          {"out", relation.has_out},
+          {"weight", relation.has_weight},
+          {"time", FormatListTime(relation.time)},
+          {"type", relation.has_type},
+          {"feature", FormatColumn(relation.feature)}};
+}
+
+Json FormatSplit(const Schema& schema, const SplitInfo& split) {
+  return {{"type", schema.node_types[split.type].name},
+          {"name", split.name},
+          {"count", split.count},
+          {"part_counts", split.part_counts}};
+}
+
+Json FormatPartitioning(const PartitioningInfo& partitioning) {
+  Json json = {{"method", partitioning.method},
+               {"seed", partitioning.seed},
+               {"hot", partitioning.hot}};
+  if (partitioning.cut_edges >= 0) json["cut_edges"] = partitioning.cut_edges;
+  return json;
+}
+
+// ---- Parsing: every value is looked at before it is taken ----
+
+absl::Status Bad(std::string_view what) {
+  return absl::DataLossError(std::string(what));
+}
+
+absl::StatusOr<const Json*> Member(const Json& object, const char* key) {
+  if (!object.is_object()) return Bad("an object is expected");
+  const auto member = object.find(key);
+  if (member == object.end()) {
+    return Bad(absl::StrCat("'", key, "' is missing"));
+  }
+  return &*member;
+}
+
+absl::Status Take(const Json& json, int64_t& value) {
+  if (!json.is_number_integer()) return Bad("a whole number is expected");
+  if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX}) {
+    return Bad("a number exceeds 63 bits");
+  }
+  value = json.get<int64_t>();
+  return absl::OkStatus();
+}
+
+absl::Status Take(const Json& json, uint64_t& value) {
+  if (!json.is_number_unsigned()) return Bad("a number >= 0 is expected");
+  value = json.get<uint64_t>();
+  return absl::OkStatus();
+}
+
+absl::Status Take(const Json& json, bool& value) {
+  if (!json.is_boolean()) return Bad("true or false is expected");
+  value = json.get<bool>();
+  return absl::OkStatus();
+}
+
+absl::Status Take(const Json& json, std::string& value) {
+  if (!json.is_string()) return Bad("a string is expected");
+  value = json.get_ref<const std::string&>();
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Take(const Json& json, std::vector<T>& values) {
+  if (!json.is_array()) return Bad("a list is expected");
+  values.clear();
+  for (const Json& item : json) {
+    MILLRACE_RETURN_IF_ERROR(Take(item, values.emplace_back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Take(const Json& json, ColumnSpec& column);
+absl::Status Take(const Json& json, ListTime& time);
+
+template <typename T>
+absl::Status Get(const Json& object, const char* key, T& value) {
+  MILLRACE_ASSIGN_OR_RETURN(const Json* member, Member(object, key));
+  const absl::Status status = Take(*member, value);
+  if (status.ok()) return status;
+  return Bad(absl::StrCat("'", key, "': ", status.message()));
+}
+
+absl::Status Take(const Json& json, ColumnSpec& column) {
+  if (json.is_null()) return absl::OkStatus();
+  std::string dtype;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "dtype", dtype));
+  MILLRACE_ASSIGN_OR_RETURN(column.dtype, DTypeFromName(dtype));
+  if (!column.present()) return Bad("dtype none");
+  return Get(json, "shape", column.row_shape);
+}
+
+absl::Status Take(const Json& json, ListTime& time) {
+  if (json.is_null()) {
+    time = ListTime::kNone;
+  } else if (json == "edge") {
+    time = ListTime::kEdge;
+  } else if (json == "neighbor") {
+    time = ListTime::kNeighbor;
+  } else {
+    return Bad("\"edge\", \"neighbor\" or null is expected");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> ParseHex16(std::string_view digits) {
+  uint64_t value = 0;
+  if (digits.size() != kHexDigits) return Bad("16 hex digits are expected");
+  for (const char c : digits) {
+    const bool decimal = c >= '0' && c <= '9';
+    if (!decimal && !(c >= 'a' && c <= 'f')) {
+      return Bad("16 hex digits are expected");
+    }
+    value =
+        value << 4 | static_cast<uint64_t>(decimal ? c - '0' : c - 'a' + 10);
+  }
+  return value;
+}
+
+absl::StatusOr<FileInfo> ParseFile(const Json& json) {
+  FileInfo file;
+  std::string xxh3;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "path", file.path));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "bytes", file.bytes));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "xxh3", xxh3));
+  MILLRACE_ASSIGN_OR_RETURN(file.xxh3, ParseHex16(xxh3));
+  return file;
+}
+
+absl::Status ParseType(const Json& json, Manifest& manifest) {
+  NodeType type;
+  std::string id_dtype;
+  std::vector<uint64_t> offsets;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "name", type.name));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "count", type.count));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "offsets", offsets));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "id_dtype", id_dtype));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "feature", type.feature));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "label", type.label));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "time", type.has_time));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "hotness", type.has_hotness));
+  if (id_dtype != DTypeName(type.id_dtype())) {
+    return Bad(absl::StrCat("id_dtype '", id_dtype, "' does not fit ",
+                            type.count, " nodes"));
+  }
+  // PartitionBook takes no fewer than two.
+  if (offsets.size() < 2) return Bad("'offsets' has no P + 1 numbers");
+  manifest.books.emplace_back(std::move(offsets));
+  manifest.schema.node_types.push_back(std::move(type));
+  return absl::OkStatus();
+}
+
+absl::Status ParseRelation(const Json& json, Schema& schema) {
+  Relation relation;
+  std::string src;
+  std::string dst;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "src", src));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "dst", dst));
+  MILLRACE_ASSIGN_OR_RETURN(relation.src, schema.FindType(src));
+  MILLRACE_ASSIGN_OR_RETURN(relation.dst, schema.FindType(dst));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "name", relation.name));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "edges", relation.edge_count));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "max_edge_id", relation.max_edge_id));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "in", relation.has_in));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "out", relation.has_out));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "weight", relation.has_weight));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "time", relation.time));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "type", relation.has_type));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "feature", relation.feature));
+  schema.relations.push_back(std::move(relation));
+  return absl::OkStatus();
+}
+
+absl::Status ParseSplit(const Json& json, Manifest& manifest) {
+  SplitInfo split;
+  std::string type;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "type", type));
+  MILLRACE_ASSIGN_OR_RETURN(split.type, manifest.schema.FindType(type));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "part_counts", split.part_counts));
+  manifest.splits.push_back(std::move(split));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PartitioningInfo> ParsePartitioning(const Json& json) {
+  PartitioningInfo partitioning;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "method", partitioning.method));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "seed", partitioning.seed));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "hot", partitioning.hot));
+  if (json.contains("cut_edges")) {
+    MILLRACE_RETURN_IF_ERROR(Get(json, "cut_edges", partitioning.cut_edges));
+  }
+  return partitioning;
+}
+
+// Calls parse(item) for the items of a list; an error says which item.
+template <typename Parse>
+absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
+  MILLRACE_ASSIGN_OR_RETURN(const Json* list, Member(root, key));
+  if (!list->is_array()) return Bad(absl::StrCat("'", key, "' is no list"));
+  size_t index = 0;
+  for (const Json& item : *list) {
+    const absl::Status status = parse(item);
+    if (!status.ok()) {
+      return Bad(absl::StrCat("'", key, "'[", index, "]: ", status.message()));
+    }
+    ++index;
+  }
+  return absl::OkStatus();
+}
+
+// Where the 16 digits of the checksum stand; npos when they do not.
+size_t FindChecksum(std::string_view text) {
+  for (size_t at = text.rfind(kChecksumKey); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos
+                    : text.rfind(kChecksumKey, at - 1)) {
+    size_t next = text.find_first_not_of(" \t\r\n", at + kChecksumKey.size());
+    if (next == std::string_view::npos || text[next] != ':') continue;
+    next = text.find_first_not_of(" \t\r\n", next + 1);
+    if (next == std::string_view::npos || text[next] != '"') continue;
+    const size_t digits = next + 1;
+    if (digits + kHexDigits < text.size() && text[digits + kHexDigits] == '"') {
+      return digits;
+    }
+  }
+  return std::string_view::npos;
+}
+
+absl::Status CheckChecksum(std::string_view json) {
+  const size_t at = FindChecksum(json);
+  if (at == std::string_view::npos) return Bad("the checksum is missing");
+  std::string zeroed(json);
+  zeroed.replace(at, kHexDigits, kHexDigits, '0');
+  const std::string expected = Hex16(XXH3_64bits(zeroed.data(), zeroed.size()));
+  if (json.substr(at, kHexDigits) == expected) return absl::OkStatus();
+  return Bad(absl::StrCat("the checksum is ",
+                          std::string(json.substr(at, kHexDigits)),
+                          ", but the "
+                          "content has ",
+                          expected));
+}
+
+// Before the checksum: another version may compute it otherwise.
+absl::Status CheckVersion(const Json& root) {
+  std::string format;
+  int64_t version = 0;
+  MILLRACE_RETURN_IF_ERROR(Get(root, "format", format));
+  MILLRACE_RETURN_IF_ERROR(Get(root, "version", version));
+  if (format != kFormatName) {
+    return Bad(absl::StrCat("'format' is '", format, "', not '",
+                            std::string(kFormatName), "'"));
+  }
+  if (version == kStoreVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("store version ", version, "; this program reads version ",
+                   kStoreVersion, ", import and partition again"));
+}
+
+absl::StatusOr<Manifest> ParseContent(const Json& root) {
+  Manifest manifest;
+  int64_t sampling_version = 0;
+  int64_t parts = 0;
+  MILLRACE_RETURN_IF_ERROR(Get(root, "sampling_version", sampling_version));
+  if (sampling_version != kSamplingVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sampling version ", sampling_version, "; this program has ",
+        kSamplingVersion, ", import and partition again"));
+  }
+  MILLRACE_RETURN_IF_ERROR(Get(root, "uuid", manifest.uuid));
+  MILLRACE_RETURN_IF_ERROR(Get(root, "fingerprint", manifest.fingerprint));
+  MILLRACE_RETURN_IF_ERROR(Get(root, "parts", parts));
+  MILLRACE_ASSIGN_OR_RETURN(const Json* partitioning,
+                            Member(root, "partitioning"));
+  MILLRACE_ASSIGN_OR_RETURN(manifest.partitioning,
+                            ParsePartitioning(*partitioning));
+  MILLRACE_RETURN_IF_ERROR(ForEach(
+      root, "node_types",
+      [&manifest](const Json& item) { return ParseType(item, manifest); }));
+  MILLRACE_RETURN_IF_ERROR(
+      ForEach(root, "relations", [&manifest](const Json& item) {
+        return ParseRelation(item, manifest.schema);
+      }));
+  MILLRACE_RETURN_IF_ERROR(ForEach(
+      root, "splits",
+      [&manifest](const Json& item) { return ParseSplit(item, manifest); }));
+  MILLRACE_RETURN_IF_ERROR(
+      ForEach(root, "files", [&manifest](const Json& item) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(FileInfo file, ParseFile(item));
+        manifest.files.push_back(std::move(file));
+        return absl::OkStatus();
+      }));
+  if (parts != manifest.parts()) {
+    return Bad(absl::StrCat("'parts' is ", parts, ", but the offsets are of ",
+                            manifest.parts(), " partitions"));
+  }
+  return manifest;
+}
+
+absl::StatusOr<Manifest> ParseAll(std::string_view json) {
+  const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) return Bad("not JSON");
+  MILLRACE_RETURN_IF_ERROR(CheckVersion(root));
+  MILLRACE_RETURN_IF_ERROR(CheckChecksum(json));
+  MILLRACE_ASSIGN_OR_RETURN(Manifest manifest, ParseContent(root));
+  MILLRACE_RETURN_IF_ERROR(ValidateManifest(manifest));
+  if (manifest.fingerprint != ComputeFingerprint(manifest.files)) {
+    return Bad("the fingerprint is not that of the list of files");
+  }
+  return manifest;
+}
+
+}  // namespace
+
+absl::StatusOr<Manifest> ParseManifest(std::string_view json,
+                                       std::string_view origin) {
+  absl::StatusOr<Manifest> manifest = ParseAll(json);
+  if (manifest.ok()) return manifest;
+  const absl::Status& status = manifest.status();
+  const absl::StatusCode code =
+      status.code() == absl::StatusCode::kFailedPrecondition
+          ? status.code()
+          : absl::StatusCode::kDataLoss;
+  return absl::Status(
+      code, absl::StrCat(std::string(origin), ": ", status.message()));
+}
+
+std::string FormatManifest(const Manifest& manifest) {
+  const Schema& schema = manifest.schema;
+  Json root = {{"format", kFormatName},
+               {"version", kStoreVersion},
+               {"sampling_version", manifest.sampling_version},
+               {"uuid", manifest.uuid},
+               {"fingerprint", manifest.fingerprint},
+               {"parts", manifest.parts()},
+               {"partitioning", FormatPartitioning(manifest.partitioning)}};
+  Json& types = root["node_types"] = Json::array();
+  for (size_t i = 0; i < schema.node_types.size(); ++i) {
+    types.push_back(FormatType(schema.node_types[i], manifest.books[i]));
+  }
+  Json& relations = root["relations"] = Json::array();
+  for (const Relation& relation : schema.relations) {
+    relations.push_back(FormatRelation(schema, relation));
+  }
+  Json& splits = root["splits"] = Json::array();
+  for (const SplitInfo& split : manifest.splits) {
+    splits.push_back(FormatSplit(schema, split));
+  }
+  Json& files = root["files"] = Json::array();
+  for (const FileInfo& file : manifest.files) {
+    files.push_back({{"path", file.path},
+                     {"bytes", file.bytes},
+                     {"xxh3", Hex16(file.xxh3)}});
+  }
+  root["checksum"] = std::string(kHexDigits, '0');
+  std::string text = root.dump(1) + "\n";
+  const std::string checksum = Hex16(XXH3_64bits(text.data(), text.size()));
+  return text.replace(FindChecksum(text), kHexDigits, checksum);
+}
+
+std::string ComputeFingerprint(const std::vector<FileInfo>& files) {
+  std::vector<const FileInfo*> sorted;
+  for (const FileInfo& file : files) sorted.push_back(&file);
+  std::sort(
+      sorted.begin(), sorted.end(),
+      [](const FileInfo* a, const FileInfo* b) { return a->path < b->path; });
+  std::string lines;
+  for (const FileInfo* file : sorted) {
+    absl::StrAppend(&lines, file->path, " ", file->bytes, " ",
+                    Hex16(file->xxh3), "\n");
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int bytes = 0;
+  EVP_Digest(lines.data(), lines.size(), digest.data(), &bytes, EVP_sha256(),
+             nullptr);
+  return absl::BytesToHexString(
+      {reinterpret_cast<const char*>(digest.data()), bytes});
+}
+
+}  // namespace millrace

@@ -35,8 +35,8 @@ struct FileInfo {
 struct PartitioningInfo {
   std::string method = "none";  // "none" in a dataset
   uint64_t seed = 0;
-  std::string hot;              // "degree", "presample" or empty
-  int64_t cut_edges = -1;       // -1: not known
+  std::string hot;         // "degree", "presample" or empty
+  int64_t cut_edges = -1;  // -1: not known
 };
 
 struct Manifest {

@@ -89,4 +89,16 @@ absl::StatusOr<RelationNameParts> ParseRelationName(std::string_view name);
 enum class Direction : uint8_t { kIn = 0, kOut = 1 };
 std::string_view DirectionName(Direction direction);  // "in", "out"
 
+// Whether the lists of this direction have a time column: with edge times
+// always, with times of neighbours when the neighbours' type has times.
+bool ListsHaveTime(const Schema& schema, RelationIndex relation,
+                   Direction direction);
+
+// INVALID_ARGUMENT: not fit to name a node type, a relation or a split (names
+// are parts of paths).
+absl::Status ValidateName(std::string_view name);
+// INVALID_ARGUMENT: names that are unfit, ambiguous or repeated, a node type
+// that does not exist, a shape or count that cannot be.
+absl::Status ValidateSchema(const Schema& schema);
+
 }  // namespace millrace

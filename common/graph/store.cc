@@ -1,1 +1,331 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/graph/store.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/file.h"
+#include "common/base/npy.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Far above any real one (65,536 partitions of a large schema).
+constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
+
+// What a file must hold; size < 0 in the first dimension: any.
+struct Expected {
+  DType dtype;
+  std::vector<int64_t> shape;
+};
+
+Expected Column(const ColumnSpec& column, int64_t rows) {
+  Expected expected{column.dtype, {rows}};
+  expected.shape.insert(expected.shape.end(), column.row_shape.begin(),
+                        column.row_shape.end());
+  return expected;
+}
+
+bool Fits(const Array& array, const Expected& expected) {
+  return array.dtype() == expected.dtype &&
+         array.shape().size() == expected.shape.size() &&
+         std::equal(array.shape().begin() + 1, array.shape().end(),
+                    expected.shape.begin() + 1) &&
+         (expected.shape[0] < 0 || array.shape()[0] == expected.shape[0]);
+}
+
+// Maps the files of one store, each checked against store.json.
+class StoreMapper {
+ public:
+  StoreMapper(const std::filesystem::path& root, const Manifest& manifest)
+      : root_(root), manifest_(manifest) {
+    for (const FileInfo& file : manifest.files) files_[file.path] = file.bytes;
+  }
+
+  absl::StatusOr<std::unique_ptr<Partition>> MapPartition(int part) const {
+    auto partition = std::make_unique<Partition>();
+    const Schema& schema = manifest_.schema;
+    for (size_t i = 0; i < schema.node_types.size(); ++i) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          partition->nodes.emplace_back(),
+          MapNodes(part, schema.node_types[i], manifest_.books[i]));
+    }
+    for (size_t i = 0; i < schema.relations.size(); ++i) {
+      MILLRACE_ASSIGN_OR_RETURN(partition->edges.emplace_back(),
+                                MapEdges(part, static_cast<RelationIndex>(i)));
+    }
+    return partition;
+  }
+
+  absl::StatusOr<Split> MapSplit(const SplitInfo& info) const {
+    const NodeType& type = manifest_.schema.node_types[info.type];
+    const auto path = [&](std::string_view column) {
+      return SplitPath(type.name, info.name, column);
+    };
+    Split split;
+    MILLRACE_ASSIGN_OR_RETURN(split.id,
+                              Map(path("id"), {type.id_dtype(), {info.count}}));
+    MILLRACE_ASSIGN_OR_RETURN(
+        split.original_id,
+        Map(path("original_id"), {DType::kInt64, {info.count}}));
+    return split;
+  }
+
+ private:
+  absl::StatusOr<Array> Map(const std::string& path,
+                            const Expected& expected) const {
+    const std::filesystem::path file = root_ / path;
+    const auto listed = files_.find(path);
+    if (listed == files_.end()) {
+      return absl::DataLossError(absl::StrCat((root_ / "store.json").native(),
+                                              " does not list ", path));
+    }
+    absl::StatusOr<Array> array = MapNpy(file, expected.dtype);
+    if (!array.ok()) {
+      // An odd file is damage; a lack of descriptors or rights is not.
+      const bool damage = absl::IsNotFound(array.status()) ||
+                          absl::IsInvalidArgument(array.status());
+      return damage ? absl::DataLossError(array.status().message())
+                    : array.status();
+    }
+    std::error_code error;
+    const uint64_t bytes = std::filesystem::file_size(file, error);
+    if (error || bytes != listed->second) {
+      return absl::DataLossError(absl::StrCat(file.native(), " has ", bytes,
+                                              " bytes, but store.json says ",
+                                              listed->second));
+    }
+    if (!Fits(*array, expected)) return Misfit(file, *array, expected);
+    return array;
+  }
+
+  static absl::Status Misfit(const std::filesystem::path& file,
+                             const Array& array, const Expected& expected) {
+    return absl::DataLossError(absl::StrCat(
+        file.native(), " holds ", std::string(DTypeName(array.dtype())), " (",
+        absl::StrJoin(array.shape(), ", "), "), but store.json asks for ",
+        std::string(DTypeName(expected.dtype)), " (",
+        absl::StrJoin(expected.shape, ", "), ")"));
+  }
+
+  int64_t NodesOf(TypeIndex type, int part) const {
+    const PartitionBook& book = manifest_.books[type];
+    return static_cast<int64_t>(book.end(part) - book.begin(part));
+  }
+
+  absl::StatusOr<NodeColumns> MapNodes(int part, const NodeType& type,
+                                       const PartitionBook& book) const {
+    const auto rows = static_cast<int64_t>(book.end(part) - book.begin(part));
+    const auto path = [&](std::string_view column) {
+      return NodePath(part, type.name, column);
+    };
+    NodeColumns columns;
+    MILLRACE_ASSIGN_OR_RETURN(
+        columns.original_id,
+        Map(path("original_id"), {type.id_dtype(), {rows}}));
+    if (type.feature.present()) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          columns.feature, Map(path("feature"), Column(type.feature, rows)));
+    }
+    if (type.label.present()) {
+      MILLRACE_ASSIGN_OR_RETURN(columns.label,
+                                Map(path("label"), Column(type.label, rows)));
+    }
+    if (type.has_time) {
+      MILLRACE_ASSIGN_OR_RETURN(columns.time,
+                                Map(path("time"), {DType::kInt64, {rows}}));
+    }
+    if (type.has_hotness) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          columns.hotness, Map(path("hotness"), {DType::kFloat32, {rows}}));
+    }
+    MILLRACE_ASSIGN_OR_RETURN(columns.lookup,
+                              Map(LookupPath(part, type.name),
+                                  {type.id_dtype(), {LookupRows(book, part)}}));
+    return columns;
+  }
+
+  // The last partitions' tables may be shorter, or empty.
+  static int64_t LookupRows(const PartitionBook& book, int part) {
+    const uint64_t width = book.lookup_width();
+    const uint64_t begin =
+        std::min(static_cast<uint64_t>(part) * width, book.node_count());
+    return static_cast<int64_t>(std::min(width, book.node_count() - begin));
+  }
+
+  absl::StatusOr<EdgeColumns> MapEdges(int part, RelationIndex index) const {
+    const Relation& relation = manifest_.schema.relations[index];
+    EdgeColumns columns;
+    if (relation.has_in) {
+      MILLRACE_ASSIGN_OR_RETURN(columns.in,
+                                MapLists(part, index, Direction::kIn));
+    }
+    if (relation.has_out) {
+      MILLRACE_ASSIGN_OR_RETURN(columns.out,
+                                MapLists(part, index, Direction::kOut));
+    }
+    if (relation.feature.present()) {
+      const int64_t rows =
+          relation.has_in ? columns.in.indices.rows() : int64_t{-1};
+      MILLRACE_ASSIGN_OR_RETURN(
+          columns.feature,
+          Map(EdgeFeaturePath(part, manifest_.schema.RelationName(index)),
+              Column(relation.feature, rows)));
+    }
+    return columns;
+  }
+
+  absl::StatusOr<NeighborLists> MapLists(int part, RelationIndex index,
+                                         Direction direction) const {
+    const Relation& relation = manifest_.schema.relations[index];
+    const bool in = direction == Direction::kIn;
+    const TypeIndex owner = in ? relation.dst : relation.src;
+    const TypeIndex neighbor = in ? relation.src : relation.dst;
+    const std::string name = manifest_.schema.RelationName(index);
+    const auto path = [&](std::string_view column) {
+      return ListPath(part, name, direction, column);
+    };
+    NeighborLists lists;
+    MILLRACE_ASSIGN_OR_RETURN(
+        lists.indptr,
+        Map(path("indptr"), {DType::kInt64, {NodesOf(owner, part) + 1}}));
+    MILLRACE_ASSIGN_OR_RETURN(
+        lists.indices,
+        Map(path("indices"),
+            {manifest_.schema.node_types[neighbor].id_dtype(), {-1}}));
+    const int64_t edges = lists.indices.rows();
+    MILLRACE_RETURN_IF_ERROR(
+        CheckIndptr(root_ / path("indptr"), lists.indptr, edges));
+    const auto map_if = [&](bool has, std::string_view column, DType dtype,
+                            Array& array) -> absl::Status {
+      if (!has) return absl::OkStatus();
+      MILLRACE_ASSIGN_OR_RETURN(array, Map(path(column), {dtype, {edges}}));
+      return absl::OkStatus();
+    };
+    MILLRACE_RETURN_IF_ERROR(
+        map_if(true, "edge_id", DType::kInt64, lists.edge_id));
+    MILLRACE_RETURN_IF_ERROR(
+        map_if(relation.has_weight, "weight", DType::kFloat32, lists.weight));
+    MILLRACE_RETURN_IF_ERROR(
+        map_if(ListsHaveTime(manifest_.schema, index, direction), "time",
+               DType::kInt64, lists.time));
+    MILLRACE_RETURN_IF_ERROR(
+        map_if(relation.has_type, "type", DType::kInt32, lists.type));
+    MILLRACE_RETURN_IF_ERROR(map_if(!in && relation.feature.present(), "slot",
+                                    DType::kInt64, lists.slot));
+    return lists;
+  }
+
+  static absl::Status CheckIndptr(const std::filesystem::path& file,
+                                  const Array& indptr, int64_t edges) {
+    const std::span<const int64_t> values = indptr.As<int64_t>();
+    if (values.front() == 0 && values.back() == edges) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat(
+        file.native(), " goes from ", values.front(), " to ", values.back(),
+        "; it must go from 0 to the ", edges, " edges of indices.npy"));
+  }
+
+  const std::filesystem::path& root_;
+  const Manifest& manifest_;
+  std::unordered_map<std::string_view, uint64_t> files_;  // path -> bytes
+};
+
+absl::StatusOr<Manifest> ReadManifest(const std::filesystem::path& root) {
+  const std::filesystem::path file = root / "store.json";
+  absl::StatusOr<std::string> json = ReadFile(file, kMaxManifestBytes);
+  if (absl::IsNotFound(json.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        "no dataset or store at ", root.native(), ": there is no store.json"));
+  }
+  MILLRACE_RETURN_IF_ERROR(json.status());
+  return ParseManifest(*json, file.native());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(
+    const std::filesystem::path& path, std::vector<int> partitions) {
+  auto store = std::unique_ptr<Store>(new Store);
+  store->path_ = path;
+  MILLRACE_ASSIGN_OR_RETURN(store->manifest_, ReadManifest(path));
+  const int parts = store->parts();
+  if (partitions.empty()) {
+    partitions.resize(static_cast<size_t>(parts));
+    std::iota(partitions.begin(), partitions.end(), 0);
+  }
+  std::sort(partitions.begin(), partitions.end());
+  partitions.erase(std::unique(partitions.begin(), partitions.end()),
+                   partitions.end());
+  const StoreMapper mapper(store->path_, store->manifest_);
+  store->parts_.resize(static_cast<size_t>(parts));
+  for (const int part : partitions) {
+    if (part < 0 || part >= parts) {
+      return absl::OutOfRangeError(absl::StrCat("no partition ", part, " in ",
+                                                path.native(), "; it has 0 to ",
+                                                parts - 1));
+    }
+    MILLRACE_ASSIGN_OR_RETURN(store->parts_[part], mapper.MapPartition(part));
+  }
+  for (const SplitInfo& info : store->manifest_.splits) {
+    MILLRACE_ASSIGN_OR_RETURN(store->splits_.emplace_back(),
+                              mapper.MapSplit(info));
+  }
+  store->partitions_ = std::move(partitions);
+  return store;
+}
+
+absl::StatusOr<const Split*> Store::FindSplit(TypeIndex type,
+                                              std::string_view name) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < splits_.size(); ++i) {
+    const SplitInfo& info = manifest_.splits[i];
+    if (info.type != type) continue;
+    if (info.name == name) return &splits_[i];
+    names.push_back(info.name);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no split '", std::string(name), "' of node type '",
+      schema().node_types[type].name, "' in ", path_.native(),
+      "; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+std::string PartName(int part) { return absl::StrFormat("part-%05d", part); }
+
+std::string NodePath(int part, std::string_view type, std::string_view column) {
+  return absl::StrCat(PartName(part), "/nodes/", std::string(type), "/",
+                      std::string(column), ".npy");
+}
+
+std::string ListPath(int part, std::string_view relation, Direction direction,
+                     std::string_view column) {
+  return absl::StrCat(PartName(part), "/edges/", std::string(relation), "/",
+                      std::string(DirectionName(direction)), "/") +
+         std::string(column) + ".npy";
+}
+
+std::string EdgeFeaturePath(int part, std::string_view relation) {
+  return absl::StrCat(PartName(part), "/edges/", std::string(relation),
+                      "/feature.npy");
+}
+
+std::string LookupPath(int part, std::string_view type) {
+  return absl::StrCat(PartName(part), "/lookup/", std::string(type), ".npy");
+}
+
+std::string SplitPath(std::string_view type, std::string_view split,
+                      std::string_view column) {
+  return absl::StrCat("splits/", std::string(type), "/", std::string(split),
+                      "/") +
+         std::string(column) + ".npy";
+}
+
+}  // namespace millrace

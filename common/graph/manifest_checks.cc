@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/graph/manifest_checks.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+// Partition numbers have five digits in paths and 16 bits in random keys.
+constexpr int kMaxParts = 65536;
+
+absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
+                          int parts) {
+  const auto offsets = book.offsets();
+  const bool fits = book.parts() == parts && offsets.front() == 0 &&
+                    std::is_sorted(offsets.begin(), offsets.end()) &&
+                    offsets.back() == static_cast<uint64_t>(type.count);
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the offsets of '", type.name, "' are not ", parts + 1,
+                   " ascending numbers from 0 to ", type.count));
+}
+
+absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
+  const auto types = static_cast<TypeIndex>(manifest.schema.node_types.size());
+  if (split.type < 0 || split.type >= types) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "split '", split.name, "' is of a node type that does not exist"));
+  }
+  MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
+  const PartitionBook& book = manifest.books[split.type];
+  bool fits = split.part_counts.size() == static_cast<size_t>(manifest.parts());
+  int64_t sum = 0;
+  for (int part = 0; fits && part < manifest.parts(); ++part) {
+    const int64_t count = split.part_counts[part];
+    const auto nodes = static_cast<int64_t>(book.end(part) - book.begin(part));
+    fits = count >= 0 && count <= nodes;
+    sum += count;
+  }
+  if (fits && sum == split.count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'part_counts' of split '", split.name, "' are not ",
+                   manifest.parts(), " numbers that sum up to ", split.count));
+}
+
+absl::Status ValidatePath(const std::string& path) {
+  const std::vector<std::string> steps = absl::StrSplit(path, '/');
+  for (const std::string& step : steps) {
+    const bool control = std::any_of(step.begin(), step.end(), [](char c) {
+      return static_cast<unsigned char>(c) < ' ';
+    });
+    if (step.empty() || step == "." || step == ".." || control) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", path, "' is no path inside a store"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateFiles(const std::vector<FileInfo>& files) {
+  std::set<std::string_view> paths;
+  for (const FileInfo& file : files) {
+    MILLRACE_RETURN_IF_ERROR(ValidatePath(file.path));
+    if (!paths.insert(file.path).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("file '", file.path, "' is listed twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateManifest(const Manifest& manifest) {
+  const Schema& schema = manifest.schema;
+  MILLRACE_RETURN_IF_ERROR(ValidateSchema(schema));
+  if (manifest.books.size() != schema.node_types.size()) {
+    return absl::InvalidArgumentError("a node type has no partition book");
+  }
+  const int parts = manifest.parts();
+  if (parts < 1 || parts > kMaxParts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(parts, " partitions; there may be 1 to ", kMaxParts));
+  }
+  for (size_t i = 0; i < manifest.books.size(); ++i) {
+    MILLRACE_RETURN_IF_ERROR(
+        ValidateBook(manifest.books[i], schema.node_types[i], parts));
+  }
+  std::set<std::pair<TypeIndex, std::string_view>> names;
+  for (const SplitInfo& split : manifest.splits) {
+    MILLRACE_RETURN_IF_ERROR(ValidateSplit(manifest, split));
+    if (!names.insert({split.type, split.name}).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("split '", split.name, "' exists twice"));
+    }
+  }
+  return ValidateFiles(manifest.files);
+}
+
+}  // namespace millrace
