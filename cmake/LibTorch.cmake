@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# LibTorch from the pinned wheel, as an imported target of our own:
+# find_package(Torch) of that wheel needs a CUDA toolkit, this does not.
+#
+# millrace::torch        libtorch_cpu and libc10, with their headers
+# millrace::torch_gloo   the same with c10d's Gloo process group declared
+set(MILLRACE_TORCH_DIR ${PROJECT_SOURCE_DIR}/build/deps/torch CACHE PATH
+    "Folder the torch wheel was installed into (holds torch/lib)")
+
+set(torch_root ${MILLRACE_TORCH_DIR}/torch)
+if(NOT EXISTS ${torch_root}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR
+    "No LibTorch in ${MILLRACE_TORCH_DIR} (lib/libtorch_cpu.so is missing). "
+    "Run deploy/setup.sh, or set MILLRACE_TORCH_DIR, or configure with "
+    "-DMILLRACE_TRAIN=OFF to build without millrace-train.")
+endif()
+
+add_library(millrace::c10 SHARED IMPORTED GLOBAL)
+set_target_properties(millrace::c10 PROPERTIES
+  IMPORTED_LOCATION ${torch_root}/lib/libc10.so)
+
+add_library(millrace::torch SHARED IMPORTED GLOBAL)
+set_target_properties(millrace::torch PROPERTIES
+  IMPORTED_LOCATION ${torch_root}/lib/libtorch_cpu.so
+  # The CUDA runtime and CUPTI that libtorch_cpu.so needs at run time lie
+  # beside it and are found by its own RPATH.
+  IMPORTED_LINK_DEPENDENT_LIBRARIES ""
+  INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
+target_include_directories(millrace::torch SYSTEM INTERFACE
+  ${torch_root}/include
+  ${torch_root}/include/torch/csrc/api/include)
+target_link_libraries(millrace::torch INTERFACE millrace::c10)
+
+# c10d's Gloo header needs gloo's own, which the wheel lacks and Debian's
+# libgloo-dev has. Its library is never linked: libtorch exports its own gloo.
+find_path(MILLRACE_GLOO_INCLUDE_DIR gloo/context.h REQUIRED)
+add_library(millrace::torch_gloo INTERFACE IMPORTED GLOBAL)
+target_compile_definitions(millrace::torch_gloo INTERFACE USE_C10D_GLOO)
+target_link_libraries(millrace::torch_gloo INTERFACE millrace::torch)
