@@ -25,7 +25,9 @@ function(millrace_test)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${ARG_NAME} PRIVATE
     MILLRACE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-    MILLRACE_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
+    MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    MILLRACE_BIN_DIR="${PROJECT_BINARY_DIR}/bin"
+    MILLRACE_PYTHON="${MILLRACE_PYTHON}")
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LINK} GTest::gmock_main)

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Shell functions shared by deploy/, tests/run.sh and .ci/run; sourced by bash.
 #
@@ -63,10 +64,39 @@ build_preset() {
               -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   (
-    cd "$ROOT"
+    cd "$ROOT" || exit
     quietly "build/logs/configure-$preset.log" \
-      cmake --preset "$preset" "${launcher[@]}" "$@"
-    quietly "build/logs/build-$preset.log" \
-      cmake --build --preset "$preset" --parallel "$JOBS"
+      cmake --preset "$preset" "${launcher[@]}" "$@" &&
+      quietly "build/logs/build-$preset.log" \
+        cmake --build --preset "$preset" --parallel "$JOBS"
   )
+}
+
+# run_ctest PRESET [CTEST OPTION...]: all tests of build/PRESET. Prints the
+# skipped cases with their reasons and then ctest's summary, which is also kept
+# in build/logs/summary-PRESET.txt. Returns ctest's status.
+run_ctest() {
+  local preset=$1 status=0 output=$ROOT/build/logs/ctest-$1.txt
+  local summary=$ROOT/build/logs/summary-$1.txt
+  shift
+  mkdir -p "$ROOT/build/logs"
+  ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
+    --no-tests=error "$@" \
+    2>&1 | tee "$output" | sed '/tests passed/,$d' ||
+    status=${PIPESTATUS[0]}
+  sed -n '/tests passed/,$p' "$output" >"$summary"
+  print_skipped "$ROOT/build/$preset/Testing/Temporary/LastTest.log"
+  cat "$summary"
+  return "$status"
+}
+
+# print_skipped LOG: the cases that GoogleTest or ctest skipped, and why.
+print_skipped() {
+  awk '
+    /: Skipped$/ {getline reason}
+    /^\[  SKIPPED \] .*\(.* ms\)$/ {
+      printf "skipped: %s: %s\n", $4, reason
+      ++count
+    }
+    END {if (count) printf "%d test cases skipped\n", count}' "$1"
 }

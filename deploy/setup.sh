@@ -96,7 +96,7 @@ install_packages() {
   say "installing ${#missing[@]} packages: ${missing[*]}"
   local prefix
   prefix=$(root_prefix "${missing[@]}")
-  local apt=($prefix env DEBIAN_FRONTEND=noninteractive apt-get -y
+  local apt=(${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -y
              -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   quietly "$ROOT/build/logs/apt.log" \
     "${apt[@]}" -o APT::Update::Error-Mode=any update ||
@@ -144,7 +144,8 @@ install_torch() {
   fi
   local python=/usr/bin/python3 what=("$TORCH") need=14 pip
   [[ -x $python ]] || python=python3
-  pip=("$python" -m pip install --disable-pip-version-check)
+  pip=("$python" -m pip install --disable-pip-version-check
+       --root-user-action=ignore)
   if [[ $torch == cpu ]]; then
     what=(--no-deps "${CPU_TORCH[@]}")
     need=6

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# The programs, and the loader with all it needs for find_package(Millrace).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
+
+# The closure of millrace::loader.
+install(TARGETS
+  millrace_proto millrace_proto_grpc millrace_base millrace_graph
+  millrace_sample millrace_wire millrace_grpc millrace_loader
+  EXPORT MillraceTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)
+install(EXPORT MillraceTargets
+  NAMESPACE millrace::
+  DESTINATION ${millrace_config_dir})
+
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/MillraceConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/MillraceConfig.cmake
+  INSTALL_DESTINATION ${millrace_config_dir})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/MillraceConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/MillraceConfig.cmake
+  ${PROJECT_BINARY_DIR}/MillraceConfigVersion.cmake
+  DESTINATION ${millrace_config_dir})
+
+# LibTorch stays where deploy/setup.sh put it: the trainer's run path leads
+# there.
+foreach(program millrace millrace-server millrace-train)
+  if(TARGET ${program})
+    set_target_properties(${program} PROPERTIES
+      INSTALL_RPATH_USE_LINK_PATH ON)
+    install(TARGETS ${program} RUNTIME)
+  endif()
+endforeach()

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the batches and the seeds of one epoch: count_seeds STORE
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "client/loader.h"
+#include "client/open_source.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: count_seeds STORE\n";
+    return 2;
+  }
+  auto source = millrace::OpenSource({.store = argv[1]});
+  if (!source.ok()) {
+    std::cerr << source.status() << "\n";
+    return 1;
+  }
+  const millrace::JobSpec job{.fanouts = {5, 5}, .batch_size = 64};
+  auto loader = millrace::Loader::Create(*source, job, {.epochs = 1});
+  if (!loader.ok()) {
+    std::cerr << loader.status() << "\n";
+    return 1;
+  }
+  int64_t batches = 0;
+  int64_t seeds = 0;
+  while (true) {
+    auto step = (*loader)->Next();
+    if (!step.ok()) {
+      std::cerr << step.status() << "\n";
+      return 1;
+    }
+    if (!step->has_value()) break;
+    ++batches;
+    seeds += (*step)->batch->seed_count();
+  }
+  std::cout << batches << " batches, " << seeds << " seeds\n";
+  return 0;
+}

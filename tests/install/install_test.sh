@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# install_test.sh CMAKE BUILD_DIR BUILD_TYPE COMPILER FLAGS: what a user does
+# who writes a program with the loader.
+set -euxo pipefail
+cmake=$1 build=$2 build_type=$3 compiler=$4 flags=$5
+here=$(cd "$(dirname "$0")" && pwd)
+work=$build/install-test
+rm -rf "$work"
+mkdir -p "$work"
+
+"$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
+"$cmake" -S "$here/consumer" -B "$work/consumer" -G Ninja \
+  -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags"
+"$cmake" --build "$work/consumer"
+
+"$work/prefix/bin/millrace" import ogb "$here/../data/cora" \
+  --split public --out "$work/cora"
+"$work/consumer/count_seeds" "$work/cora" | tee "$work/output.txt"
+# 140 training seeds in batches of 64.
+grep -qx '3 batches, 140 seeds' "$work/output.txt"

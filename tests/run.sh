@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Sets up, builds and runs all tests. Ends with ctest's summary; its exit
+# status is 0 when every test passed.
+#
+# Usage: tests/run.sh [OPTION]...
+#   --data DIR     a folder of larger graphs in OGB's raw format (arxiv/, acm/,
+#                  ...); without it the tests that need them are skipped,
+#                  printed and counted
+#   --preset NAME  release (default), dev, asan or tsan; folder build/NAME
+#   --no-train     without LibTorch and the trainer's tests
+#   --no-setup     everything that deploy/setup.sh installs is there
+#   --filter REGEX only the tests whose name matches
+#   --help         this text
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../deploy/lib.sh"
+
+data='' preset=release with_setup=true setup_options=() cmake_options=()
+ctest_options=(--parallel "$JOBS")
+while (($# > 0)); do
+  case $1 in
+    --data | --preset | --filter)
+      (($# > 1)) || usage_error "$1 needs a value"
+      case $1 in
+        --data) data=$2 ;;
+        --preset) preset=$2 ;;
+        --filter) ctest_options+=(--tests-regex "$2") ;;
+      esac
+      shift
+      ;;
+    --no-train)
+      setup_options+=(--no-train)
+      cmake_options+=(-DMILLRACE_TRAIN=OFF)
+      ;;
+    --no-setup) with_setup=false ;;
+    --help) print_help; exit 0 ;;
+    *) usage_error "unknown option $1" ;;
+  esac
+  shift
+done
+[[ $preset =~ ^(release|dev|asan|tsan)$ ]] ||
+  usage_error "--preset is release, dev, asan or tsan, not '$preset'"
+if [[ -n $data ]]; then
+  [[ -d $data ]] || usage_error "--data: there is no folder $data"
+  MILLRACE_DATA=$(cd "$data" && pwd)
+  export MILLRACE_DATA
+fi
+
+if $with_setup; then "$ROOT/deploy/setup.sh" "${setup_options[@]}"; fi
+say "building build/$preset with $JOBS jobs"
+build_preset "$preset" "${cmake_options[@]}"
+say "testing"
+run_ctest "$preset" "${ctest_options[@]}"
