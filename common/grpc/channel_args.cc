@@ -1,2 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/channel_args.h"
+
+#include <grpc/impl/codegen/grpc_types.h>
+
+namespace millrace {
+namespace {
+
+struct IntArgument {
+  const char* name;
+  int value;
+};
+
+// What both ends share.
+constexpr IntArgument kTransport[] = {
+    {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
+    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
+    {GRPC_ARG_HTTP2_BDP_PROBE, 0},
+    {GRPC_ARG_TCP_READ_CHUNK_SIZE, 1 << 20},
+    {GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 8 << 20},
+    {GRPC_ARG_KEEPALIVE_TIME_MS, 10'000},
+    {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000},
+    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+};
+
+constexpr IntArgument kClient[] = {
+    // Without it channels with equal settings share one connection, and one
+    // connection is one stream of bytes.
+    {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
+    {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
+    {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
+    // Retries are ours: all calls are idempotent and streams restart whole.
+    {GRPC_ARG_ENABLE_RETRIES, 0},
+    {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
+    {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000},
+    {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000},
+};
+
+constexpr IntArgument kServer[] = {
+    {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000},
+    {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
+    // A second server on the port is a mistake, not a replica.
+    {GRPC_ARG_ALLOW_REUSEPORT, 0},
+};
+
+}  // namespace
+
+::grpc::ChannelArguments ClientChannelArguments(int max_receive_bytes) {
+  ::grpc::ChannelArguments arguments;
+  for (const auto& [name, value] : kTransport) arguments.SetInt(name, value);
+  for (const auto& [name, value] : kClient) arguments.SetInt(name, value);
+  arguments.SetMaxReceiveMessageSize(max_receive_bytes);
+  arguments.SetMaxSendMessageSize(-1);
+  return arguments;
+}
+
+void ConfigureServer(::grpc::ServerBuilder& builder) {
+  for (const auto& [name, value] : kTransport) {
+    builder.AddChannelArgument(name, value);
+  }
+  for (const auto& [name, value] : kServer) {
+    builder.AddChannelArgument(name, value);
+  }
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(-1);
+}
+
+}  // namespace millrace

@@ -22,7 +22,7 @@ namespace millrace {
 // One server of the fleet. `outstanding_bytes` is kept by callers that want
 // load spread (see Fleet::Pick); the rest never changes.
 struct FleetMember {
-  std::string address;  // "host:port" or "[v6]:port"
+  std::string address;                       // "host:port" or "[v6]:port"
   std::shared_ptr<::grpc::Channel> channel;  // shared with calls in flight
   std::atomic<int64_t> outstanding_bytes{0};
 };

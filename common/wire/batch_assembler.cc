@@ -1,2 +1,346 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/batch_assembler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/gather.h"
+
+namespace millrace {
+namespace {
+
+std::string Name(const ArrayInfo& info) {
+  return StrCat(ArrayKindName(info.kind), " ", info.index);
+}
+
+absl::Status Wrong(const ArrayInfo& info, std::string_view what) {
+  return absl::InvalidArgumentError(
+      StrCat("array ", Name(info), " of the stream ", what));
+}
+
+bool MatchesSlot(const ArrayInfo& info, const ArraySlot& slot) {
+  return info.kind == slot.kind && info.index == slot.index &&
+         info.dtype == slot.element.dtype &&
+         info.shape.size() == slot.element.row_shape.size() + 1 &&
+         std::equal(info.shape.begin() + 1, info.shape.end(),
+                    slot.element.row_shape.begin());
+}
+
+template <typename Id>
+bool AllBelow(std::span<const Id> values, uint64_t limit) {
+  // No early exit: vectorised, and bad values are not the usual case.
+  Id largest = 0;
+  for (const Id value : values) largest = std::max(largest, value);
+  return values.empty() || largest < limit;
+}
+
+bool IdsBelow(const Array& ids, uint64_t limit) {
+  return ids.dtype() == DType::kUint64 ? AllBelow(ids.As<uint64_t>(), limit)
+                                       : AllBelow(ids.As<uint32_t>(), limit);
+}
+
+bool IsSeedType(const ResolvedJob& job, size_t type) {
+  return static_cast<int>(type) == job.seed_type;
+}
+
+Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
+  std::vector<int64_t> shape = info.shape;
+  shape[0] = rows;
+  return Array::Allocate(info.dtype, std::move(shape));
+}
+
+Array& RowArray(NodeBlock& block, ArrayKind kind) {
+  switch (kind) {
+    case ArrayKind::kNodeFeature:
+      return block.feature;
+    case ArrayKind::kNodeLabel:
+      return block.label;
+    case ArrayKind::kOriginalId:
+      return block.original_id;
+    default:
+      return block.degree;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<BatchAssembler> BatchAssembler::Create(
+    const AssemblerRequest& request, StreamLayout layout) {
+  MILLRACE_RETURN_IF_ERROR(CheckLayout(layout, request.max_bytes));
+  BatchAssembler assembler(request, std::move(layout));
+  MILLRACE_RETURN_IF_ERROR(assembler.CheckArrays());
+  assembler.AllocateTopology();
+  if (assembler.topology_end_ == 0) {
+    MILLRACE_RETURN_IF_ERROR(assembler.FinishTopology());
+  }
+  return assembler;
+}
+
+absl::Status BatchAssembler::CheckArrays() const {
+  const ResolvedJob& job = request_.job;
+  if (layout_.hops != job.hops || layout_.seed_type != job.seed_type ||
+      layout_.partition != request_.home) {
+    return absl::InvalidArgumentError(
+        StrCat("the stream is of ", layout_.hops, " hops, seed type ",
+               layout_.seed_type, " and partition ", layout_.partition,
+               "; asked for were ", job.hops, ", ", job.seed_type, " and ",
+               request_.home));
+  }
+  const std::vector<ArraySlot> slots =
+      ArraysOf(request_.manifest, request_.request.columns, job.spec.disjoint,
+               request_.request.explicit_seeds.has_value());
+  if (layout_.arrays.size() != slots.size()) {
+    return absl::InvalidArgumentError(StrCat("the stream has ",
+                                             layout_.arrays.size(),
+                                             " arrays, not ", slots.size()));
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!MatchesSlot(layout_.arrays[i], slots[i])) {
+      return Wrong(layout_.arrays[i], "has another type or shape than asked");
+    }
+    MILLRACE_RETURN_IF_ERROR(CheckArray(layout_.arrays[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Lengths that can be told from the layout alone.
+absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
+  const int64_t length = info.shape[0];
+  switch (info.kind) {
+    case ArrayKind::kSeed:
+    case ArrayKind::kSeedToLocal: {
+      const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
+      const auto& given = request_.request.explicit_seeds;
+      if (length != seeds ||
+          (given && length != static_cast<int64_t>(given->size()))) {
+        return Wrong(info, "has another number of seeds");
+      }
+      return absl::OkStatus();
+    }
+    case ArrayKind::kHopOffsets:
+      return length == layout_.hops + 2 ? absl::OkStatus()
+                                        : Wrong(info, "has a wrong length");
+    case ArrayKind::kTree:
+      return length == Find(ArrayKind::kNodeId, info.index)->shape[0]
+                 ? absl::OkStatus()
+                 : Wrong(info, "is not as long as the ids");
+    case ArrayKind::kIndptr:
+      return length >= 1 ? absl::OkStatus() : Wrong(info, "is empty");
+    case ArrayKind::kEdgeId:
+      return length == Find(ArrayKind::kNeighbor, info.index)->shape[0]
+                 ? absl::OkStatus()
+                 : Wrong(info, "is not as long as the neighbours");
+    default:
+      return length < int64_t{1} << 32 ? absl::OkStatus()
+                                       : Wrong(info, "is too long");
+  }
+}
+
+const ArrayInfo* BatchAssembler::Find(ArrayKind kind, int index) const {
+  for (const ArrayInfo& info : layout_.arrays) {
+    if (info.kind == kind && info.index == index) return &info;
+  }
+  return nullptr;
+}
+
+void BatchAssembler::AllocateTopology() {
+  const ResolvedJob& job = request_.job;
+  batch_.epoch = request_.request.epoch;
+  batch_.index = request_.request.batch;
+  batch_.seed_kind = job.spec.seed_kind;
+  batch_.seed_type = job.seed_type;
+  batch_.direction = job.spec.direction;
+  batch_.hops = job.hops;
+  batch_.disjoint = job.spec.disjoint;
+  batch_.nodes.resize(request_.manifest.schema.node_types.size());
+  batch_.edges.resize(request_.manifest.schema.relations.size());
+  hop_offsets_.resize(batch_.nodes.size());
+  if (request_.request.explicit_seeds) {
+    batch_.seed = Array::Adopt(*request_.request.explicit_seeds);
+  }
+  for (const ArrayInfo& info : layout_.arrays) {
+    if (IsRowKind(info.kind)) continue;
+    *TopologyArray(info) = Array::Allocate(info.dtype, info.shape);
+    topology_end_ = info.offset + info.total_bytes();
+  }
+}
+
+Array* BatchAssembler::TopologyArray(const ArrayInfo& info) {
+  switch (info.kind) {
+    case ArrayKind::kSeed:
+      return &batch_.seed;
+    case ArrayKind::kSeedToLocal:
+      return &batch_.seed_to_local;
+    case ArrayKind::kHopOffsets:
+      return &hop_offsets_[info.index];
+    case ArrayKind::kNodeId:
+      return &batch_.nodes[info.index].id;
+    case ArrayKind::kTree:
+      return &batch_.nodes[info.index].tree;
+    case ArrayKind::kIndptr:
+      return &batch_.edges[info.index].indptr;
+    case ArrayKind::kNeighbor:
+      return &batch_.edges[info.index].neighbor;
+    default:
+      return &batch_.edges[info.index].edge_id;
+  }
+}
+
+absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
+  if (bytes.size() > layout_.total_bytes - position_) {
+    return absl::InvalidArgumentError(StrCat(
+        "the stream announced ", layout_.total_bytes, " bytes and has more"));
+  }
+  while (!bytes.empty()) {
+    const ArrayInfo* info =
+        current_ < layout_.arrays.size() ? &layout_.arrays[current_] : nullptr;
+    uint64_t piece = bytes.size();
+    if (info != nullptr && position_ < info->offset) {
+      piece = std::min(piece, info->offset - position_);  // padding
+    } else if (info != nullptr) {
+      const uint64_t at = position_ - info->offset;
+      piece = std::min(piece, info->total_bytes() - at);
+      WriteArray(*info, at, bytes.first(piece));
+      if (at + piece == info->total_bytes()) ++current_;
+    }
+    position_ += piece;
+    bytes = bytes.subspan(piece);
+    if (!topology_done_ && position_ >= topology_end_) {
+      MILLRACE_RETURN_IF_ERROR(FinishTopology());
+    }
+  }
+  return absl::OkStatus();
+}
+
+void BatchAssembler::WriteArray(const ArrayInfo& info, uint64_t at,
+                                std::span<const std::byte> bytes) {
+  if (IsRowKind(info.kind)) {
+    WriteRows(info, at, bytes);
+  } else if (!bytes.empty()) {
+    std::memcpy(TopologyArray(info)->mutable_data() + at, bytes.data(),
+                bytes.size());
+  }
+}
+
+void BatchAssembler::WriteRows(const ArrayInfo& info, uint64_t at,
+                               std::span<const std::byte> bytes) {
+  const std::vector<uint32_t>& rows = RowsOf(rows_, info.kind, info.index);
+  Array& array = RowArray(batch_.nodes[info.index], info.kind);
+  const size_t row_bytes = array.row_bytes();
+  std::byte* base = array.mutable_data();
+  while (!bytes.empty()) {
+    size_t row = at / row_bytes;
+    const size_t within = at % row_bytes;
+    // Rows that stay neighbours are copied in one go.
+    size_t run = row_bytes - within;
+    while (run < bytes.size() && row + 1 < rows.size() &&
+           rows[row + 1] == rows[row] + 1) {
+      run += row_bytes;
+      ++row;
+    }
+    run = std::min(run, bytes.size());
+    std::memcpy(base + rows[at / row_bytes] * row_bytes + within, bytes.data(),
+                run);
+    at += run;
+    bytes = bytes.subspan(run);
+  }
+}
+
+absl::Status BatchAssembler::FinishTopology() {
+  for (size_t t = 0; t < batch_.nodes.size(); ++t) {
+    const auto offsets = hop_offsets_[t].As<uint32_t>();
+    batch_.nodes[t].hop_offsets.assign(offsets.begin(), offsets.end());
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckTopology());
+  rows_ = SelectRows(batch_, request_.manifest, request_.request.columns,
+                     request_.home, request_.cached_rows);
+  MILLRACE_RETURN_IF_ERROR(AllocateRows());
+  topology_done_ = true;
+  // Arrays without bytes are done as soon as they are reached.
+  return absl::OkStatus();
+}
+
+absl::Status BatchAssembler::CheckTopology() const {
+  for (size_t t = 0; t < batch_.nodes.size(); ++t) {
+    const NodeBlock& block = batch_.nodes[t];
+    const NodeType& type = request_.manifest.schema.node_types[t];
+    if (!std::is_sorted(block.hop_offsets.begin(), block.hop_offsets.end()) ||
+        block.hop_offsets.front() != 0 || block.count() != block.id.rows() ||
+        (!IsSeedType(request_.job, t) && block.hop_offsets[1] != 0) ||
+        !IdsBelow(block.id, static_cast<uint64_t>(type.count)) ||
+        !AllBelow(block.tree.As<uint32_t>(), batch_.seed_to_local.rows())) {
+      return absl::InvalidArgumentError(
+          StrCat("the nodes of type ", type.name, " contradict themselves"));
+    }
+  }
+  const NodeBlock& seeds = batch_.nodes[batch_.seed_type];
+  if (!AllBelow(batch_.seed_to_local.As<uint32_t>(), seeds.hop_offsets[1])) {
+    return absl::InvalidArgumentError("a seed has a row that is no seed's");
+  }
+  for (size_t r = 0; r < batch_.edges.size(); ++r) {
+    MILLRACE_RETURN_IF_ERROR(CheckRelation(static_cast<int>(r)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
+  const Schema& schema = request_.manifest.schema;
+  const Relation& info = schema.relations[relation];
+  const EdgeBlock& block = batch_.edges[relation];
+  const NodeBlock& lists = batch_.nodes[ListType(info, batch_.direction)];
+  const NodeBlock& neighbors =
+      batch_.nodes[NeighborType(info, batch_.direction)];
+  const auto indptr = block.indptr.As<uint32_t>();
+  if (indptr.size() != size_t{lists.hop_offsets[batch_.hops]} + 1 ||
+      indptr.front() != 0 || indptr.back() != block.neighbor.rows() ||
+      !std::is_sorted(indptr.begin(), indptr.end()) ||
+      !AllBelow(block.neighbor.As<uint32_t>(), neighbors.count())) {
+    return absl::InvalidArgumentError(StrCat("the edges of ",
+                                             schema.RelationName(relation),
+                                             " contradict themselves"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchAssembler::AllocateRows() {
+  const Columns& columns = request_.request.columns;
+  uint64_t bytes = topology_end_;
+  std::vector<int64_t> lengths;
+  for (const ArrayInfo& info : layout_.arrays) {
+    if (!IsRowKind(info.kind)) continue;
+    const auto sent = RowsOf(rows_, info.kind, info.index).size();
+    if (info.shape[0] != static_cast<int64_t>(sent)) {
+      return Wrong(info, StrCat("has ", info.shape[0], " rows, not ", sent));
+    }
+    const NodeBlock& block = batch_.nodes[info.index];
+    int64_t length = block.count();
+    if (info.kind == ArrayKind::kNodeLabel) {
+      length = WantsLabels(columns, IsSeedType(request_.job, info.index))
+                   ? LabelRowCount(columns, block)
+                   : -1;
+    }
+    lengths.push_back(length);
+    ArrayInfo whole = info;
+    whole.shape[0] = std::max<int64_t>(length, 0);
+    bytes += whole.total_bytes();
+    if (bytes > request_.max_bytes) {
+      return absl::ResourceExhaustedError(StrCat("the batch has more than ",
+                                                 bytes, " bytes, the limit is ",
+                                                 request_.max_bytes));
+    }
+  }
+  size_t next = 0;
+  for (const ArrayInfo& info : layout_.arrays) {
+    if (!IsRowKind(info.kind)) continue;
+    const int64_t length = lengths[next++];
+    if (length < 0) continue;  // labels of a type without seeds
+    RowArray(batch_.nodes[info.index], info.kind) =
+        AllocateRowArray(length, info);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,2 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/batch_layout.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/sample/gather.h"
+
+namespace millrace {
+namespace {
+
+constexpr DType kU32 = DType::kUint32;
+
+// Local ids of the nodes with begin <= id < end, ascending.
+template <typename Id>
+std::vector<uint32_t> RowsInRange(std::span<const Id> ids, uint64_t begin,
+                                  uint64_t end) {
+  std::vector<uint32_t> rows(ids.size());
+  size_t count = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    rows[count] = static_cast<uint32_t>(i);
+    count += static_cast<uint64_t>(ids[i]) - begin < end - begin ? 1 : 0;
+  }
+  rows.resize(count);
+  return rows;
+}
+
+std::vector<uint32_t> SelectIds(const Array& ids, uint64_t begin,
+                                uint64_t end) {
+  return ids.dtype() == DType::kUint64
+             ? RowsInRange(ids.As<uint64_t>(), begin, end)
+             : RowsInRange(ids.As<uint32_t>(), begin, end);
+}
+
+uint64_t Cached(std::span<const uint64_t> cached_rows, size_t type,
+                uint64_t owned) {
+  return type < cached_rows.size() ? std::min(cached_rows[type], owned) : 0;
+}
+
+// The first dimension of an array.
+int64_t LengthOf(const Batch& batch, const SentRows& rows,
+                 const ArraySlot& slot) {
+  switch (slot.kind) {
+    case ArrayKind::kSeed:
+      return batch.seed.rows();
+    case ArrayKind::kSeedToLocal:
+      return batch.seed_to_local.rows();
+    case ArrayKind::kHopOffsets:
+      return static_cast<int64_t>(batch.nodes[slot.index].hop_offsets.size());
+    case ArrayKind::kNodeId:
+    case ArrayKind::kTree:
+      return batch.nodes[slot.index].id.rows();
+    case ArrayKind::kIndptr:
+      return batch.edges[slot.index].indptr.rows();
+    case ArrayKind::kNeighbor:
+    case ArrayKind::kEdgeId:
+      return batch.edges[slot.index].neighbor.rows();
+    default:
+      return static_cast<int64_t>(RowsOf(rows, slot.kind, slot.index).size());
+  }
+}
+
+void AddTopology(const Schema& schema, const Columns& columns, bool disjoint,
+                 std::vector<ArraySlot>& slots) {
+  for (int t = 0; t < static_cast<int>(schema.node_types.size()); ++t) {
+    slots.push_back({ArrayKind::kHopOffsets, t, {kU32, {}}});
+    slots.push_back(
+        {ArrayKind::kNodeId, t, {schema.node_types[t].id_dtype(), {}}});
+    if (disjoint) slots.push_back({ArrayKind::kTree, t, {kU32, {}}});
+  }
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    slots.push_back({ArrayKind::kIndptr, r, {kU32, {}}});
+    slots.push_back({ArrayKind::kNeighbor, r, {kU32, {}}});
+    if (columns.edge_ids) {
+      slots.push_back({ArrayKind::kEdgeId, r, {DType::kInt64, {}}});
+    }
+  }
+}
+
+void AddRows(const Schema& schema, const Columns& columns,
+             std::vector<ArraySlot>& slots) {
+  const int types = static_cast<int>(schema.node_types.size());
+  for (int t = 0; t < types; ++t) {
+    const ColumnSpec& label = schema.node_types[t].label;
+    if (columns.labels != LabelRows::kNone && label.present()) {
+      slots.push_back({ArrayKind::kNodeLabel, t, label});
+    }
+    if (columns.original_ids) {
+      slots.push_back({ArrayKind::kOriginalId, t, {DType::kInt64, {}}});
+    }
+    if (columns.degrees) slots.push_back({ArrayKind::kDegree, t, {kU32, {}}});
+  }
+  for (int t = 0; columns.features && t < types; ++t) {
+    ColumnSpec feature = WireFeature(schema, t, columns.feature_dtype);
+    if (feature.present()) {
+      slots.push_back({ArrayKind::kNodeFeature, t, std::move(feature)});
+    }
+  }
+}
+
+}  // namespace
+
+SentRows SelectRows(const Batch& batch, const Manifest& manifest,
+                    const Columns& columns, int home,
+                    std::span<const uint64_t> cached_rows) {
+  const size_t types = batch.nodes.size();
+  SentRows rows{std::vector<std::vector<uint32_t>>(types),
+                std::vector<std::vector<uint32_t>>(types),
+                std::vector<std::vector<uint32_t>>(types)};
+  for (size_t t = 0; t < types; ++t) {
+    const NodeBlock& block = batch.nodes[t];
+    const uint64_t begin = manifest.books[t].begin(home);
+    const uint64_t end = manifest.books[t].end(home);
+    rows.home[t] = SelectIds(block.id, begin, end);
+    const uint64_t cached = Cached(cached_rows, t, end - begin);
+    if (columns.features && manifest.schema.node_types[t].feature.present()) {
+      rows.feature[t] =
+          cached == 0 ? rows.home[t] : SelectIds(block.id, begin + cached, end);
+    }
+    if (WantsLabels(columns, static_cast<int>(t) == batch.seed_type) &&
+        manifest.schema.node_types[t].label.present()) {
+      const auto last =
+          std::lower_bound(rows.home[t].begin(), rows.home[t].end(),
+                           LabelRowCount(columns, block));
+      rows.label[t].assign(rows.home[t].begin(), last);
+    }
+  }
+  return rows;
+}
+
+std::vector<ArraySlot> ArraysOf(const Manifest& manifest,
+                                const Columns& columns, bool disjoint,
+                                bool explicit_seeds) {
+  std::vector<ArraySlot> slots;
+  if (!explicit_seeds) {
+    slots.push_back({ArrayKind::kSeed, 0, {DType::kInt64, {}}});
+  }
+  slots.push_back({ArrayKind::kSeedToLocal, 0, {kU32, {}}});
+  AddTopology(manifest.schema, columns, disjoint, slots);
+  AddRows(manifest.schema, columns, slots);
+  return slots;
+}
+
+StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
+                         const Columns& columns, const SentRows& rows,
+                         bool explicit_seeds) {
+  StreamLayout layout;
+  layout.hops = batch.hops;
+  layout.seed_type = batch.seed_type;
+  for (const ArraySlot& slot :
+       ArraysOf(manifest, columns, batch.disjoint, explicit_seeds)) {
+    std::vector<int64_t> shape = {LengthOf(batch, rows, slot)};
+    shape.insert(shape.end(), slot.element.row_shape.begin(),
+                 slot.element.row_shape.end());
+    layout.Append(slot.kind, slot.index, slot.element.dtype, std::move(shape));
+  }
+  return layout;
+}
+
+bool IsRowKind(ArrayKind kind) {
+  return kind == ArrayKind::kNodeFeature || kind == ArrayKind::kNodeLabel ||
+         kind == ArrayKind::kOriginalId || kind == ArrayKind::kDegree;
+}
+
+NodeColumn RowColumn(ArrayKind kind, Direction direction) {
+  MILLRACE_CHECK(IsRowKind(kind));
+  switch (kind) {
+    case ArrayKind::kNodeFeature:
+      return NodeColumn::kFeature;
+    case ArrayKind::kNodeLabel:
+      return NodeColumn::kLabel;
+    case ArrayKind::kOriginalId:
+      return NodeColumn::kOriginalId;
+    default:
+      return DegreeColumn(direction);
+  }
+}
+
+const std::vector<uint32_t>& RowsOf(const SentRows& rows, ArrayKind kind,
+                                    TypeIndex type) {
+  MILLRACE_CHECK(IsRowKind(kind));
+  if (kind == ArrayKind::kNodeFeature) return rows.feature[type];
+  if (kind == ArrayKind::kNodeLabel) return rows.label[type];
+  return rows.home[type];
+}
+
+ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast) {
+  ColumnSpec feature = schema.node_types[type].feature;
+  if (feature.present() && cast != DType::kNone) feature.dtype = cast;
+  return feature;
+}
+
+}  // namespace millrace

@@ -31,17 +31,32 @@ SentRows SelectRows(const Batch& batch, const Manifest& manifest,
                     const Columns& columns, int home,
                     std::span<const uint64_t> cached_rows);
 
-// The layout of a batch whose topology is done. Topology and ids first, then
+// One array of a Sample stream, its first dimension left open.
+struct ArraySlot {
+  ArrayKind kind = ArrayKind::kUnknown;
+  int index = 0;
+  ColumnSpec element;  // dtype, and shape without the first dimension
+};
+
+// The arrays of a Sample stream in their order. Topology and ids first, then
 // small columns, then features. `explicit_seeds`: the client knows the
 // original ids of the seeds, so they are not sent.
+std::vector<ArraySlot> ArraysOf(const Manifest& manifest,
+                                const Columns& columns, bool disjoint,
+                                bool explicit_seeds);
+
+// The layout of a batch whose topology is done.
 StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
                          const Columns& columns, const SentRows& rows,
                          bool explicit_seeds);
 
-// The column of rows that an array of this kind carries.
-// Only for kNodeFeature, kNodeLabel, kOriginalId and kDegree.
-NodeColumn RowColumn(ArrayKind kind);
+// Whether an array has rows of nodes (features, labels, original ids,
+// degrees), and which column and nodes then. `RowColumn` and `RowsOf` are for
+// those only.
 bool IsRowKind(ArrayKind kind);
+NodeColumn RowColumn(ArrayKind kind, Direction direction);
+const std::vector<uint32_t>& RowsOf(const SentRows& rows, ArrayKind kind,
+                                    TypeIndex type);
 
 // Type of features on the wire: as stored, or cast.
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);

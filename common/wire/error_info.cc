@@ -1,2 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/error_info.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "common/base/strings.h"
+#include "sampler.pb.h"
+
+namespace millrace {
+
+absl::Status WithErrorInfo(absl::Status status, const ErrorInfo& info) {
+  v1::ErrorInfo proto;
+  if (info.partition) {
+    proto.set_partition(static_cast<uint32_t>(*info.partition));
+  }
+  const int64_t milliseconds = absl::ToInt64Milliseconds(info.retry_after);
+  proto.set_retry_after_ms(std::max<int64_t>(milliseconds, 0));
+  status.SetPayload(AbslView(kErrorInfoUrl),
+                    absl::Cord(proto.SerializeAsString()));
+  return status;
+}
+
+ErrorInfo ErrorInfoOf(const absl::Status& status) {
+  ErrorInfo info;
+  const auto payload = status.GetPayload(AbslView(kErrorInfoUrl));
+  v1::ErrorInfo proto;
+  if (!payload || !proto.ParseFromString(std::string(*payload))) return info;
+  if (proto.has_partition() && proto.partition() <= INT32_MAX) {
+    info.partition = static_cast<int>(proto.partition());
+  }
+  // A day is as good as for ever, and no overflow can follow.
+  constexpr uint64_t kDayMs = uint64_t{24} * 3600 * 1000;
+  info.retry_after =
+      absl::Milliseconds(std::min(proto.retry_after_ms(), kDayMs));
+  return info;
+}
+
+bool IsRetryable(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted:
+    // Servers never send UNKNOWN: gRPC makes it of a broken stream.
+    case absl::StatusCode::kUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace millrace

@@ -15,7 +15,7 @@ inline constexpr std::string_view kErrorInfoUrl =
     "type.googleapis.com/millrace.v1.ErrorInfo";
 
 struct ErrorInfo {
-  std::optional<int> partition;               // the one that failed
+  std::optional<int> partition;                       // the one that failed
   absl::Duration retry_after = absl::ZeroDuration();  // zero: no hint
 };
 
