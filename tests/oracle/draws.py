@@ -80,15 +80,24 @@ def _pick(domain, node, tree, d, k, with_replacement, stream):
 
 def permute(key, n, q):
     """P(key, n)(q): a permutation of 0 .. n-1."""
+    h = half_bits(n)
+    x = feistel(key, h, q)
+    while x >= n:
+        x = feistel(key, h, x)
+    return x
+
+
+def half_bits(n):
     h = 4
     while 4**h < n:
         h += 1
-    x = q
-    while True:
-        left, right = x >> h, x % 2**h
-        for r in range(8):
-            f = philox(key[0], key[1], right, 0, r, 0)[0]
-            left, right = right, left ^ (f % 2**h)
-        x = left * 2**h + right
-        if x < n:
-            return x
+    return h
+
+
+def feistel(key, h, x):
+    """Eight rounds on 2h bits; serves arrays too."""
+    left, right = x >> h, x % 2**h
+    for r in range(8):
+        f = philox(key[0], key[1], right, 0, r, 0)[0]
+        left, right = right, left ^ (f % 2**h)
+    return left * 2**h + right

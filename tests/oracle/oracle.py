@@ -112,8 +112,8 @@ def floats(rows):
     return values.tolist()
 
 
-def run(args):
-    store, job = Store(args.store), make_job(args)
+def run(args, store=None):
+    store, job = store or Store(args.store), make_job(args)
     if args.command == 'sample':
         if args.seed_ids:
             seeds = [int(v) for v in args.seed_ids.split(',')]
