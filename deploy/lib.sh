@@ -55,9 +55,10 @@ quietly() {
 }
 
 # build_preset PRESET [CMAKE OPTION...]: configures and builds build/PRESET,
-# through ccache where there is one.
+# through ccache where there is one; BUILD_TARGETS, if set, and nothing else.
 build_preset() {
-  local preset=$1 launcher=()
+  local preset=$1 launcher=() targets=()
+  [[ -z ${BUILD_TARGETS:-} ]] || read -ra targets <<<"--target $BUILD_TARGETS"
   shift
   if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache
@@ -68,7 +69,8 @@ build_preset() {
     quietly "build/logs/configure-$preset.log" \
       cmake --preset "$preset" "${launcher[@]}" "$@" &&
       quietly "build/logs/build-$preset.log" \
-        cmake --build --preset "$preset" --parallel "$JOBS"
+        cmake --build --preset "$preset" --parallel "$JOBS" \
+        "${targets[@]}"
   )
 }
 

@@ -102,6 +102,10 @@ install_packages() {
     "${apt[@]}" -o APT::Update::Error-Mode=any update ||
     fail "the package lists could not be fetched" \
       "check the network and the apt sources of this machine"
+  # Finishes what an interrupted installation left undone.
+  quietly "$ROOT/build/logs/apt.log" \
+    ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive \
+    dpkg --configure -a || true
   quietly "$ROOT/build/logs/apt.log" \
     "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
     fail "the packages could not be installed" \
