@@ -117,9 +117,7 @@ class PrefetchingLoader final : public Loader {
   absl::Duration waited() const override { return waited_; }
 
  private:
-  static bool HasBatch(const Slot& slot) {
-    return slot.step.batch.has_value();
-  }
+  static bool HasBatch(const Slot& slot) { return slot.step.batch.has_value(); }
 
   // Whether one more batch fits into the window, judged by the mean size of
   // those seen so far.
@@ -181,8 +179,7 @@ class PrefetchingLoader final : public Loader {
 };
 
 absl::Status CheckOptions(const LoaderOptions& options) {
-  if (options.world < 1 || options.rank < 0 ||
-      options.rank >= options.world) {
+  if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
     return absl::InvalidArgumentError(
         StrCat("rank ", options.rank, " is not in a world of ", options.world,
                "; ranks go from 0 to world size - 1"));
@@ -212,9 +209,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
       EpochPlan plan,
       EpochPlan::Create(resolved, source->manifest(),
                         std::exchange(options.seeds, std::nullopt)));
-  return std::unique_ptr<Loader>(
-      new PrefetchingLoader(std::move(source), std::move(resolved),
-                            std::move(plan), options));
+  return std::unique_ptr<Loader>(new PrefetchingLoader(
+      std::move(source), std::move(resolved), std::move(plan), options));
 }
 
 }  // namespace millrace

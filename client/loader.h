@@ -52,8 +52,8 @@ struct LoaderOptions {
 // One step of the plan. All ranks make the same number of steps.
 struct LoaderStep {
   uint32_t epoch = 0;
-  uint32_t step = 0;           // since the epoch's (re)start, from 0
-  uint32_t next_batch = 0;     // of the epoch, after this step, for all ranks
+  uint32_t step = 0;        // since the epoch's (re)start, from 0
+  uint32_t next_batch = 0;  // of the epoch, after this step, for all ranks
   bool last_of_epoch = false;
   std::optional<Batch> batch;  // absent: this rank has none in this step
 };

@@ -25,9 +25,9 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             Store::Open(options.store));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return LocalBatchSource::Create(
-      std::move(store),
-      options.threads > 0 ? options.threads : std::max(1, cores));
+  return LocalBatchSource::Create(std::move(store), options.threads > 0
+                                                        ? options.threads
+                                                        : std::max(1, cores));
 }
 
 }  // namespace millrace

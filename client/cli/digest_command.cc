@@ -1,8 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace digest: the fingerprint of every batch of an epoch.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "client/cli/commands.h"
+#include "client/cli/job_flags.h"
+#include "client/loader.h"
+#include "common/base/interrupt.h"
+#include "common/base/progress.h"
+#include "common/base/status_macros.h"
+#include "common/sample/digest.h"
 
 namespace millrace {
+namespace {
 
-void AddDigestCommand(CLI::App&, CommandBody&) {}
+struct DigestFlags {
+  SourceFlags source;
+  JobFlags job;
+  uint32_t epoch = 0;
+  uint32_t batches = 0;  // 0: all
+  bool json = false;
+};
+
+void PrintBatch(const DigestFlags& flags, const Batch& batch,
+                const Sha256& digest) {
+  if (!flags.json) {
+    std::printf("%u %u %s\n", batch.epoch, batch.index, Hex(digest).c_str());
+    return;
+  }
+  nlohmann::ordered_json line;
+  line["epoch"] = batch.epoch;
+  line["batch"] = batch.index;
+  line["digest"] = Hex(digest);
+  std::printf("%s\n", line.dump().c_str());
+}
+
+absl::Status RunDigest(const DigestFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  MILLRACE_ASSIGN_OR_RETURN(const Columns wanted, flags.job.WantedColumns());
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
+                            flags.source.Open());
+  LoaderOptions options;
+  options.first_epoch = flags.epoch;
+  options.columns = DigestColumns(wanted.features, wanted.edge_features);
+  options.prefetch_batches = flags.job.prefetch_batches();
+  options.prefetch_bytes = flags.job.prefetch_bytes();
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                            Loader::Create(source, spec, std::move(options)));
+  const uint32_t total =
+      flags.batches == 0 ? loader->batches_per_epoch()
+                         : std::min(flags.batches, loader->batches_per_epoch());
+  Progress progress("digest", total, "batches");
+  DigestTotal sum;
+  for (uint32_t i = 0; i < total; ++i) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
+    if (!step.has_value()) break;
+    const Sha256 digest = DigestBatch(*step->batch, source->manifest().schema);
+    PrintBatch(flags, *step->batch, digest);
+    sum.Add(digest);
+    progress.Add(1);
+  }
+  progress.Finish();
+  const std::string hash = Hex(sum.Finish());
+  std::printf(flags.json ? "{\"total\":\"%s\"}\n" : "total %s\n", hash.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddDigestCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand(
+      "digest", "print one line `EPOCH BATCH HASH` a batch, then `total HASH`");
+  const auto flags = std::make_shared<DigestFlags>();
+  flags->source.AddTo(*command);
+  flags->job.AddTo(*command);
+  command->add_option("--epoch", flags->epoch, "epoch of the batches");
+  command->add_option("--batches", flags->batches,
+                      "only the first so many batches; 0: all");
+  command->add_flag("--json", flags->json, "one JSON object a line");
+  command->callback(
+      [flags, &body] { body = [flags] { return RunDigest(*flags); }; });
+}
 
 }  // namespace millrace

@@ -1,8 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace sample: prints one batch as JSON.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/batch_json.h"
 #include "client/cli/commands.h"
+#include "client/cli/fetch_one.h"
+#include "client/cli/job_flags.h"
+#include "common/base/status_macros.h"
+#include "common/sample/digest.h"
+#include "common/sample/epoch_plan.h"
 
 namespace millrace {
+namespace {
 
-void AddSampleCommand(CLI::App&, CommandBody&) {}
+struct SampleFlags {
+  SourceFlags source;
+  JobFlags job;
+  uint32_t epoch = 0;
+  uint32_t batch = 0;
+  std::vector<int64_t> seed_ids;
+  bool with_features = false;
+  bool json = true;
+};
+
+absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
+                                         const ResolvedJob& job,
+                                         const Manifest& manifest) {
+  MILLRACE_ASSIGN_OR_RETURN(Columns columns, flags.job.WantedColumns());
+  columns.original_ids = true;
+  columns.edge_ids = true;
+  columns.features = flags.with_features && columns.features;
+  if (!flags.seed_ids.empty()) {
+    return BatchRequest{flags.epoch, flags.batch, flags.seed_ids, columns};
+  }
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<std::vector<int64_t>> seeds,
+                            flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
+                            EpochPlan::Create(job, manifest, std::move(seeds)));
+  return plan.Request(flags.epoch, flags.batch, columns);
+}
+
+absl::Status RunSample(const SampleFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
+                            flags.source.Open());
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(spec, source->manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(BatchRequest request,
+                            MakeRequest(flags, job, source->manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(const Batch batch,
+                            FetchOne(*source, job, std::move(request)));
+  const std::string text =
+      BatchJson(batch, source->manifest().schema, flags.with_features).dump();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddSampleCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command =
+      app.add_subcommand("sample", "print one batch as a line of JSON");
+  const auto flags = std::make_shared<SampleFlags>();
+  flags->source.AddTo(*command);
+  flags->job.AddTo(*command);
+  command->add_option("--epoch", flags->epoch, "epoch of the batch");
+  command->add_option("--batch", flags->batch, "index of the batch");
+  command
+      ->add_option("--seed-ids", flags->seed_ids,
+                   "seeds by original id, in this order, instead of a split")
+      ->delimiter(',');
+  command->add_flag("--with-features", flags->with_features,
+                    "add x and y: features and labels");
+  command->add_flag("--json", flags->json,
+                    "machine-readable output (always on)");
+  command->callback(
+      [flags, &body] { body = [flags] { return RunSample(*flags); }; });
+}
 
 }  // namespace millrace

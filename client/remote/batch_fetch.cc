@@ -43,8 +43,8 @@ absl::Status BatchFetch::StartResolves() {
   seed_ids_.resize(request_.explicit_seeds->size());
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<ResolveRequest> requests,
-      SplitByLookup(context_.manifest, job_.seed_type,
-                    *request_.explicit_seeds, seed_ids_.data()));
+      SplitByLookup(context_.manifest, job_.seed_type, *request_.explicit_seeds,
+                    seed_ids_.data()));
   for (ResolveRequest& request : requests) {
     AddCall();
     absl::StatusOr<std::shared_ptr<Call>> call = StartResolveCall(
@@ -83,10 +83,10 @@ absl::Status BatchFetch::StartSample() {
        .request = message.SerializeAsString(),
        .member = member,
        .timeout = context_.timeout,
-       .on_frame = [self = shared_from_this()](
-                       const ReceivedFrame& frame) {
-         return self->OnFrame(frame);
-       },
+       .on_frame =
+           [self = shared_from_this()](const ReceivedFrame& frame) {
+             return self->OnFrame(frame);
+           },
        .done =
            [self = shared_from_this(), member](absl::Status status) {
              if (status.ok() &&
@@ -107,13 +107,14 @@ absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
       return absl::InternalError("a server's first frame lacks its layout");
     }
     MILLRACE_ASSIGN_OR_RETURN(
-        assembler_,
+        BatchAssembler assembler,
         BatchAssembler::Create({.manifest = context_.manifest,
                                 .job = job_,
                                 .request = request_,
                                 .home = options_.home,
                                 .max_bytes = options_.max_batch_bytes},
                                *frame.header().stream));
+    assembler_.emplace(std::move(assembler));
   }
   for (const std::span<const std::byte> piece : frame.payload()) {
     const bool had_topology = assembler_->topology_done();
@@ -138,8 +139,8 @@ absl::Status BatchFetch::StartGathers() {
         GatherColumn(type, NodeColumn::kLabel, label_rows, block.label));
     MILLRACE_RETURN_IF_ERROR(GatherColumn(type, NodeColumn::kOriginalId,
                                           block.count(), block.original_id));
-    MILLRACE_RETURN_IF_ERROR(GatherColumn(
-        type, DegreeColumn(batch.direction), block.count(), block.degree));
+    MILLRACE_RETURN_IF_ERROR(GatherColumn(type, DegreeColumn(batch.direction),
+                                          block.count(), block.degree));
   }
   return absl::OkStatus();
 }
@@ -147,8 +148,7 @@ absl::Status BatchFetch::StartGathers() {
 // Asks the owners other than the home for their rows among the first
 // `row_count`; nothing when the batch has no such column.
 absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
-                                      uint32_t row_count,
-                                      const Array& target) {
+                                      uint32_t row_count, const Array& target) {
   const PartitionBook& book = context_.manifest.books[type];
   if (!target.present() || book.parts() == 1) return absl::OkStatus();
   const Array& ids = assembler_->batch().nodes[type].id;
@@ -169,11 +169,11 @@ absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
       by_part[part].feature_dtype = request_.columns.feature_dtype;
     }
     AddCall();
-    absl::StatusOr<std::shared_ptr<Call>> call = StartRowCall(
-        context_, std::move(by_part[part]),
-        [self = shared_from_this()](const absl::Status& status) {
-          self->OnCallDone(status);
-        });
+    absl::StatusOr<std::shared_ptr<Call>> call =
+        StartRowCall(context_, std::move(by_part[part]),
+                     [self = shared_from_this()](const absl::Status& status) {
+                       self->OnCallDone(status);
+                     });
     if (!call.ok()) {
       OnCallDone(call.status());
       return call.status();
@@ -218,8 +218,8 @@ void BatchFetch::EndAttempt() {
   {
     absl::MutexLock lock(&mutex_);
     calls_.clear();
-    failure = cancelled_ ? absl::CancelledError("the source was closed")
-                         : failure_;
+    failure =
+        cancelled_ ? absl::CancelledError("the source was closed") : failure_;
   }
   if (failure.ok() && seeds_resolved_) {
     return Finish(std::move(assembler_->batch()));
@@ -231,19 +231,22 @@ void BatchFetch::EndAttempt() {
   const absl::Time now = absl::Now();
   const absl::StatusOr<absl::Duration> wait = retry_.After(failure, now);
   if (!wait.ok()) return Finish(wait.status());
-  alarm_.Set(absl::ToChronoTime(now + *wait),
-             [self = shared_from_this()](bool) {
-               bool cancelled = false;
-               {
-                 absl::MutexLock lock(&self->mutex_);
-                 cancelled = self->cancelled_;
-               }
-               if (cancelled) {
-                 return self->Finish(
-                     absl::CancelledError("the source was closed"));
-               }
-               self->StartAttempt();
-             });
+  ScheduleAttempt(now + *wait);
+}
+
+void BatchFetch::ScheduleAttempt(absl::Time when) {
+  auto alarm = std::make_unique<grpc::Alarm>();
+  absl::MutexLock lock(&mutex_);
+  alarm_ = std::move(alarm);
+  alarm_->Set(absl::ToChronoTime(when), [self = shared_from_this()](bool) {
+    bool cancelled = false;
+    {
+      absl::MutexLock lock(&self->mutex_);
+      cancelled = self->cancelled_;
+    }
+    if (!cancelled) return self->StartAttempt();
+    self->Finish(absl::CancelledError("the source was closed"));
+  });
 }
 
 void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
@@ -259,9 +262,9 @@ void BatchFetch::Cancel() {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
     calls = calls_;
+    if (alarm_ != nullptr) alarm_->Cancel();
   }
   for (const CallSlot& call : calls) call->Cancel();
-  alarm_.Cancel();
 }
 
 }  // namespace millrace

@@ -60,6 +60,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   void KeepCall(CallSlot call);
   void OnCallDone(const absl::Status& status);
   void EndAttempt();
+  void ScheduleAttempt(absl::Time when);
   void Finish(absl::StatusOr<Batch> batch);
 
   const CallContext context_;
@@ -73,13 +74,15 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   bool seeds_resolved_ = false;
   Retry retry_;
   std::optional<BatchAssembler> assembler_;
-  grpc::Alarm alarm_;
 
   absl::Mutex mutex_;
   int calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<CallSlot> calls_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // first of this attempt
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Wakes the next attempt; a new one each time, since it may be replaced
+  // from within its own callback.
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

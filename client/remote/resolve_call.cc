@@ -30,17 +30,16 @@ class ResolveCall final : public Call {
     message_.set_node_type(static_cast<uint32_t>(request_.type));
     message_.set_partition(static_cast<uint32_t>(request_.partition));
     message_.set_fingerprint(manifest_.fingerprint);
-    message_.set_original_ids(
-        request_.original_ids.data(),
-        request_.original_ids.size() * sizeof(int64_t));
+    message_.set_original_ids(request_.original_ids.data(),
+                              request_.original_ids.size() * sizeof(int64_t));
   }
 
   // `self` lives until the callback ran.
   void Start(std::shared_ptr<ResolveCall> self) {
-    stub_->async()->Resolve(
-        &context_, &message_, &reply_, [self](const grpc::Status& status) {
-          self->Finish(FromGrpcStatus(status));
-        });
+    stub_->async()->Resolve(&context_, &message_, &reply_,
+                            [self](const grpc::Status& status) {
+                              self->Finish(FromGrpcStatus(status));
+                            });
   }
 
   void Cancel() override { context_.TryCancel(); }
@@ -90,9 +89,8 @@ absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     if (original >= book.node_count()) {
       return absl::InvalidArgumentError(StrCat(
           "seed ", original_ids[i], " at position ", i,
-          " is out of range; node type ",
-          manifest.schema.node_types[type].name, " has ", book.node_count(),
-          " nodes"));
+          " is out of range; node type ", manifest.schema.node_types[type].name,
+          " has ", book.node_count(), " nodes"));
     }
     ResolveRequest& request = by_part[original / book.lookup_width()];
     request.original_ids.push_back(original_ids[i]);
@@ -114,8 +112,8 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
       context.fleet.Pick(request.partition, absl::InfinitePast()));
-  auto call = std::make_shared<ResolveCall>(
-      context, std::move(request), std::move(member), std::move(done));
+  auto call = std::make_shared<ResolveCall>(context, std::move(request),
+                                            std::move(member), std::move(done));
   call->Start(call);
   return std::shared_ptr<Call>(call);
 }

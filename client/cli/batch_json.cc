@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/batch_json.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+float HalfToFloat(uint16_t half) {
+  const uint32_t sign = (half & 0x8000u) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1f;
+  const uint32_t fraction = half & 0x3ffu;
+  if (exponent == 0) {
+    const float value = std::ldexp(static_cast<float>(fraction), -24);
+    return sign != 0 ? -value : value;
+  }
+  const uint32_t wide = exponent == 31 ? 0xff : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+double ElementAt(const Array& array, size_t i) {
+  const std::byte* at = array.data() + i * ItemBytes(array.dtype());
+  uint16_t half = 0;
+  switch (array.dtype()) {
+    case DType::kFloat32:
+      return *reinterpret_cast<const float*>(at);
+    case DType::kFloat64:
+      return *reinterpret_cast<const double*>(at);
+    case DType::kFloat16:
+      std::memcpy(&half, at, sizeof(half));
+      return HalfToFloat(half);
+    case DType::kBFloat16:
+      std::memcpy(&half, at, sizeof(half));
+      return std::bit_cast<float>(uint32_t{half} << 16);
+    default:
+      return static_cast<double>(array.IntegerAt(static_cast<int64_t>(i)));
+  }
+}
+
+bool IsFloat(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat64 || dtype == DType::kBFloat16;
+}
+
+// Nested lists; NaN becomes null.
+Json ArrayJson(const Array& array) {
+  const size_t width =
+      array.rows() == 0
+          ? 0
+          : static_cast<size_t>(array.element_count() / array.rows());
+  const auto value = [&](size_t i) -> Json {
+    if (IsFloat(array.dtype())) return ElementAt(array, i);
+    return array.IntegerAt(static_cast<int64_t>(i));
+  };
+  Json rows = Json::array();
+  for (size_t row = 0; row < static_cast<size_t>(array.rows()); ++row) {
+    if (array.shape().size() == 1) {
+      rows.push_back(value(row));
+      continue;
+    }
+    Json columns = Json::array();
+    for (size_t c = 0; c < width; ++c) {
+      columns.push_back(value(row * width + c));
+    }
+    rows.push_back(std::move(columns));
+  }
+  return rows;
+}
+
+Json EdgesJson(const Batch& batch, const Relation& relation,
+               const EdgeBlock& block) {
+  const std::span<const uint32_t> indptr = block.indptr.As<uint32_t>();
+  const std::span<const uint32_t> neighbor = block.neighbor.As<uint32_t>();
+  const std::vector<uint32_t>& hop_offsets =
+      batch.nodes[ListType(relation, batch.direction)].hop_offsets;
+  std::vector<int> hops;
+  std::vector<uint32_t> owners;
+  for (int hop = 0; hop < batch.hops; ++hop) {
+    for (uint32_t v = hop_offsets[hop]; v < hop_offsets[hop + 1]; ++v) {
+      hops.insert(hops.end(), indptr[v + 1] - indptr[v], hop);
+      owners.insert(owners.end(), indptr[v + 1] - indptr[v], v);
+    }
+  }
+  const bool in = batch.direction == Direction::kIn;
+  Json edges;
+  edges["hop"] = hops;
+  edges["src"] =
+      in ? Json(std::vector<uint32_t>(neighbor.begin(), neighbor.end()))
+         : Json(owners);
+  edges["dst"] =
+      in ? Json(owners)
+         : Json(std::vector<uint32_t>(neighbor.begin(), neighbor.end()));
+  edges["edge_id"] = ArrayJson(block.edge_id);
+  return edges;
+}
+
+}  // namespace
+
+nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
+                                 bool with_features) {
+  Json json;
+  json["epoch"] = batch.epoch;
+  json["batch"] = batch.index;
+  json["seeds"]["type"] = schema.node_types[batch.seed_type].name;
+  json["seeds"]["ids"] = ArrayJson(batch.seed);
+  json["seed_to_local"] = ArrayJson(batch.seed_to_local);
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    const std::string& name = schema.node_types[t].name;
+    const NodeBlock& block = batch.nodes[t];
+    json["nodes"][name] = ArrayJson(block.original_id);
+    if (batch.disjoint) json["trees"][name] = ArrayJson(block.tree);
+  }
+  json["edges"] = Json::object();
+  for (size_t r = 0; r < batch.edges.size(); ++r) {
+    json["edges"][schema.RelationName(static_cast<int>(r))] =
+        EdgesJson(batch, schema.relations[r], batch.edges[r]);
+  }
+  if (!with_features) return json;
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    const std::string& name = schema.node_types[t].name;
+    const NodeBlock& block = batch.nodes[t];
+    if (block.feature.present()) json["x"][name] = ArrayJson(block.feature);
+    if (block.label.present()) json["y"][name] = ArrayJson(block.label);
+  }
+  return json;
+}
+
+}  // namespace millrace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "common/graph/schema.h"
+#include "common/sample/batch.h"
+
+namespace millrace {
+
+// A batch as the object that `millrace sample` prints: every node type and
+// relation of the schema, possibly empty. `batch` must carry original ids and
+// edge ids. `with_features` adds "x" and "y".
+nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
+                                 bool with_features);
+
+}  // namespace millrace

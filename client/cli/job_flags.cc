@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/job_flags.h"
+
+#include <charconv>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/base/npy.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cli/program.h"
+
+namespace millrace {
+namespace {
+
+absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
+  Fanouts fanouts;
+  for (const absl::string_view field : absl::StrSplit(text, ',')) {
+    int32_t fanout = 0;
+    const auto [end, error] =
+        std::from_chars(field.data(), field.data() + field.size(), fanout);
+    if (error != std::errc() || end != field.data() + field.size()) {
+      return absl::InvalidArgumentError(
+          StrCat("--fanouts \"", text, "\": \"", field,
+                 "\" is not a number; write e.g. 15,10,5"));
+    }
+    fanouts.push_back(fanout);
+  }
+  return fanouts;
+}
+
+// Fills the fanouts of `spec` from "15,10" and "S__R__D=15,10".
+absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
+  for (const std::string& value : values) {
+    const size_t equals = value.find('=');
+    if (equals == std::string::npos) {
+      if (!spec.fanouts.empty()) {
+        return absl::InvalidArgumentError(
+            "--fanouts was given twice without a relation; write "
+            "--fanouts SRC__REL__DST=15,10 for each relation");
+      }
+      MILLRACE_ASSIGN_OR_RETURN(spec.fanouts, ParseFanouts(value));
+      continue;
+    }
+    const std::string relation = value.substr(0, equals);
+    MILLRACE_ASSIGN_OR_RETURN(Fanouts fanouts,
+                              ParseFanouts(value.substr(equals + 1)));
+    if (!spec.relation_fanouts.emplace(relation, std::move(fanouts)).second) {
+      return absl::InvalidArgumentError(
+          StrCat("--fanouts names ", relation, " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void SourceFlags::AddTo(CLI::App& app) {
+  CLI::Option_group* group = app.add_option_group("SOURCE");
+  group->add_option("--store", store_,
+                    "dataset or store: batches are made in this process");
+  group->add_option("--servers", servers_,
+                    "fleet: host:port,host:port | @FILE | dns:///name:port");
+  group->require_option(1);
+  app.add_option("--threads", threads_,
+                 "threads of this process; 0: one per core")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--partition-wait", partition_wait_,
+                 "how long a partition without a living server is waited for");
+}
+
+absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
+  SourceOptions options;
+  options.store = store_;
+  options.servers = servers_;
+  options.threads = threads_;
+  if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
+      options.partition_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        StrCat("--partition-wait \"", partition_wait_,
+               "\" is not a duration; write e.g. 20s or 5m"));
+  }
+  return OpenSource(options);
+}
+
+void JobFlags::AddTo(CLI::App& app) {
+  app.add_option("--seeds", seed_kind_, "what batches are built around")
+      ->check(CLI::IsMember({"node"}));
+  app.add_option("--split", split_, "split that the seeds come from");
+  app.add_option("--type", type_, "node type of the seeds");
+  app.add_option("--seeds-file", seeds_file_,
+                 "seeds by original id (.npy), instead of a split");
+  app.add_option("--fanouts", fanouts_,
+                 "neighbours per node and hop: 15,10,5, or per relation: "
+                 "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* per_trainer =
+      app.add_option("--batch-size", batch_size_, "seeds of one batch");
+  app.add_option("--global-batch-size", global_batch_size_,
+                 "seeds of one step over all trainers")
+      ->excludes(per_trainer);
+  app.add_option("--seed", seed_, "seed of all random draws");
+  app.add_flag("--shuffle,!--no-shuffle", shuffle_,
+               "permute the seeds anew each epoch");
+  app.add_option("--seed-order", seed_order_,
+                 "global, or local: one partition's seeds per batch")
+      ->check(CLI::IsMember({"global", "local"}));
+  app.add_flag("--drop-last", drop_last_,
+               "leave out the batch smaller than the rest, and the ragged "
+               "step");
+  app.add_flag("--replace", replace_, "draw with replacement");
+  app.add_flag("--disjoint", disjoint_, "one tree per seed");
+  app.add_option("--direction", direction_,
+                 "follow in-edges or out-edges from the seeds")
+      ->check(CLI::IsMember({"in", "out"}));
+  app.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
+      ->check(CLI::IsMember({"seeds", "all"}));
+  app.add_flag("--no-features", no_features_, "topology and ids only");
+  app.add_flag("--edge-features", edge_features_, "features of edges too");
+  app.add_option("--feature-dtype", feature_dtype_,
+                 "cast of features on the wire; empty: as stored")
+      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
+  app.add_option("--prefetch-batches", prefetch_batches_,
+                 "batches fetched ahead");
+  app.add_option("--prefetch-bytes", prefetch_bytes_,
+                 "bytes fetched ahead (K, M, G)")
+      ->transform(ByteSize());
+}
+
+absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
+  JobSpec spec;
+  spec.seed = seed_;
+  spec.seed_type = type_;
+  spec.split = split_;
+  MILLRACE_RETURN_IF_ERROR(AddFanouts(fanouts_, spec));
+  spec.batch_size = batch_size_;
+  if (global_batch_size_ != 0) {
+    if (global_batch_size_ < world || global_batch_size_ % world != 0) {
+      return absl::InvalidArgumentError(
+          StrCat("--global-batch-size ", global_batch_size_,
+                 " does not divide by the world size ", world,
+                 "; use a multiple of it"));
+    }
+    spec.batch_size = global_batch_size_ / world;
+  }
+  spec.shuffle = shuffle_;
+  spec.seed_order =
+      seed_order_ == "local" ? SeedOrder::kLocal : SeedOrder::kGlobal;
+  spec.drop_last = drop_last_;
+  spec.replace = replace_;
+  spec.disjoint = disjoint_;
+  spec.direction = direction_ == "out" ? Direction::kOut : Direction::kIn;
+  return spec;
+}
+
+absl::StatusOr<Columns> JobFlags::WantedColumns() const {
+  if (edge_features_) {
+    return absl::UnimplementedError(
+        "--edge-features: batches with edge features are not supported by "
+        "this version");
+  }
+  Columns columns;
+  columns.features = !no_features_;
+  columns.edge_features = edge_features_;
+  columns.labels = labels_ == "all" ? LabelRows::kAll : LabelRows::kSeeds;
+  if (!feature_dtype_.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(columns.feature_dtype,
+                              DTypeFromName(feature_dtype_));
+  }
+  return columns;
+}
+
+absl::StatusOr<std::optional<std::vector<int64_t>>> JobFlags::Seeds() const {
+  if (seeds_file_.empty()) return std::nullopt;
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(seeds_file_));
+  const bool integers =
+      array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
+      array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
+  if (array.shape().size() != 1 || !integers) {
+    return absl::InvalidArgumentError(
+        StrCat("--seeds-file ", seeds_file_, " holds ",
+               DTypeName(array.dtype()), " with ", array.shape().size(),
+               " dimensions; it must be one dimension of integers"));
+  }
+  std::vector<int64_t> seeds(array.rows());
+  for (int64_t i = 0; i < array.rows(); ++i) seeds[i] = array.IntegerAt(i);
+  return seeds;
+}
+
+}  // namespace millrace

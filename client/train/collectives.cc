@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/collectives.h"
+
+#include <ATen/ops/zeros.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "client/tensor/torch_status.h"
+#include "common/base/file.h"
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Collectives have no deadline of their own that a slow evaluation of
+// another rank could miss: losses are the heartbeat's business.
+constexpr std::chrono::hours kNoDeadline{24 * 7};
+
+struct AddressListDeleter {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+// The address of this host that packets to `host` leave from; empty if that
+// cannot be told. A host's own name often resolves to an address that other
+// hosts cannot reach (Debian: 127.0.1.1).
+std::string AddressTowards(const std::string& host) {
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, AddressListDeleter> list(found);
+  const UniqueFd fd(socket(list->ai_family, SOCK_DGRAM, 0));
+  sockaddr_storage own{};
+  socklen_t length = sizeof(own);
+  // Connecting a datagram socket sends nothing; it only picks the route.
+  if (fd.get() < 0 ||
+      connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0) {
+    return "";
+  }
+  char text[NI_MAXHOST];
+  const int failed =
+      getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text,
+                  sizeof(text), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? text : "";
+}
+
+std::shared_ptr<gloo::transport::Device> MakeDevice(const std::string& host) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  }
+  const std::string address = AddressTowards(host);
+  return address.empty()
+             ? c10d::ProcessGroupGloo::createDefaultDevice()
+             : c10d::ProcessGroupGloo::createDeviceForHostname(address);
+}
+
+std::string HereKey(int rank) { return absl::StrCat("millrace/here/", rank); }
+
+}  // namespace
+
+struct Collectives::Group {
+  c10::intrusive_ptr<c10d::TCPStore> store;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+};
+
+Collectives::Collectives(const GroupAddress& group) : group_(group) {}
+
+Collectives::~Collectives() {
+  if (heartbeat_ != nullptr && !ended_) {
+    Fail(absl::AbortedError("ended before its time"));
+  }
+  heartbeat_.reset();
+}
+
+absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
+    const GroupAddress& group, const CollectiveOptions& options) {
+  auto collectives = std::unique_ptr<Collectives>(new Collectives(group));
+  if (group.world > 1) {
+    MILLRACE_RETURN_IF_ERROR(CatchTorch(
+        "joining the group of trainers",
+        [&] { return collectives->Join(options); }));
+  }
+  return collectives;
+}
+
+absl::Status Collectives::Join(const CollectiveOptions& options) {
+  c10d_ = std::make_unique<Group>();
+  silence_ = options.heartbeat.silence;
+  c10d::TCPStoreOptions store_options;
+  store_options.port = group_.port;
+  store_options.isServer = group_.rank == 0;
+  store_options.waitWorkers = false;
+  store_options.timeout = absl::ToChronoMilliseconds(options.start_timeout);
+  c10d_->store =
+      c10::make_intrusive<c10d::TCPStore>(group_.host, store_options);
+  MILLRACE_RETURN_IF_ERROR(Meet(options.start_timeout));
+  MILLRACE_ASSIGN_OR_RETURN(heartbeat_,
+                            Heartbeat::Start(group_, options.heartbeat));
+  auto gloo_options = c10d::ProcessGroupGloo::Options::create(
+      absl::ToChronoMilliseconds(options.start_timeout));
+  gloo_options->devices.push_back(MakeDevice(group_.host));
+  absl::Status joined = Run("joining the group", [&] {
+    c10d_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10d_->store, group_.rank, group_.world, gloo_options);
+  });
+  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
+  return joined;
+}
+
+absl::Status Collectives::Meet(absl::Duration timeout) {
+  c10d_->store->set(HereKey(group_.rank), std::vector<uint8_t>{1});
+  const absl::Time deadline = absl::Now() + timeout;
+  std::vector<int> missing;
+  for (int r = 0; r < group_.world; ++r) {
+    // In slices, so that an interrupt ends the wait.
+    while (!c10d_->store->check({HereKey(r)})) {
+      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+      if (absl::Now() >= deadline) {
+        missing.push_back(r);
+        break;
+      }
+      try {
+        c10d_->store->wait({HereKey(r)}, std::chrono::seconds(1));
+      } catch (const std::exception&) {
+        // Not there yet.
+      }
+    }
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      StrCat("ranks ", absl::StrJoin(missing, ", "), " of ", group_.world,
+             " did not come within ", absl::FormatDuration(timeout),
+             "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
+             "WORLD_SIZE"));
+}
+
+absl::Status Collectives::Run(const char* what,
+                              const std::function<void()>& call) {
+  MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
+  absl::Status done = CatchTorch(what, [&]() -> absl::Status {
+    call();
+    return absl::OkStatus();
+  });
+  if (done.ok()) return done;
+  // A torn connection comes before the silence that names the rank.
+  absl::Status loss =
+      heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
+  return loss.ok() ? done : loss;
+}
+
+absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  return Run("all-reduce",
+             [&] { c10d_->gloo->allreduce(tensors)->wait(); });
+}
+
+absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  return Run("broadcast",
+             [&] { c10d_->gloo->broadcast(tensors, options)->wait(); });
+}
+
+absl::Status Collectives::Barrier() {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  return AllReduceSum(at::zeros({1}, at::kFloat));
+}
+
+absl::Status Collectives::Finish() {
+  if (heartbeat_ == nullptr || ended_) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(Barrier());
+  ended_ = true;
+  heartbeat_->Finish();
+  if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(10));
+  return absl::OkStatus();
+}
+
+void Collectives::Fail(const absl::Status& why) {
+  if (heartbeat_ == nullptr || ended_) return;
+  ended_ = true;
+  heartbeat_->Fail(std::string(why.message()));
+  // Rank 0 takes the store with it: the others shall read why first.
+  if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(3));
+}
+
+}  // namespace millrace

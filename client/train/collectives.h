@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/train/group.h"
+#include "client/train/heartbeat.h"
+
+namespace millrace {
+
+struct CollectiveOptions {
+  // How long the ranks wait for each other to come up.
+  absl::Duration start_timeout = absl::Minutes(5);
+  HeartbeatOptions heartbeat;
+};
+
+// What trainers say to each other: c10d over Gloo. All ranks make the same
+// calls in the same order. A group of one makes no connection and every call
+// is a no-op.
+// Errors of all calls: UNAVAILABLE naming the rank that is lost or failed;
+// INTERNAL what the transport says, when every rank is alive.
+// Threads: one at a time.
+class Collectives {
+ public:
+  // Meets the other ranks. DEADLINE_EXCEEDED names the ranks that did not
+  // come within start_timeout.
+  static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
+      const GroupAddress& group, const CollectiveOptions& options = {});
+  // Ends the group for this rank; without Finish() before, as if Fail() had
+  // been called.
+  ~Collectives();
+
+  int rank() const { return group_.rank; }
+  int world() const { return group_.world; }
+
+  // In place; contiguous CPU tensors of equal shape on all ranks. The same
+  // bits on every rank and in every run.
+  absl::Status AllReduceSum(at::Tensor tensor);
+  // Copies root's tensor into every rank's.
+  absl::Status Broadcast(at::Tensor tensor, int root);
+  absl::Status Barrier();
+
+  // This rank is done; waits for the others to be done too (rank 0 serves
+  // them until then).
+  absl::Status Finish();
+  // Tells the others why this rank ends.
+  void Fail(const absl::Status& why);
+
+ private:
+  struct Group;
+  explicit Collectives(const GroupAddress& group);
+  absl::Status Join(const CollectiveOptions& options);
+  absl::Status Meet(absl::Duration timeout);
+  // Runs one collective; on an error waits for the heartbeat to name a rank.
+  absl::Status Run(const char* what, const std::function<void()>& call);
+
+  const GroupAddress group_;
+  absl::Duration silence_;
+  bool ended_ = false;
+  std::unique_ptr<Group> c10d_;           // null in a group of one
+  std::unique_ptr<Heartbeat> heartbeat_;  // null in a group of one
+};
+
+}  // namespace millrace

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/heartbeat.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "client/tensor/torch_status.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+
+struct Heartbeat::State {
+  State(const GroupAddress& group_address, const HeartbeatOptions& opts,
+        c10::intrusive_ptr<c10d::TCPStore> connection)
+      : group(group_address),
+        options(opts),
+        store(std::move(connection)),
+        heard(group.world, absl::Now()),
+        counter(group.world, 0),
+        ended(group.world, false),
+        answered(absl::Now()) {}
+
+  void Beat();
+  void Watch();
+  void ReadOthers();
+  void ReadFailures();
+  void Publish();
+  void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
+  bool Lost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return !loss.ok(); }
+
+  const GroupAddress group;
+  const HeartbeatOptions options;
+  // Used by the beating thread alone.
+  const c10::intrusive_ptr<c10d::TCPStore> store;
+
+  mutable absl::Mutex mutex;
+  std::vector<absl::Time> heard ABSL_GUARDED_BY(mutex);    // per rank
+  std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);     // per rank
+  std::vector<bool> ended ABSL_GUARDED_BY(mutex);          // per rank
+  absl::Time answered ABSL_GUARDED_BY(mutex);              // by the store
+  absl::Status loss ABSL_GUARDED_BY(mutex);
+  bool finishing ABSL_GUARDED_BY(mutex) = false;
+  std::string failing ABSL_GUARDED_BY(mutex);  // why; empty: not failing
+  bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
+  bool stop ABSL_GUARDED_BY(mutex) = false;
+  bool beat_ended ABSL_GUARDED_BY(mutex) = false;
+  bool watch_ended ABSL_GUARDED_BY(mutex) = false;
+};
+
+namespace {
+
+std::string Key(const char* kind, int rank) {
+  return absl::StrCat("millrace/", kind, "/", rank);
+}
+constexpr char kFailures[] = "millrace/failures";
+
+// How long a rank waits for its last word to reach the store.
+constexpr absl::Duration kLastWord = absl::Seconds(3);
+
+}  // namespace
+
+void Heartbeat::State::Lose(const std::string& why) {
+  if (loss.ok()) loss = absl::UnavailableError(why);
+}
+
+bool Heartbeat::State::OthersEnded() const {
+  for (int r = 0; r < group.world; ++r) {
+    if (r != group.rank && !ended[r]) return false;
+  }
+  return true;
+}
+
+void Heartbeat::State::ReadOthers() {
+  for (int r = 0; r < group.world; ++r) {
+    if (r == group.rank) continue;
+    const int64_t count = store->add(Key("beat", r), 0);
+    const bool done = store->add(Key("end", r), 0) > 0;
+    absl::MutexLock lock(&mutex);
+    if (count != counter[r]) {
+      counter[r] = count;
+      heard[r] = absl::Now();
+    }
+    if (done) ended[r] = true;
+  }
+}
+
+void Heartbeat::State::ReadFailures() {
+  if (store->add(kFailures, 0) == 0) return;
+  for (int r = 0; r < group.world; ++r) {
+    if (r == group.rank || !store->check({Key("failed", r)})) continue;
+    const std::vector<uint8_t> bytes = store->get(Key("failed", r));
+    absl::MutexLock lock(&mutex);
+    ended[r] = true;
+    Lose(StrCat("rank ", r, " failed: ",
+                std::string(bytes.begin(), bytes.end())));
+  }
+}
+
+void Heartbeat::State::Publish() {
+  std::string why;
+  {
+    absl::MutexLock lock(&mutex);
+    if (published || (!finishing && failing.empty())) return;
+    why = failing;
+  }
+  if (!why.empty()) {
+    store->set(Key("failed", group.rank),
+               std::vector<uint8_t>(why.begin(), why.end()));
+    store->add(kFailures, 1);
+  }
+  store->add(Key("end", group.rank), 1);
+  absl::MutexLock lock(&mutex);
+  published = true;
+}
+
+void Heartbeat::State::Beat() {
+  while (true) {
+    try {
+      store->add(Key("beat", group.rank), 1);
+      Publish();
+      ReadOthers();
+      ReadFailures();
+    } catch (const std::exception&) {
+      absl::MutexLock lock(&mutex);
+      if (!published) {
+        Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
+                    group.port, " has closed"));
+      }
+      break;
+    }
+    absl::MutexLock lock(&mutex);
+    answered = absl::Now();
+    const auto wake = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+      return stop || (!published && (finishing || !failing.empty()));
+    };
+    mutex.AwaitWithTimeout(absl::Condition(&wake), options.interval);
+    if (stop) break;
+  }
+  absl::MutexLock lock(&mutex);
+  beat_ended = true;
+}
+
+void Heartbeat::State::Watch() {
+  absl::MutexLock lock(&mutex);
+  while (!stop && loss.ok()) {
+    mutex.AwaitWithTimeout(absl::Condition(&stop), options.interval / 2);
+    const absl::Time limit = absl::Now() - options.silence;
+    if (published) continue;  // others may be gone already
+    if (answered < limit) {
+      Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
+                  " has not answered for ",
+                  absl::FormatDuration(options.silence)));
+      break;
+    }
+    for (int r = 0; r < group.world; ++r) {
+      if (r == group.rank || ended[r] || heard[r] >= limit) continue;
+      Lose(StrCat("rank ", r, " is lost: silent for ",
+                  absl::FormatDuration(options.silence)));
+    }
+  }
+  if (!stop &&
+      !mutex.AwaitWithTimeout(absl::Condition(&stop), options.grace)) {
+    std::fprintf(stderr, "millrace-train: %s\n",
+                 std::string(loss.message()).c_str());
+    // The main thread hangs where nothing can wake it.
+    _exit(1);
+  }
+  watch_ended = true;
+}
+
+absl::StatusOr<std::unique_ptr<Heartbeat>> Heartbeat::Start(
+    const GroupAddress& group, const HeartbeatOptions& options) {
+  return CatchTorch(
+      "connecting to the store of rank 0",
+      [&]() -> absl::StatusOr<std::unique_ptr<Heartbeat>> {
+        c10d::TCPStoreOptions store_options;
+        store_options.port = group.port;
+        auto store =
+            c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
+        auto state = std::make_shared<State>(group, options, std::move(store));
+        return std::unique_ptr<Heartbeat>(new Heartbeat(std::move(state)));
+      });
+}
+
+// The threads are detached because one may hang in the store for ever; the
+// destructor waits for those that can end.
+Heartbeat::Heartbeat(std::shared_ptr<State> state) : state_(std::move(state)) {
+  std::thread([state = state_] { state->Beat(); }).detach();
+  std::thread([state = state_] { state->Watch(); }).detach();
+}
+
+Heartbeat::~Heartbeat() {
+  absl::MutexLock lock(&state_->mutex);
+  state_->stop = true;
+  state_->mutex.Await(absl::Condition(&state_->watch_ended));
+  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->beat_ended),
+                                 kLastWord);
+}
+
+absl::Status Heartbeat::status() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->loss;
+}
+
+absl::Status Heartbeat::WaitForLoss(absl::Duration timeout) const {
+  absl::MutexLock lock(&state_->mutex);
+  state_->mutex.AwaitWithTimeout(
+      absl::Condition(state_.get(), &State::Lost), timeout);
+  return state_->loss;
+}
+
+void Heartbeat::Finish() {
+  absl::MutexLock lock(&state_->mutex);
+  state_->finishing = true;
+  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->published),
+                                 kLastWord);
+}
+
+void Heartbeat::Fail(const std::string& why) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->failing = why.empty() ? "unknown" : why;
+  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->published),
+                                 kLastWord);
+}
+
+void Heartbeat::WaitForOthers(absl::Duration timeout) const {
+  absl::MutexLock lock(&state_->mutex);
+  state_->mutex.AwaitWithTimeout(
+      absl::Condition(state_.get(), &State::OthersEnded), timeout);
+}
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/train/group.h"
+
+namespace millrace {
+
+struct HeartbeatOptions {
+  absl::Duration interval = absl::Seconds(1);
+  // A rank unheard of for this long is lost.
+  absl::Duration silence = absl::Seconds(15);
+  // A process that has not ended this long after a loss was seen (its main
+  // thread hangs in a collective) is ended with status 1 and the message.
+  absl::Duration grace = absl::Seconds(8);
+};
+
+// Notices ranks that died, hang in the kernel or were stopped, and says which:
+// a blocked collective cannot. Each rank bumps a counter in rank 0's store
+// from a thread of its own and watches the others' counters; a second thread
+// watches the first, because a store whose rank 0 is stopped never answers.
+// States: beating -> ended, by Finish() or Fail() or a loss.
+// Threads: any may call any method.
+class Heartbeat {
+ public:
+  // Connects to the store of rank 0, which must be up.
+  static absl::StatusOr<std::unique_ptr<Heartbeat>> Start(
+      const GroupAddress& group, const HeartbeatOptions& options = {});
+  // Stops both threads; a rank that neither finished nor failed before looks
+  // lost to the others.
+  ~Heartbeat();
+
+  // OK, or UNAVAILABLE naming the first rank found lost, or failed and why.
+  absl::Status status() const;
+  // Waits for status() to be an error, for at most `timeout`; returns it.
+  absl::Status WaitForLoss(absl::Duration timeout) const;
+
+  // Tells the others that this rank is done: its silence is no loss.
+  void Finish();
+  // Tells the others that this rank ends, and why.
+  void Fail(const std::string& why);
+  // Waits until every other rank has finished or failed, at most `timeout`.
+  // Rank 0 calls it last: its store goes with it.
+  void WaitForOthers(absl::Duration timeout) const;
+
+ private:
+  struct State;
+  explicit Heartbeat(std::shared_ptr<State> state);
+
+  // Shared with the threads: one that is stuck in the store outlives this.
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace millrace
