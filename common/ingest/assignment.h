@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which partition owns each node, and the ways to decide it that need no
+// look at the graph.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/schema.h"
+
+namespace millrace {
+
+using PartitionId = uint16_t;
+inline constexpr int kMaxParts = 65535;
+
+// The owner of each node: [node type][original id].
+using Assignment = std::vector<std::vector<PartitionId>>;
+
+// Equal shares (to within one node) of every type: node v goes to
+// floor(perm(v) * parts / n), perm being a permutation keyed by the seed and
+// the number of the type.
+Assignment AssignRandom(const Schema& schema, int parts, uint64_t seed);
+
+// A function of seed and original id alone, so a node keeps its partition when
+// the graph grows: floor(h * parts / 2^32), h being a Philox word.
+Assignment AssignHash(const Schema& schema, int parts, uint64_t seed);
+
+// Reads one .npy array of integers per node type, by the type's name.
+// INVALID_ARGUMENT: not integers, another length than the type has nodes, or
+// a value that is not below `parts` (names file, index and value); a type
+// without a file, or a file for an unknown type.
+absl::StatusOr<Assignment> AssignGiven(
+    const Schema& schema,
+    const std::map<std::string, std::filesystem::path>& files, int parts);
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that partitioning gives to nodes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/array.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
+#include "common/ingest/assignment.h"
+
+namespace millrace {
+
+// Ids as they stand in files (uint32 or uint64 as the type needs).
+class IdVector {
+ public:
+  explicit IdVector(const NodeType& type)
+      : ids_(Array::Allocate(type.id_dtype(), {type.count})),
+        wide_(type.id_dtype() == DType::kUint64),
+        data_(ids_.mutable_data()) {}
+
+  int64_t size() const { return ids_.rows(); }
+  uint64_t operator[](uint64_t i) const {
+    return wide_ ? reinterpret_cast<const uint64_t*>(data_)[i]
+                 : reinterpret_cast<const uint32_t*>(data_)[i];
+  }
+  void Set(uint64_t i, uint64_t id) {
+    if (wide_) {
+      reinterpret_cast<uint64_t*>(data_)[i] = id;
+    } else {
+      reinterpret_cast<uint32_t*>(data_)[i] = static_cast<uint32_t>(id);
+    }
+  }
+  // Elements [begin, end); valid as long as this vector.
+  Array Slice(uint64_t begin, uint64_t end) const;
+
+ private:
+  Array ids_;
+  bool wide_;
+  std::byte* data_;
+};
+
+// Immutable once made; one per node type.
+struct Renumbering {
+  PartitionBook book;
+  IdVector original_of;  // by id
+  IdVector id_of;        // by original id
+};
+
+// Partition by partition; inside one by hotness, descending, then by original
+// id.
+Renumbering Renumber(const NodeType& type,
+                     const std::vector<PartitionId>& owners,
+                     std::span<const float> hotness, int parts);
+
+}  // namespace millrace
