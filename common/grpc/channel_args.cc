@@ -32,7 +32,7 @@ constexpr IntArgument kClient[] = {
     // Retries are ours: all calls are idempotent and streams restart whole.
     {GRPC_ARG_ENABLE_RETRIES, 0},
     {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-    {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000},
+    {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000},
     {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000},
 };
 

@@ -92,8 +92,9 @@ class Fleet {
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
 
   // The owner with the least outstanding bytes that is not in `avoid`, ties
-  // in turn. UNAVAILABLE naming the partition and what was tried: none by
-  // `deadline` (a past deadline: does not wait).
+  // in turn. Errors name the partition and what was tried: UNAVAILABLE when
+  // there is none by `deadline` (a past deadline: does not wait), or at once
+  // when all are in `avoid`; FAILED_PRECONDITION when all have another store.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, absl::Time deadline,
       const std::vector<const FleetMember*>& avoid = {});

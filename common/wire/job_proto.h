@@ -3,12 +3,17 @@
 // pure; readers of messages check every enumerator and range.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
 namespace millrace {
+
+// Of proto/; members of a fleet must agree on it.
+inline constexpr uint32_t kProtocolVersion = 1;
 
 namespace v1 {
 class Columns;

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/address_list.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kDnsPrefix = "dns:///";
+
+struct HostPort {
+  std::string host, port;
+};
+
+// "host:port" or "[v6]:port".
+absl::StatusOr<HostPort> SplitAddress(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  std::string_view host = address.substr(0, colon);
+  const std::string_view port =
+      colon == std::string_view::npos ? "" : address.substr(colon + 1);
+  const bool bracketed =
+      host.size() > 2 && host.front() == '[' && host.back() == ']';
+  int number = 0;
+  const auto [end, error] =
+      std::from_chars(port.data(), port.data() + port.size(), number);
+  const bool bad_host = host.empty() ||
+                        (!bracketed && host.find(':') != host.npos) ||
+                        host.find_first_of(" \t/@") != host.npos;
+  if (bad_host || error != std::errc() || end != port.data() + port.size() ||
+      number < 1 || number > 65535) {
+    return absl::InvalidArgumentError(
+        StrCat("\"", address, "\" is not HOST:PORT (or [IPV6]:PORT)"));
+  }
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  return HostPort{std::string(host), std::string(port)};
+}
+
+void AddOnce(std::string address, std::vector<std::string>& addresses) {
+  if (std::find(addresses.begin(), addresses.end(), address) ==
+      addresses.end()) {
+    addresses.push_back(std::move(address));
+  }
+}
+
+absl::Status AddAll(std::string_view list, std::vector<std::string>& out) {
+  for (absl::string_view piece : absl::StrSplit(AbslView(list), ',')) {
+    const std::string address(absl::StripAsciiWhitespace(piece));
+    if (address.empty()) continue;
+    MILLRACE_RETURN_IF_ERROR(SplitAddress(address).status());
+    AddOnce(address, out);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return absl::UnavailableError(
+        StrCat("the list of servers ", path, " cannot be read"));
+  }
+  std::vector<std::string> addresses;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    line.erase(std::min(line.find('#'), line.size()));
+    if (absl::Status status = AddAll(line, addresses); !status.ok()) {
+      return absl::InvalidArgumentError(
+          StrCat(path, " line ", number, ": ", std::string(status.message())));
+    }
+  }
+  return addresses;
+}
+
+std::string FormatAddress(const addrinfo& info, const std::string& port) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (info.ai_family == AF_INET6) {
+    inet_ntop(AF_INET6,
+              &reinterpret_cast<const sockaddr_in6*>(info.ai_addr)->sin6_addr,
+              text, sizeof text);
+    return StrCat("[", text, "]:", port);
+  }
+  inet_ntop(AF_INET,
+            &reinterpret_cast<const sockaddr_in*>(info.ai_addr)->sin_addr, text,
+            sizeof text);
+  return StrCat(text, ":", port);
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveName(const std::string& host,
+                                                     const std::string& port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* first = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &first);
+      error != 0) {
+    return absl::UnavailableError(
+        StrCat("dns:///", host, ":", port, ": ", gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(first,
+                                                             freeaddrinfo);
+  std::vector<std::string> addresses;
+  for (const addrinfo* info = first; info != nullptr; info = info->ai_next) {
+    if (info->ai_family == AF_INET || info->ai_family == AF_INET6) {
+      AddOnce(FormatAddress(*info, port), addresses);
+    }
+  }
+  // Resolvers rotate their answers; a stable order keeps members in place.
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
+}  // namespace
+
+absl::StatusOr<AddressList> AddressList::Parse(std::string_view list) {
+  AddressList result;
+  result.text_ = list;
+  if (list.starts_with('@')) {
+    result.kind_ = Kind::kFile;
+    result.path_ = list.substr(1);
+    if (result.path_.empty()) {
+      return absl::InvalidArgumentError("\"@\" names no file; use @FILE");
+    }
+    return result;
+  }
+  if (list.starts_with(kDnsPrefix)) {
+    result.kind_ = Kind::kDns;
+    MILLRACE_ASSIGN_OR_RETURN(HostPort address,
+                              SplitAddress(list.substr(kDnsPrefix.size())));
+    result.host_ = std::move(address.host);
+    result.port_ = std::move(address.port);
+    return result;
+  }
+  MILLRACE_RETURN_IF_ERROR(AddAll(list, result.addresses_));
+  if (result.addresses_.empty()) {
+    return absl::InvalidArgumentError(
+        "the list of servers is empty; use host:port,host:port, @FILE or "
+        "dns:///name:port");
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<std::string>> AddressList::Read() const {
+  switch (kind_) {
+    case Kind::kFile:
+      return ReadFile(path_);
+    case Kind::kDns:
+      return ResolveName(host_, port_);
+    case Kind::kStatic:
+      break;
+  }
+  return addresses_;
+}
+
+}  // namespace millrace
