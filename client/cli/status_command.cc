@@ -1,8 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace status: who is in the fleet and how it is.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/grpc/fleet.h"
 
 namespace millrace {
+namespace {
 
-void AddStatusCommand(CLI::App&, CommandBody&) {}
+using State = FleetMemberInfo::State;
+
+struct StatusFlags {
+  std::string servers;
+  double timeout_seconds = 5;
+  bool json = false;
+};
+
+const char* StateName(State state) {
+  switch (state) {
+    case State::kUnknown:
+      return "unknown";
+    case State::kReady:
+      return "ready";
+    case State::kDraining:
+      return "draining";
+    case State::kUnreachable:
+      return "unreachable";
+    case State::kRefused:
+      return "refused";
+  }
+  return "unknown";
+}
+
+// Everyone's state once all have been asked, or at the deadline.
+absl::StatusOr<std::vector<FleetMemberInfo>> AskAll(const Fleet& fleet,
+                                                    absl::Time deadline) {
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    std::vector<FleetMemberInfo> members = fleet.Members();
+    const bool asked = std::none_of(members.begin(), members.end(),
+                                    [](const FleetMemberInfo& member) {
+                                      return member.state == State::kUnknown;
+                                    });
+    if ((asked && !members.empty()) || absl::Now() >= deadline) return members;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+}
+
+// Partitions that no ready member serves.
+std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
+                                   int parts) {
+  std::vector<bool> served(parts);
+  for (const FleetMemberInfo& member : members) {
+    if (member.state != State::kReady) continue;
+    for (const int part : member.partitions) {
+      if (part >= 0 && part < parts) served[part] = true;
+    }
+  }
+  std::vector<int> missing;
+  for (int part = 0; part < parts; ++part) {
+    if (!served[part]) missing.push_back(part);
+  }
+  return missing;
+}
+
+// How many others serve the same partitions before this one in the list.
+int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
+  return static_cast<int>(std::count_if(
+      members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
+      [&](const FleetMemberInfo& other) {
+        return other.partitions == members[index].partitions;
+      }));
+}
+
+std::string FirstLine(const absl::Status& status) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
+  return lines.front();
+}
+
+void PrintTable(const std::vector<FleetMemberInfo>& members) {
+  absl::PrintF("%-24s %-12s %-12s %7s %19s %10s  %s\n", "ADDRESS", "STATE",
+               "PARTITIONS", "REPLICA", "INFLIGHT/LIMIT MiB", "UPTIME",
+               "VERSION");
+  for (size_t i = 0; i < members.size(); ++i) {
+    const FleetMemberInfo& member = members[i];
+    if (member.version.empty()) {
+      absl::PrintF("%-24s %-12s %s\n", member.address, StateName(member.state),
+                   FirstLine(member.error));
+      continue;
+    }
+    absl::PrintF(
+        "%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n", member.address,
+        StateName(member.state), absl::StrJoin(member.partitions, ","),
+        ReplicaNumber(members, i),
+        static_cast<double>(member.inflight_bytes) / (1 << 20),
+        static_cast<double>(member.max_inflight_bytes) / (1 << 20),
+        absl::FormatDuration(absl::Trunc(member.uptime, absl::Seconds(1))),
+        member.version,
+        member.error.ok() ? "" : absl::StrCat("  ", FirstLine(member.error)));
+  }
+}
+
+void PrintJson(const std::vector<FleetMemberInfo>& members,
+               const std::vector<int>& missing) {
+  nlohmann::ordered_json servers = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < members.size(); ++i) {
+    const FleetMemberInfo& member = members[i];
+    nlohmann::ordered_json server;
+    server["address"] = member.address;
+    server["state"] = StateName(member.state);
+    server["partitions"] = member.partitions;
+    server["replica"] = ReplicaNumber(members, i);
+    server["inflight_bytes"] = member.inflight_bytes;
+    server["max_inflight_bytes"] = member.max_inflight_bytes;
+    server["uptime_seconds"] = absl::ToDoubleSeconds(member.uptime);
+    server["version"] = member.version;
+    server["error"] = FirstLine(member.error);
+    servers.push_back(std::move(server));
+  }
+  nlohmann::ordered_json all;
+  all["servers"] = std::move(servers);
+  all["missing_partitions"] = missing;
+  absl::PrintF("%s\n", all.dump());
+}
+
+absl::Status RunStatus(const StatusFlags& flags) {
+  const absl::Time deadline =
+      absl::Now() + absl::Seconds(flags.timeout_seconds);
+  FleetOptions options;
+  options.list = flags.servers;
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
+                            Fleet::Create(std::move(options)));
+  const absl::StatusOr<const Manifest*> manifest =
+      fleet->WaitForManifest(deadline);
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
+                            AskAll(*fleet, deadline));
+  const std::vector<int> missing =
+      manifest.ok() ? MissingPartitions(members, (*manifest)->parts())
+                    : std::vector<int>{};
+  if (flags.json) {
+    PrintJson(members, missing);
+  } else {
+    PrintTable(members);
+  }
+  MILLRACE_RETURN_IF_ERROR(manifest.status());
+  if (!missing.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("no ready server for partition ",
+                     absl::StrJoin(missing, ", "), " of ", (*manifest)->parts(),
+                     "\nstart one: millrace-server --store STORE --partition ",
+                     missing.front()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand(
+      "status",
+      "Show the fleet: partitions, replica, state, load, version. Fails when "
+      "a partition has no ready server");
+  const auto flags = std::make_shared<StatusFlags>();
+  command
+      ->add_option("--servers", flags->servers,
+                   "LIST: host:port,host:port | @FILE | dns:///name:port")
+      ->required();
+  command
+      ->add_option("--timeout", flags->timeout_seconds,
+                   "Seconds that servers have to answer")
+      ->check(CLI::Range(0.1, 3600.0));
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->callback(
+      [flags, &body] { body = [flags] { return RunStatus(*flags); }; });
+}
 
 }  // namespace millrace

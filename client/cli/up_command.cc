@@ -1,8 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace up: a fleet on this machine, until Ctrl-C.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
+#include "client/cli/local_fleet.h"
+#include "common/base/status_macros.h"
+#include "common/graph/store.h"
 
 namespace millrace {
+namespace {
 
-void AddUpCommand(CLI::App&, CommandBody&) {}
+struct UpFlags {
+  std::string store;
+  int servers = 0;  // 0: one a partition
+};
+
+// Beside this program.
+absl::StatusOr<std::filesystem::path> ServerProgram() {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() /
+      "millrace-server";
+  if (!std::filesystem::exists(program)) {
+    return absl::NotFoundError(
+        absl::StrCat(program.string(),
+                     " does not exist\nbuild or install millrace-server "
+                     "beside millrace"));
+  }
+  return program;
+}
+
+absl::Status RunUp(const UpFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::filesystem::path program,
+                            ServerProgram());
+  int parts = 0;
+  {
+    MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                              Store::Open(flags.store));
+    parts = store->parts();
+  }
+  LocalFleet fleet(program);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::string list,
+      fleet.Start(flags.store, parts,
+                  flags.servers == 0 ? parts : flags.servers));
+  std::printf("%s\n", list.c_str());
+  std::fflush(stdout);
+  return fleet.WaitForSignal();
+}
+
+}  // namespace
+
+void AddUpCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand(
+      "up", "Run a fleet on this machine; prints its LIST, stops with Ctrl-C");
+  const auto flags = std::make_shared<UpFlags>();
+  command->add_option("STORE", flags->store, "Dataset or store to serve")
+      ->required();
+  command
+      ->add_option("--servers", flags->servers,
+                   "Server processes; more than partitions: replicas. 0: one "
+                   "a partition")
+      ->check(CLI::Range(0, 1000));
+  command->callback(
+      [flags, &body] { body = [flags] { return RunUp(*flags); }; });
+}
 
 }  // namespace millrace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/local_fleet.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kStartLimit = absl::Seconds(30);
+constexpr absl::Duration kStopLimit = absl::Seconds(30);
+// A server tells its port through a file, which gives no signal.
+constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
+
+// The signal, or 0 after `limit`.
+int WaitSignal(const sigset_t& signals, absl::Duration limit) {
+  const timespec time = absl::ToTimespec(limit);
+  const int signal = sigtimedwait(&signals, nullptr, &time);
+  return signal < 0 ? 0 : signal;
+}
+
+std::string HowItEnded(int status) {
+  if (WIFSIGNALED(status)) {
+    return absl::StrCat("was killed by signal ", WTERMSIG(status));
+  }
+  return absl::StrCat("ended with status ", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+std::string PartitionsOfServer(int index, int servers, int parts) {
+  if (servers > parts) return absl::StrCat(index % parts);
+  std::vector<int> own;
+  for (int part = index * parts / servers; part < (index + 1) * parts / servers;
+       ++part) {
+    own.push_back(part);
+  }
+  return absl::StrJoin(own, ",");
+}
+
+LocalFleet::LocalFleet(std::filesystem::path program)
+    : program_(std::move(program)) {
+  sigemptyset(&waited_for_);
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) {
+    sigaddset(&waited_for_, signal);
+  }
+  sigprocmask(SIG_BLOCK, &waited_for_, &mask_before_);
+}
+
+LocalFleet::~LocalFleet() {
+  SignalAll(SIGTERM);
+  const absl::Time kill_at = absl::Now() + kStopLimit;
+  for (Server& server : servers_) {
+    while (server.pid > 0 && waitpid(server.pid, nullptr, WNOHANG) == 0) {
+      const absl::Duration left = kill_at - absl::Now();
+      // Wakes at the end of a server.
+      const int signal =
+          WaitSignal(waited_for_, std::max(left, absl::Milliseconds(100)));
+      const bool impatient = signal == SIGINT || signal == SIGTERM;
+      if (impatient || left <= absl::ZeroDuration()) SignalAll(SIGKILL);
+    }
+    server.pid = -1;
+  }
+  std::error_code ignored;
+  if (!port_folder_.empty()) std::filesystem::remove_all(port_folder_, ignored);
+  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+absl::StatusOr<std::string> LocalFleet::Start(
+    const std::filesystem::path& store, int parts, int servers) {
+  std::string folder =
+      std::filesystem::temp_directory_path() / "millrace-up-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return absl::InternalError(
+        absl::StrCat(folder, ": ", std::strerror(errno)));
+  }
+  port_folder_ = folder;
+  for (int i = 0; i < servers; ++i) {
+    Server server;
+    server.partitions = PartitionsOfServer(i, servers, parts);
+    server.port_file = port_folder_ / absl::StrCat("port-", i);
+    MILLRACE_RETURN_IF_ERROR(StartOne(store, server));
+    servers_.push_back(std::move(server));
+  }
+  std::vector<std::string> addresses;
+  for (const Server& server : servers_) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::string port, WaitForPort(server));
+    addresses.push_back(absl::StrCat("127.0.0.1:", port));
+  }
+  return absl::StrJoin(addresses, ",");
+}
+
+absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
+                                  Server& server) {
+  std::vector<std::string> arguments = {
+      program_,      "--store",         store,
+      "--partition", server.partitions, "--listen",
+      "127.0.0.1:0", "--port-file",     server.port_file};
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    return absl::InternalError(
+        absl::StrCat("cannot start a process: ", std::strerror(errno)));
+  }
+  if (pid == 0) {
+    // Its own group: Ctrl-C in a terminal is for us, who then end it.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);
+    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  server.pid = pid;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> LocalFleet::WaitForPort(const Server& server) {
+  const absl::Time deadline = absl::Now() + kStartLimit;
+  while (absl::Now() < deadline) {
+    std::string port;
+    if (std::ifstream(server.port_file) >> port) return port;
+    const int signal = WaitSignal(waited_for_, kPortFileInterval);
+    if (signal == SIGINT || signal == SIGTERM) {
+      return absl::CancelledError("stopped before all servers were up");
+    }
+    MILLRACE_RETURN_IF_ERROR(Reap());
+  }
+  return absl::UnavailableError(
+      absl::StrCat("the server of partitions ", server.partitions,
+                   " did not listen within ", absl::FormatDuration(kStartLimit),
+                   "\nits log above says what it is doing"));
+}
+
+absl::Status LocalFleet::WaitForSignal() {
+  while (true) {
+    const int signal = WaitSignal(waited_for_, absl::Hours(24));
+    if (signal == SIGINT || signal == SIGTERM) return absl::OkStatus();
+    MILLRACE_RETURN_IF_ERROR(Reap());
+  }
+}
+
+absl::Status LocalFleet::Reap() {
+  for (Server& server : servers_) {
+    int status = 0;
+    if (server.pid < 0 || waitpid(server.pid, &status, WNOHANG) == 0) continue;
+    server.pid = -1;
+    return absl::UnavailableError(absl::StrCat(
+        "the server of partitions ", server.partitions, " ", HowItEnded(status),
+        "; the others are being stopped\nits log above says why"));
+  }
+  return absl::OkStatus();
+}
+
+void LocalFleet::SignalAll(int signal) {
+  for (const Server& server : servers_) {
+    if (server.pid > 0) kill(server.pid, signal);
+  }
+}
+
+}  // namespace millrace
