@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kSeparator = "__";
 // Names become names of directories, three to a relation.
 constexpr size_t kMaxNameBytes = 80;
+// Room to add edge ids without an overflow.
+constexpr int64_t kMaxEdgeIds = int64_t{1} << 62;
 
 absl::Status SchemaError(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -87,7 +89,8 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
         "', '", parts.dst, "'; let no name begin or end with '_'"));
   }
   if (relation.edge_count < 0 || relation.max_edge_id < -1 ||
-      relation.max_edge_id < relation.edge_count - 1) {
+      relation.max_edge_id < relation.edge_count - 1 ||
+      relation.max_edge_id >= kMaxEdgeIds) {
     return SchemaError(
         absl::StrCat("relation '", full, "' has ", relation.edge_count,
                      " edges and the largest edge id ", relation.max_edge_id));

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a store is what docs/format.md says.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "common/graph/store.h"
+
+namespace millrace {
+
+// Reads every file of the mapped partitions and of the splits and compares
+// size and XXH3-64 with store.json. DATA_LOSS names the first that differs.
+// CANCELLED: interrupted. Shows progress on stderr.
+absl::Status VerifyFiles(const Store& store);
+
+// Opens the store with all partitions and checks every file, that there are
+// no others, and every invariant of docs/format.md. DATA_LOSS names file and
+// index of the first violation; else the errors of Store::Open and
+// VerifyFiles. Memory: one bit per node and edge id; time: a few passes.
+absl::Status VerifyStore(const std::filesystem::path& path);
+
+}  // namespace millrace

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/graph/verify_content.h"
+
+namespace millrace {
+namespace {
+
+// Each original id once over all partitions; in a dataset id i is original
+// id i.
+absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
+  const NodeType& type = store.schema().node_types[index];
+  const auto count = static_cast<uint64_t>(type.count);
+  const bool dataset = store.manifest().partitioning.method == "none";
+  NumberSet seen(count, count);
+  for (int part = 0; part < store.parts(); ++part) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    const std::string file = NodePath(part, type.name, "original_id");
+    const IdReader ids(store.partition(part)->nodes[index].original_id);
+    for (int64_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] >= count) {
+        return Violation(store, file, i,
+                         StrCat(ids[i], " is not below the ", count, " nodes"));
+      }
+      if (!seen.Insert(ids[i])) {
+        return Violation(store, file, i, StrCat(ids[i], " occurs twice"));
+      }
+      if (dataset && ids[i] != static_cast<uint64_t>(i)) {
+        return Violation(store, file, i,
+                         StrCat(ids[i],
+                                " in a dataset, whose ids are the "
+                                "original ids"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Descending hotness, then ascending original ids.
+absl::Status VerifyOrder(const Store& store, TypeIndex index, int part) {
+  const NodeType& type = store.schema().node_types[index];
+  const NodeColumns& nodes = store.partition(part)->nodes[index];
+  const std::span<const float> hotness = nodes.hotness.As<float>();
+  const IdReader originals(nodes.original_id);
+  for (int64_t i = 0; i < originals.size(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (type.has_hotness && std::isnan(hotness[at])) {
+      return Violation(store, NodePath(part, type.name, "hotness"), i,
+                       "not a number");
+    }
+    if (i == 0) continue;
+    if (type.has_hotness && hotness[at] > hotness[at - 1]) {
+      return Violation(store, NodePath(part, type.name, "hotness"), i,
+                       StrCat(hotness[at], " follows ", hotness[at - 1],
+                              "; hotness must not ascend"));
+    }
+    const bool tie = !type.has_hotness || hotness[at] == hotness[at - 1];
+    if (tie && originals[i] < originals[i - 1]) {
+      return Violation(store, NodePath(part, type.name, "original_id"), i,
+                       StrCat(originals[i], " follows ", originals[i - 1],
+                              " of the same hotness"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyLookup(const Store& store, TypeIndex index, int part) {
+  const NodeType& type = store.schema().node_types[index];
+  const std::string file = LookupPath(part, type.name);
+  const IdReader ids(store.partition(part)->nodes[index].lookup);
+  const uint64_t first =
+      store.book(index).lookup_width() * static_cast<uint64_t>(part);
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= static_cast<uint64_t>(type.count)) {
+      return Violation(
+          store, file, i,
+          StrCat(ids[i], " is not below the ", type.count, " nodes"));
+    }
+    const NodeRow node = FindNode(store, index, ids[i]);
+    const IdReader originals(
+        store.partition(node.part)->nodes[index].original_id);
+    const uint64_t expected = first + static_cast<uint64_t>(i);
+    if (originals[node.row] != expected) {
+      return Violation(store, file, i,
+                       StrCat("id ", ids[i], " has original id ",
+                              originals[node.row], ", not ", expected));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Violation(const Store& store, const std::string& file,
+                       int64_t index, std::string_view what) {
+  return absl::DataLossError(
+      StrCat((store.path() / file).native(), "[", index, "]: ", what));
+}
+
+NodeRow FindNode(const Store& store, TypeIndex type, uint64_t id) {
+  const PartitionBook& book = store.book(type);
+  const int part = book.Owner(id);
+  return {part, static_cast<int64_t>(id - book.begin(part))};
+}
+
+absl::Status VerifyNodes(const Store& store, TypeIndex type) {
+  MILLRACE_RETURN_IF_ERROR(VerifyOriginalIds(store, type));
+  for (int part = 0; part < store.parts(); ++part) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_RETURN_IF_ERROR(VerifyOrder(store, type, part));
+    MILLRACE_RETURN_IF_ERROR(VerifyLookup(store, type, part));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
+  const NodeType& type = store.schema().node_types[info.type];
+  const std::string id_file = SplitPath(type.name, info.name, "id");
+  const std::string original_file =
+      SplitPath(type.name, info.name, "original_id");
+  MILLRACE_ASSIGN_OR_RETURN(const Split* split,
+                            store.FindSplit(info.type, info.name));
+  const IdReader ids(split->id);
+  const std::span<const int64_t> originals = split->original_id.As<int64_t>();
+  std::vector<int64_t> counts(static_cast<size_t>(store.parts()), 0);
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    const int64_t original = originals[static_cast<size_t>(i)];
+    const int64_t before = i == 0 ? -1 : originals[static_cast<size_t>(i - 1)];
+    if (original <= before || original >= type.count) {
+      return Violation(store, original_file, i,
+                       StrCat(original, " follows ", before,
+                              "; original ids must ascend below ", type.count));
+    }
+    if (ids[i] >= static_cast<uint64_t>(type.count)) {
+      return Violation(
+          store, id_file, i,
+          StrCat(ids[i], " is not below the ", type.count, " nodes"));
+    }
+    const NodeRow node = FindNode(store, info.type, ids[i]);
+    const IdReader owner(
+        store.partition(node.part)->nodes[info.type].original_id);
+    if (owner[node.row] != static_cast<uint64_t>(original)) {
+      return Violation(store, id_file, i,
+                       StrCat("id ", ids[i], " has original id ",
+                              owner[node.row], ", not ", original));
+    }
+    ++counts[static_cast<size_t>(node.part)];
+  }
+  if (counts == info.part_counts) return absl::OkStatus();
+  return absl::DataLossError(StrCat((store.path() / "store.json").native(),
+                                    ": 'part_counts' of split '", info.name,
+                                    "' are not its seeds by owner"));
+}
+
+}  // namespace millrace
