@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups edges by node in bounded memory: the edges of a range of
+// consecutive nodes (a bucket) are collected in chunks, which wait in memory
+// or, when that is used up, in one scratch file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/ingest/edge_record.h"
+
+namespace millrace {
+
+// All entries of the lists of the nodes [begin, end), list after list; the
+// entries of one list in the order in which they were appended, lower
+// segments first.
+struct EdgeGroup {
+  EdgeLayout layout;
+  int64_t begin = 0;
+  int64_t end = 0;
+  std::vector<int64_t> starts;     // [end - begin + 1] first entry of a list
+  std::vector<std::byte> records;  // packed
+
+  EdgeRecord Edge(int64_t entry) const {
+    return UnpackEdge(layout, Packed(entry));
+  }
+  // The features of an entry, layout.feature_width floats (unaligned).
+  const std::byte* Features(int64_t entry) const {
+    return Packed(entry) + layout.feature_offset();
+  }
+
+ private:
+  const std::byte* Packed(int64_t entry) const {
+    return records.data() + static_cast<size_t>(entry) * layout.record_bytes();
+  }
+};
+
+// Single-threaded. Append everything, then call ForEachGroup once. Memory:
+// 8 bytes a node, `memory_bytes` of waiting edges, and in ForEachGroup one
+// group of up to `group_bytes` (more only when a single list is longer).
+class EdgeBuckets {
+ public:
+  struct Options {
+    EdgeLayout layout;
+    int64_t begin = 0;  // range of nodes
+    int64_t end = 0;
+    int segments = 1;
+    uint64_t memory_bytes = 0;
+    std::filesystem::path scratch_file;  // created when memory is used up
+  };
+  using GroupVisitor = std::function<absl::Status(const EdgeGroup&)>;
+
+  explicit EdgeBuckets(Options options);
+  // Removes the scratch file.
+  ~EdgeBuckets();
+  EdgeBuckets(const EdgeBuckets&) = delete;
+  EdgeBuckets& operator=(const EdgeBuckets&) = delete;
+
+  // `record.node` must be in the range. Errors of the scratch file.
+  absl::Status Append(int segment, const EdgeRecord& record,
+                      const float* features);
+
+  // Added to the edge_id of all records of `segment`, for numbers that are
+  // known only after the last Append().
+  void SetIdOffset(int segment, int64_t offset) {
+    id_offsets_[segment] = offset;
+  }
+
+  int64_t edge_count() const { return edge_count_; }
+
+  // Visits all nodes in ascending groups (nodes without edges too); frees
+  // what was visited. CANCELLED: interrupted. Else errors of `visit` and of
+  // the scratch file.
+  absl::Status ForEachGroup(uint64_t group_bytes, const GroupVisitor& visit);
+
+ private:
+  struct Chunk {
+    std::unique_ptr<std::byte[]> data;  // null when in the scratch file
+    uint64_t file_offset = 0;
+    size_t bytes = 0;
+  };
+  using ChunkVisitor = std::function<absl::Status(std::span<std::byte>)>;
+
+  std::vector<Chunk>& chunks(int64_t bucket, int segment) {
+    return chunks_[static_cast<size_t>(bucket) * id_offsets_.size() + segment];
+  }
+  int64_t BucketBegin(int64_t bucket) const;
+  int64_t BucketRecords(int64_t bucket) const;
+  absl::Status AddChunk(std::vector<Chunk>& chunks);
+  absl::Status Spill();
+  // Visits the records of a bucket, edge ids final, and frees them.
+  absl::Status TakeBucket(int64_t bucket, const ChunkVisitor& visit);
+  absl::Status SplitBucket(int64_t bucket, uint64_t group_bytes,
+                           const GroupVisitor& visit);
+  absl::Status LoadGroup(int64_t first_bucket, int64_t last_bucket,
+                         EdgeGroup& group);
+
+  const Options options_;
+  const size_t record_bytes_;
+  int64_t bucket_count_ = 0;
+  int shift_ = 0;  // bucket = (node - begin) >> shift_
+  size_t chunk_bytes_ = 0;
+  std::vector<std::vector<Chunk>> chunks_;  // by bucket, segment
+  std::vector<int64_t> id_offsets_;         // per segment
+  std::vector<int64_t> degrees_;            // per node of the range
+  int64_t edge_count_ = 0;
+  uint64_t resident_bytes_ = 0;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  uint64_t file_bytes_ = 0;
+};
+
+}  // namespace millrace

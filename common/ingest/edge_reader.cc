@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/edge_reader.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kBlockEdges = 16 << 10;
+
+}  // namespace
+
+absl::Status EdgeReader::OpenColumn(
+    const std::shared_ptr<const RowSource>& source, Column& column) {
+  if (source == nullptr) return absl::OkStatus();
+  column.source = source.get();
+  MILLRACE_ASSIGN_OR_RETURN(column.reader, source->Open());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<EdgeReader>> EdgeReader::Open(
+    const RawGraph& graph, const RawEdges& relation) {
+  std::unique_ptr<EdgeReader> reader(new EdgeReader(graph, relation));
+  for (const auto* source :
+       {&relation.weight, &relation.time, &relation.type}) {
+    if (*source != nullptr && (*source)->width() != 1) {
+      return absl::InvalidArgumentError(
+          StrCat((*source)->name(), ": ", (*source)->width(),
+                 " numbers in a row, but one is needed for an edge"));
+    }
+  }
+  MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.endpoints, reader->endpoints_));
+  MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.weight, reader->weight_));
+  MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.time, reader->time_));
+  MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.type, reader->type_));
+  MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.feature, reader->feature_));
+  return reader;
+}
+
+absl::StatusOr<bool> EdgeReader::Next(EdgeBlock& block) {
+  MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  block.first = next_;
+  block.endpoints.resize(2 * kBlockEdges);
+  MILLRACE_ASSIGN_OR_RETURN(
+      block.count,
+      endpoints_.reader->ReadIntegers(kBlockEdges, block.endpoints.data()));
+  next_ += block.count;
+  if (block.count == 0) {
+    MILLRACE_RETURN_IF_ERROR(CheckEnd());
+    return false;
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckIds(block));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(weight_, block, block.weight));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(time_, block, block.time));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(type_, block, block.type));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(feature_, block, block.feature));
+  for (int64_t i = 0; i < block.count && !block.type.empty(); ++i) {
+    if (block.type[i] < std::numeric_limits<int32_t>::min() ||
+        block.type[i] > std::numeric_limits<int32_t>::max()) {
+      return absl::InvalidArgumentError(
+          StrCat(type_.source->Where(block.first + i), ": edge type ",
+                 block.type[i], " does not fit into 32 bits"));
+    }
+  }
+  return true;
+}
+
+absl::Status EdgeReader::CheckIds(const EdgeBlock& block) const {
+  const auto src_count =
+      static_cast<uint64_t>(graph_.nodes[relation_.src].count);
+  const auto dst_count =
+      static_cast<uint64_t>(graph_.nodes[relation_.dst].count);
+  for (int64_t i = 0; i < block.count; ++i) {
+    // Negative ids are large as unsigned numbers.
+    if (static_cast<uint64_t>(block.src(i)) >= src_count) {
+      return IdError(block.first + i, block.src(i), true);
+    }
+    if (static_cast<uint64_t>(block.dst(i)) >= dst_count) {
+      return IdError(block.first + i, block.dst(i), false);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EdgeReader::IdError(int64_t edge, int64_t id, bool is_src) const {
+  const RawNodes& type = graph_.nodes[is_src ? relation_.src : relation_.dst];
+  return absl::InvalidArgumentError(StrCat(
+      endpoints_.source->Where(edge), ": ", is_src ? "source " : "destination ",
+      id, " is out of range: node type ", type.name, " has ", type.count,
+      " nodes, ids are 0 to ", type.count - 1));
+}
+
+absl::Status EdgeReader::TooShort(const Column& column, int64_t rows) const {
+  return absl::InvalidArgumentError(
+      StrCat(column.source->name(), ": ", rows, " rows, but ",
+             endpoints_.source->name(), " has at least ", next_,
+             " edges; each edge needs a row"));
+}
+
+absl::Status EdgeReader::ReadColumn(Column& column, EdgeBlock& block,
+                                    std::vector<float>& values) {
+  if (column.source == nullptr) return absl::OkStatus();
+  values.resize(static_cast<size_t>(block.count * column.source->width()));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const int64_t rows,
+      column.reader->ReadFloats(block.count, values.data()));
+  if (rows < block.count) return TooShort(column, block.first + rows);
+  return CheckFinite(*column.source, block.first, values.data(), rows, false);
+}
+
+absl::Status EdgeReader::ReadColumn(Column& column, EdgeBlock& block,
+                                    std::vector<int64_t>& values) {
+  if (column.source == nullptr) return absl::OkStatus();
+  values.resize(static_cast<size_t>(block.count));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const int64_t rows,
+      column.reader->ReadIntegers(block.count, values.data()));
+  if (rows < block.count) return TooShort(column, block.first + rows);
+  return absl::OkStatus();
+}
+
+// No column may go on, and the count must be the declared one.
+absl::Status EdgeReader::CheckEnd() {
+  for (Column* column : {&weight_, &time_, &type_, &feature_}) {
+    if (column->source == nullptr) continue;
+    std::vector<float> row(static_cast<size_t>(column->source->width()));
+    MILLRACE_ASSIGN_OR_RETURN(const int64_t more,
+                              column->reader->ReadFloats(1, row.data()));
+    if (more == 0) continue;
+    return absl::InvalidArgumentError(
+        StrCat(column->source->name(), ": more rows than the ", next_,
+               " edges of ", endpoints_.source->name()));
+  }
+  if (relation_.declared_count >= 0 && relation_.declared_count != next_) {
+    return absl::InvalidArgumentError(
+        StrCat(endpoints_.source->name(), ": ", next_, " edges, but ",
+               relation_.declared_by, " says ", relation_.declared_count));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ingest/raw_graph.h"
+#include "common/ingest/row_source.h"
+
+namespace millrace {
+
+// Consecutive edges with their columns; absent columns are empty.
+struct EdgeBlock {
+  int64_t first = 0;  // position in the user's edge list
+  int64_t count = 0;
+  std::vector<int64_t> endpoints;  // source, destination, source, ...
+  std::vector<float> weight;
+  std::vector<int64_t> time;
+  std::vector<int64_t> type;  // each fits into 32 bits
+  std::vector<float> feature;
+
+  int64_t src(int64_t i) const { return endpoints[2 * i]; }
+  int64_t dst(int64_t i) const { return endpoints[2 * i + 1]; }
+};
+
+// Reads the columns of a relation in step and checks what they hold.
+// Single-threaded. Keeps references to `graph` and `relation`.
+class EdgeReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<EdgeReader>> Open(
+      const RawGraph& graph, const RawEdges& relation);
+
+  // Fills in the next edges; false at the end. Besides the errors of
+  // RowReader, INVALID_ARGUMENT: an id outside its node type, a weight or
+  // feature that is not finite, an edge type beyond 32 bits, columns of
+  // different lengths, a count that disagrees with the declared one.
+  absl::StatusOr<bool> Next(EdgeBlock& block);
+
+ private:
+  // A column and the reader of this pass.
+  struct Column {
+    const RowSource* source = nullptr;
+    std::unique_ptr<RowReader> reader;
+  };
+
+  EdgeReader(const RawGraph& graph, const RawEdges& relation)
+      : graph_(graph), relation_(relation) {}
+  static absl::Status OpenColumn(const std::shared_ptr<const RowSource>& source,
+                                 Column& column);
+  absl::Status CheckIds(const EdgeBlock& block) const;
+  absl::Status IdError(int64_t edge, int64_t id, bool is_src) const;
+  absl::Status CheckEnd();
+  absl::Status ReadColumn(Column& column, EdgeBlock& block,
+                          std::vector<float>& values);
+  absl::Status ReadColumn(Column& column, EdgeBlock& block,
+                          std::vector<int64_t>& values);
+  absl::Status TooShort(const Column& column, int64_t rows) const;
+
+  const RawGraph& graph_;
+  const RawEdges& relation_;
+  Column endpoints_, weight_, time_, type_, feature_;
+  int64_t next_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/graph/schema.h"
+#include "common/graph/store_writer.h"
+#include "common/ingest/import_options.h"
+#include "common/ingest/row_source.h"
+
+namespace millrace {
+
+// Streams a matrix of `rows` rows into the float32 file `relative_path` of
+// `store`, normalised; returns its column. One pass over the source.
+// INVALID_ARGUMENT: another number of rows, a value that is not finite.
+absl::StatusOr<ColumnSpec> ImportFeatures(const RowSource& source, int64_t rows,
+                                          Normalization normalization,
+                                          const std::string& relative_path,
+                                          StoreWriter& store);
+
+// INVALID_ARGUMENT "FILE: ROWS rows, but TYPE has COUNT nodes" unless equal.
+absl::Status CheckRowCount(const RowSource& source, int64_t rows,
+                           int64_t expected);
+
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that all importers share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace {
+
+enum class SelfLoops { kKeep, kAdd, kRemove };
+
+// kRow: PyG's NormalizeFeatures: the smallest value of the whole matrix is
+// subtracted, then each row is divided by its sum (by 1 if that is larger).
+// kStandard: each column gets mean 0 and population standard deviation 1; a
+// constant column becomes 0.
+enum class Normalization { kNone, kRow, kStandard };
+
+struct ImportOptions {
+  // After the user's E edges of every relation inside one node type come
+  // their reverses: the reverse of edge i has edge_id E + i and i's weight,
+  // time, type and features. Self loops have no reverse.
+  bool undirected = false;
+  // The same as a relation DST__rev_NAME__SRC (edge_id i) behind the user's
+  // relations. Reverse relations are not made undirected again.
+  bool add_reverse = false;
+  // Of equal (source, destination) pairs only the lowest edge_id stays.
+  // Applied after the two above.
+  bool coalesce = false;
+  // kAdd: a node of a relation inside one node type that has no self loop
+  // gets one, with edge_id B + node, weight 1, time 0, type 0 and zero
+  // features; B is E, or 2 E with `undirected`.
+  SelfLoops self_loops = SelfLoops::kKeep;
+  Normalization normalize_features = Normalization::kNone;
+  // Empty, or the shares of train, valid and test among the labelled nodes of
+  // every node type with labels: each in [0, 1], together at most 1.
+  std::vector<double> split_fractions;
+  uint64_t split_seed = 1;
+  // Bytes for edges in memory; the rest waits in files beside the dataset.
+  uint64_t memory_bytes = uint64_t{1} << 30;
+};
+
+}  // namespace millrace

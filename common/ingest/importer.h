@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+#include "common/graph/manifest.h"
+#include "common/ingest/import_options.h"
+#include "common/ingest/raw_graph.h"
+
+namespace millrace {
+
+// Makes the dataset `target` of a graph: a store of one partition whose ids
+// are the original ids, with in-lists and out-lists (docs/format.md). Appears
+// whole or not at all. Memory grows with nodes and options.memory_bytes, not
+// with edges. Returns the manifest without uuid, fingerprint and files.
+// ALREADY_EXISTS: `target` exists. CANCELLED: interrupted. INVALID_ARGUMENT,
+// NOT_FOUND, DATA_LOSS: bad input, naming file and line or row.
+absl::StatusOr<Manifest> ImportGraph(const RawGraph& graph,
+                                     const ImportOptions& options,
+                                     const std::filesystem::path& target);
+
+}  // namespace millrace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/line_reader.h"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kReadBytes = 256 << 10;
+
+}  // namespace
+
+absl::StatusOr<LineReader> LineReader::Open(const std::filesystem::path& path) {
+  LineReader reader(path.string());
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return absl::NotFoundError(StrCat(path.string(), ": no such file"));
+  }
+  reader.file_.reset(gzopen(path.c_str(), "rb"));
+  if (reader.file_ == nullptr) {
+    return absl::ErrnoToStatus(errno, StrCat(path.string(), ": open"));
+  }
+  gzbuffer(reader.file_.get(), kReadBytes);
+  const bool compressed = gzdirect(reader.file_.get()) == 0;
+  if (absl::EndsWith(path.string(), ".gz") && !compressed) {
+    return absl::DataLossError(
+        StrCat(path.string(), ": not gzip data although its name ends in .gz (",
+               std::filesystem::file_size(path, error), " bytes)"));
+  }
+  return reader;
+}
+
+absl::Status LineReader::Fill() {
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (buffer_.size() - end_ < kReadBytes) buffer_.resize(end_ + 2 * kReadBytes);
+  const int count =
+      gzread(file_.get(), buffer_.data() + end_, static_cast<int>(kReadBytes));
+  int code = Z_OK;
+  const char* message = gzerror(file_.get(), &code);
+  // Z_BUF_ERROR: the input ended inside a gzip stream.
+  if (count < 0 || code == Z_BUF_ERROR) {
+    return absl::DataLossError(
+        StrCat(name_, ": after line ", line_number_, ": ",
+               code == Z_BUF_ERROR ? "truncated gzip data" : message));
+  }
+  finished_ = count == 0;
+  end_ += static_cast<size_t>(count);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<std::string_view>> LineReader::Next() {
+  size_t searched = 0;
+  while (true) {
+    const char* start = buffer_.data() + begin_;
+    const size_t size = end_ - begin_;
+    const void* newline =
+        size > searched ? std::memchr(start + searched, '\n', size - searched)
+                        : nullptr;
+    if (newline == nullptr && !finished_) {
+      searched = size;
+      MILLRACE_RETURN_IF_ERROR(Fill());
+      continue;
+    }
+    if (newline == nullptr && size == 0) return std::nullopt;
+    size_t length = size;
+    if (newline != nullptr) {
+      length = static_cast<size_t>(static_cast<const char*>(newline) - start);
+    }
+    begin_ += length + (newline != nullptr ? 1 : 0);
+    if (length > 0 && start[length - 1] == '\r') --length;
+    ++line_number_;
+    return std::string_view(start, length);
+  }
+}
+
+std::optional<std::filesystem::path> FindCsv(
+    const std::filesystem::path& directory, std::string_view stem) {
+  std::error_code error;
+  for (const char* extension : {".csv.gz", ".csv"}) {
+    std::filesystem::path path = directory / StrCat(stem, extension);
+    if (std::filesystem::exists(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::filesystem::path> RequireCsv(
+    const std::filesystem::path& directory, std::string_view stem) {
+  std::optional<std::filesystem::path> path = FindCsv(directory, stem);
+  if (!path.has_value()) {
+    return absl::NotFoundError(
+        StrCat((directory / StrCat(stem, ".csv.gz")).string(),
+               ": no such file, nor without .gz"));
+  }
+  return *std::move(path);
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> ReadSmallCsv(
+    const std::filesystem::path& path) {
+  MILLRACE_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
+  std::vector<std::vector<std::string>> lines;
+  while (true) {
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<std::string_view> line,
+                              reader.Next());
+    if (!line.has_value()) break;
+    lines.push_back(absl::StrSplit(AbslView(*line), ','));
+  }
+  if (lines.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat(path.string(), ": the file is empty"));
+  }
+  return lines;
+}
+
+}  // namespace millrace

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/dtype.h"
+#include "common/base/npy.h"
+#include "common/graph/schema.h"
+#include "common/graph/store_writer.h"
+#include "common/ingest/edge_buckets.h"
+
+namespace millrace {
+
+// One streamed .npy file of a store, fed value by value. Single-threaded.
+class ColumnWriter {
+ public:
+  static absl::StatusOr<ColumnWriter> Create(StoreWriter& store,
+                                             std::string path, DType dtype,
+                                             std::vector<int64_t> row_shape,
+                                             int64_t rows = -1);
+
+  template <typename T>
+  absl::Status Put(T value) {
+    return PutBytes(&value, sizeof(value));
+  }
+  // `bytes` must be whole elements of whole rows.
+  absl::Status PutBytes(const void* data, size_t bytes);
+  absl::Status Finish();
+
+ private:
+  ColumnWriter(StoreWriter& store, std::string path)
+      : store_(&store), path_(std::move(path)) {}
+  absl::Status Flush();
+
+  StoreWriter* store_;
+  std::string path_;
+  std::unique_ptr<NpyWriter> writer_;
+  std::vector<std::byte> buffer_;
+  size_t used_ = 0;
+};
+
+// Writes the neighbour lists of one relation, direction and partition
+// (docs/format.md, section 2) from groups of edges in ascending node order.
+// Sorts each list by edge_id, or by (time, edge_id) if entries have times.
+// Single-threaded; the store must outlive it.
+class ListWriter {
+ public:
+  struct Options {
+    int part = 0;
+    std::string relation;  // SRC__NAME__DST
+    Direction direction = Direction::kIn;
+    EdgeLayout layout;
+    DType index_dtype = DType::kUint32;  // id dtype of the neighbours' type
+    // Of the entries of a list with the same neighbour only the one with the
+    // lowest edge_id stays; needs 8 bytes for each possible neighbour.
+    bool coalesce = false;
+    int64_t neighbor_count = 0;
+  };
+  // Told of every edge that was written and its position in the files.
+  using EdgeObserver =
+      std::function<absl::Status(const EdgeRecord& edge, int64_t position)>;
+
+  static absl::StatusOr<std::unique_ptr<ListWriter>> Create(StoreWriter& store,
+                                                            Options options);
+
+  absl::Status Write(const EdgeGroup& group, const EdgeObserver& observer);
+  absl::Status Finish();
+
+  int64_t edge_count() const { return edge_count_; }
+  int64_t max_edge_id() const { return max_edge_id_; }
+
+ private:
+  struct Entry {
+    int64_t time;
+    int64_t edge_id;
+    int64_t entry;  // position in the group
+  };
+
+  explicit ListWriter(Options options) : options_(std::move(options)) {}
+  void OrderList(const EdgeGroup& group, int64_t begin, int64_t end);
+  absl::Status PutEdge(const EdgeRecord& edge);
+  absl::StatusOr<ColumnWriter> Column(StoreWriter& store, std::string_view name,
+                                      DType dtype);
+
+  const Options options_;
+  std::optional<ColumnWriter> indptr_, indices_, edge_id_;
+  std::optional<ColumnWriter> weight_, time_, type_, slot_, feature_;
+  std::vector<Entry> list_;    // the list being written
+  std::vector<int64_t> seen_;  // per neighbour: last node that had it
+  int64_t edge_count_ = 0;
+  int64_t max_edge_id_ = -1;
+};
+
+}  // namespace millrace

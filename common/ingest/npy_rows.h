@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/ingest/row_source.h"
+
+namespace millrace {
+
+// All functions name the file in their errors: NOT_FOUND: no such file;
+// INVALID_ARGUMENT: a damaged file, a dtype or shape that does not fit.
+
+// A .npy array of one or two dimensions, one row per index of the first.
+// float16 and float64 become float32 when read as floats.
+absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
+    const std::filesystem::path& path);
+
+// An edge list of integers as rows (source, destination): [2, E], or [E, 2]
+// when the first dimension is not 2.
+absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
+    const std::filesystem::path& path);
+
+// Node ids, one a row: an integer array of them, or a bool array with one
+// element per node, true where the node belongs. `node_count` < 0: unknown,
+// any length of a bool array fits.
+absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
+    const std::filesystem::path& path, int64_t node_count);
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/ingest/import_options.h"
+#include "common/ingest/raw_graph.h"
+
+namespace millrace {
+
+// A folder in the raw layout of the Open Graph Benchmark: `raw/` and
+// `split/NAME/`, CSV files, each gzip or plain.
+struct OgbInput {
+  std::filesystem::path directory;
+  // Empty: the only one there is; several are refused, none is fine.
+  std::string split;
+  // .npy features by node type, instead of the folder's; the type of a
+  // homogeneous graph may be "".
+  std::map<std::string, std::filesystem::path> features;
+};
+
+// Describes a homogeneous (raw/edge.csv) or heterogeneous
+// (raw/triplet-type-list.csv) graph. With options.split_fractions the
+// folder's splits are left out.
+//
+// homogeneous raw/: edge, num-node-list, num-edge-list, node-feat,
+// node-label, node_year or node_time, edge-feat, edge_weight, edge_year or
+// edge_time, edge_reltype or edge_type.
+// heterogeneous raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
+// nodetype-has-label, node-feat/TYPE/node-feat, node-label/TYPE/node-label,
+// node_year/TYPE/node_year, relations/S___R___D/ with edge, num-edge-list and
+// the edge columns.
+//
+// NOT_FOUND: no such folder, a file that must be there. INVALID_ARGUMENT: a
+// collection of several graphs, names that disagree, a split that must be
+// chosen.
+absl::StatusOr<RawGraph> DescribeOgb(const OgbInput& input,
+                                     const ImportOptions& options);
+
+}  // namespace millrace

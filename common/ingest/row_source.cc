@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/row_source.h"
+
+#include <cmath>
+
+#include "common/base/strings.h"
+
+namespace millrace {
+
+absl::Status CheckFinite(const RowSource& source, int64_t first,
+                         const float* values, int64_t rows, bool nan_allowed) {
+  for (int64_t i = 0; i < rows * source.width(); ++i) {
+    const float value = values[i];
+    if (std::isfinite(value) || (nan_allowed && std::isnan(value))) {
+      continue;
+    }
+    return absl::InvalidArgumentError(StrCat(
+        source.Where(first + i / source.width()), ": column ",
+        i % source.width() + 1, " is ", std::isnan(value) ? "NaN" : "infinite",
+        "; ", nan_allowed ? "a number or NaN" : "a finite number",
+        " must stand here"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ingest/row_source.h"
+
+namespace millrace {
+
+// All ids of `source`, ascending. INVALID_ARGUMENT: an id outside
+// [0, node_count), one that stands there twice; both name the place.
+absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
+                                                  int64_t node_count,
+                                                  const std::string& type);
+
+// INVALID_ARGUMENT (starting with "--split-fractions"): not three numbers
+// from 0 to 1 whose sum is at most 1.
+absl::Status CheckFractions(const std::vector<double>& fractions);
+
+// Divides `labelled` (ascending ids of node type number `type`): share i of
+// them, chosen by the keyed permutation of docs/determinism.md, section 4,
+// under job seed `seed`, epoch 0, and `type` as hop. The cuts are at
+// round(n * (f_0 + .. + f_i)). The results are ascending.
+std::vector<std::vector<int64_t>> SplitByFractions(
+    const std::vector<int64_t>& labelled, const std::vector<double>& fractions,
+    uint64_t seed, int type);
+
+// A split's name is a folder: letters, digits, '-', '_' and '.', not
+// starting with '.'.
+absl::Status CheckSplitName(const std::string& name);
+
+}  // namespace millrace
