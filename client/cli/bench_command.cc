@@ -1,8 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace bench: how fast this source serves the batches of a job.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_flags.h"
+#include "client/loader.h"
+#include "common/base/interrupt.h"
+#include "common/base/progress.h"
+#include "common/base/status_macros.h"
 
 namespace millrace {
+namespace {
 
-void AddBenchCommand(CLI::App&, CommandBody&) {}
+struct BenchFlags {
+  SourceFlags source;
+  JobFlags job;
+  uint32_t batches = 200;
+  bool json = false;
+};
+
+// What one run consumed.
+struct Measured {
+  int64_t batches = 0;
+  int64_t nodes = 0;
+  int64_t edges = 0;
+  int64_t bytes = 0;
+  double seconds = 0;
+  double wait_seconds = 0;
+  double cpu_seconds = 0;  // of this process
+  int64_t peak_rss_bytes = 0;
+};
+
+double ProcessCpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+int64_t PeakRssBytes() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
+  Measured measured;
+  const absl::Time start = absl::Now();
+  const double cpu_start = ProcessCpuSeconds();
+  Progress progress("bench", batches, "batches");
+  while (measured.batches < batches) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
+                              loader.Next());
+    if (!step.has_value()) break;
+    ++measured.batches;
+    measured.bytes += static_cast<int64_t>(step->batch->total_bytes());
+    for (const NodeBlock& block : step->batch->nodes) {
+      measured.nodes += block.count();
+    }
+    for (const EdgeBlock& block : step->batch->edges) {
+      measured.edges += block.edge_count();
+    }
+    progress.Add(1);
+  }
+  progress.Finish();
+  measured.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  measured.cpu_seconds = ProcessCpuSeconds() - cpu_start;
+  measured.wait_seconds = absl::ToDoubleSeconds(loader.waited());
+  measured.peak_rss_bytes = PeakRssBytes();
+  return measured;
+}
+
+void Print(const Measured& m, bool json) {
+  const double batches = std::max<double>(1, static_cast<double>(m.batches));
+  if (json) {
+    nlohmann::ordered_json line;
+    line["batches"] = m.batches;
+    line["nodes"] = m.nodes;
+    line["edges"] = m.edges;
+    line["bytes"] = m.bytes;
+    line["seconds"] = m.seconds;
+    line["wait_seconds"] = m.wait_seconds;
+    line["cpu_seconds"] = m.cpu_seconds;
+    line["peak_rss_bytes"] = m.peak_rss_bytes;
+    std::printf("%s\n", line.dump().c_str());
+    return;
+  }
+  std::printf("batches        %ld\n", static_cast<long>(m.batches));
+  std::printf("batches/s      %.1f\n", batches / m.seconds);
+  std::printf("edges/s        %.3g\n",
+              static_cast<double>(m.edges) / m.seconds);
+  std::printf("GB/s           %.3f\n",
+              1e-9 * static_cast<double>(m.bytes) / m.seconds);
+  std::printf("CPU s a batch  %.4f (this process)\n", m.cpu_seconds / batches);
+  std::printf("MB a batch     %.2f\n",
+              1e-6 * static_cast<double>(m.bytes) / batches);
+  std::printf("peak RSS       %.2f GB\n",
+              1e-9 * static_cast<double>(m.peak_rss_bytes));
+}
+
+absl::Status RunBench(const BenchFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  LoaderOptions options;
+  MILLRACE_ASSIGN_OR_RETURN(options.columns, flags.job.WantedColumns());
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds());
+  options.prefetch_batches = flags.job.prefetch_batches();
+  options.prefetch_bytes = flags.job.prefetch_bytes();
+  options.epochs = flags.batches;  // an epoch has at least one batch
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
+                            flags.source.Open());
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loader> loader,
+      Loader::Create(std::move(source), spec, std::move(options)));
+  MILLRACE_ASSIGN_OR_RETURN(const Measured measured,
+                            Consume(*loader, flags.batches));
+  Print(measured, flags.json);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand("bench", "loader throughput");
+  const auto flags = std::make_shared<BenchFlags>();
+  flags->source.AddTo(*command);
+  flags->job.AddTo(*command);
+  command
+      ->add_option("--batches", flags->batches,
+                   "batches to consume, over as many epochs as it takes")
+      ->check(CLI::Range(1, 1 << 30));
+  command->add_flag("--json", flags->json, "one JSON object");
+  command->callback(
+      [flags, &body] { body = [flags] { return RunBench(*flags); }; });
+}
 
 }  // namespace millrace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+#include "common/sample/seed_plan.h"
+
+namespace millrace {
+
+// The batches of an epoch of a job, whether its seeds come from a split or
+// from a list of the user's: turns (epoch, batch) into a request.
+// Immutable; any thread.
+class EpochPlan {
+ public:
+  // `seeds`: original ids instead of the job's split.
+  // NOT_FOUND: no such split (lists those there are). INVALID_ARGUMENT:
+  // `seeds` with --seed-order local.
+  static absl::StatusOr<EpochPlan> Create(
+      const ResolvedJob& job, const Manifest& manifest,
+      std::optional<std::vector<int64_t>> seeds = std::nullopt);
+
+  uint32_t batch_count() const { return plan_.batch_count(); }
+  int64_t seed_count() const { return plan_.seed_count(); }
+  // OUT_OF_RANGE: batch >= batch_count().
+  absl::StatusOr<BatchRequest> Request(uint32_t epoch, uint32_t batch,
+                                       const Columns& columns) const;
+
+ private:
+  EpochPlan(SeedPlan plan, std::optional<std::vector<int64_t>> seeds);
+
+  SeedPlan plan_;
+  std::optional<std::vector<int64_t>> seeds_;
+};
+
+// The seeds of `split` of a job per partition. NOT_FOUND lists the splits.
+absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
+                                                     const Manifest& manifest);
+
+}  // namespace millrace
