@@ -1,8 +1,286 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace inspect PATH [--json]
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/commands.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/graph/edge_cut.h"
+#include "common/graph/store.h"
 
 namespace millrace {
+namespace {
 
-void AddInspectCommand(CLI::App&, CommandBody&) {}
+using Json = nlohmann::ordered_json;
+
+Json DescribeColumn(const ColumnSpec& column) {
+  if (!column.present()) return nullptr;
+  return {{"dtype", std::string(DTypeName(column.dtype))},
+          {"shape", column.row_shape}};
+}
+
+Json DescribeTime(ListTime time) {
+  if (time == ListTime::kNone) return nullptr;
+  return time == ListTime::kEdge ? "edge" : "neighbor";
+}
+
+Json DescribeTypes(const Schema& schema) {
+  Json list = Json::array();
+  for (const NodeType& type : schema.node_types) {
+    list.push_back({{"name", type.name},
+                    {"count", type.count},
+                    {"feature", DescribeColumn(type.feature)},
+                    {"label", DescribeColumn(type.label)},
+                    {"time", type.has_time},
+                    {"hotness", type.has_hotness}});
+  }
+  return list;
+}
+
+Json DescribeRelations(const Schema& schema) {
+  Json list = Json::array();
+  for (size_t i = 0; i < schema.relations.size(); ++i) {
+    const Relation& relation = schema.relations[i];
+    list.push_back(
+        {{"name", schema.RelationName(static_cast<RelationIndex>(i))},
+         {"edges", relation.edge_count},
+         {"max_edge_id", relation.max_edge_id},
+         {"in", relation.has_in},
+         {"out", relation.has_out},
+         {"weight", relation.has_weight},
+         {"time", DescribeTime(relation.time)},
+         {"type", relation.has_type},
+         {"feature", DescribeColumn(relation.feature)}});
+  }
+  return list;
+}
+
+Json DescribeSplits(const Manifest& manifest) {
+  Json list = Json::array();
+  for (const SplitInfo& split : manifest.splits) {
+    list.push_back({{"type", manifest.schema.node_types[split.type].name},
+                    {"name", split.name},
+                    {"count", split.count},
+                    {"part_counts", split.part_counts}});
+  }
+  return list;
+}
+
+// Bytes on disk: all, and those of node and edge features.
+struct Sizes {
+  uint64_t all = 0;
+  uint64_t features = 0;
+};
+
+Sizes SizesUnder(const Manifest& manifest, std::string_view prefix) {
+  Sizes sizes;
+  for (const FileInfo& file : manifest.files) {
+    if (!file.path.starts_with(prefix)) continue;
+    sizes.all += file.bytes;
+    if (file.path.ends_with("/feature.npy")) sizes.features += file.bytes;
+  }
+  return sizes;
+}
+
+// Edges whose lists a partition holds: its in-lists, or its out-lists where
+// there are no in-lists.
+int64_t EdgesIn(const Partition& partition) {
+  int64_t edges = 0;
+  for (const EdgeColumns& columns : partition.edges) {
+    edges += columns.in.present() ? columns.in.indices.rows()
+                                  : columns.out.indices.rows();
+  }
+  return edges;
+}
+
+Json DescribePartitions(const Store& store) {
+  Json list = Json::array();
+  for (const int part : store.partitions()) {
+    int64_t nodes = 0;
+    for (const NodeColumns& columns : store.partition(part)->nodes) {
+      nodes += columns.original_id.rows();
+    }
+    const Sizes sizes =
+        SizesUnder(store.manifest(), StrCat(PartName(part), "/"));
+    list.push_back({{"partition", part},
+                    {"nodes", nodes},
+                    {"edges", EdgesIn(*store.partition(part))},
+                    {"bytes", sizes.all},
+                    {"feature_bytes", sizes.features}});
+  }
+  return list;
+}
+
+// The largest partition over the mean; 1 is perfect.
+double Balance(const Json& partitions, const char* what) {
+  int64_t largest = 0;
+  int64_t sum = 0;
+  for (const Json& partition : partitions) {
+    const int64_t value = partition[what].get<int64_t>();
+    largest = std::max(largest, value);
+    sum += value;
+  }
+  if (sum == 0) return 1;
+  return static_cast<double>(largest) * static_cast<double>(partitions.size()) /
+         static_cast<double>(sum);
+}
+
+Json DescribeCut(int64_t cut, const Schema& schema) {
+  int64_t edges = 0;
+  for (const Relation& relation : schema.relations) {
+    edges += relation.edge_count;
+  }
+  const double fraction =
+      edges == 0 ? 0 : static_cast<double>(cut) / static_cast<double>(edges);
+  return {{"edges", cut}, {"fraction", fraction}};
+}
+
+absl::StatusOr<Json> Describe(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t cut, CountCutEdges(store));
+  const Sizes sizes = SizesUnder(manifest, "");
+  const Json partitions = DescribePartitions(store);
+  return Json{{"path", store.path().string()},
+              {"version", kStoreVersion},
+              {"uuid", manifest.uuid},
+              {"fingerprint", manifest.fingerprint},
+              {"parts", store.parts()},
+              {"method", manifest.partitioning.method},
+              {"seed", manifest.partitioning.seed},
+              {"hot", manifest.partitioning.hot},
+              {"node_types", DescribeTypes(manifest.schema)},
+              {"relations", DescribeRelations(manifest.schema)},
+              {"splits", DescribeSplits(manifest)},
+              {"bytes", sizes.all},
+              {"feature_bytes", sizes.features},
+              {"partitions", partitions},
+              {"balance",
+               {{"nodes", Balance(partitions, "nodes")},
+                {"edges", Balance(partitions, "edges")}}},
+              {"edge_cut", DescribeCut(cut, manifest.schema)}};
+}
+
+std::string Bytes(uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB",
+                                                 "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value,
+                         kUnits[unit]);
+}
+
+// ", WHAT float32 [128]"; nothing for an absent column.
+std::string ColumnText(std::string_view what, const ColumnSpec& column) {
+  if (!column.present()) return "";
+  std::string text = StrCat(", ", what, " ", DTypeName(column.dtype));
+  if (!column.row_shape.empty()) {
+    text += StrCat(" [", absl::StrJoin(column.row_shape, ", "), "]");
+  }
+  return text;
+}
+
+void PrintSchema(const Schema& schema) {
+  std::cout << "node types\n";
+  for (const NodeType& type : schema.node_types) {
+    std::cout << "  " << type.name << ": " << type.count << " nodes"
+              << ColumnText("feature", type.feature)
+              << ColumnText("label", type.label)
+              << (type.has_time ? ", time" : "")
+              << (type.has_hotness ? ", hotness" : "") << "\n";
+  }
+  std::cout << "relations\n";
+  for (size_t i = 0; i < schema.relations.size(); ++i) {
+    const Relation& relation = schema.relations[i];
+    std::cout << "  " << schema.RelationName(static_cast<RelationIndex>(i))
+              << ": " << relation.edge_count << " edges"
+              << (relation.has_in ? ", in" : "")
+              << (relation.has_out ? ", out" : "")
+              << (relation.has_weight ? ", weight" : "")
+              << (relation.time == ListTime::kEdge ? ", time of edges"
+                  : relation.time == ListTime::kNeighbor
+                      ? ", time of neighbours"
+                      : "")
+              << (relation.has_type ? ", type" : "")
+              << ColumnText("feature", relation.feature) << "\n";
+  }
+}
+
+void Print(const Store& store, const Json& report) {
+  const Manifest& manifest = store.manifest();
+  std::cout << store.path().string() << ": " << store.parts()
+            << (store.parts() == 1 ? " partition" : " partitions") << ", "
+            << Bytes(report["bytes"]) << " (features "
+            << Bytes(report["feature_bytes"]) << ")\n"
+            << "uuid " << manifest.uuid << "\nfingerprint "
+            << manifest.fingerprint << "\npartitioning "
+            << manifest.partitioning.method << ", seed "
+            << manifest.partitioning.seed
+            << (manifest.partitioning.hot.empty() ? "" : ", hot ")
+            << manifest.partitioning.hot << "\n";
+  PrintSchema(manifest.schema);
+  std::cout << "splits\n";
+  for (const SplitInfo& split : manifest.splits) {
+    std::cout << "  " << manifest.schema.node_types[split.type].name << " "
+              << split.name << ": " << split.count << " seeds\n";
+  }
+  std::cout << "partitions\n";
+  for (const Json& part : report["partitions"]) {
+    std::cout << absl::StrFormat(
+        "  %d: %d nodes, %d edges, %s\n", part["partition"].get<int>(),
+        part["nodes"].get<int64_t>(), part["edges"].get<int64_t>(),
+        Bytes(part["bytes"].get<uint64_t>()));
+  }
+  const Json& balance = report["balance"];
+  const Json& cut = report["edge_cut"];
+  std::cout << absl::StrFormat(
+      "balance (largest / mean) nodes %.3f, edges %.3f\n"
+      "edge cut %d edges, %.2f%%\n",
+      balance["nodes"].get<double>(), balance["edges"].get<double>(),
+      cut["edges"].get<int64_t>(), 100 * cut["fraction"].get<double>());
+}
+
+absl::Status Inspect(const std::string& path, bool json) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                            Store::Open(path));
+  MILLRACE_ASSIGN_OR_RETURN(const Json report, Describe(*store));
+  if (json) {
+    std::cout << report.dump(2) << "\n";
+  } else {
+    Print(*store, report);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, CommandBody& body) {
+  struct Options {
+    std::string path;
+    bool json = false;
+  };
+  CLI::App* command = app.add_subcommand(
+      "inspect",
+      "Show what a dataset or store holds: schema, counts, sizes, "
+      "splits, balance, edge cut");
+  auto options = std::make_shared<Options>();  // lives as long as the options
+  command->add_option("path", options->path, "Dataset or store")->required();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &body] {
+    body = [options] { return Inspect(options->path, options->json); };
+  });
+}
 
 }  // namespace millrace
