@@ -43,15 +43,14 @@ std::string AddressTowards(const std::string& host) {
   sockaddr_storage own{};
   socklen_t length = sizeof(own);
   // Connecting a datagram socket sends nothing; it only picks the route.
-  if (fd.get() < 0 ||
-      connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0 ||
+  if (fd.get() < 0 || connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0 ||
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0) {
     return "";
   }
   char text[NI_MAXHOST];
   const int failed =
-      getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text,
-                  sizeof(text), nullptr, 0, NI_NUMERICHOST);
+      getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof(text),
+                  nullptr, 0, NI_NUMERICHOST);
   return failed == 0 ? text : "";
 }
 
@@ -87,9 +86,9 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
     const GroupAddress& group, const CollectiveOptions& options) {
   auto collectives = std::unique_ptr<Collectives>(new Collectives(group));
   if (group.world > 1) {
-    MILLRACE_RETURN_IF_ERROR(CatchTorch(
-        "joining the group of trainers",
-        [&] { return collectives->Join(options); }));
+    MILLRACE_RETURN_IF_ERROR(CatchTorch("joining the group of trainers", [&] {
+      return collectives->Join(options);
+    }));
   }
   return collectives;
 }
@@ -154,16 +153,14 @@ absl::Status Collectives::Run(const char* what,
   });
   if (done.ok()) return done;
   // A torn connection comes before the silence that names the rank.
-  absl::Status loss =
-      heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
+  absl::Status loss = heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
   return loss.ok() ? done : loss;
 }
 
 absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
   if (c10d_ == nullptr) return absl::OkStatus();
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Run("all-reduce",
-             [&] { c10d_->gloo->allreduce(tensors)->wait(); });
+  return Run("all-reduce", [&] { c10d_->gloo->allreduce(tensors)->wait(); });
 }
 
 absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {

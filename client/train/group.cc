@@ -14,7 +14,8 @@ absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
   const char* text = std::getenv(name);
   if (text == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat("WORLD_SIZE is set but ", name, " is not\nset all of RANK, "
+        StrCat("WORLD_SIZE is set but ", name,
+               " is not\nset all of RANK, "
                "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use --workers"));
   }
   int value = 0;
@@ -31,8 +32,7 @@ absl::StatusOr<GroupAddress> GroupFromEnvironment() {
   GroupAddress group;
   if (std::getenv("WORLD_SIZE") == nullptr) return group;
   MILLRACE_ASSIGN_OR_RETURN(group.world, NumberFrom("WORLD_SIZE", 1, 1 << 20));
-  MILLRACE_ASSIGN_OR_RETURN(group.rank,
-                            NumberFrom("RANK", 0, group.world - 1));
+  MILLRACE_ASSIGN_OR_RETURN(group.rank, NumberFrom("RANK", 0, group.world - 1));
   if (group.world == 1) return group;
   MILLRACE_ASSIGN_OR_RETURN(const int port,
                             NumberFrom("MASTER_PORT", 1, 65535));

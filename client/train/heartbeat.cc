@@ -42,13 +42,13 @@ struct Heartbeat::State {
   const c10::intrusive_ptr<c10d::TCPStore> store;
 
   mutable absl::Mutex mutex;
-  std::vector<absl::Time> heard ABSL_GUARDED_BY(mutex);    // per rank
-  std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);     // per rank
-  std::vector<bool> ended ABSL_GUARDED_BY(mutex);          // per rank
-  absl::Time answered ABSL_GUARDED_BY(mutex);              // by the store
+  std::vector<absl::Time> heard ABSL_GUARDED_BY(mutex);  // per rank
+  std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);   // per rank
+  std::vector<bool> ended ABSL_GUARDED_BY(mutex);        // per rank
+  absl::Time answered ABSL_GUARDED_BY(mutex);            // by the store
   absl::Status loss ABSL_GUARDED_BY(mutex);
   bool finishing ABSL_GUARDED_BY(mutex) = false;
-  std::string failing ABSL_GUARDED_BY(mutex);  // why; empty: not failing
+  std::string failing ABSL_GUARDED_BY(mutex);     // why; empty: not failing
   bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
   bool stop ABSL_GUARDED_BY(mutex) = false;
   bool beat_ended ABSL_GUARDED_BY(mutex) = false;
@@ -99,8 +99,8 @@ void Heartbeat::State::ReadFailures() {
     const std::vector<uint8_t> bytes = store->get(Key("failed", r));
     absl::MutexLock lock(&mutex);
     ended[r] = true;
-    Lose(StrCat("rank ", r, " failed: ",
-                std::string(bytes.begin(), bytes.end())));
+    Lose(StrCat("rank ", r,
+                " failed: ", std::string(bytes.begin(), bytes.end())));
   }
 }
 
@@ -166,8 +166,7 @@ void Heartbeat::State::Watch() {
                   absl::FormatDuration(options.silence)));
     }
   }
-  if (!stop &&
-      !mutex.AwaitWithTimeout(absl::Condition(&stop), options.grace)) {
+  if (!stop && !mutex.AwaitWithTimeout(absl::Condition(&stop), options.grace)) {
     std::fprintf(stderr, "millrace-train: %s\n",
                  std::string(loss.message()).c_str());
     // The main thread hangs where nothing can wake it.
@@ -212,8 +211,8 @@ absl::Status Heartbeat::status() const {
 
 absl::Status Heartbeat::WaitForLoss(absl::Duration timeout) const {
   absl::MutexLock lock(&state_->mutex);
-  state_->mutex.AwaitWithTimeout(
-      absl::Condition(state_.get(), &State::Lost), timeout);
+  state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::Lost),
+                                 timeout);
   return state_->loss;
 }
 

@@ -16,8 +16,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -34,7 +36,14 @@ namespace millrace {
 namespace {
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
-constexpr char kProgram[] = "/proc/self/exe";
+
+// This program's file; by its own name, so that ps and pkill show it.
+std::string Program() {
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "/proc/self/exe" : path.string();
+}
 
 // A rank that was asked to end may take this long to unwind.
 constexpr absl::Duration kUnwind = absl::Seconds(10);
@@ -102,8 +111,7 @@ class SpawnSettings {
     posix_spawnattr_setflags(&attributes_,
                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     if (log_write_end >= 0) {
-      posix_spawn_file_actions_adddup2(&actions_, log_write_end,
-                                       STDERR_FILENO);
+      posix_spawn_file_actions_adddup2(&actions_, log_write_end, STDERR_FILENO);
     }
   }
   ~SpawnSettings() {
@@ -170,7 +178,7 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
                    {kLauncherVariable, absl::StrCat(getpid())}});
   const SpawnSettings settings(write_end.get());
   const int error =
-      posix_spawn(&worker.pid, kProgram, settings.actions(),
+      posix_spawn(&worker.pid, Program().c_str(), settings.actions(),
                   settings.attributes(), argv_, Pointers(environment).data());
   if (error != 0) {
     errno = error;
@@ -219,10 +227,9 @@ void Launcher::Reap(int rank) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (failure_.ok()) {
     const std::string how =
-        WIFSIGNALED(status)
-            ? StrCat("was killed by signal ", WTERMSIG(status), " (",
-                     strsignal(WTERMSIG(status)), ")")
-            : StrCat("ended with status ", WEXITSTATUS(status));
+        WIFSIGNALED(status) ? StrCat("was killed by signal ", WTERMSIG(status),
+                                     " (", strsignal(WTERMSIG(status)), ")")
+                            : StrCat("ended with status ", WEXITSTATUS(status));
     failure_ = absl::UnavailableError(
         StrCat("rank ", rank, " of ", workers_.size(), " ", how,
                "; the other ranks were ended\nits own message stands above; "
@@ -260,8 +267,8 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
         std::max(absl::ZeroDuration(), kill_at_ - absl::Now()));
   }
   // Signals arrive only here, so none is missed between look and wait.
-  if (ppoll(fds.data(), fds.size(), bounded ? &wait : nullptr,
-            &while_waiting) < 0) {
+  if (ppoll(fds.data(), fds.size(), bounded ? &wait : nullptr, &while_waiting) <
+      0) {
     return;
   }
   for (size_t i = 0; i < fds.size(); ++i) {
@@ -339,7 +346,7 @@ bool IsWorker() {
 void EnsurePassiveThreads(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
-  execv(kProgram, argv);
+  execv(Program().c_str(), argv);
   // Without the change the program still runs, only slower.
 }
 

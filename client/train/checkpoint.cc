@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/checkpoint.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/ivalue.h>
+#include <fcntl.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "client/tensor/torch_status.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kFormat[] = "millrace checkpoint";
+constexpr int64_t kVersion = 1;
+
+// torch.load's safe mode reads plain dictionaries of these.
+c10::impl::GenericDict NewDict() {
+  return c10::impl::GenericDict(c10::StringType::get(), c10::AnyType::get());
+}
+
+c10::IValue FromTensors(const std::vector<NamedTensor>& tensors) {
+  c10::impl::GenericDict dict = NewDict();
+  for (const NamedTensor& named : tensors) {
+    dict.insert(named.name, named.tensor.detach().clone());
+  }
+  return dict;
+}
+
+template <typename Value>
+c10::IValue FromMap(const std::map<std::string, Value>& map) {
+  c10::impl::GenericDict dict = NewDict();
+  for (const auto& [name, value] : map) dict.insert(name, value);
+  return dict;
+}
+
+std::vector<NamedTensor> ToTensors(const c10::IValue& value) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& entry : value.toGenericDict()) {
+    tensors.push_back({entry.key().toStringRef(), entry.value().toTensor()});
+  }
+  return tensors;
+}
+
+template <typename Value>
+std::map<std::string, Value> ToMap(const c10::IValue& value) {
+  std::map<std::string, Value> map;
+  for (const auto& entry : value.toGenericDict()) {
+    map[entry.key().toStringRef()] = entry.value().to<Value>();
+  }
+  return map;
+}
+
+absl::Status WriteWhole(const std::filesystem::path& path,
+                        const std::vector<char>& bytes) {
+  const UniqueFd fd(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return FileError("create", path, errno);
+  MILLRACE_RETURN_IF_ERROR(
+      WriteAll(fd.get(), path, bytes.data(), bytes.size()));
+  if (fsync(fd.get()) != 0) return FileError("fsync", path, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<char>> SerializeCheckpoint(
+    const Checkpoint& checkpoint) {
+  return CatchTorch(
+      "saving a checkpoint", [&]() -> absl::StatusOr<std::vector<char>> {
+        c10::impl::GenericDict dict = NewDict();
+        dict.insert("format", kFormat);
+        dict.insert("version", kVersion);
+        dict.insert("model", FromTensors(checkpoint.model));
+        dict.insert("optimizer", FromTensors(checkpoint.optimizer));
+        dict.insert("identity", FromMap(checkpoint.identity));
+        dict.insert("counters", FromMap(checkpoint.counters));
+        dict.insert("values", FromMap(checkpoint.values));
+        return torch::jit::pickle_save(dict);
+      });
+}
+
+absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
+                                           const std::string& origin) {
+  absl::StatusOr<Checkpoint> parsed =
+      CatchTorch("reading a checkpoint", [&]() -> absl::StatusOr<Checkpoint> {
+        const c10::impl::GenericDict dict =
+            torch::jit::pickle_load(bytes).toGenericDict();
+        if (dict.at("format").toStringRef() != kFormat ||
+            dict.at("version").toInt() != kVersion) {
+          return absl::InvalidArgumentError("another format or version");
+        }
+        Checkpoint checkpoint;
+        checkpoint.model = ToTensors(dict.at("model"));
+        checkpoint.optimizer = ToTensors(dict.at("optimizer"));
+        checkpoint.identity = ToMap<std::string>(dict.at("identity"));
+        checkpoint.counters = ToMap<int64_t>(dict.at("counters"));
+        checkpoint.values = ToMap<double>(dict.at("values"));
+        return checkpoint;
+      });
+  if (parsed.ok()) return parsed;
+  return absl::DataLossError(StrCat(origin, " is no checkpoint of this version",
+                                    " (", parsed.status().message(), ")"));
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path,
+                                 const std::vector<char>& bytes) {
+  std::error_code error;
+  if (!path.parent_path().empty()) {
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) {
+      return FileError("create", path.parent_path(), error.value());
+    }
+  }
+  const std::filesystem::path temporary = path.string() + ".tmp";
+  absl::Status written = WriteWhole(temporary, bytes);
+  if (written.ok()) {
+    std::filesystem::rename(temporary, path, error);
+    if (error) written = FileError("rename to", path, error.value());
+  }
+  if (!written.ok()) {
+    std::filesystem::remove(temporary, error);
+    return written;
+  }
+  return SyncPath(path.parent_path().empty() ? "." : path.parent_path());
+}
+
+absl::Status CheckSameIdentity(
+    const std::map<std::string, std::string>& saved,
+    const std::map<std::string, std::string>& wanted) {
+  for (const auto& [name, value] : wanted) {
+    const auto found = saved.find(name);
+    const std::string other = found == saved.end() ? "absent" : found->second;
+    if (other == value) continue;
+    return absl::FailedPreconditionError(
+        StrCat("the checkpoint was made with ", name, " = ", other,
+               ", but this run has ", name, " = ", value,
+               "\nuse the same job, dataset and model, or another --checkpoint "
+               "folder"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/nn/parameters.h"
+
+namespace millrace {
+
+// All that a run needs to go on at an exact batch. As a file: a dictionary of
+// plain dictionaries, numbers, strings and tensors in the format of
+// torch.save, which Python's torch.load reads with its defaults; "model" is a
+// state_dict under PyG's names.
+struct Checkpoint {
+  std::vector<NamedTensor> model;      // parameters and buffers
+  std::vector<NamedTensor> optimizer;  // see Optimizer::State
+  // What must be equal for a run to go on: job, store and model by option.
+  std::map<std::string, std::string> identity;
+  // Where the run is: "epoch", "next_batch", "optimizer_steps", ...
+  std::map<std::string, int64_t> counters;
+  // Sums of the epoch so far and results so far: "loss_sum", "best_valid", ...
+  std::map<std::string, double> values;
+};
+
+// The bytes of a file. INTERNAL: what LibTorch says.
+absl::StatusOr<std::vector<char>> SerializeCheckpoint(
+    const Checkpoint& checkpoint);
+// DATA_LOSS: not the bytes of a checkpoint; `origin` names the file.
+absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
+                                           const std::string& origin);
+
+// Writes `bytes` beside `path`, fsyncs and renames: the file is the old one
+// or the new one, whole. Makes the folder.
+absl::Status WriteFileAtomically(const std::filesystem::path& path,
+                                 const std::vector<char>& bytes);
+
+// OK when both are equal; FAILED_PRECONDITION names the first option that
+// differs and both values.
+absl::Status CheckSameIdentity(
+    const std::map<std::string, std::string>& saved,
+    const std::map<std::string, std::string>& wanted);
+
+}  // namespace millrace

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/evaluator.h"
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <numeric>
+#include <utility>
+
+#include "client/loader.h"
+#include "client/tensor/batch_tensors.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/labels.h"
+#include "client/train/minibatch.h"
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+namespace {
+
+std::vector<int64_t> ToVector(const at::Tensor& ids) {
+  const at::Tensor whole = ids.contiguous();
+  const int64_t* data = whole.const_data_ptr<int64_t>();
+  return {data, data + whole.numel()};
+}
+
+int64_t CountLabelled(const at::Tensor& labels) {
+  return labels.ne(kUnlabelled).sum().item().toLong();
+}
+
+int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels) {
+  if (labels.numel() == 0) return 0;
+  return at::argmax(logits, 1).eq(labels).sum().item().toLong();
+}
+
+}  // namespace
+
+Evaluator::Evaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
+                     Model& model, Collectives& collectives, Tables tables,
+                     const EvaluationOptions& options)
+    : source_(std::move(source)),
+      job_(job),
+      model_(model),
+      collectives_(collectives),
+      tables_(std::move(tables)),
+      options_(options),
+      full_(source_, job_, model, collectives, options.inference) {}
+
+std::vector<const SeedTable*> Evaluator::CountedTables() const {
+  const auto pointer = [](const std::optional<SeedTable>& table) {
+    return table.has_value() ? &*table : nullptr;
+  };
+  const bool train = options_.kind == InferenceKind::kFull;
+  return {train ? pointer(tables_.train) : nullptr, pointer(tables_.valid),
+          pointer(tables_.test)};
+}
+
+absl::StatusOr<std::vector<Evaluator::Count>> Evaluator::CountFull(
+    const std::vector<const SeedTable*>& tables) {
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor logits,
+                            full_.Run(model_.config().layers));
+  std::vector<Count> counts(tables.size());
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] == nullptr) continue;
+    const at::Tensor& ids = tables[i]->original_id;
+    const at::Tensor mine =
+        ids.ge(full_.begin()).logical_and(ids.lt(full_.end()));
+    const at::Tensor rows = ids.masked_select(mine).sub(full_.begin());
+    const at::Tensor labels = tables[i]->label.masked_select(mine);
+    counts[i] = {CountCorrect(logits.index_select(0, rows), labels),
+                 CountLabelled(labels)};
+  }
+  return counts;
+}
+
+template <typename Use>
+absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
+  const bool all = options_.inference.all_ranks;
+  if (!all && collectives_.rank() != 0) return absl::OkStatus();
+  JobSpec job = job_;
+  job.split.clear();
+  job.shuffle = false;
+  job.drop_last = false;
+  job.seed_order = SeedOrder::kGlobal;
+  job.batch_size = options_.inference.chunk;
+  if (!options_.fanouts.empty()) {
+    job.fanouts = options_.fanouts;
+    job.relation_fanouts.clear();
+  }
+  LoaderOptions options;
+  options.rank = all ? collectives_.rank() : 0;
+  options.world = all ? collectives_.world() : 1;
+  options.columns.degrees = model_.weighs_neighbors();
+  options.prefetch_batches = options_.inference.prefetch_batches;
+  options.prefetch_bytes = options_.inference.prefetch_bytes;
+  options.seeds = std::move(seeds);
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                            Loader::Create(source_, job, std::move(options)));
+  c10::NoGradGuard no_grad;
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
+    if (!step.has_value()) return absl::OkStatus();
+    if (!step->batch.has_value()) continue;
+    MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
+                              MakeMinibatch(*step->batch, model_));
+    const at::Tensor logits =
+        minibatch.OfSeeds(model_.Forward(minibatch.graph, Pass{}));
+    MILLRACE_RETURN_IF_ERROR(use(*step->batch, minibatch, logits));
+  }
+}
+
+absl::StatusOr<Evaluator::Count> Evaluator::CountSampled(
+    const SeedTable& table) {
+  Count count;
+  MILLRACE_RETURN_IF_ERROR(
+      ForEachSampled(ToVector(table.original_id),
+                     [&count](const Batch&, const Minibatch& minibatch,
+                              const at::Tensor& logits) {
+                       count.correct += CountCorrect(logits, minibatch.labels);
+                       count.labelled += minibatch.labelled;
+                       return absl::OkStatus();
+                     }));
+  return count;
+}
+
+absl::Status Evaluator::AddOverRanks(std::vector<Count>& counts) {
+  const auto size = static_cast<int64_t>(counts.size());
+  at::Tensor sums = at::zeros({size, 2}, at::kLong);
+  int64_t* cells = sums.mutable_data_ptr<int64_t>();
+  for (int64_t i = 0; i < size; ++i) {
+    cells[2 * i] = counts[i].correct;
+    cells[2 * i + 1] = counts[i].labelled;
+  }
+  MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(sums));
+  for (int64_t i = 0; i < size; ++i) {
+    counts[i] = {cells[2 * i], cells[2 * i + 1]};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Accuracy> Evaluator::Run() {
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
+    const std::vector<const SeedTable*> tables = CountedTables();
+    std::vector<Count> counts(tables.size());
+    if (options_.kind == InferenceKind::kFull) {
+      MILLRACE_ASSIGN_OR_RETURN(counts, CountFull(tables));
+    } else {
+      for (size_t i = 0; i < tables.size(); ++i) {
+        if (tables[i] == nullptr) continue;
+        MILLRACE_ASSIGN_OR_RETURN(counts[i], CountSampled(*tables[i]));
+      }
+    }
+    MILLRACE_RETURN_IF_ERROR(AddOverRanks(counts));
+    const auto share = [&](size_t i) -> std::optional<double> {
+      if (tables[i] == nullptr || counts[i].labelled == 0) return std::nullopt;
+      return static_cast<double>(counts[i].correct) /
+             static_cast<double>(counts[i].labelled);
+    };
+    return Accuracy{share(0), share(1), share(2)};
+  });
+}
+
+absl::StatusOr<at::Tensor> Evaluator::PredictSampled() {
+  const int64_t nodes = source_->manifest().schema.node_types[0].count;
+  std::vector<int64_t> seeds(static_cast<size_t>(nodes));
+  std::iota(seeds.begin(), seeds.end(), 0);
+  // Each row is written by one rank; the sum with the others' zeros is it.
+  at::Tensor rows = at::zeros({nodes, model_.config().out}, at::kFloat);
+  MILLRACE_RETURN_IF_ERROR(
+      ForEachSampled(std::move(seeds),
+                     [&rows](const Batch& batch, const Minibatch&,
+                             const at::Tensor& logits) -> absl::Status {
+                       MILLRACE_ASSIGN_OR_RETURN(const at::Tensor ids,
+                                                 ViewAsTensor(batch.seed));
+                       rows.index_copy_(0, ids, logits);
+                       return absl::OkStatus();
+                     }));
+  MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(rows));
+  return rows;
+}
+
+absl::StatusOr<at::Tensor> Evaluator::Predict(bool embeddings) {
+  const int layers = model_.config().layers - (embeddings ? 1 : 0);
+  const bool sampled = options_.kind == InferenceKind::kSampled;
+  if (layers == 0 || (embeddings && sampled)) {
+    return absl::UnimplementedError(
+        "--output embeddings needs --inference full and at least 2 layers");
+  }
+  return CatchTorch("prediction", [&]() -> absl::StatusOr<at::Tensor> {
+    at::Tensor rows;
+    if (sampled) {
+      MILLRACE_ASSIGN_OR_RETURN(rows, PredictSampled());
+    } else {
+      MILLRACE_ASSIGN_OR_RETURN(rows, full_.RunForAll(layers));
+    }
+    return rows;
+  });
+}
+
+}  // namespace millrace

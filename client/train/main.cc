@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace-train: trains graph neural networks on batches of a fleet or of a
+// store in this process.
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "client/cli/job_flags.h"
+#include "client/train/collectives.h"
+#include "client/train/launcher.h"
+#include "client/train/train_flags.h"
+#include "client/train/trainer.h"
+#include "common/base/status_macros.h"
+#include "common/cli/program.h"
+
+namespace millrace {
+namespace {
+
+// Ranks of one host share its cores.
+int ThreadsPerRank(int asked, int workers) {
+  if (asked > 0) return asked;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / std::max(1, workers));
+}
+
+int LocalRanks() {
+  const char* text = std::getenv("LOCAL_WORLD_SIZE");
+  return text == nullptr ? 1 : std::max(1, std::atoi(text));
+}
+
+absl::Status TrainInGroup(const SourceFlags& source_flags,
+                          const TrainOptions& options,
+                          Collectives& collectives) {
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
+                            source_flags.Open());
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Trainer> trainer,
+      Trainer::Create(std::move(source), collectives, options));
+  return trainer->Run();
+}
+
+absl::Status Train(const SourceFlags& source_flags,
+                   const TrainFlags& train_flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group, GroupFromEnvironment());
+  MILLRACE_ASSIGN_OR_RETURN(const TrainOptions options,
+                            train_flags.Options(group.world));
+  at::set_num_threads(ThreadsPerRank(source_flags.threads(), LocalRanks()));
+  at::set_num_interop_threads(1);
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
+                            Collectives::Connect(group));
+  absl::Status status = TrainInGroup(source_flags, options, *collectives);
+  if (status.ok()) return collectives->Finish();
+  collectives->Fail(status);
+  return status;
+}
+
+int Main(int argc, char** argv) {
+  const bool worker = IsWorker();
+  if (!worker) EnsurePassiveThreads(argv);
+  CLI::App app("Trains graph neural networks on sampled batches",
+               "millrace-train");
+  SourceFlags source;
+  TrainFlags flags;
+  source.AddTo(app);
+  flags.AddTo(app);
+  FinishOptions(app);
+  return RunProgram(app, argc, argv, [&]() -> absl::Status {
+    if (worker || flags.workers() <= 1) return Train(source, flags);
+    // Wrong usage is said once, by the launcher.
+    MILLRACE_RETURN_IF_ERROR(flags.Options(flags.workers()).status());
+    return RunWorkers(argv, flags.workers(), source.threads());
+  });
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) { return millrace::Main(argc, argv); }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/train/evaluator.h"
+#include "common/base/file.h"
+
+namespace millrace {
+
+// What one line of --metrics-json says; absent values are null.
+struct MetricsRecord {
+  uint32_t epoch = 0;          // from 0
+  uint32_t step = 0;           // steps done in the epoch
+  std::optional<double> loss;  // seed-weighted mean over all ranks
+  Accuracy accuracy;
+  double seconds = 0;  // of training: wait, copy and compute
+  double wait_seconds = 0;
+  double copy_seconds = 0;
+  double compute_seconds = 0;
+  double eval_seconds = 0;
+  double cpu_seconds = 0;              // of training, all trainer processes
+  std::optional<uint32_t> best_epoch;  // the last line alone
+};
+
+// A file of lines, each written at once, so that several processes may append
+// to one file. Threads: one at a time.
+class LineFile {
+ public:
+  // `append`: keeps what the file holds. Errors of FileError.
+  static absl::StatusOr<LineFile> Open(const std::string& path, bool append);
+  absl::Status Write(const std::string& line);
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+};
+
+// One JSON object.
+std::string MetricsLine(const MetricsRecord& record);
+// One line for people, e.g.
+// "epoch 3  loss 0.5321  train 0.981  valid 0.791  test 0.804  1.9 s (...)".
+std::string EpochLine(const MetricsRecord& record);
+
+// One batch trained on.
+struct ConsumedRecord {
+  int64_t attempt = 0;     // starts of this run so far, from 0
+  std::string checkpoint;  // "EPOCH:BATCH" that the attempt started from
+  uint32_t epoch = 0;
+  uint32_t batch = 0;
+  int rank = 0;
+  std::vector<int64_t> seeds;  // original ids
+  std::string digest;
+};
+std::string ConsumedLine(const ConsumedRecord& record);
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/seed_table.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include <utility>
+
+#include "client/loader.h"
+#include "client/tensor/batch_tensors.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/labels.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kSeedsPerFetch = 65536;
+
+// One row per seed, in seed order.
+absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch) {
+  const Array& stored = batch.nodes[batch.seed_type].label;
+  if (!stored.present()) {
+    return absl::FailedPreconditionError(
+        "the seeds have no labels\nimport the dataset with --labels F.npy");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor view, ViewAsTensor(stored));
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels, ClassLabels(view));
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows,
+                            ViewAsTensor(batch.seed_to_local));
+  return CatchTorch("reading labels", [&]() -> absl::StatusOr<at::Tensor> {
+    return labels.index_select(0, rows);
+  });
+}
+
+}  // namespace
+
+int64_t SeedTable::classes() const {
+  if (size() == 0) return 0;
+  return std::max<int64_t>(0, label.max().item().toLong() + 1);
+}
+
+absl::StatusOr<SeedTable> ReadSeedTable(
+    std::shared_ptr<BatchSource> source, const JobSpec& job,
+    const std::string& split, std::optional<std::vector<int64_t>> seeds) {
+  JobSpec bare;
+  bare.seed_type = job.seed_type;
+  bare.direction = job.direction;
+  bare.split = split;
+  bare.fanouts = {0};
+  bare.batch_size = kSeedsPerFetch;
+  bare.shuffle = false;
+  LoaderOptions options;
+  options.columns.features = false;
+  options.seeds = std::move(seeds);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loader> loader,
+      Loader::Create(std::move(source), bare, std::move(options)));
+  std::vector<at::Tensor> ids, labels;
+  while (true) {
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
+    if (!step.has_value()) break;
+    if (!step->batch.has_value()) continue;
+    MILLRACE_ASSIGN_OR_RETURN(at::Tensor id, ViewAsTensor(step->batch->seed));
+    ids.push_back(std::move(id));
+    MILLRACE_ASSIGN_OR_RETURN(at::Tensor label, SeedLabels(*step->batch));
+    labels.push_back(std::move(label));
+  }
+  return CatchTorch("reading a split", [&]() -> absl::StatusOr<SeedTable> {
+    const at::Tensor none = at::empty({0}, at::kLong);
+    return SeedTable{split, ids.empty() ? none : at::cat(ids),
+                     labels.empty() ? none : at::cat(labels)};
+  });
+}
+
+}  // namespace millrace

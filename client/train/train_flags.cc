@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/train_flags.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Words that cli.md promises and this version does not serve yet.
+absl::Status Later(const char* option, const std::string& value,
+                   const char* served) {
+  return absl::UnimplementedError(
+      StrCat(option, " ", value, " does not exist in this version\nuse ",
+             option, " ", served));
+}
+
+absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
+  Fanouts fanouts;
+  if (text.empty()) return fanouts;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(text, ','))) {
+    int32_t fanout = 0;
+    if (!absl::SimpleAtoi(part, &fanout) || fanout < kAllNeighbors) {
+      return absl::InvalidArgumentError(StrCat(
+          "--eval-fanouts holds \"", part, "\", not a number of at least -1"));
+    }
+    fanouts.push_back(fanout);
+  }
+  return fanouts;
+}
+
+}  // namespace
+
+void TrainFlags::AddTo(CLI::App& app) {
+  job_.AddTo(app);
+  AddModel(app);
+  AddTraining(app);
+  AddEvaluation(app);
+  AddFiles(app);
+}
+
+void TrainFlags::AddModel(CLI::App& app) {
+  app.add_option("--model", model_, "sage | gcn")->group("Model");
+  app.add_option("--hidden", hidden_, "Width of the hidden layers")
+      ->group("Model");
+  app.add_option("--layers", layers_, "Layers; 0: as many as fanouts")
+      ->group("Model");
+  app.add_option("--aggr", aggregation_, "How sage adds up neighbours: mean")
+      ->group("Model");
+  app.add_option("--dropout", dropout_, "Probability, after each hidden layer")
+      ->group("Model");
+  app.add_option("--norm", norm_, "none | batch | layer, in hidden layers")
+      ->check(CLI::IsMember({"none", "batch", "layer"}))
+      ->group("Model");
+  app.add_option("--gcn-norm", gcn_norm_,
+                 "full: by true degrees; sampled: by the subgraph's, as PyG")
+      ->check(CLI::IsMember({"full", "sampled"}))
+      ->group("Model");
+  app.add_option("--task", task_, "single: one class a node")->group("Model");
+  app.add_option("--model-seed", model_seed_, "Of the initial weights")
+      ->group("Model");
+}
+
+void TrainFlags::AddTraining(CLI::App& app) {
+  app.add_option("--epochs", epochs_, "Epochs of the whole run, from 0 on")
+      ->group("Training");
+  app.add_option("--lr", lr_, "Learning rate")->group("Training");
+  app.add_option("--weight-decay", weight_decay_, "As torch.optim's")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Training");
+  app.add_option("--optimizer", optimizer_, "adam | adamw | sgd")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd"}))
+      ->group("Training");
+  app.add_option("--lr-schedule", lr_schedule_,
+                 "none | cosine | step:EPOCHS:FACTOR")
+      ->group("Training");
+  app.add_option("--patience", patience_,
+                 "Stop after so many evaluations without a better valid; 0: "
+                 "never")
+      ->group("Training");
+  app.add_option("--workers", workers_,
+                 "Trainer processes to start on this host; without it RANK, "
+                 "WORLD_SIZE, MASTER_ADDR and MASTER_PORT count")
+      ->check(CLI::PositiveNumber)
+      ->group("Training");
+  app.add_option("--device", device_, "cpu")->group("Training");
+  app.add_option("--backend", backend_, "gloo")->group("Training");
+}
+
+void TrainFlags::AddEvaluation(CLI::App& app) {
+  app.add_option("--metric", metric_, "accuracy")->group("Evaluation");
+  app.add_option("--eval-every", eval_every_,
+                 "Epochs between evaluations; 0: only after the last")
+      ->group("Evaluation");
+  app.add_option("--inference", inference_,
+                 "full: exact, layer by layer over all neighbours; sampled")
+      ->check(CLI::IsMember({"full", "sampled"}))
+      ->group("Evaluation");
+  app.add_option("--eval-fanouts", eval_fanouts_,
+                 "Of sampled inference; default: --fanouts")
+      ->group("Evaluation");
+  app.add_option("--eval-batch-size", eval_batch_size_,
+                 "Nodes asked for at once")
+      ->check(CLI::PositiveNumber)
+      ->group("Evaluation");
+  app.add_option("--eval-ranks", eval_ranks_, "0 | all: who evaluates")
+      ->check(CLI::IsMember({"0", "all"}))
+      ->group("Evaluation");
+  app.add_option("--predict", predict_,
+                 "Write a .npy of all nodes' rows in original id order")
+      ->group("Evaluation");
+  app.add_option("--output", output_, "logits | embeddings, of --predict")
+      ->check(CLI::IsMember({"logits", "embeddings"}))
+      ->group("Evaluation");
+}
+
+void TrainFlags::AddFiles(CLI::App& app) {
+  app.add_option("--checkpoint", checkpoint_, "Folder for last.pt and best.pt")
+      ->group("Files");
+  app.add_option("--checkpoint-every", checkpoint_every_,
+                 "Steps between checkpoints; 0: each epoch's end")
+      ->group("Files");
+  app.add_flag("--keep-best", keep_best_,
+               "Keep best.pt, the checkpoint of the best valid")
+      ->group("Files");
+  app.add_flag("--resume", resume_,
+               "Go on from last.pt if it is there; with --epochs 0 evaluate "
+               "or predict alone (--keep-best: with best.pt)")
+      ->group("Files");
+  app.add_option("--metrics-json", metrics_json_,
+                 "Write one JSON object a line")
+      ->group("Files");
+  app.add_option("--log-every", log_every_,
+                 "Steps between lines of --metrics-json; 0: epochs only")
+      ->group("Files");
+  app.add_option("--consumed-log", consumed_log_,
+                 "Write one line a batch trained on, with its digest")
+      ->group("Files");
+}
+
+absl::Status TrainFlags::CheckServed() const {
+  if (model_ != "sage" && model_ != "gcn") {
+    return Later("--model", model_, "sage or gcn");
+  }
+  if (aggregation_ != "mean") return Later("--aggr", aggregation_, "mean");
+  if (task_ != "single") return Later("--task", task_, "single");
+  if (metric_ != "accuracy") return Later("--metric", metric_, "accuracy");
+  if (device_ != "cpu") return Later("--device", device_, "cpu");
+  if (backend_ != "gloo") return Later("--backend", backend_, "gloo");
+  return absl::OkStatus();
+}
+
+absl::Status TrainFlags::FillModel(TrainOptions& options) const {
+  options.model.kind = model_;
+  options.model.hidden = hidden_;
+  options.model.layers =
+      layers_ > 0 ? layers_ : static_cast<int>(options.job.fanouts.size());
+  options.model.dropout = dropout_;
+  options.model.norm = norm_ == "batch"   ? NormKind::kBatch
+                       : norm_ == "layer" ? NormKind::kLayer
+                                          : NormKind::kNone;
+  options.model.gcn_norm =
+      gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
+  options.model.seed = model_seed_;
+  if (options.model.layers < 1) {
+    return absl::InvalidArgumentError(
+        "--fanouts is needed to train, one number per layer: --fanouts 15,10");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
+  EvaluationOptions& evaluation = options.evaluation;
+  evaluation.kind =
+      inference_ == "full" ? InferenceKind::kFull : InferenceKind::kSampled;
+  MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts, ParseFanouts(eval_fanouts_));
+  evaluation.inference.chunk = eval_batch_size_;
+  evaluation.inference.all_ranks = eval_ranks_ == "all";
+  evaluation.inference.prefetch_batches = options.prefetch_batches;
+  evaluation.inference.prefetch_bytes = options.prefetch_bytes;
+  options.eval_every = eval_every_;
+  options.predict = predict_;
+  options.predict_embeddings = output_ == "embeddings";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
+  MILLRACE_RETURN_IF_ERROR(CheckServed());
+  TrainOptions options;
+  MILLRACE_ASSIGN_OR_RETURN(options.job, job_.Spec(world));
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, job_.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(const Columns columns, job_.WantedColumns());
+  options.feature_dtype = columns.feature_dtype;
+  options.prefetch_batches = job_.prefetch_batches();
+  options.prefetch_bytes = job_.prefetch_bytes();
+  MILLRACE_RETURN_IF_ERROR(FillModel(options));
+  MILLRACE_RETURN_IF_ERROR(FillEvaluation(options));
+  MILLRACE_ASSIGN_OR_RETURN(options.optimizer.kind,
+                            OptimizerFromName(optimizer_));
+  options.optimizer.lr = lr_;
+  options.optimizer.weight_decay = weight_decay_;
+  options.lr_schedule = lr_schedule_;
+  options.epochs = epochs_;
+  options.patience = patience_;
+  options.checkpoint = checkpoint_;
+  options.checkpoint_every = checkpoint_every_;
+  options.keep_best = keep_best_;
+  options.resume = resume_;
+  options.metrics_json = metrics_json_;
+  options.log_every = log_every_;
+  options.consumed_log = consumed_log_;
+  if (checkpoint_.empty() && (keep_best_ || resume_ || checkpoint_every_ > 0)) {
+    return absl::InvalidArgumentError(
+        "--checkpoint DIR is needed by --checkpoint-every, --keep-best and "
+        "--resume");
+  }
+  return options;
+}
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/job_flags.h"
+#include "client/train/trainer.h"
+
+namespace millrace {
+
+// The options of millrace-train besides SOURCE.
+class TrainFlags {
+ public:
+  void AddTo(CLI::App& app);
+
+  // Trainer processes to start; 0: --workers was not given.
+  int workers() const { return workers_; }
+
+  // INVALID_ARGUMENT: a value out of range. UNIMPLEMENTED: one that belongs
+  // to a later version. Both name the option.
+  absl::StatusOr<TrainOptions> Options(int world) const;
+
+ private:
+  void AddModel(CLI::App& app);
+  void AddTraining(CLI::App& app);
+  void AddEvaluation(CLI::App& app);
+  void AddFiles(CLI::App& app);
+  absl::Status CheckServed() const;
+  absl::Status FillModel(TrainOptions& options) const;
+  absl::Status FillEvaluation(TrainOptions& options) const;
+
+  JobFlags job_;
+  int workers_ = 0;
+
+  std::string model_ = "sage";
+  int64_t hidden_ = 256;
+  int layers_ = 0;  // 0: as many as fanouts
+  std::string aggregation_ = "mean";
+  double dropout_ = 0;
+  std::string norm_ = "none";
+  std::string gcn_norm_ = "full";
+  std::string task_ = "single";
+  uint64_t model_seed_ = 1;
+
+  uint32_t epochs_ = 10;
+  double lr_ = 0.003;
+  double weight_decay_ = 0;
+  std::string optimizer_ = "adam";
+  std::string lr_schedule_ = "none";
+  uint32_t patience_ = 0;
+  std::string device_ = "cpu";
+  std::string backend_ = "gloo";
+
+  std::string metric_ = "accuracy";
+  uint32_t eval_every_ = 1;
+  std::string inference_ = "full";
+  std::string eval_fanouts_;
+  int64_t eval_batch_size_ = 4096;
+  std::string eval_ranks_ = "all";
+
+  std::string checkpoint_;
+  uint32_t checkpoint_every_ = 0;
+  bool keep_best_ = false;
+  bool resume_ = false;
+  std::string predict_;
+  std::string output_ = "logits";
+  std::string metrics_json_;
+  uint32_t log_every_ = 0;
+  std::string consumed_log_;
+};
+
+}  // namespace millrace

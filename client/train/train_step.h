@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/nn/model.h"
+#include "client/train/collectives.h"
+#include "client/train/minibatch.h"
+
+namespace millrace {
+
+// What one step saw, over all ranks.
+struct StepSums {
+  double loss = 0;       // summed over labelled seeds
+  int64_t labelled = 0;  // seeds
+  int64_t correct = 0;   // of them, by the largest logit
+};
+
+// Gradients of one step over all ranks: every rank sums its cross-entropies,
+// one all-reduce adds gradients, losses and counts, and the sum is divided
+// once by the number of labelled seeds of all ranks.
+// Threads: one at a time; all ranks step together.
+class TrainStep {
+ public:
+  // Keeps references to both.
+  TrainStep(Model& model, Collectives& collectives);
+
+  // `minibatch` null, or without a labelled seed: this rank runs no forward
+  // pass and joins with zeros. Errors of Collectives; INTERNAL from LibTorch.
+  absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
+                               const DropoutKey& dropout);
+
+  // The mean gradient of the last step, all parameters flattened in their
+  // order; valid until the next Run(). Zeros when no rank had a labelled
+  // seed.
+  const at::Tensor& gradient() const { return gradient_; }
+
+  // Averages the model's running statistics over ranks, weighted by the
+  // seeds that each trained on since the last call. All ranks call it.
+  absl::Status AverageBuffers();
+
+ private:
+  absl::Status ForwardBackward(const Minibatch& minibatch,
+                               const DropoutKey& dropout);
+
+  Model& model_;
+  Collectives& collectives_;
+  int64_t seeds_since_average_ = 0;
+  at::Tensor exchange_;  // gradients, then loss, labelled, correct
+  at::Tensor gradient_;  // view of exchange_
+};
+
+}  // namespace millrace

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/trainer.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/minibatch.h"
+#include "client/train/prediction.h"
+#include "client/train/seed_table.h"
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/digest.h"
+
+namespace millrace {
+namespace {
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) +
+                               absl::DurationFromTimeval(usage.ru_stime));
+}
+
+std::optional<double> MeanLoss(const StepSums& sums) {
+  if (sums.labelled == 0) return std::nullopt;
+  return sums.loss / static_cast<double>(sums.labelled);
+}
+
+bool HasSplit(const Manifest& manifest, const std::string& name) {
+  return std::any_of(
+      manifest.splits.begin(), manifest.splits.end(),
+      [&](const SplitInfo& split) { return split.name == name; });
+}
+
+}  // namespace
+
+// Adds up the parts of an epoch's training on this rank.
+struct Trainer::Clock {
+  double cpu_at_start = CpuSeconds();
+  absl::Time start = absl::Now();
+  absl::Time mark = start;
+  absl::Duration wait, copy, compute;
+
+  // Books the time since the last lap.
+  void Lap(absl::Duration& part) {
+    const absl::Time now = absl::Now();
+    part += now - mark;
+    mark = now;
+  }
+};
+
+Trainer::Trainer(std::shared_ptr<BatchSource> source, Collectives& collectives,
+                 TrainOptions options)
+    : source_(std::move(source)),
+      collectives_(collectives),
+      options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
+    std::shared_ptr<BatchSource> source, Collectives& collectives,
+    TrainOptions options) {
+  auto trainer = std::unique_ptr<Trainer>(
+      new Trainer(std::move(source), collectives, std::move(options)));
+  MILLRACE_RETURN_IF_ERROR(trainer->SetUp());
+  return trainer;
+}
+
+absl::Status Trainer::CheckSource() const {
+  const Schema& schema = source_->manifest().schema;
+  if (!schema.homogeneous() || schema.relations.empty()) {
+    return absl::UnimplementedError(
+        StrCat("the graph has ", schema.node_types.size(), " node types and ",
+               schema.relations.size(), " relations; --model ",
+               options_.model.kind, " trains on one of each"));
+  }
+  if (options_.job.seed_kind != SeedKind::kNode) {
+    return absl::UnimplementedError(
+        "--seeds edge and graph do not train in this version; use node");
+  }
+  const NodeType& type = schema.node_types[0];
+  if (!type.feature.present() || type.feature.row_shape.size() != 1) {
+    return absl::FailedPreconditionError(
+        StrCat("node type \"", type.name,
+               "\" has no features\nimport the "
+               "dataset with --features F.npy"));
+  }
+  if (!type.label.present()) {
+    return absl::FailedPreconditionError(StrCat("node type \"", type.name,
+                                                "\" has no labels\nimport the "
+                                                "dataset with --labels F.npy"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
+  const Manifest& manifest = source_->manifest();
+  const auto read = [&](const std::string& split,
+                        std::optional<std::vector<int64_t>> seeds,
+                        std::optional<SeedTable>& table) -> absl::Status {
+    if (!seeds.has_value() && !HasSplit(manifest, split)) {
+      return absl::OkStatus();
+    }
+    MILLRACE_ASSIGN_OR_RETURN(
+        table, ReadSeedTable(source_, options_.job, split, std::move(seeds)));
+    return absl::OkStatus();
+  };
+  MILLRACE_RETURN_IF_ERROR(
+      read(options_.job.split, options_.seeds, tables.train));
+  MILLRACE_RETURN_IF_ERROR(read("valid", std::nullopt, tables.valid));
+  MILLRACE_RETURN_IF_ERROR(read("test", std::nullopt, tables.test));
+  for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
+    if (!table->has_value()) continue;
+    options_.model.out = std::max(options_.model.out, (*table)->classes());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::SetUp() {
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  MILLRACE_RETURN_IF_ERROR(CheckSource());
+  Evaluator::Tables tables;
+  MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
+  options_.model.in =
+      source_->manifest().schema.node_types[0].feature.row_shape[0];
+  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model));
+  step_ = std::make_unique<TrainStep>(*model_, collectives_);
+  optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
+                                           model_->parameters().parameters());
+  MILLRACE_ASSIGN_OR_RETURN(
+      learning_rate_,
+      LearningRate::Parse(options_.lr_schedule, options_.optimizer.lr,
+                          options_.epochs));
+  evaluator_ =
+      std::make_unique<Evaluator>(source_, options_.job, *model_, collectives_,
+                                  std::move(tables), options_.evaluation);
+  if (options_.resume) {
+    MILLRACE_RETURN_IF_ERROR(Resume());
+  }
+  return OpenLogs();
+}
+
+absl::Status Trainer::OpenLogs() {
+  const bool append = at_.attempt > 0;
+  if (leader() && !options_.metrics_json.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(metrics_,
+                              LineFile::Open(options_.metrics_json, append));
+  }
+  if (options_.consumed_log.empty()) return absl::OkStatus();
+  if (leader()) {
+    MILLRACE_ASSIGN_OR_RETURN(consumed_,
+                              LineFile::Open(options_.consumed_log, append));
+  }
+  // Rank 0 has emptied the file of an earlier run by now.
+  MILLRACE_RETURN_IF_ERROR(collectives_.Barrier());
+  if (!leader()) {
+    MILLRACE_ASSIGN_OR_RETURN(consumed_,
+                              LineFile::Open(options_.consumed_log, true));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
+  LoaderOptions options;
+  options.rank = collectives_.rank();
+  options.world = collectives_.world();
+  options.first_epoch = at_.epoch;
+  options.first_batch = at_.next_batch;
+  options.epochs = options_.epochs - at_.epoch;
+  options.prefetch_batches = options_.prefetch_batches;
+  options.prefetch_bytes = options_.prefetch_bytes;
+  options.seeds = options_.seeds;
+  if (!options_.consumed_log.empty()) {
+    options.columns = DigestColumns(/*features=*/true, false);
+  } else {
+    options.columns.feature_dtype = options_.feature_dtype;
+  }
+  options.columns.degrees = model_->weighs_neighbors();
+  return Loader::Create(source_, options_.job, std::move(options));
+}
+
+absl::Status Trainer::LogConsumed(const Batch& batch) {
+  if (!consumed_.has_value()) return absl::OkStatus();
+  const auto seeds = batch.seed.As<int64_t>();
+  return consumed_->Write(ConsumedLine(
+      {.attempt = at_.attempt,
+       .checkpoint = at_.started_from,
+       .epoch = batch.epoch,
+       .batch = batch.index,
+       .rank = collectives_.rank(),
+       .seeds = {seeds.begin(), seeds.end()},
+       .digest = Hex(DigestBatch(batch, source_->manifest().schema))}));
+}
+
+absl::Status Trainer::LogStep(const LoaderStep& step, const StepSums& sums) {
+  if (progress_ != nullptr) {
+    if (const auto loss = MeanLoss(sums)) {
+      progress_->SetNote(absl::StrFormat("loss %.4f", *loss));
+    }
+    progress_->Add(1);
+  }
+  if (options_.log_every == 0 || at_.step % options_.log_every != 0) {
+    return absl::OkStatus();
+  }
+  MetricsRecord record;
+  record.epoch = step.epoch;
+  record.step = at_.step;
+  record.loss = MeanLoss(sums);
+  history_.push_back(record);
+  return metrics_.has_value() ? metrics_->Write(MetricsLine(record))
+                              : absl::OkStatus();
+}
+
+absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
+  std::optional<Minibatch> minibatch;
+  DropoutKey dropout{options_.job.seed, step.epoch, 0};
+  if (step.batch.has_value()) {
+    MILLRACE_ASSIGN_OR_RETURN(minibatch, MakeMinibatch(*step.batch, *model_));
+    dropout.batch = step.batch->index;
+  }
+  clock.Lap(clock.copy);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const StepSums sums,
+      step_->Run(minibatch.has_value() ? &*minibatch : nullptr, dropout));
+  if (sums.labelled > 0) {
+    MILLRACE_RETURN_IF_ERROR(CatchTorch("an optimizer step", [&] {
+      optimizer_->Step(step_->gradient(), learning_rate_->At(step.epoch));
+      return absl::OkStatus();
+    }));
+  }
+  evaluated_ = false;
+  at_.next_batch = step.next_batch;
+  ++at_.step;
+  at_.sums.loss += sums.loss;
+  at_.sums.labelled += sums.labelled;
+  at_.sums.correct += sums.correct;
+  clock.Lap(clock.compute);
+  if (step.batch.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(LogConsumed(*step.batch));
+  }
+  return LogStep(step, sums);
+}
+
+absl::Status Trainer::TrainEpoch(Loader& loader) {
+  if (leader()) {
+    progress_ = std::make_unique<Progress>(StrCat("epoch ", at_.epoch),
+                                           loader.steps_per_epoch(), "steps");
+    progress_->Set(at_.step);
+  }
+  Clock clock;
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    clock.mark = absl::Now();
+    MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
+                              loader.Next());
+    clock.Lap(clock.wait);
+    if (!step.has_value()) {
+      return absl::InternalError("the plan ended within an epoch");
+    }
+    MILLRACE_RETURN_IF_ERROR(TrainOnStep(*step, clock));
+    if (step->last_of_epoch) break;
+    if (options_.checkpoint_every > 0 &&
+        at_.step % options_.checkpoint_every == 0) {
+      MILLRACE_RETURN_IF_ERROR(Save("last.pt"));
+    }
+  }
+  progress_.reset();
+  return EndEpoch(clock);
+}
+
+absl::Status Trainer::Evaluate(MetricsRecord& record) {
+  const absl::Time start = absl::Now();
+  MILLRACE_ASSIGN_OR_RETURN(record.accuracy, evaluator_->Run());
+  record.eval_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  evaluated_ = true;
+  if (!record.accuracy.train.has_value() && at_.sums.labelled > 0) {
+    record.accuracy.train = static_cast<double>(at_.sums.correct) /
+                            static_cast<double>(at_.sums.labelled);
+  }
+  const std::optional<double> valid = record.accuracy.valid;
+  if (valid.has_value() && at_.best_valid.has_value() &&
+      *valid <= *at_.best_valid) {
+    ++at_.since_best;
+    return absl::OkStatus();
+  }
+  at_.since_best = 0;
+  at_.best_epoch = record.epoch;
+  at_.best_valid = valid;
+  at_.train_at_best = record.accuracy.train;
+  at_.test_at_best = record.accuracy.test;
+  return options_.keep_best ? Save("best.pt") : absl::OkStatus();
+}
+
+absl::Status Trainer::EndEpoch(Clock& clock) {
+  MILLRACE_RETURN_IF_ERROR(step_->AverageBuffers());
+  MetricsRecord record;
+  record.epoch = at_.epoch;
+  record.step = at_.step;
+  record.loss = MeanLoss(at_.sums);
+  record.seconds = absl::ToDoubleSeconds(absl::Now() - clock.start);
+  record.wait_seconds = absl::ToDoubleSeconds(clock.wait);
+  record.copy_seconds = absl::ToDoubleSeconds(clock.copy);
+  record.compute_seconds = absl::ToDoubleSeconds(clock.compute);
+  at::Tensor cpu = at::empty({1}, at::kDouble);
+  cpu.fill_(CpuSeconds() - clock.cpu_at_start);
+  MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(cpu));
+  record.cpu_seconds = cpu.item().toDouble();
+  // From here on a checkpoint starts the next epoch.
+  ++at_.epoch;
+  at_.next_batch = 0;
+  at_.step = 0;
+  const bool due =
+      at_.epoch == options_.epochs ||
+      (options_.eval_every > 0 && at_.epoch % options_.eval_every == 0);
+  if (due) {
+    MILLRACE_RETURN_IF_ERROR(Evaluate(record));
+  }
+  at_.sums = {};
+  if (!options_.checkpoint.empty()) {
+    MILLRACE_RETURN_IF_ERROR(Save("last.pt"));
+  }
+  return Report(record);
+}
+
+absl::Status Trainer::Report(const MetricsRecord& record) {
+  history_.push_back(record);
+  if (!leader()) return absl::OkStatus();
+  std::printf("%s\n", EpochLine(record).c_str());
+  std::fflush(stdout);
+  return metrics_.has_value() ? metrics_->Write(MetricsLine(record))
+                              : absl::OkStatus();
+}
+
+bool Trainer::OutOfPatience() const {
+  return options_.patience > 0 && at_.since_best >= options_.patience;
+}
+
+absl::Status Trainer::Run() {
+  if (at_.epoch < options_.epochs && !OutOfPatience()) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                              MakeLoader());
+    while (at_.epoch < options_.epochs && !OutOfPatience()) {
+      MILLRACE_RETURN_IF_ERROR(TrainEpoch(*loader));
+    }
+  }
+  return EndRun();
+}
+
+absl::Status Trainer::EndRun() {
+  MetricsRecord record;
+  record.epoch = at_.epoch;
+  if (!evaluated_) {
+    // Evaluation alone; epochs that ran have evaluated after the last.
+    const Progression before = at_;
+    const bool keep_best = std::exchange(options_.keep_best, false);
+    MILLRACE_RETURN_IF_ERROR(Evaluate(record));
+    options_.keep_best = keep_best;
+    at_ = before;
+    MILLRACE_RETURN_IF_ERROR(Report(record));
+  }
+  if (!options_.predict.empty()) {
+    MILLRACE_RETURN_IF_ERROR(WritePrediction());
+  }
+  if (!leader() || !at_.best_valid.has_value()) return absl::OkStatus();
+  record.accuracy = {at_.train_at_best, at_.best_valid, at_.test_at_best};
+  record.best_epoch = at_.best_epoch;
+  std::string line = absl::StrFormat("best epoch %u  valid %.4f",
+                                     at_.best_epoch, *at_.best_valid);
+  if (at_.test_at_best.has_value()) {
+    absl::StrAppendFormat(&line, "  test %.4f", *at_.test_at_best);
+  }
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+  return metrics_.has_value() ? metrics_->Write(MetricsLine(record))
+                              : absl::OkStatus();
+}
+
+absl::Status Trainer::WritePrediction() {
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows,
+                            evaluator_->Predict(options_.predict_embeddings));
+  return leader() ? WriteMatrix(options_.predict, rows) : absl::OkStatus();
+}
+
+}  // namespace millrace

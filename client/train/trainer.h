@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/loader.h"
+#include "client/nn/model.h"
+#include "client/train/checkpoint.h"
+#include "client/train/collectives.h"
+#include "client/train/evaluator.h"
+#include "client/train/optimizer.h"
+#include "client/train/run_log.h"
+#include "client/train/train_step.h"
+#include "common/base/progress.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// Everything of a run but its source and its group; command-line names.
+struct TrainOptions {
+  JobSpec job;
+  std::optional<std::vector<int64_t>> seeds;  // instead of the job's split
+  DType feature_dtype = DType::kNone;         // cast on the wire
+  int prefetch_batches = 4;
+  int64_t prefetch_bytes = int64_t{1} << 30;
+
+  ModelConfig model;  // `in` and `out` come from the data
+  OptimizerConfig optimizer;
+  std::string lr_schedule = "none";
+  uint32_t epochs = 10;
+  uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
+
+  EvaluationOptions evaluation;
+  uint32_t eval_every = 1;  // epochs; 0: only after the last
+
+  std::string checkpoint;         // folder; empty: none
+  uint32_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
+  bool keep_best = false;
+  bool resume = false;
+
+  std::string predict;  // file; empty: none
+  bool predict_embeddings = false;
+
+  std::string metrics_json;
+  uint32_t log_every = 0;  // steps; 0: epochs only
+  std::string consumed_log;
+};
+
+// Trains a model on a homogeneous graph with one class a node, data parallel
+// over the ranks of a group. Same bits for equal options, source content,
+// world, threads, build and kind of CPU.
+// Results go to stdout, progress to stderr, from rank 0.
+// Threads: one at a time; all ranks make the same calls.
+class Trainer {
+ public:
+  // Reads the splits' labels, builds the model and resumes if asked to.
+  // `collectives` must outlive the trainer.
+  // FAILED_PRECONDITION: no features or labels (says how to import them), or
+  // a checkpoint of another job (names what differs). UNIMPLEMENTED: a graph
+  // of several types. Errors of Model::Create, the source and the group.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(
+      std::shared_ptr<BatchSource> source, Collectives& collectives,
+      TrainOptions options);
+
+  // Trains the epochs that are left, evaluates, predicts. CANCELLED when
+  // interrupted.
+  absl::Status Run();
+
+  Model& model() { return *model_; }
+  // Of the epochs and logged steps run by this object, in order.
+  const std::vector<MetricsRecord>& history() const { return history_; }
+
+ private:
+  // Where a run is and what it has seen; what a checkpoint stores.
+  struct Progression {
+    uint32_t epoch = 0;
+    uint32_t next_batch = 0;
+    uint32_t step = 0;  // of the epoch
+    StepSums sums;      // of the epoch
+    int64_t attempt = 0;
+    std::string started_from = "0:0";
+    std::optional<double> best_valid;
+    std::optional<double> test_at_best;
+    std::optional<double> train_at_best;
+    uint32_t best_epoch = 0;
+    uint32_t since_best = 0;  // evaluations
+  };
+  struct Clock;  // time and CPU of an epoch's parts
+
+  Trainer(std::shared_ptr<BatchSource> source, Collectives& collectives,
+          TrainOptions options);
+
+  absl::Status SetUp();
+  absl::Status CheckSource() const;
+  absl::Status ReadTables(Evaluator::Tables& tables);
+  absl::Status OpenLogs();
+
+  absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
+  absl::Status TrainEpoch(Loader& loader);
+  absl::Status TrainOnStep(const LoaderStep& step, Clock& clock);
+  absl::Status EndEpoch(Clock& clock);
+  absl::Status Evaluate(MetricsRecord& record);
+  bool OutOfPatience() const;
+  absl::Status EndRun();
+  absl::Status WritePrediction();
+
+  absl::Status LogStep(const LoaderStep& step, const StepSums& sums);
+  absl::Status LogConsumed(const Batch& batch);
+  absl::Status Report(const MetricsRecord& record);
+
+  std::map<std::string, std::string> Identity() const;
+  absl::Status Save(const std::string& name);
+  absl::Status Resume();
+  absl::Status Restore(const Checkpoint& checkpoint);
+  bool leader() const { return collectives_.rank() == 0; }
+
+  const std::shared_ptr<BatchSource> source_;  // shared with loaders
+  Collectives& collectives_;
+  TrainOptions options_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<TrainStep> step_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<LearningRate> learning_rate_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::optional<LineFile> metrics_;  // rank 0
+  std::optional<LineFile> consumed_;
+  std::unique_ptr<Progress> progress_;  // rank 0, during an epoch
+
+  Progression at_;
+  bool evaluated_ = false;  // since the last change of the model
+  std::vector<MetricsRecord> history_;
+};
+
+}  // namespace millrace

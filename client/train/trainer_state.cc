@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainer's checkpoints: what goes in and how a run goes on from one.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_join.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/checkpoint.h"
+#include "client/train/trainer.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
+
+std::string FanoutsText(const JobSpec& job) {
+  std::string text = absl::StrJoin(job.fanouts, ",");
+  for (const auto& [relation, fanouts] : job.relation_fanouts) {
+    absl::StrAppend(&text, " ", relation, "=", absl::StrJoin(fanouts, ","));
+  }
+  return text;
+}
+
+const char* YesNo(bool value) { return value ? "yes" : "no"; }
+
+const char* NormName(NormKind norm) {
+  switch (norm) {
+    case NormKind::kBatch:
+      return "batch";
+    case NormKind::kLayer:
+      return "layer";
+    case NormKind::kNone:
+      break;
+  }
+  return "none";
+}
+
+const char* OptimizerName(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::kAdamW:
+      return "adamw";
+    case OptimizerKind::kSgd:
+      return "sgd";
+    case OptimizerKind::kAdam:
+      break;
+  }
+  return "adam";
+}
+
+// Rank 0's bytes on every rank. Empty: there is no file.
+absl::StatusOr<std::vector<char>> ShareBytes(Collectives& collectives,
+                                             std::vector<char> bytes) {
+  return CatchTorch(
+      "sharing a checkpoint", [&]() -> absl::StatusOr<std::vector<char>> {
+        at::Tensor size = at::zeros({1}, at::kLong);
+        size.fill_(static_cast<int64_t>(bytes.size()));
+        MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(size, 0));
+        const int64_t count = size.item().toLong();
+        if (count == 0 || collectives.world() == 1) return std::move(bytes);
+        at::Tensor content = at::empty({count}, at::kByte);
+        auto* data = content.mutable_data_ptr<uint8_t>();
+        if (collectives.rank() == 0) {
+          std::memcpy(data, bytes.data(), bytes.size());
+        }
+        MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(content, 0));
+        return std::vector<char>(data, data + count);
+      });
+}
+
+absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
+  if (absl::IsNotFound(content.status())) return std::vector<char>();
+  if (!content.ok()) return content.status();
+  return std::vector<char>(content->begin(), content->end());
+}
+
+// Zero-based counters of a checkpoint; DATA_LOSS when one is missing.
+template <typename Value>
+absl::StatusOr<Value> Take(const std::map<std::string, Value>& map,
+                           const std::string& name) {
+  const auto found = map.find(name);
+  if (found != map.end()) return found->second;
+  return absl::DataLossError(StrCat("the checkpoint lacks \"", name, "\""));
+}
+
+std::optional<double> Optional(const std::map<std::string, double>& map,
+                               const std::string& name) {
+  const auto found = map.find(name);
+  if (found == map.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> Trainer::Identity() const {
+  const JobSpec& job = options_.job;
+  const ModelConfig& model = options_.model;
+  const OptimizerConfig& optimizer = options_.optimizer;
+  return {
+      {"dataset fingerprint", source_->manifest().fingerprint},
+      {"--seed", absl::StrCat(job.seed)},
+      {"--split", job.split},
+      {"--seeds-file rows",
+       absl::StrCat(options_.seeds.has_value() ? options_.seeds->size() : 0)},
+      {"--fanouts", FanoutsText(job)},
+      {"--batch-size", absl::StrCat(job.batch_size)},
+      {"--shuffle", YesNo(job.shuffle)},
+      {"--seed-order",
+       job.seed_order == SeedOrder::kLocal ? "local" : "global"},
+      {"--drop-last", YesNo(job.drop_last)},
+      {"--replace", YesNo(job.replace)},
+      {"--disjoint", YesNo(job.disjoint)},
+      {"--direction", std::string(DirectionName(job.direction))},
+      {"--model", model.kind},
+      {"--hidden", absl::StrCat(model.hidden)},
+      {"--layers", absl::StrCat(model.layers)},
+      {"--dropout", absl::StrCat(model.dropout)},
+      {"--norm", NormName(model.norm)},
+      {"--gcn-norm", model.gcn_norm == GcnNorm::kSampled ? "sampled" : "full"},
+      {"--model-seed", absl::StrCat(model.seed)},
+      {"features", absl::StrCat(model.in)},
+      {"classes", absl::StrCat(model.out)},
+      {"--optimizer", OptimizerName(optimizer.kind)},
+  };
+}
+
+absl::Status Trainer::Save(const std::string& name) {
+  // Every rank takes part, so that all go on with the same statistics.
+  MILLRACE_RETURN_IF_ERROR(step_->AverageBuffers());
+  if (!leader()) return absl::OkStatus();
+  Checkpoint checkpoint;
+  checkpoint.model = model_->parameters().State();
+  checkpoint.optimizer = optimizer_->State();
+  checkpoint.identity = Identity();
+  checkpoint.counters = {{"epoch", at_.epoch},
+                         {"next_batch", at_.next_batch},
+                         {"step", at_.step},
+                         {"labelled", at_.sums.labelled},
+                         {"correct", at_.sums.correct},
+                         {"attempt", at_.attempt},
+                         {"world", collectives_.world()},
+                         {"optimizer_steps", optimizer_->steps()},
+                         {"best_epoch", at_.best_epoch},
+                         {"since_best", at_.since_best}};
+  checkpoint.values = {{"loss_sum", at_.sums.loss}};
+  const auto put = [&](const char* key, const std::optional<double>& value) {
+    if (value.has_value()) checkpoint.values[key] = *value;
+  };
+  put("best_valid", at_.best_valid);
+  put("train_at_best", at_.train_at_best);
+  put("test_at_best", at_.test_at_best);
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
+                            SerializeCheckpoint(checkpoint));
+  return WriteFileAtomically(std::filesystem::path(options_.checkpoint) / name,
+                             bytes);
+}
+
+absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
+  MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, Identity()));
+  MILLRACE_RETURN_IF_ERROR(model_->parameters().Load(checkpoint.model));
+  const auto& counters = checkpoint.counters;
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t steps,
+                            Take(counters, "optimizer_steps"));
+  MILLRACE_RETURN_IF_ERROR(optimizer_->Load(checkpoint.optimizer, steps));
+  MILLRACE_ASSIGN_OR_RETURN(at_.epoch, Take(counters, "epoch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, Take(counters, "next_batch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.step, Take(counters, "step"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.sums.labelled, Take(counters, "labelled"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.sums.correct, Take(counters, "correct"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.attempt, Take(counters, "attempt"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.best_epoch, Take(counters, "best_epoch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.since_best, Take(counters, "since_best"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.sums.loss, Take(checkpoint.values, "loss_sum"));
+  at_.best_valid = Optional(checkpoint.values, "best_valid");
+  at_.train_at_best = Optional(checkpoint.values, "train_at_best");
+  at_.test_at_best = Optional(checkpoint.values, "test_at_best");
+  ++at_.attempt;
+  at_.started_from = absl::StrCat(at_.epoch, ":", at_.next_batch);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Resume() {
+  if (options_.checkpoint.empty()) {
+    return absl::InvalidArgumentError(
+        "--resume needs --checkpoint DIR, the folder to resume from");
+  }
+  // To evaluate or predict, the best model is meant where it was kept.
+  const std::string path = StrCat(
+      options_.checkpoint,
+      options_.epochs == 0 && options_.keep_best ? "/best.pt" : "/last.pt");
+  std::vector<char> bytes;
+  absl::Status read;
+  if (leader()) {
+    absl::StatusOr<std::vector<char>> content = ReadIfThere(path);
+    read = content.status();
+    if (content.ok()) bytes = *std::move(content);
+  }
+  MILLRACE_RETURN_IF_ERROR(read);
+  MILLRACE_ASSIGN_OR_RETURN(bytes, ShareBytes(collectives_, std::move(bytes)));
+  if (bytes.empty()) {
+    // A supervisor starts every attempt alike; the first has nothing yet.
+    if (options_.epochs > 0) return absl::OkStatus();
+    return absl::NotFoundError(StrCat("no checkpoint ", path));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                            ParseCheckpoint(bytes, path));
+  return Restore(checkpoint);
+}
+
+}  // namespace millrace
