@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/array.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Array, DefaultIsAbsent) {
+  const Array array;
+  EXPECT_FALSE(array.present());
+  EXPECT_EQ(array.rows(), 0);
+  EXPECT_EQ(array.element_count(), 0);
+  EXPECT_EQ(array.total_bytes(), 0u);
+  EXPECT_TRUE(array.As<float>().empty());
+}
+
+TEST(Array, AllocatesAlignedMemoryOfItsShape) {
+  Array array = Array::Allocate(DType::kFloat32, {5, 3});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(array.data()) % 64, 0u);
+  EXPECT_EQ(array.rows(), 5);
+  EXPECT_EQ(array.row_bytes(), 12u);
+  EXPECT_EQ(array.total_bytes(), 60u);
+  EXPECT_EQ(array.MutableAs<float>().size(), 15u);
+}
+
+TEST(Array, EmptyRowsAreWellFormed) {
+  const Array none = Array::Allocate(DType::kInt64, {0, 7});
+  EXPECT_TRUE(none.present());
+  EXPECT_EQ(none.row_bytes(), 56u);
+  EXPECT_EQ(none.total_bytes(), 0u);
+  const Array flat = Array::Allocate(DType::kInt64, {7, 0});
+  EXPECT_EQ(flat.row_bytes(), 0u);
+  EXPECT_EQ(flat.rows(), 7);
+}
+
+TEST(Array, CopiesShareMemoryAndOutliveEachOther) {
+  Array copy;
+  {
+    const Array array = Array::Adopt(std::vector<int32_t>{1, 2, 3});
+    copy = array;
+    EXPECT_EQ(copy.data(), array.data());
+  }
+  EXPECT_THAT(copy.As<int32_t>(), ElementsAre(1, 2, 3));
+}
+
+TEST(Array, BorrowKeepsOwnerAlive) {
+  auto owner = std::make_shared<std::vector<float>>(4, 2.5F);
+  const std::weak_ptr<std::vector<float>> watch = owner;
+  {
+    const void* data = owner->data();
+    const Array array =
+        Array::Borrow(DType::kFloat32, {2, 2}, data, std::move(owner));
+    EXPECT_FALSE(watch.expired());
+    EXPECT_FLOAT_EQ(array.As<float>()[3], 2.5F);
+  }
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Array, IntegerAtReadsAnyIntegerDType) {
+  EXPECT_EQ(Array::Adopt(std::vector<uint8_t>{200}).IntegerAt(0), 200);
+  EXPECT_EQ(Array::Adopt(std::vector<int8_t>{-3}).IntegerAt(0), -3);
+  EXPECT_EQ(Array::Adopt(std::vector<uint32_t>{4000000000U}).IntegerAt(0),
+            4000000000);
+  EXPECT_EQ(Array::Adopt(std::vector<int32_t>{-7}).IntegerAt(0), -7);
+  EXPECT_EQ(Array::Adopt(std::vector<uint64_t>{1ULL << 40}).IntegerAt(0),
+            int64_t{1} << 40);
+}
+
+TEST(Array, ToInt64WidensOrShares) {
+  const Array wide =
+      ToInt64(Array::Adopt(std::vector<uint32_t>{0, 4294967295U}));
+  EXPECT_THAT(wide.As<int64_t>(), ElementsAre(0, 4294967295));
+  const Array same = Array::Adopt(std::vector<int64_t>{1});
+  EXPECT_EQ(ToInt64(same).data(), same.data());
+  EXPECT_FALSE(ToInt64(Array()).present());
+}
+
+TEST(ArrayDeathTest, WrongTypeIsABug) {
+  const Array array = Array::Adopt(std::vector<int32_t>{1});
+  EXPECT_DEATH(array.As<float>(), "check failed");
+  EXPECT_DEATH(array.IntegerAt(1), "check failed");
+}
+
+TEST(DType, NamesAndDescriptorsRoundTrip) {
+  for (int number = 1; number <= 10; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    EXPECT_EQ(DTypeFromName(DTypeName(dtype)).value(), dtype);
+    if (dtype == DType::kBFloat16) continue;
+    EXPECT_EQ(DTypeFromNpyDescr(NpyDescr(dtype)).value(), dtype);
+  }
+  EXPECT_EQ(ItemBytes(static_cast<DType>(99)), 0u);
+  EXPECT_EQ(DTypeFromName("float").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  for (const char* descr : {"<u2", ">f4", "<c8", "|b1", ""}) {
+    EXPECT_EQ(DTypeFromNpyDescr(descr).status().code(),
+              absl::StatusCode::kUnimplemented);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/atomic_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AtomicDirectoryTest : public testing::DirectoryTest {
+ protected:
+  static void Fill(const AtomicDirectory& directory) {
+    fs::create_directories(directory.path() / "a/b");
+    std::ofstream(directory.path() / "a/b/file") << "content";
+  }
+  size_t Entries() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(directory_), {}));
+  }
+};
+
+TEST_F(AtomicDirectoryTest, AppearsWholeAtCommit) {
+  const fs::path target = directory_ / "store";
+  auto directory = AtomicDirectory::Create(target);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  Fill(*directory);
+  EXPECT_FALSE(fs::exists(target));
+  ASSERT_TRUE(directory->Commit().ok());
+  EXPECT_TRUE(fs::exists(target / "a/b/file"));
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(AtomicDirectoryTest, LeavesNothingWithoutCommit) {
+  {
+    auto directory = AtomicDirectory::Create(directory_ / "store");
+    ASSERT_TRUE(directory.ok());
+    Fill(*directory);
+    const AtomicDirectory moved = *std::move(directory);
+    EXPECT_TRUE(fs::exists(moved.path() / "a/b/file"));
+  }
+  EXPECT_EQ(Entries(), 0u);
+}
+
+TEST_F(AtomicDirectoryTest, CreatesMissingParents) {
+  const fs::path target = directory_ / "x/y/store/";
+  auto directory = AtomicDirectory::Create(target);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  ASSERT_TRUE(directory->Commit().ok());
+  EXPECT_TRUE(fs::is_directory(directory_ / "x/y/store"));
+}
+
+TEST_F(AtomicDirectoryTest, NeverOverwrites) {
+  fs::create_directory(directory_ / "taken");
+  EXPECT_EQ(AtomicDirectory::Create(directory_ / "taken").status().code(),
+            absl::StatusCode::kAlreadyExists);
+  fs::create_symlink("nowhere", directory_ / "dangling");
+  EXPECT_EQ(AtomicDirectory::Create(directory_ / "dangling").status().code(),
+            absl::StatusCode::kAlreadyExists);
+  for (const char* odd : {"", ".", "..", "/"}) {
+    EXPECT_EQ(AtomicDirectory::Create(odd).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(AtomicDirectoryTest, LosesToTheFirstOfTwoWriters) {
+  auto first = AtomicDirectory::Create(directory_ / "store");
+  ASSERT_TRUE(first.ok());
+  {
+    auto second = AtomicDirectory::Create(directory_ / "store");
+    ASSERT_TRUE(second.ok());
+    Fill(*first);
+    ASSERT_TRUE(first->Commit().ok());
+    EXPECT_EQ(second->Commit().code(), absl::StatusCode::kAlreadyExists);
+  }
+  EXPECT_TRUE(fs::exists(directory_ / "store/a/b/file"));
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(AtomicDirectoryTest, SaysWhyItCannotStart) {
+  std::ofstream(directory_ / "file") << "no directory";
+  const absl::Status status =
+      AtomicDirectory::Create(directory_ / "file/store").status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("file"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace millrace
