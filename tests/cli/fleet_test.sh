@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# fleet_test.sh BIN_DIR WORK_DIR: `millrace up` and `millrace status`.
+set -euo pipefail
+bin=$1 work=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/deploy/processes.sh"
+stop_groups_at_exit
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+fail() {
+  echo "FAILED: $1"
+  tail -n 30 ./*.txt
+  exit 1
+}
+
+"$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
+"$bin/millrace" partition cora --parts 3 --method hash --out store
+
+# up_and_status SERVERS PARTITIONS...: what each server is to serve.
+up_and_status() {
+  local servers=$1 group list expected=("${@:2}") actual
+  rm -f list.txt
+  start_group "$bin/millrace" up store --servers "$servers" \
+    >list.txt 2>up.txt
+  group=$STARTED
+  wait_for_file list.txt "$group" || fail "up prints no LIST"
+  list=$(<list.txt)
+  "$bin/millrace" status --servers "$list" --json >status.txt ||
+    fail "status of a whole fleet"
+  actual=$(grep -o '"partitions":\[[0-9,]*\]' status.txt | grep -o '\[.*\]' |
+    tr '\n' ' ')
+  [[ $actual == "${expected[*]} " ]] ||
+    fail "servers serve $actual instead of ${expected[*]}"
+  "$bin/millrace" digest --servers "$list" --fanouts 5,5 >fleet.txt
+  "$bin/millrace" digest --store cora --fanouts 5,5 >dataset.txt
+  cmp fleet.txt dataset.txt || fail "the fleet's batches differ"
+
+  kill -INT "$group"
+  wait "$group" || fail "up does not end with 0"
+  ! group_runs "$group" || fail "up left something running"
+  forget_group "$group"
+  if "$bin/millrace" status --servers "$list" --timeout 2 >status.txt 2>&1; then
+    fail "status of a stopped fleet"
+  fi
+}
+up_and_status 1 '[0,1,2]'
+up_and_status 2 '[0]' '[1,2]'
+up_and_status 4 '[0]' '[1]' '[2]' '[0]'
+
+# A server that dies ends the fleet with an error; none is left.
+start_group "$bin/millrace" up store >list.txt 2>up.txt
+group=$STARTED
+wait_for_file list.txt "$group" || fail "up prints no LIST"
+read -r server _ <"/proc/$group/task/$group/children"
+kill -KILL "$server"
+status=0
+wait "$group" || status=$?
+[[ $status == 1 ]] || fail "status $status after the death of a server"
+grep -q 'partitions 0 was killed by signal 9' up.txt || fail "no reason given"
+forget_group "$group"
+
+# Servers die with `millrace up`, however it ends.
+start_group "$bin/millrace" up store >list.txt 2>up.txt
+group=$STARTED
+wait_for_file list.txt "$group" || fail "up prints no LIST"
+read -ra children <"/proc/$group/task/$group/children"
+kill -KILL "$group"
+wait "$group" || true
+until=$((SECONDS + 20))
+for child in "${children[@]}"; do
+  while kill -0 "$child" 2>/dev/null; do
+    ((SECONDS < until)) || fail "server $child outlives millrace up"
+    sleep 0.05
+  done
+done
