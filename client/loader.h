@@ -43,10 +43,10 @@ struct LoaderOptions {
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
 
-  Columns columns;
+  Columns columns = {};
 
   // Seeds by original id instead of the job's split.
-  std::optional<std::vector<int64_t>> seeds;
+  std::optional<std::vector<int64_t>> seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.

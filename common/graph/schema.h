@@ -35,8 +35,8 @@ struct ColumnSpec {
 struct NodeType {
   std::string name;
   int64_t count = 0;
-  ColumnSpec feature;
-  ColumnSpec label;
+  ColumnSpec feature = {};
+  ColumnSpec label = {};
   bool has_time = false;
   bool has_hotness = false;
 
@@ -59,7 +59,7 @@ struct Relation {
   bool has_weight = false;
   ListTime time = ListTime::kNone;
   bool has_type = false;
-  ColumnSpec feature;
+  ColumnSpec feature = {};
 
   friend bool operator==(const Relation&, const Relation&) = default;
 };

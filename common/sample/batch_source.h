@@ -23,8 +23,8 @@ struct BatchRequest {
   uint32_t batch = 0;
   // Original ids in seed order; without it the seeds are those of the job's
   // split at (epoch, batch).
-  std::optional<std::vector<int64_t>> explicit_seeds;
-  Columns columns;
+  std::optional<std::vector<int64_t>> explicit_seeds = {};
+  Columns columns = {};
 };
 
 // Node columns that can be gathered by id.

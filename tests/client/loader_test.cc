@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/sample/local_batch_source.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A path graph of `nodes` nodes, all of them in the split "train".
+std::shared_ptr<BatchSource> PathSource(int64_t nodes,
+                                        const std::string& name) {
+  testing::TestGraph graph;
+  graph.types = {{.name = "node", .count = nodes}};
+  graph.relations = {{}};
+  graph.splits = {{}};
+  for (int64_t v = 0; v < nodes; ++v) {
+    if (v > 0) graph.relations[0].edges.push_back({v - 1, v});
+    graph.splits[0].ids.push_back(v);
+  }
+  const auto path = testing::TestDirectory(name) / "data";
+  EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
+  auto store = Store::Open(path);
+  EXPECT_TRUE(store.ok()) << store.status();
+  auto source = LocalBatchSource::Create(*std::move(store), 2);
+  EXPECT_TRUE(source.ok()) << source.status();
+  return *std::move(source);
+}
+
+JobSpec Job(int64_t batch_size) {
+  JobSpec spec;
+  spec.fanouts = {1};
+  spec.batch_size = batch_size;
+  return spec;
+}
+
+std::vector<LoaderStep> Drain(Loader& loader) {
+  std::vector<LoaderStep> steps;
+  while (true) {
+    auto step = loader.Next();
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok() || !step->has_value()) return steps;
+    steps.push_back(**std::move(step));
+  }
+}
+
+TEST(LoaderTest, EverySeedOncePerEpochForAnyWorld) {
+  const auto source = PathSource(23, "worlds");
+  for (const int world : {1, 2, 3, 5}) {
+    std::vector<int64_t> seen;
+    size_t steps_of_rank_0 = 0;
+    for (int rank = 0; rank < world; ++rank) {
+      auto loader = Loader::Create(source, Job(4),
+                                   {.rank = rank, .world = world, .epochs = 2});
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      const std::vector<LoaderStep> steps = Drain(**loader);
+      if (rank == 0) steps_of_rank_0 = steps.size();
+      EXPECT_EQ(steps.size(), steps_of_rank_0);
+      EXPECT_EQ(steps.size(), 2 * (*loader)->steps_per_epoch());
+      for (const LoaderStep& step : steps) {
+        if (!step.batch.has_value() || step.epoch != 1) continue;
+        for (const int64_t seed : step.batch->seed.As<int64_t>()) {
+          seen.push_back(seed);
+        }
+      }
+    }
+    std::sort(seen.begin(), seen.end());
+    ASSERT_EQ(seen.size(), 23) << world;
+    for (int64_t v = 0; v < 23; ++v) EXPECT_EQ(seen[v], v);
+  }
+}
+
+TEST(LoaderTest, StepsComeInPlanOrder) {
+  const auto source = PathSource(40, "order");
+  auto loader =
+      Loader::Create(source, Job(3), {.epochs = 3, .prefetch_batches = 7});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  uint32_t epoch = 0, batch = 0;
+  for (const LoaderStep& step : Drain(**loader)) {
+    EXPECT_EQ(step.epoch, epoch);
+    ASSERT_TRUE(step.batch.has_value());
+    EXPECT_EQ(step.batch->epoch, epoch);
+    EXPECT_EQ(step.batch->index, batch);
+    EXPECT_EQ(step.next_batch, batch + 1);
+    EXPECT_EQ(step.last_of_epoch, batch == 13);
+    if (++batch == 14) {
+      batch = 0;
+      ++epoch;
+    }
+  }
+  EXPECT_EQ(epoch, 3);
+}
+
+TEST(LoaderTest, ResumesWithinAnEpoch) {
+  const auto source = PathSource(20, "resume");
+  auto loader = Loader::Create(
+      source, Job(4), {.first_epoch = 5, .first_batch = 3, .epochs = 2});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const std::vector<LoaderStep> steps = Drain(**loader);
+  ASSERT_EQ(steps.size(), 2 + 5);
+  EXPECT_EQ(steps[0].epoch, 5);
+  EXPECT_EQ(steps[0].batch->index, 3);
+  EXPECT_TRUE(steps[1].last_of_epoch);
+  EXPECT_EQ(steps[2].epoch, 6);
+  EXPECT_EQ(steps[2].batch->index, 0);
+}
+
+TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {
+  const auto source = PathSource(9, "ragged");
+  auto loader = Loader::Create(source, Job(4), {.rank = 1, .world = 2});
+  ASSERT_TRUE(loader.ok());
+  const std::vector<LoaderStep> steps = Drain(**loader);
+  ASSERT_EQ(steps.size(), 2);
+  EXPECT_TRUE(steps[0].batch.has_value());
+  EXPECT_FALSE(steps[1].batch.has_value());
+}
+
+TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
+  const auto source = PathSource(13, "drop");
+  JobSpec spec = Job(4);
+  spec.drop_last = true;
+  auto loader = Loader::Create(source, spec, {.rank = 1, .world = 2});
+  ASSERT_TRUE(loader.ok());
+  EXPECT_EQ((*loader)->batches_per_epoch(), 3);
+  EXPECT_EQ(Drain(**loader).size(), 1);
+}
+
+TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
+  const auto source = PathSource(20, "seeds");
+  JobSpec spec = Job(2);
+  spec.shuffle = false;
+  LoaderOptions options;
+  options.seeds = std::vector<int64_t>{7, 3, 7};
+  auto loader = Loader::Create(source, spec, std::move(options));
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const std::vector<LoaderStep> steps = Drain(**loader);
+  ASSERT_EQ(steps.size(), 2);
+  EXPECT_THAT(steps[0].batch->seed.As<int64_t>(), ::testing::ElementsAre(7, 3));
+  EXPECT_THAT(steps[1].batch->seed.As<int64_t>(), ::testing::ElementsAre(7));
+}
+
+TEST(LoaderTest, ByteLimitStillMovesForward) {
+  const auto source = PathSource(20, "bytes");
+  auto loader = Loader::Create(source, Job(4), {.prefetch_bytes = 1});
+  ASSERT_TRUE(loader.ok());
+  EXPECT_EQ(Drain(**loader).size(), 5);
+}
+
+TEST(LoaderTest, EmptySplitHasNoSteps) {
+  const auto source = PathSource(0, "empty");
+  auto loader = Loader::Create(source, Job(4), {.epochs = 3});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_TRUE(Drain(**loader).empty());
+}
+
+TEST(LoaderTest, ErrorsStayUntilTheEnd) {
+  const auto source = PathSource(20, "errors");
+  LoaderOptions options;
+  options.seeds = std::vector<int64_t>{1, 99};
+  auto loader = Loader::Create(source, Job(4), std::move(options));
+  ASSERT_TRUE(loader.ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto step = (*loader)->Next();
+    EXPECT_EQ(step.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(LoaderTest, RefusesOptionsOutOfRange) {
+  const auto source = PathSource(5, "options");
+  EXPECT_THAT(
+      std::string(Loader::Create(source, Job(1), {.rank = 2, .world = 2})
+                      .status()
+                      .message()),
+      HasSubstr("rank 2"));
+  EXPECT_THAT(
+      std::string(Loader::Create(source, Job(1), {.prefetch_batches = 0})
+                      .status()
+                      .message()),
+      HasSubstr("--prefetch-batches 0"));
+  JobSpec spec = Job(1);
+  spec.split = "nothere";
+  EXPECT_THAT(std::string(Loader::Create(source, spec, {}).status().message()),
+              HasSubstr("it has: train"));
+}
+
+}  // namespace
+}  // namespace millrace
