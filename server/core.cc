@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
+#include "common/wire/frame.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kKeptBuffers = 256;
+
+// Memory of the host, or of the container if that has less.
+uint64_t HostMemoryBytes() {
+  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+  uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream cgroup("/sys/fs/cgroup/memory.max");
+  uint64_t limit = 0;
+  if (cgroup >> limit && limit > 0) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+ServerOptions Complete(ServerOptions options) {
+  if (options.threads < 1) {
+    options.threads =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  if (options.max_inflight_bytes == 0) {
+    options.max_inflight_bytes = HostMemoryBytes() / 4;
+  }
+  return options;
+}
+
+}  // namespace
+
+// Every live call has at most one task in a pool, so tasks of calls that were
+// let in never find a pool full.
+ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
+                       ServerOptions options_in,
+                       std::unique_ptr<Fleet> fleet_in)
+    : store(std::move(store_in)),
+      options(Complete(std::move(options_in))),
+      started(absl::Now()),
+      fleet(std::move(fleet_in)),
+      admission(options.max_inflight_bytes),
+      buffers(kFramePayloadBytes, kKeptBuffers),
+      sample_calls(options.max_sample_calls),
+      gather_calls(options.max_leaf_calls),
+      leaf_pool("leaf", options.threads,
+                static_cast<size_t>(options.max_sample_calls) +
+                    2 * static_cast<size_t>(options.max_leaf_calls)),
+      // Some of the sampling threads wait for other servers.
+      sample_pool("sample", fleet ? 2 * options.threads : options.threads,
+                  static_cast<size_t>(options.max_sample_calls)) {}
+
+absl::Status ServerCore::CheckTarget(uint32_t partition,
+                                     const std::string& fingerprint) const {
+  const std::string& ours = store->manifest().fingerprint;
+  if (!fingerprint.empty() && fingerprint != ours) {
+    return absl::FailedPreconditionError(
+        StrCat("this server has another store: fingerprint ", ours, ", not ",
+               fingerprint, "\nserve one store everywhere"));
+  }
+  const auto& served = store->partitions();
+  if (!std::binary_search(served.begin(), served.end(),
+                          static_cast<int64_t>(partition))) {
+    std::string list;
+    for (const int part : served) {
+      list += StrCat(list.empty() ? "" : ",", part);
+    }
+    return WithErrorInfo(absl::FailedPreconditionError(StrCat(
+                             "partition ", partition, " is not served here (",
+                             list, " of ", store->parts(), " are)")),
+                         {.partition = static_cast<int>(
+                              std::min<uint32_t>(partition, INT32_MAX))});
+  }
+  return absl::OkStatus();
+}
+
+absl::Time ServerCore::DeadlineOf(
+    const ::grpc::CallbackServerContext& context) const {
+  const auto deadline = context.deadline();
+  // gRPC's "none" is far beyond what a client means.
+  if (deadline >
+      std::chrono::system_clock::now() + std::chrono::hours(24 * 365)) {
+    return absl::Now() + options.default_deadline;
+  }
+  return absl::FromChrono(deadline);
+}
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all calls of one server share.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/thread_pool.h"
+#include "common/graph/store.h"
+#include "common/grpc/fleet.h"
+#include "server/admission.h"
+#include "server/buffer_pool.h"
+#include "server/live_calls.h"
+#include "server/metrics.h"
+#include "server/options.h"
+
+namespace millrace {
+
+// Owned by SamplerServer; outlives all calls. All members may be used from any
+// thread.
+struct ServerCore {
+  // `fleet` may be null. 0 in `options` is replaced by its default.
+  ServerCore(std::shared_ptr<const Store> store, ServerOptions options,
+             std::unique_ptr<Fleet> fleet);
+
+  // OK when this server can answer for `partition` of that store.
+  // FAILED_PRECONDITION: another store, or not a partition it serves.
+  absl::Status CheckTarget(uint32_t partition,
+                           const std::string& fingerprint) const;
+
+  // The client's deadline, or the default from now on.
+  absl::Time DeadlineOf(const ::grpc::CallbackServerContext& context) const;
+
+  const std::shared_ptr<const Store> store;  // shared with whoever opened it
+  const ServerOptions options;
+  const absl::Time started;
+  const std::unique_ptr<Fleet> fleet;
+
+  Admission admission;
+  BufferPool buffers;
+  ServerMetrics metrics;
+  LiveCalls sample_calls;
+  LiveCalls gather_calls;
+  std::atomic<int> leaf_calls = 0;
+
+  // Sampling may wait for other servers; leaf work (leaf calls, and gathering
+  // for frames) never does, so that two servers never wait for each other.
+  // Last: their tasks use all of the above.
+  ThreadPool leaf_pool;
+  ThreadPool sample_pool;
+};
+
+}  // namespace millrace

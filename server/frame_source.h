@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/store.h"
+#include "common/sample/batch_source.h"
+#include "common/wire/stream_layout.h"
+#include "server/buffer_pool.h"
+
+namespace millrace {
+
+// The content of one array of a stream: memory that is ready, or rows that are
+// gathered when their frame is made.
+struct StreamPart {
+  // Ready: the array's bytes, kept alive by `owner` until gRPC sent them.
+  const std::byte* data = nullptr;
+  std::shared_ptr<const void> owner;
+
+  // Gathered: writes the ids of rows [first, first + ids.size()).
+  std::function<void(size_t first, std::span<uint64_t> ids)> ids;
+  TypeIndex type = 0;
+  NodeColumn column = NodeColumn::kFeature;
+};
+
+// Cuts a stream into frames. Topology is borrowed; rows are copied once, from
+// the mapped store into the frame.
+// Threads: one at a time. `store` and `buffers` must outlive it.
+class FrameSource {
+ public:
+  // `parts[i]` is the content of `layout.arrays[i]`. Rows whose dtype is
+  // another than the column's are cast (CanCast must hold).
+  FrameSource(const Store& store, BufferPool& buffers, StreamLayout layout,
+              std::vector<StreamPart> parts);
+
+  // The next frame; absent at the end. Errors are those of GatherRows.
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next();
+
+  uint64_t total_bytes() const { return layout_.total_bytes; }
+
+ private:
+  // Rows that were gathered and did not all go into a frame yet.
+  struct Gathered {
+    std::shared_ptr<const std::byte> owner;
+    size_t bytes = 0;
+    size_t taken = 0;
+  };
+
+  // Adds up to `room` bytes of the current array to `slices`.
+  absl::Status Add(size_t room, std::vector<::grpc::Slice>& slices,
+                   size_t& added);
+  absl::Status GatherSome(const ArrayInfo& info, const StreamPart& part,
+                          uint64_t at, size_t room);
+  absl::Status GatherInto(const ArrayInfo& info, const StreamPart& part,
+                          std::byte* out);
+
+  const Store& store_;
+  BufferPool& buffers_;
+  const StreamLayout layout_;
+  const std::vector<StreamPart> parts_;
+  size_t current_ = 0;     // array
+  uint64_t position_ = 0;  // in the byte string
+  bool started_ = false;
+  Gathered gathered_;
+  std::vector<uint64_t> ids_;      // scratch
+  std::vector<std::byte> uncast_;  // scratch
+};
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/frame_stream.h"
+
+#include <utility>
+
+#include "common/grpc/status.h"
+
+namespace millrace {
+namespace {
+
+// Frames that wait for the client, and how few must be left before more are
+// made: in between, one task makes several.
+constexpr size_t kMaxQueued = 4;
+constexpr size_t kRefillAt = 2;
+
+}  // namespace
+
+void FrameStream::Start(ThreadPool& first_pool) {
+  {
+    absl::MutexLock lock(&mutex_);
+    producing_ = true;
+  }
+  Execute({.produce = true}, first_pool);
+}
+
+void FrameStream::End(const absl::Status& status) {
+  Actions actions;
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+    status_ = status;
+    actions = Decide();
+  }
+  Execute(actions, pool_);
+}
+
+absl::Status FrameStream::final_status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+FrameStream::Actions FrameStream::Decide() {
+  Actions actions;
+  if (finished_) return actions;
+  if (ended_ && !status_.ok()) queue_.clear();
+  if (!writing_ && !queue_.empty()) {
+    current_ = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = actions.write = true;
+  }
+  if (!producing_ && !ended_ && queue_.size() <= kRefillAt) {
+    producing_ = actions.produce = true;
+  }
+  if (ended_ && !writing_ && !producing_ && queue_.empty()) {
+    finished_ = actions.finish = true;
+  }
+  return actions;
+}
+
+// Another thread may finish the call, and so delete it, as soon as a write
+// was started here; `produce` and `finish` are promises that nobody else does.
+void FrameStream::Execute(Actions actions, ThreadPool& pool) {
+  if (actions.write) StartWrite(&current_);
+  if (actions.produce && !pool.TrySubmit([this] { Produce(); })) {
+    Actions rest;
+    {
+      absl::MutexLock lock(&mutex_);
+      producing_ = false;
+      ended_ = true;
+      status_ = absl::UnavailableError("the server is shutting down");
+      rest = Decide();
+    }
+    if (rest.finish) actions.finish = true;
+  }
+  if (actions.finish) Finish(ToGrpcStatus(final_status()));
+}
+
+void FrameStream::Produce() {
+  bool more = true;
+  while (more) {
+    absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame =
+        cancelled_ ? absl::CancelledError("the client gave up") : NextFrame();
+    Actions actions;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!frame.ok()) {
+        if (!ended_) status_ = frame.status();
+        ended_ = true;
+      } else if (!frame->has_value()) {
+        ended_ = true;
+      } else if (!ended_) {
+        queue_.push_back(**std::move(frame));
+      }
+      more = !ended_ && queue_.size() < kMaxQueued;
+      producing_ = more;
+      actions = Decide();
+    }
+    Execute(actions, pool_);
+  }
+}
+
+void FrameStream::OnWriteDone(bool ok) {
+  Actions actions;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    current_.Clear();
+    if (!ok && !ended_) {
+      ended_ = true;
+      status_ = absl::CancelledError("the client is gone");
+    } else if (!ok && status_.ok()) {
+      status_ = absl::CancelledError("the client is gone");
+    }
+    actions = Decide();
+  }
+  Execute(actions, pool_);
+}
+
+}  // namespace millrace

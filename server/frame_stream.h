@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <deque>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/thread_pool.h"
+
+namespace millrace {
+
+// The reactor under Sample and Gather: sends the frames that a subclass makes
+// on a pool, and makes no more while a few wait for the client, so that a
+// slow client stops its own call only.
+//
+// States: started -> (frames) -> ended (by the last frame, an error, or the
+// client) -> finished -> done, when the subclass deletes itself in OnDone().
+// At any time at most one task of the call is in a pool.
+class FrameStream : public ::grpc::ServerWriteReactor<::grpc::ByteBuffer> {
+ public:
+  // The client gave up, or its deadline passed. Any thread.
+  bool cancelled() const { return cancelled_; }
+
+  void OnWriteDone(bool ok) final;
+  void OnCancel() final { cancelled_ = true; }
+
+ protected:
+  // Frames after the first few are made in `pool`, which must take them.
+  explicit FrameStream(ThreadPool& pool) : pool_(pool) {}
+
+  // Starts making frames in `first_pool`; an error ends the call. To be called
+  // once, at the end of the subclass's constructor, unless End() is.
+  void Start(ThreadPool& first_pool);
+  // Ends a call that was not started.
+  void End(const absl::Status& status);
+
+  // Makes the next frame; absent at the end. Runs in the pools, one call at a
+  // time.
+  virtual absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() = 0;
+
+  // How the call ended; valid in OnDone().
+  absl::Status final_status() const;
+
+ private:
+  // What to do once the lock is released.
+  struct Actions {
+    bool write = false;
+    bool produce = false;
+    bool finish = false;
+  };
+  Actions Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Execute(Actions actions, ThreadPool& pool);
+  void Produce();
+
+  ThreadPool& pool_;
+  std::atomic<bool> cancelled_ = false;
+
+  mutable absl::Mutex mutex_;
+  std::deque<::grpc::ByteBuffer> queue_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool producing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no more frames will come
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  ::grpc::ByteBuffer current_;  // being written; owned by whoever set writing_
+};
+
+}  // namespace millrace

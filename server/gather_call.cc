@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/gather_call.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/gather.h"
+#include "common/wire/cast.h"
+#include "sampler.grpc.pb.h"
+#include "server/ids.h"
+
+namespace millrace {
+namespace {
+
+absl::Status CheckColumn(const Schema& schema,
+                         const v1::GatherRequest& request) {
+  if (request.node_type() >= schema.node_types.size() ||
+      !v1::NodeColumn_IsValid(request.column()) ||
+      !v1::DType_IsValid(request.feature_dtype())) {
+    return absl::InvalidArgumentError(
+        StrCat("node type ", request.node_type(), ", column ",
+               static_cast<int>(request.column()), ", dtype ",
+               static_cast<int>(request.feature_dtype()), ": no such column"));
+  }
+  return absl::OkStatus();
+}
+
+// The column as it crosses the wire.
+absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
+                                      const v1::GatherRequest& request) {
+  const auto type = static_cast<TypeIndex>(request.node_type());
+  const auto column = static_cast<NodeColumn>(request.column());
+  ColumnSpec spec = ColumnOf(schema, type, column);
+  const std::string& name = schema.node_types[type].name;
+  if (!spec.present()) {
+    return absl::FailedPreconditionError(
+        StrCat("node type ", name, " has no such column (",
+               static_cast<int>(request.column()), ")"));
+  }
+  const auto cast = static_cast<DType>(request.feature_dtype());
+  if (cast == DType::kNone || column != NodeColumn::kFeature) return spec;
+  if (!CanCast(spec.dtype, cast)) {
+    return absl::InvalidArgumentError(
+        StrCat("features of ", name, " are ", DTypeName(spec.dtype),
+               " and cannot be sent as ", DTypeName(cast)));
+  }
+  spec.dtype = cast;
+  return spec;
+}
+
+}  // namespace
+
+GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
+                       const ::grpc::ByteBuffer& request)
+    : FrameStream(core.leaf_pool),
+      core_(core),
+      context_(context),
+      message_(request) {
+  const absl::Status status =
+      core_.gather_calls.Enter(context_, core_.DeadlineOf(*context_));
+  entered_ = status.ok();
+  if (entered_) {
+    Start(core_.leaf_pool);
+  } else {
+    End(status);
+  }
+}
+
+void GatherCall::OnDone() {
+  core_.metrics.CountCall("Gather", final_status());
+  source_.reset();
+  if (entered_) core_.gather_calls.Leave(context_);
+  delete this;
+}
+
+absl::StatusOr<std::optional<::grpc::ByteBuffer>> GatherCall::NextFrame() {
+  if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(ReadRequest());
+  auto frame = source_->Next();
+  if (frame.ok() && frame->has_value()) {
+    core_.metrics.AddBytes((*frame)->Length());
+  }
+  return frame;
+}
+
+absl::Status GatherCall::ReadRequest() {
+  v1::GatherRequest request;
+  if (!::grpc::SerializationTraits<v1::GatherRequest>::Deserialize(&message_,
+                                                                   &request)
+           .ok()) {
+    return absl::InvalidArgumentError("the request is no GatherRequest");
+  }
+  message_.Clear();
+  MILLRACE_RETURN_IF_ERROR(
+      core_.CheckTarget(request.partition(), request.fingerprint()));
+  const Schema& schema = core_.store->schema();
+  MILLRACE_RETURN_IF_ERROR(CheckColumn(schema, request));
+  MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec, WireColumn(schema, request));
+  const auto type = static_cast<TypeIndex>(request.node_type());
+  const auto part = static_cast<int>(request.partition());
+  const PartitionBook& book = core_.store->book(type);
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::vector<uint64_t> ids,
+      ReadIds(request.ids(), schema.node_types[type].id_dtype(),
+              book.begin(part), book.end(part), "ids"));
+  StreamLayout layout;
+  layout.partition = part;
+  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
+  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+  layout.Append(ArrayKind::kRows, type, spec.dtype, std::move(shape));
+  StreamPart rows;
+  rows.type = type;
+  rows.column = static_cast<NodeColumn>(request.column());
+  rows.ids = [ids = std::move(ids)](size_t first, std::span<uint64_t> out) {
+    std::copy_n(ids.begin() + static_cast<ptrdiff_t>(first), out.size(),
+                out.begin());
+  };
+  source_ = std::make_unique<FrameSource>(*core_.store, core_.buffers,
+                                          std::move(layout),
+                                          std::vector{std::move(rows)});
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

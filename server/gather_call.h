@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/core.h"
+#include "server/frame_source.h"
+#include "server/frame_stream.h"
+
+namespace millrace {
+
+// One Gather call, all of it on the leaf pool. Deletes itself.
+class GatherCall final : public FrameStream {
+ public:
+  // `core` outlives all calls.
+  GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
+             const ::grpc::ByteBuffer& request);
+
+  void OnDone() override;
+
+ private:
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
+  absl::Status ReadRequest();
+
+  ServerCore& core_;
+  ::grpc::CallbackServerContext* const context_;
+  ::grpc::ByteBuffer message_;  // cleared once read
+  bool entered_ = false;
+  std::unique_ptr<FrameSource> source_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unary calls as functions. None waits for another server.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include "absl/status/status.h"
+#include "server/core.h"
+
+namespace millrace {
+
+namespace v1 {
+class DescribeReply;
+class ExpandReply;
+class ExpandRequest;
+class ResolveReply;
+class ResolveRequest;
+}  // namespace v1
+
+// Statuses are those of docs/protocol.md. `context`: to notice that nobody
+// waits any more.
+absl::Status AnswerExpand(const ServerCore& core,
+                          const ::grpc::CallbackServerContext& context,
+                          const v1::ExpandRequest& request,
+                          v1::ExpandReply& reply);
+absl::Status AnswerResolve(const ServerCore& core,
+                           const v1::ResolveRequest& request,
+                           v1::ResolveReply& reply);
+absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
+
+}  // namespace millrace

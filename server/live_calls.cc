@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/live_calls.h"
+
+#include <vector>
+
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+// How late a call may be ended that outlived its deadline.
+constexpr absl::Duration kReapInterval = absl::Seconds(1);
+
+}  // namespace
+
+LiveCalls::LiveCalls(int max_calls)
+    : max_calls_(static_cast<size_t>(max_calls)),
+      reaper_([this] { EndExpired(); }) {}
+
+LiveCalls::~LiveCalls() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  reaper_.join();
+}
+
+absl::Status LiveCalls::Enter(::grpc::CallbackServerContext* context,
+                              absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  if (draining_) {
+    return absl::UnavailableError(
+        "the server is draining\nask another replica, or wait for it to come "
+        "back");
+  }
+  if (calls_.size() >= max_calls_) {
+    return WithErrorInfo(
+        absl::ResourceExhaustedError(StrCat(
+            "the server is busy: ", calls_.size(), " calls are running")),
+        {.retry_after = absl::Milliseconds(50)});
+  }
+  calls_.emplace(context, deadline);
+  return absl::OkStatus();
+}
+
+void LiveCalls::Leave(::grpc::CallbackServerContext* context) {
+  absl::MutexLock lock(&mutex_);
+  calls_.erase(context);
+  // gRPC may finish a call within TryCancel; then there is nobody to wait for.
+  if (std::this_thread::get_id() == reaper_.get_id()) return;
+  const auto left_alone = [this, context]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                              mutex_) { return ending_ != context; };
+  mutex_.Await(absl::Condition(&left_alone));
+}
+
+void LiveCalls::StartDraining() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+}
+
+bool LiveCalls::draining() const {
+  absl::MutexLock lock(&mutex_);
+  return draining_;
+}
+
+bool LiveCalls::AwaitNone(absl::Time deadline) const {
+  absl::MutexLock lock(&mutex_);
+  const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return calls_.empty();
+  };
+  return mutex_.AwaitWithDeadline(absl::Condition(&none), deadline);
+}
+
+int LiveCalls::count() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(calls_.size());
+}
+
+void LiveCalls::EndExpired() {
+  absl::MutexLock lock(&mutex_);
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kReapInterval)) {
+    const absl::Time now = absl::Now();
+    std::vector<::grpc::CallbackServerContext*> expired;
+    for (const auto& [context, deadline] : calls_) {
+      if (deadline < now) expired.push_back(context);
+    }
+    for (::grpc::CallbackServerContext* context : expired) {
+      if (!calls_.contains(context)) continue;  // left meanwhile
+      ending_ = context;
+      mutex_.Unlock();
+      context->TryCancel();
+      mutex_.Lock();
+      ending_ = nullptr;
+    }
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace millrace {
+
+// How a server runs; main.cc fills it from the command line.
+struct ServerOptions {
+  // HOST:PORT; port 0 picks a free one.
+  std::string listen = "127.0.0.1:0";
+
+  // LIST of the fleet (this server may be in it). Empty: the other partitions
+  // are unreachable, which a server of all partitions does not mind.
+  std::string peers;
+
+  // Threads that sample; as many more answer leaf calls. 0: one per core.
+  int threads = 0;
+
+  // Sample calls that run or wait; more are answered RESOURCE_EXHAUSTED.
+  // Leaf calls (Expand, Gather, Resolve, Describe) have a limit of their own.
+  int max_sample_calls = 1024;
+  int max_leaf_calls = 4096;
+
+  // Memory of all Sample calls together. 0: a quarter of the memory of this
+  // host (or of its container).
+  uint64_t max_inflight_bytes = 0;
+
+  // Of calls whose client gave none.
+  absl::Duration default_deadline = absl::Seconds(60);
+
+  // How long a hop waits for a server of another partition to appear.
+  absl::Duration peer_wait = absl::Seconds(2);
+};
+
+}  // namespace millrace

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/owner_expand.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/grpc/status.h"
+#include "common/wire/error_info.h"
+#include "sampler.grpc.pb.h"
+#include "server/ids.h"
+
+namespace millrace {
+namespace {
+
+// Ids in one request: keeps it well below the receive limit.
+constexpr size_t kMaxIdsPerRequest = 1 << 20;
+constexpr int kMaxFailures = 3;
+
+// Appends the picks of a reply to `picks`; returns how many nodes it answers.
+absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
+                                   const Relation& relation,
+                                   const DrawContext& draw, int32_t fanout,
+                                   const NodeType& neighbor_type,
+                                   Picks& picks) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint32_t> counts,
+                            ReadRaw<uint32_t>(in.counts(), "counts"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> neighbors,
+      ReadIds(in.neighbors(), neighbor_type.id_dtype(), 0,
+              static_cast<uint64_t>(neighbor_type.count), "neighbors"));
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> edge_ids,
+                            ReadRaw<int64_t>(in.edge_ids(), "edge_ids"));
+  const uint64_t total =
+      std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  const bool too_many =
+      fanout >= 0 &&
+      std::any_of(counts.begin(), counts.end(), [fanout](uint32_t count) {
+        return count > static_cast<uint32_t>(fanout);
+      });
+  if (total != neighbors.size() || too_many ||
+      edge_ids.size() != (draw.edge_ids ? neighbors.size() : 0)) {
+    return absl::InternalError(StrCat("the picks of relation ", relation.name,
+                                      " contradict "
+                                      "themselves"));
+  }
+  picks.counts.insert(picks.counts.end(), counts.begin(), counts.end());
+  picks.neighbors.insert(picks.neighbors.end(), neighbors.begin(),
+                         neighbors.end());
+  picks.edge_ids.insert(picks.edge_ids.end(), edge_ids.begin(), edge_ids.end());
+  return counts.size();
+}
+
+}  // namespace
+
+struct OwnerExpand::Call {
+  std::unique_ptr<::grpc::ClientContext> context;
+  std::unique_ptr<v1::Sampler::Stub> stub;
+  v1::ExpandRequest request;
+  v1::ExpandReply reply;
+  // What request.frontiers ask for, in order.
+  struct Piece {
+    size_t frontier;
+    size_t nodes;
+  };
+  std::vector<Piece> pieces;
+  ::grpc::Status status;
+  absl::Notification done;
+};
+
+OwnerExpand::OwnerExpand(ServerCore& core,
+                         ::grpc::CallbackServerContext& context,
+                         absl::Time deadline, const DrawContext& draw,
+                         std::span<const Frontier> frontiers, int partition,
+                         std::vector<OwnedFrontier>& owned)
+    : core_(core),
+      context_(context),
+      deadline_(deadline),
+      draw_(draw),
+      frontiers_(frontiers),
+      partition_(partition),
+      owned_(owned) {}
+
+OwnerExpand::~OwnerExpand() {
+  if (call_ == nullptr) return;
+  call_->context->TryCancel();
+  call_->done.WaitForNotification();
+}
+
+absl::Status OwnerExpand::Start() {
+  SkipEmpty();
+  return frontier_ < owned_.size() ? Send() : absl::OkStatus();
+}
+
+void OwnerExpand::SkipEmpty() {
+  while (frontier_ < owned_.size() && node_ == owned_[frontier_].ids.size()) {
+    ++frontier_;
+    node_ = 0;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::PickMember() {
+  if (core_.fleet == nullptr) {
+    return WithErrorInfo(
+        absl::FailedPreconditionError(
+            StrCat("partition ", partition_,
+                   ": this server knows no other servers\nstart it with "
+                   "--peers LIST")),
+        {.partition = partition_});
+  }
+  if (!failed_.empty()) {
+    auto other = core_.fleet->Pick(partition_, absl::InfinitePast(), failed_);
+    if (other.ok()) return other;
+  }
+  return core_.fleet->Pick(
+      partition_, std::min(deadline_, absl::Now() + core_.options.peer_wait));
+}
+
+absl::Status OwnerExpand::Send() {
+  MILLRACE_ASSIGN_OR_RETURN(member_, PickMember());
+  call_ = std::make_unique<Call>();
+  FillRequest(*call_);
+  // The client's cancellation and deadline reach the peer.
+  call_->context = ::grpc::ClientContext::FromCallbackServerContext(context_);
+  call_->context->set_deadline(absl::ToChronoTime(deadline_));
+  call_->stub = v1::Sampler::NewStub(member_->channel);
+  Call* call = call_.get();
+  call->stub->async()->Expand(call->context.get(), &call->request, &call->reply,
+                              [call](::grpc::Status status) {
+                                call->status = std::move(status);
+                                call->done.Notify();
+                              });
+  return absl::OkStatus();
+}
+
+void OwnerExpand::FillRequest(Call& call) {
+  v1::ExpandRequest& request = call.request;
+  request.set_job_seed(draw_.job_seed);
+  request.set_epoch(draw_.epoch);
+  request.set_batch(draw_.batch);
+  request.set_hop(static_cast<uint32_t>(draw_.hop));
+  request.set_direction(static_cast<v1::Job::Direction>(draw_.direction));
+  request.set_replace(draw_.replace);
+  request.set_edge_ids(draw_.edge_ids);
+  request.set_partition(static_cast<uint32_t>(partition_));
+  request.set_fingerprint(core_.store->manifest().fingerprint);
+  const Schema& schema = core_.store->schema();
+  size_t room = kMaxIdsPerRequest;
+  size_t node = node_;
+  for (size_t i = frontier_; i < owned_.size() && room > 0; ++i, node = 0) {
+    const OwnedFrontier& owned = owned_[i];
+    const size_t count = std::min(room, owned.ids.size() - node);
+    if (count == 0) continue;
+    const RelationIndex relation = frontiers_[i].relation;
+    const TypeIndex type =
+        ListType(schema.relations[relation], draw_.direction);
+    v1::ExpandRequest::Frontier& out = *request.add_frontiers();
+    out.set_relation(static_cast<uint32_t>(relation));
+    out.set_fanout(frontiers_[i].fanout);
+    AppendIds(std::span(owned.ids).subspan(node, count),
+              schema.node_types[type].id_dtype(), *out.mutable_ids());
+    if (!owned.trees.empty()) {
+      AppendRaw(std::span(owned.trees).subspan(node, count),
+                *out.mutable_trees());
+    }
+    call.pieces.push_back({i, count});
+    room -= count;
+  }
+}
+
+absl::Status OwnerExpand::Finish() {
+  while (call_ != nullptr) {
+    call_->done.WaitForNotification();
+    const std::unique_ptr<Call> call = std::move(call_);
+    const absl::Status status = FromGrpcStatus(call->status);
+    if (!status.ok()) {
+      MILLRACE_RETURN_IF_ERROR(Retry(status));
+      continue;
+    }
+    failures_ = 0;
+    failed_.clear();
+    if (absl::Status taken = TakeReply(*call); !taken.ok()) {
+      return Named(taken);
+    }
+    SkipEmpty();
+    if (frontier_ < owned_.size()) MILLRACE_RETURN_IF_ERROR(Send());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OwnerExpand::Retry(const absl::Status& failure) {
+  core_.fleet->ReportFailure(*member_, failure);
+  failed_.push_back(member_.get());
+  if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
+      context_.IsCancelled()) {
+    return Named(failure);
+  }
+  // Overload is for the client to wait out, unless another replica is free.
+  if (absl::IsResourceExhausted(failure) &&
+      !core_.fleet->Pick(partition_, absl::InfinitePast(), failed_).ok()) {
+    return Named(failure);
+  }
+  return Send();
+}
+
+absl::Status OwnerExpand::TakeReply(const Call& call) {
+  const Schema& schema = core_.store->schema();
+  if (call.reply.picks_size() > static_cast<int>(call.pieces.size())) {
+    return absl::InternalError("the reply answers more than was asked");
+  }
+  bool progress = false;
+  for (int i = 0; i < call.reply.picks_size(); ++i) {
+    const Call::Piece& piece = call.pieces[i];
+    const Frontier& frontier = frontiers_[piece.frontier];
+    const Relation& relation = schema.relations[frontier.relation];
+    const NodeType& neighbors =
+        schema.node_types[NeighborType(relation, draw_.direction)];
+    MILLRACE_ASSIGN_OR_RETURN(
+        const size_t answered,
+        AppendPicks(call.reply.picks(i), relation, draw_, frontier.fanout,
+                    neighbors, owned_[piece.frontier].picks));
+    const bool last = i + 1 == call.reply.picks_size();
+    if (answered > piece.nodes || (answered < piece.nodes && !last)) {
+      return absl::InternalError("the reply has gaps");
+    }
+    SkipEmpty();
+    node_ += answered;
+    progress |= answered > 0;
+  }
+  return progress ? absl::OkStatus()
+                  : absl::InternalError("the reply answers nothing");
+}
+
+absl::Status OwnerExpand::Named(const absl::Status& status) const {
+  ErrorInfo info = ErrorInfoOf(status);
+  info.partition = partition_;
+  return WithErrorInfo(
+      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
+                                         member_->address, ": ",
+                                         std::string(status.message()))),
+      info);
+}
+
+}  // namespace millrace

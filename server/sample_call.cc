@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sample_call.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/seeds.h"
+#include "common/wire/batch_layout.h"
+#include "common/wire/cast.h"
+#include "common/wire/frame.h"
+#include "common/wire/job_proto.h"
+#include "sampler.grpc.pb.h"
+#include "server/ids.h"
+#include "server/limits.h"
+#include "server/peer_neighbor_source.h"
+
+namespace millrace {
+namespace {
+
+// Frames that a call holds at most, and memory of a call besides its batch.
+constexpr uint64_t kStreamBytes = 6 * kFramePayloadBytes;
+constexpr uint64_t kBytesPerSeed = 64;
+
+absl::Status CheckLimits(const JobSpec& spec) {
+  if (spec.batch_size > kMaxSeeds) {
+    return absl::InvalidArgumentError(StrCat(
+        "batch size ", spec.batch_size, " is above the limit of ", kMaxSeeds));
+  }
+  const auto check = [](const Fanouts& fanouts) -> absl::Status {
+    for (const int32_t fanout : fanouts) {
+      if (fanout <= kMaxFanout) continue;
+      return absl::InvalidArgumentError(
+          StrCat("fanout ", fanout, " is above the limit of ", kMaxFanout,
+                 "\nuse -1 for all neighbours"));
+    }
+    return absl::OkStatus();
+  };
+  MILLRACE_RETURN_IF_ERROR(check(spec.fanouts));
+  for (const auto& [relation, fanouts] : spec.relation_fanouts) {
+    MILLRACE_RETURN_IF_ERROR(check(fanouts));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCast(const Schema& schema, const Columns& columns) {
+  if (!columns.features || columns.feature_dtype == DType::kNone) {
+    return absl::OkStatus();
+  }
+  for (const NodeType& type : schema.node_types) {
+    if (type.feature.present() &&
+        !CanCast(type.feature.dtype, columns.feature_dtype)) {
+      return absl::InvalidArgumentError(StrCat(
+          "features of ", type.name, " are ", DTypeName(type.feature.dtype),
+          " and cannot be sent as ", DTypeName(columns.feature_dtype)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Ids of the rows that are sent, from their local ids.
+std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
+    std::shared_ptr<const Batch> batch, TypeIndex type,
+    std::vector<uint32_t> rows) {
+  return [batch = std::move(batch), type, rows = std::move(rows)](
+             size_t first, std::span<uint64_t> ids) {
+    const auto widen = [&](auto all) {
+      for (size_t i = 0; i < ids.size(); ++i) ids[i] = all[rows[first + i]];
+    };
+    const Array& array = batch->nodes[type].id;
+    if (array.dtype() == DType::kUint64) {
+      widen(array.As<uint64_t>());
+    } else {
+      widen(array.As<uint32_t>());
+    }
+  };
+}
+
+const std::byte* TopologyData(const Batch& batch, const ArrayInfo& info) {
+  switch (info.kind) {
+    case ArrayKind::kSeed:
+      return batch.seed.data();
+    case ArrayKind::kSeedToLocal:
+      return batch.seed_to_local.data();
+    case ArrayKind::kHopOffsets:
+      return reinterpret_cast<const std::byte*>(
+          batch.nodes[info.index].hop_offsets.data());
+    case ArrayKind::kNodeId:
+      return batch.nodes[info.index].id.data();
+    case ArrayKind::kTree:
+      return batch.nodes[info.index].tree.data();
+    case ArrayKind::kIndptr:
+      return batch.edges[info.index].indptr.data();
+    case ArrayKind::kNeighbor:
+      return batch.edges[info.index].neighbor.data();
+    default:
+      return batch.edges[info.index].edge_id.data();
+  }
+}
+
+}  // namespace
+
+// A request that was read and found possible.
+struct SampleCall::Request {
+  v1::SampleRequest proto;
+  ResolvedJob job;
+  Columns columns;
+  ResolvedSeeds seeds;
+  bool explicit_seeds = false;
+  std::vector<uint64_t> cached_rows;
+  uint64_t job_hash = 0;
+};
+
+SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context,
+                       const ::grpc::ByteBuffer& request)
+    : FrameStream(core.leaf_pool),
+      core_(core),
+      context_(context),
+      deadline_(core.DeadlineOf(*context)),
+      message_(request) {
+  const absl::Status status = core_.sample_calls.Enter(context_, deadline_);
+  entered_ = status.ok();
+  if (entered_) {
+    Start(core_.sample_pool);
+  } else {
+    End(status);
+  }
+}
+
+void SampleCall::OnDone() {
+  core_.metrics.CountCall("Sample", final_status());
+  // The batch goes before the promise of its memory does.
+  source_.reset();
+  reservation_ = {};
+  if (entered_) core_.sample_calls.Leave(context_);
+  delete this;
+}
+
+absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
+  if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(MakeBatch());
+  auto frame = source_->Next();
+  if (frame.ok() && frame->has_value()) {
+    core_.metrics.AddBytes((*frame)->Length());
+  }
+  return frame;
+}
+
+absl::Status SampleCall::MakeBatch() {
+  MILLRACE_ASSIGN_OR_RETURN(const Request request, ReadRequest());
+  message_.Clear();
+  MILLRACE_ASSIGN_OR_RETURN(
+      reservation_,
+      core_.admission.Reserve(
+          request.job_hash,
+          kStreamBytes + request.seeds.ids.size() * kBytesPerSeed));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Batch> batch,
+      SampleHops(request, {request.seeds.ids, request.seeds.original_ids}));
+  MakeSource(request, std::move(batch));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
+  Request request;
+  v1::SampleRequest& proto = request.proto;
+  if (!::grpc::SerializationTraits<v1::SampleRequest>::Deserialize(&message_,
+                                                                   &proto)
+           .ok()) {
+    return absl::InvalidArgumentError("the request is no SampleRequest");
+  }
+  MILLRACE_RETURN_IF_ERROR(
+      core_.CheckTarget(proto.partition(), proto.fingerprint()));
+  const Manifest& manifest = core_.store->manifest();
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, JobFromProto(proto.job()));
+  MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
+  MILLRACE_RETURN_IF_ERROR(CheckLimits(spec));
+  MILLRACE_RETURN_IF_ERROR(CheckCast(manifest.schema, request.columns));
+  MILLRACE_ASSIGN_OR_RETURN(request.job, ResolveJob(spec, manifest));
+  request.cached_rows.assign(proto.cached_rows().begin(),
+                             proto.cached_rows().end());
+  const NodeType& type = manifest.schema.node_types[request.job.seed_type];
+  request.explicit_seeds = !proto.explicit_ids().empty();
+  if (request.explicit_seeds) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        request.seeds.ids,
+        ReadIds(proto.explicit_ids(), type.id_dtype(), 0,
+                static_cast<uint64_t>(type.count), "explicit_ids"));
+    if (request.seeds.ids.size() > static_cast<size_t>(kMaxSeeds)) {
+      return absl::InvalidArgumentError(
+          StrCat(request.seeds.ids.size(),
+                 " explicit seeds are above the limit of ", kMaxSeeds));
+    }
+    // The client has the original ids; the draws do not need them.
+    request.seeds.original_ids.resize(request.seeds.ids.size());
+  } else {
+    MILLRACE_ASSIGN_OR_RETURN(
+        request.seeds,
+        SplitSeeds(*core_.store, request.job, proto.epoch(), proto.batch()));
+  }
+  request.job_hash = std::hash<std::string>()(
+      proto.job().SerializeAsString() + proto.columns().SerializeAsString());
+  return request;
+}
+
+absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
+    const Request& request, const BatchSeeds& seeds) {
+  PeerNeighborSource neighbors(core_, *context_, deadline_, reservation_);
+  const absl::Time begin = absl::Now();
+  MILLRACE_ASSIGN_OR_RETURN(
+      Batch batch, SampleTopology(request.job, core_.store->manifest(),
+                                  request.proto.epoch(), request.proto.batch(),
+                                  seeds, request.columns.edge_ids, neighbors));
+  core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
+  // From here on only the batch itself and a few frames are held.
+  reservation_.Settle(kStreamBytes + 2 * batch.total_bytes());
+  // Shared by the frames in flight, which borrow its arrays.
+  return std::make_shared<const Batch>(std::move(batch));
+}
+
+void SampleCall::MakeSource(const Request& request,
+                            std::shared_ptr<const Batch> batch) {
+  const Manifest& manifest = core_.store->manifest();
+  const int home = static_cast<int>(request.proto.partition());
+  const SentRows rows =
+      SelectRows(*batch, manifest, request.columns, home, request.cached_rows);
+  StreamLayout layout = LayoutBatch(*batch, manifest, request.columns, rows,
+                                    request.explicit_seeds);
+  layout.partition = home;
+  std::vector<StreamPart> parts(layout.arrays.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ArrayInfo& info = layout.arrays[i];
+    if (!IsRowKind(info.kind)) {
+      parts[i].data = TopologyData(*batch, info);
+      parts[i].owner = batch;
+      continue;
+    }
+    parts[i].type = info.index;
+    parts[i].column = RowColumn(info.kind, batch->direction);
+    parts[i].ids =
+        IdsOfRows(batch, info.index, RowsOf(rows, info.kind, info.index));
+  }
+  source_ = std::make_unique<FrameSource>(*core_.store, core_.buffers,
+                                          std::move(layout), std::move(parts));
+}
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/sample/job.h"
+#include "common/sample/sampler.h"
+#include "server/admission.h"
+#include "server/core.h"
+#include "server/frame_source.h"
+#include "server/frame_stream.h"
+
+namespace millrace {
+
+// One Sample call: checks the request, runs the hops (on the sampling pool),
+// and streams the batch (from the leaf pool). Deletes itself.
+class SampleCall final : public FrameStream {
+ public:
+  // `core` outlives all calls.
+  SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context,
+             const ::grpc::ByteBuffer& request);
+
+  void OnDone() override;
+
+ private:
+  struct Request;
+
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
+  absl::Status MakeBatch();
+  absl::StatusOr<Request> ReadRequest();
+  absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
+      const Request& request, const BatchSeeds& seeds);
+  void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
+
+  ServerCore& core_;
+  ::grpc::CallbackServerContext* const context_;
+  const absl::Time deadline_;
+  ::grpc::ByteBuffer message_;  // cleared once read
+  bool entered_ = false;
+  Admission::Reservation reservation_;
+  std::unique_ptr<FrameSource> source_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/base/call_once.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/grpc/channel_args.h"
+#include "common/grpc/fleet.h"
+#include "server/core.h"
+#include "server/limits.h"
+#include "server/service.h"
+
+namespace millrace {
+namespace {
+
+// Both are switches of the process, to be set before the first server.
+void EnablePlugins() {
+  static absl::once_flag once;
+  absl::call_once(once, [] {
+    ::grpc::EnableDefaultHealthCheckService(true);
+    ::grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
+                                                 const std::string& peers) {
+  if (peers.empty()) return std::unique_ptr<Fleet>();
+  FleetOptions options;
+  options.list = peers;
+  options.fingerprint = store.manifest().fingerprint;
+  options.max_receive_bytes = kMaxPeerMessageBytes;
+  auto fleet = Fleet::Create(std::move(options));
+  if (fleet.ok()) return fleet;
+  return absl::InvalidArgumentError(
+      StrCat("--peers ", std::string(fleet.status().message())));
+}
+
+}  // namespace
+
+struct SamplerServer::State {
+  std::unique_ptr<ServerCore> core;
+  std::unique_ptr<::grpc::Service> service;
+  std::unique_ptr<::grpc::Server> server;  // null once stopped
+  int port = 0;
+  std::string address;
+};
+
+SamplerServer::SamplerServer(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+
+SamplerServer::~SamplerServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
+    std::shared_ptr<const Store> store, ServerOptions options) {
+  EnablePlugins();
+  auto state = std::make_unique<State>();
+  const std::string listen = options.listen;
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == listen.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("--listen ", listen, " is not HOST:PORT"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
+                            MakeFleet(*store, options.peers));
+  state->core = std::make_unique<ServerCore>(
+      std::move(store), std::move(options), std::move(fleet));
+  state->service = MakeSamplerService(*state->core);
+  ::grpc::ServerBuilder builder;
+  ConfigureServer(builder);
+  builder.AddListeningPort(listen, ::grpc::InsecureServerCredentials(),
+                           &state->port);
+  builder.RegisterService(state->service.get());
+  state->server = builder.BuildAndStart();
+  if (state->server == nullptr || state->port == 0) {
+    return absl::UnavailableError(
+        StrCat("cannot listen at ", listen,
+               "\nchoose another --listen HOST:PORT; port 0 takes a free one"));
+  }
+  state->address = StrCat(listen.substr(0, colon), ":", state->port);
+  ::grpc::HealthCheckServiceInterface* health =
+      state->server->GetHealthCheckService();
+  for (const int part : state->core->store->partitions()) {
+    health->SetServingStatus(StrCat("partition/", part), true);
+  }
+  return std::unique_ptr<SamplerServer>(new SamplerServer(std::move(state)));
+}
+
+int SamplerServer::port() const { return state_->port; }
+
+const std::string& SamplerServer::address() const { return state_->address; }
+
+bool SamplerServer::Drain(absl::Duration timeout) {
+  ServerCore& core = *state_->core;
+  const absl::Time deadline = absl::Now() + timeout;
+  core.sample_calls.StartDraining();
+  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  return core.sample_calls.AwaitNone(deadline) &&
+         core.gather_calls.AwaitNone(deadline);
+}
+
+void SamplerServer::Stop() {
+  if (state_->server == nullptr) return;
+  // A moment for replies on their way; the rest is cancelled.
+  state_->server->Shutdown(std::chrono::system_clock::now() +
+                           std::chrono::milliseconds(100));
+  state_->server->Wait();
+  state_->server.reset();
+  state_->core->sample_pool.Close();
+  state_->core->leaf_pool.Close();
+}
+
+absl::Status SamplerServer::ExposeMetrics(const std::string& address) {
+  ServerCore& core = *state_->core;
+  ServerMetrics::Gauges gauges;
+  gauges.inflight_bytes = [&core] {
+    return static_cast<double>(core.admission.in_use());
+  };
+  gauges.running_calls = [&core] {
+    return static_cast<double>(core.sample_calls.count() +
+                               core.gather_calls.count());
+  };
+  gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
+  return core.metrics.Expose(address, std::move(gauges));
+}
+
+}  // namespace millrace
