@@ -1,4 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+option(MILLRACE_TSAN_MUTEX
+  "Tell ThreadSanitizer about Abseil's mutexes (the tsan preset)" OFF)
+mark_as_advanced(MILLRACE_TSAN_MUTEX)
+if(MILLRACE_TSAN_MUTEX)
+  add_library(millrace_tsan_mutex OBJECT
+    ${PROJECT_SOURCE_DIR}/tests/support/tsan_mutex.cc)
+  # Into programs, not into libraries.
+  set(is_program
+    $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  link_libraries(
+    $<${is_program}:$<TARGET_OBJECTS:millrace_tsan_mutex>>
+    $<${is_program}:${CMAKE_DL_LIBS}>)
+endif()
+
 # One library per folder, with an alias and verified headers.
 #
 #   millrace_library(NAME base SOURCES a.cc HEADERS a.h PUBLIC x PRIVATE y)
