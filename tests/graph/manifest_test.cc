@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/graph/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+
+Manifest Example() {
+  Manifest manifest;
+  manifest.uuid = "01234567-89ab-4cde-8f01-23456789abcd";
+  manifest.partitioning = {
+      .method = "metis", .seed = ~uint64_t{0}, .hot = "degree", .cut_edges = 4};
+  manifest.schema.node_types = {{.name = "author", .count = 4},
+                                {.name = "paper",
+                                 .count = 6,
+                                 .feature = {DType::kBFloat16, {128}},
+                                 .label = {DType::kInt64, {}},
+                                 .has_time = true,
+                                 .has_hotness = true}};
+  manifest.schema.relations = {{.src = 0,
+                                .name = "writes",
+                                .dst = 1,
+                                .edge_count = 9,
+                                .max_edge_id = 20,
+                                .has_in = true,
+                                .has_out = true,
+                                .has_weight = true,
+                                .time = ListTime::kNeighbor,
+                                .has_type = true,
+                                .feature = {DType::kFloat16, {3}}},
+                               {.src = 1,
+                                .name = "cites",
+                                .dst = 1,
+                                .has_in = true,
+                                .time = ListTime::kEdge}};
+  manifest.books = {PartitionBook({0, 1, 4}), PartitionBook({0, 6, 6})};
+  manifest.splits = {
+      {.type = 1, .name = "checksum", .count = 3, .part_counts = {3, 0}}};
+  manifest.files = {{"a/b.npy", 128, 1}, {"c.npy", 192, ~uint64_t{0}}};
+  manifest.fingerprint = ComputeFingerprint(manifest.files);
+  return manifest;
+}
+
+// The text with its checksum computed anew, as a hostile writer would.
+std::string Signed(Json root) {
+  root["checksum"] = std::string(16, '0');
+  std::string text = root.dump();
+  const size_t at = text.rfind("\"checksum\":\"") + 12;
+  const uint64_t hash = XXH3_64bits(text.data(), text.size());
+  return text.replace(at, 16, absl::StrCat(absl::Hex(hash, absl::kZeroPad16)));
+}
+
+absl::StatusCode CodeOf(const std::string& text) {
+  return ParseManifest(text, "store.json").status().code();
+}
+
+TEST(Manifest, RoundTrips) {
+  const Manifest manifest = Example();
+  const auto parsed = ParseManifest(FormatManifest(manifest), "store.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->schema, manifest.schema);
+  EXPECT_EQ(parsed->books, manifest.books);
+  EXPECT_EQ(parsed->splits, manifest.splits);
+  EXPECT_EQ(parsed->uuid, manifest.uuid);
+  EXPECT_EQ(parsed->fingerprint, manifest.fingerprint);
+  EXPECT_EQ(parsed->partitioning.method, "metis");
+  EXPECT_EQ(parsed->partitioning.seed, ~uint64_t{0});
+  EXPECT_EQ(parsed->partitioning.hot, "degree");
+  EXPECT_EQ(parsed->partitioning.cut_edges, 4);
+  EXPECT_EQ(parsed->parts(), 2);
+  ASSERT_EQ(parsed->files.size(), 2u);
+  EXPECT_EQ(parsed->files[1].path, "c.npy");
+  EXPECT_EQ(parsed->files[1].xxh3, ~uint64_t{0});
+}
+
+TEST(Manifest, FingerprintIsTheSha256OfTheSortedList) {
+  // printf 'a 1 0000000000000002\nb 3 00000000000000ff\n' | sha256sum
+  EXPECT_EQ(ComputeFingerprint({{"b", 3, 255}, {"a", 1, 2}}),
+            "4ffc6fbf8e8b05e9e321e35494dfd6991c61d8b315e09d7aae0f9e4313461734");
+}
+
+TEST(Manifest, AnyDamagedByteIsAnError) {
+  const std::string text = FormatManifest(Example());
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (const char flip : {'\x01', '\x20', '\x80'}) {
+      std::string damaged = text;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      EXPECT_FALSE(ParseManifest(damaged, "store.json").ok()) << "byte " << i;
+    }
+  }
+}
+
+TEST(Manifest, AnyTruncationIsDamage) {
+  const std::string text = FormatManifest(Example());
+  for (size_t size = 0; size < text.size(); ++size) {
+    EXPECT_EQ(CodeOf(text.substr(0, size)), absl::StatusCode::kDataLoss);
+  }
+}
+
+TEST(Manifest, AcceptsOtherSpacingAndOrder) {
+  const Json root = Json::parse(FormatManifest(Example()));
+  EXPECT_EQ(CodeOf(Signed(root)), absl::StatusCode::kOk);
+  Json reversed;
+  for (auto member = root.rbegin(); member != root.rend(); ++member) {
+    reversed[member.key()] = member.value();
+  }
+  EXPECT_EQ(CodeOf(Signed(reversed)), absl::StatusCode::kOk);
+}
+
+TEST(Manifest, RefusesOtherVersions) {
+  for (const char* member : {"version", "sampling_version"}) {
+    Json root = Json::parse(FormatManifest(Example()));
+    root[member] = 2;
+    const absl::Status status =
+        ParseManifest(Signed(root), "DIR/store.json").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("DIR/store.json"), HasSubstr("version 2")));
+  }
+}
+
+// Every value replaced by values of every kind: an error or a manifest that
+// holds together, never a crash.
+TEST(Manifest, SurvivesHostileValues) {
+  const Json root = Json::parse(FormatManifest(Example()));
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    -1,
+                                    0,
+                                    1e300,
+                                    ~uint64_t{0},
+                                    "",
+                                    "../../../x",
+                                    "\n",
+                                    Json::array(),
+                                    Json::object(),
+                                    Json::array({-1}),
+                                    Json::array({~uint64_t{0}, 1}),
+                                    INT64_MAX,
+                                    "float32"};
+  const Json flat = root.flatten();
+  for (const auto& [pointer, unused] : flat.items()) {
+    const Json::json_pointer whole(pointer);
+    for (Json::json_pointer at = whole; !at.empty(); at = at.parent_pointer()) {
+      for (const Json& value : values) {
+        Json changed = root;
+        changed[at] = value;
+        const auto parsed = ParseManifest(Signed(changed), "store.json");
+        if (!parsed.ok()) {
+          EXPECT_THAT(parsed.status().code(),
+                      ::testing::AnyOf(absl::StatusCode::kDataLoss,
+                                       absl::StatusCode::kFailedPrecondition));
+          continue;
+        }
+        EXPECT_TRUE(ParseManifest(FormatManifest(*parsed), "again").ok());
+      }
+    }
+  }
+}
+
+TEST(Manifest, RefusesMissingMembers) {
+  const Json root = Json::parse(FormatManifest(Example()));
+  for (const auto& [key, unused] : root.items()) {
+    if (key == "checksum") continue;
+    Json changed = root;
+    changed.erase(key);
+    EXPECT_EQ(CodeOf(Signed(changed)), absl::StatusCode::kDataLoss) << key;
+  }
+  for (const char* list : {"node_types", "relations", "splits", "files"}) {
+    for (const auto& [key, unused] : root[list][0].items()) {
+      Json changed = root;
+      changed[list][0].erase(key);
+      EXPECT_EQ(CodeOf(Signed(changed)), absl::StatusCode::kDataLoss)
+          << list << " " << key;
+    }
+  }
+}
+
+TEST(Manifest, RefusesPathsOutsideTheStore) {
+  for (const char* path :
+       {"/etc/passwd", "../x", "a/../b", "a//b", "", "a/.", "c.npy", "a\nb"}) {
+    Manifest manifest = Example();
+    manifest.files[0].path = path;
+    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    EXPECT_EQ(CodeOf(FormatManifest(manifest)), absl::StatusCode::kDataLoss)
+        << path;
+  }
+}
+
+TEST(Manifest, RefusesBooksThatDisagree) {
+  const std::vector<std::vector<uint64_t>> books = {
+      {0, 4}, {0, 1, 3}, {1, 2, 4}, {0, 5, 4}, {0, 1, 2, 4}, {}, {0}};
+  for (const auto& offsets : books) {
+    Json root = Json::parse(FormatManifest(Example()));
+    root["node_types"][0]["offsets"] = offsets;
+    EXPECT_EQ(CodeOf(Signed(root)), absl::StatusCode::kDataLoss);
+  }
+}
+
+TEST(Manifest, SurvivesDeepNesting) {
+  EXPECT_EQ(CodeOf(std::string(1 << 20, '[')), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(std::string(1 << 18, '[') + std::string(1 << 18, ']')),
+            absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/graph/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "common/base/file.h"
+#include "common/base/npy.h"
+#include "common/graph/edge_cut.h"
+#include "common/graph/manifest.h"
+#include "tests/support/store_builder.h"
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using testing::BuildDataset;
+using testing::BuildStore;
+using ::testing::HasSubstr;
+using testing::RichGraph;
+using testing::SmallGraph;
+using testing::SpreadAssignment;
+
+class VerifyTest : public testing::DirectoryTest {
+ protected:
+  fs::path path() const { return directory_ / "store"; }
+
+  void BuildRich(int parts) {
+    const testing::TestGraph graph = RichGraph();
+    const absl::Status built =
+        BuildStore(graph, parts, SpreadAssignment(graph, parts), path());
+    ASSERT_TRUE(built.ok()) << built;
+  }
+
+  Manifest ReadManifest() const {
+    return ParseManifest(ReadFile(path() / "store.json", 1 << 20).value(), "")
+        .value();
+  }
+
+  void WriteManifest(const Manifest& manifest) const {
+    std::ofstream(path() / "store.json") << FormatManifest(manifest);
+  }
+
+  // Changes the elements of one file and makes store.json agree with it, as a
+  // faulty writer would: only the content is wrong.
+  template <typename T>
+  void Change(const std::string& file,
+              const std::function<void(std::vector<T>&)>& change) const {
+    const Array old = MapNpy(path() / file).value();
+    const std::span<const T> elements = old.As<T>();
+    std::vector<T> values(elements.begin(), elements.end());
+    change(values);
+    const Array changed =
+        Array::Borrow(old.dtype(), old.shape(), values.data(), nullptr);
+    fs::remove(path() / file);
+    const auto summary = WriteNpy(path() / file, changed).value();
+    Manifest manifest = ReadManifest();
+    for (FileInfo& info : manifest.files) {
+      if (info.path == file) info.xxh3 = summary.xxh3;
+    }
+    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    WriteManifest(manifest);
+  }
+
+  void ExpectViolation(const std::string& file, const std::string& what) {
+    const absl::Status status = VerifyStore(path());
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(file), HasSubstr(what)));
+  }
+};
+
+TEST_F(VerifyTest, AcceptsSoundStores) {
+  for (const int parts : {1, 2, 3, 9}) {
+    fs::remove_all(path());
+    BuildRich(parts);
+    EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+  }
+  fs::remove_all(path());
+  ASSERT_TRUE(BuildDataset(RichGraph(), path()).ok());
+  EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+}
+
+TEST_F(VerifyTest, AcceptsAGraphWithoutNodesOrEdges) {
+  testing::TestGraph graph;
+  graph.types.push_back({});
+  graph.relations.push_back({});
+  graph.splits.push_back({});
+  ASSERT_TRUE(BuildDataset(graph, path()).ok());
+  EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+}
+
+TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
+  BuildRich(2);
+  for (const FileInfo& info : ReadManifest().files) {
+    // The last byte: data where there is any, else the header's padding.
+    const std::string good = ReadFile(path() / info.path, 1 << 20).value();
+    std::string damaged = good;
+    damaged[damaged.size() - 1] ^= 1;
+    std::ofstream(path() / info.path) << damaged;
+    ExpectViolation(info.path, "");
+    std::ofstream(path() / info.path) << good;
+  }
+  EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+}
+
+TEST_F(VerifyTest, CatchesFilesThatAreNotListed) {
+  BuildRich(2);
+  std::ofstream(path() / "part-00001/stray.npy") << "x";
+  ExpectViolation("part-00001/stray.npy", "not listed");
+}
+
+TEST_F(VerifyTest, ChecksFilesOfMappedPartitionsOnly) {
+  BuildRich(2);
+  fs::remove_all(path() / "part-00001");
+  const auto store = Store::Open(path(), {0});
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(VerifyFiles(**store), absl::OkStatus());
+  std::ofstream(path() / "part-00000/lookup/paper.npy", std::ios::app) << "x";
+  EXPECT_EQ(VerifyFiles(**store).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(VerifyTest, CatchesCountsInTheManifest) {
+  BuildRich(2);
+  const Manifest good = ReadManifest();
+  Manifest manifest = good;
+  ++manifest.schema.relations[0].max_edge_id;
+  WriteManifest(manifest);
+  ExpectViolation("author__writes__paper", "up to 7");
+  manifest = good;
+  std::swap(manifest.splits[0].part_counts[0],
+            manifest.splits[0].part_counts[1]);
+  if (manifest.splits[0].part_counts != good.splits[0].part_counts) {
+    WriteManifest(manifest);
+    ExpectViolation("store.json", "part_counts");
+  }
+}
+
+using Ids = std::vector<uint32_t>;
+using Longs = std::vector<int64_t>;
+using Floats = std::vector<float>;
+using Edit =
+    std::variant<std::function<void(Ids&)>, std::function<void(Longs&)>,
+                 std::function<void(Floats&)>>;
+
+// One file with wrong elements, and what verification must say of it.
+struct Damage {
+  std::string file;
+  Edit edit;
+  std::string place;  // part of the message: the file, or more than that
+  std::string what;
+};
+
+template <typename List>
+Edit SwapFirstTwo() {
+  return std::function<void(List&)>(
+      [](List& list) { std::swap(list[0], list[1]); });
+}
+
+template <typename T>
+Edit Put(size_t index, T value) {
+  return std::function<void(std::vector<T>&)>(
+      [index, value](std::vector<T>& list) { list.at(index) = value; });
+}
+
+TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
+  const std::string paper = "part-00001/nodes/paper/";
+  const std::string writes = "part-00001/edges/author__writes__paper/";
+  const std::string cites = "part-00001/edges/paper__cites__paper/";
+  const std::string knows = "part-00000/edges/author__knows__author/";
+  const std::string out = "part-00000/edges/author__writes__paper/out/";
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Damage> damages = {
+      {paper + "original_id.npy", Put<uint32_t>(0, 7), "original_id.npy[0]",
+       "not below the 7 nodes"},
+      {paper + "original_id.npy", Put<uint32_t>(0, 1), "original_id.npy[0]",
+       "1 occurs twice"},
+      {paper + "original_id.npy", SwapFirstTwo<Ids>(), "lookup/paper.npy",
+       "original id"},
+      {paper + "hotness.npy", Put<float>(3, 99), "hotness.npy[3]",
+       "must not ascend"},
+      {paper + "hotness.npy", Put<float>(2, nan), "hotness.npy[2]",
+       "not a number"},
+      {"part-00001/lookup/paper.npy", Put<uint32_t>(1, 7), "paper.npy[1]",
+       "not below the 7 nodes"},
+      {"part-00001/lookup/paper.npy", SwapFirstTwo<Ids>(), "paper.npy[0]",
+       "has original id"},
+      {writes + "in/indptr.npy", Put<int64_t>(1, 99), "in/indptr.npy[2]",
+       "must not descend"},
+      {writes + "in/indptr.npy", Put<int64_t>(1, -1), "in/indptr.npy[1]",
+       "must not descend"},
+      {writes + "in/indices.npy", Put<uint32_t>(2, 5), "in/indices.npy[2]",
+       "not below the 5 nodes"},
+      {writes + "in/edge_id.npy", Put<int64_t>(0, -1), "in/edge_id.npy[0]",
+       "not from 0 to 6"},
+      {writes + "in/edge_id.npy", Put<int64_t>(0, 7), "in/edge_id.npy[0]",
+       "not from 0 to 6"},
+      {writes + "in/edge_id.npy", Put<int64_t>(1, 0), "in/edge_id.npy[1]",
+       "0 occurs twice"},
+      {writes + "in/edge_id.npy", SwapFirstTwo<Longs>(), "in/edge_id.npy[1]",
+       "out of order"},
+      {cites + "in/time.npy", SwapFirstTwo<Longs>(), "in/time.npy[1]",
+       "out of order"},
+      {cites + "in/time.npy", Put<int64_t>(0, -5), "in/time.npy[0]",
+       "neighbour's time is 7"},
+      {knows + "in/time.npy", Put<int64_t>(0, 99), "in/time.npy[1]",
+       "out of order"},
+      {out + "slot.npy", Put<int64_t>(0, 99), "out/slot.npy[0]",
+       "not below the 5 rows"},
+      {out + "slot.npy", Put<int64_t>(0, -1), "out/slot.npy[0]",
+       "not below the 5 rows"},
+      {out + "slot.npy", SwapFirstTwo<Longs>(), "out/slot.npy[0]",
+       "not of edge 0"},
+      {out + "weight.npy", Put<float>(0, 17), "edge 0 of author__writes",
+       "not the same"},
+      {cites + "in/indices.npy", SwapFirstTwo<Ids>(), "in/time.npy[0]",
+       "neighbour's time"},
+      {"splits/paper/train/original_id.npy", Put<int64_t>(1, 0),
+       "original_id.npy[1]", "must ascend"},
+      {"splits/paper/train/original_id.npy", Put<int64_t>(2, 7),
+       "original_id.npy[2]", "must ascend"},
+      {"splits/paper/train/id.npy", SwapFirstTwo<Ids>(), "id.npy[0]",
+       "original id"},
+      {"splits/paper/train/id.npy", Put<uint32_t>(1, 7), "id.npy[1]",
+       "not below the 7 nodes"},
+  };
+  for (const Damage& damage : damages) {
+    SCOPED_TRACE(damage.file + ": " + damage.what);
+    fs::remove_all(path());
+    BuildRich(2);
+    std::visit([&](const auto& edit) { Change(damage.file, edit); },
+               damage.edit);
+    ExpectViolation(damage.place, damage.what);
+  }
+}
+
+TEST_F(VerifyTest, CatchesOutListsOfOtherEdges) {
+  ASSERT_TRUE(BuildDataset(SmallGraph(), path()).ok());
+  Change("part-00000/edges/node__to__node/out/indices.npy",
+         std::function<void(Ids&)>([](Ids& ids) { ids.back() ^= 1; }));
+  // The last edge of the last node, 7 -> 0.
+  ExpectViolation("edge 8 of node__to__node", "not the same");
+}
+
+TEST_F(VerifyTest, CatchesADatasetWithOtherIds) {
+  ASSERT_TRUE(BuildDataset(SmallGraph(), path()).ok());
+  Change(
+      "part-00000/nodes/node/original_id.npy",
+      std::function<void(Ids&)>([](Ids& ids) { std::swap(ids[2], ids[3]); }));
+  ExpectViolation("original_id.npy[2]", "in a dataset");
+}
+
+TEST(CountCutEdges, CountsEdgesBetweenPartitions) {
+  const fs::path directory = testing::TestDirectory("cut");
+  testing::TestGraph graph = SmallGraph();
+  for (const bool in : {true, false}) {
+    graph.relations[0].in = in;
+    const fs::path path = directory / (in ? "in" : "out");
+    // Even and odd nodes.
+    ASSERT_TRUE(BuildStore(graph, 2, SpreadAssignment(graph, 2), path).ok());
+    int64_t expected = 0;
+    for (const auto& [src, dst] : graph.relations[0].edges) {
+      expected += (src + dst) % 2;
+    }
+    const auto store = Store::Open(path);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ(CountCutEdges(**store).value(), expected);
+  }
+  fs::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace millrace
