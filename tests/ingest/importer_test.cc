@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports of small random graphs against a plain computation in memory.
+#include "common/ingest/importer.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/base/npy.h"
+#include "common/graph/store.h"
+#include "common/ingest/add_split.h"
+#include "common/ingest/npy_importer.h"
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+// One edge as the dataset should hold it.
+struct Edge {
+  int64_t src, dst, id, time;
+  float weight;
+  int32_t type;
+  std::vector<float> feature;
+};
+
+struct Case {
+  bool undirected = false, add_reverse = false, coalesce = false;
+  SelfLoops loops = SelfLoops::kKeep;
+  bool edge_times = false, node_times = false;
+};
+
+// The user's edges of a random multigraph with self loops.
+std::vector<Edge> RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto number = [&](int64_t limit) {
+    return static_cast<int64_t>(random() % limit);
+  };
+  std::vector<Edge> edges;
+  for (int64_t i = 0; i < count; ++i) {
+    // Half of the edges meet few nodes, so that there are equal pairs.
+    const int64_t limit = i % 2 == 0 ? nodes : 4;
+    edges.push_back({number(limit),
+                     number(limit),
+                     i,
+                     number(5),
+                     static_cast<float>(number(8)) / 4,
+                     static_cast<int32_t>(number(3)),
+                     {static_cast<float>(i), static_cast<float>(number(9))}});
+  }
+  return edges;
+}
+
+std::vector<Edge> Backward(const std::vector<Edge>& edges, int64_t offset) {
+  std::vector<Edge> reverses;
+  for (Edge edge : edges) {
+    if (edge.src == edge.dst) continue;
+    std::swap(edge.src, edge.dst);
+    edge.id += offset;
+    reverses.push_back(edge);
+  }
+  return reverses;
+}
+
+// What --self-loops and --coalesce leave of `edges`; `next_id` numbers added
+// self loops.
+std::vector<Edge> Finish(std::vector<Edge> edges, int64_t nodes,
+                         int64_t next_id, const Case& options) {
+  const auto loop = [](const Edge& edge) { return edge.src == edge.dst; };
+  if (options.loops == SelfLoops::kRemove) std::erase_if(edges, loop);
+  if (options.loops == SelfLoops::kAdd) {
+    for (int64_t node = 0; node < nodes; ++node) {
+      const bool has = std::any_of(
+          edges.begin(), edges.end(),
+          [&](const Edge& edge) { return loop(edge) && edge.src == node; });
+      if (!has) edges.push_back({node, node, next_id + node, 0, 1, 0, {0, 0}});
+    }
+  }
+  if (options.coalesce) {
+    std::set<std::pair<int64_t, int64_t>> seen;
+    std::erase_if(edges, [&](const Edge& edge) {
+      return !seen.insert({edge.src, edge.dst}).second;
+    });
+  }
+  return edges;
+}
+
+template <typename T>
+std::string Save(const std::filesystem::path& path, std::vector<T> values,
+                 std::vector<int64_t> shape) {
+  std::filesystem::remove(path);
+  const Array array = Array::Adopt(std::move(values));
+  const auto written = WriteNpy(
+      path,
+      Array::Borrow(array.dtype(), std::move(shape), array.data(), nullptr));
+  EXPECT_TRUE(written.ok()) << written.status();
+  return path.string();
+}
+
+class ImporterTest : public testing::DirectoryTest {
+ protected:
+  NpyInput Write(const std::vector<Edge>& edges,
+                 const std::vector<int64_t>& node_times, const Case& options) {
+    const auto count = static_cast<int64_t>(edges.size());
+    std::vector<int64_t> endpoints, times;
+    std::vector<float> weights, features;
+    std::vector<int32_t> types;
+    for (const Edge& edge : edges) endpoints.push_back(edge.src);
+    for (const Edge& edge : edges) {
+      endpoints.push_back(edge.dst);
+      times.push_back(edge.time);
+      weights.push_back(edge.weight);
+      types.push_back(edge.type);
+      features.insert(features.end(), edge.feature.begin(), edge.feature.end());
+    }
+    NpyInput input;
+    input.edges = {{"", Save(directory_ / "e.npy", endpoints, {2, count})}};
+    input.node_counts[""] = static_cast<int64_t>(node_times.size());
+    input.edge_weights[""] = Save(directory_ / "w.npy", weights, {count});
+    input.edge_types[""] = Save(directory_ / "t.npy", types, {count});
+    input.edge_features[""] = Save(directory_ / "f.npy", features, {count, 2});
+    if (options.edge_times) {
+      input.edge_times[""] = Save(directory_ / "et.npy", times, {count});
+    }
+    if (options.node_times) {
+      input.node_times[""] = Save(directory_ / "nt.npy", node_times,
+                                  {static_cast<int64_t>(node_times.size())});
+    }
+    return input;
+  }
+
+  absl::StatusOr<Manifest> Import(const NpyInput& input,
+                                  const ImportOptions& options,
+                                  const char* name = "out") {
+    const auto graph = DescribeNpy(input);
+    if (!graph.ok()) return graph.status();
+    return ImportGraph(*graph, options, directory_ / name);
+  }
+};
+
+// Checks the lists of `direction` against `edges`.
+void ExpectLists(const EdgeColumns& columns, Direction direction,
+                 std::vector<Edge> edges, bool has_times) {
+  const bool in = direction == Direction::kIn;
+  const NeighborLists& lists = columns.lists(direction);
+  const auto node = [in](const Edge& edge) { return in ? edge.dst : edge.src; };
+  std::sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) {
+    const auto key = [&](const Edge& edge) {
+      return std::tuple(node(edge), has_times ? edge.time : 0, edge.id);
+    };
+    return key(a) < key(b);
+  });
+  ASSERT_EQ(lists.edge_id.rows(), static_cast<int64_t>(edges.size()));
+  ASSERT_EQ(lists.time.present(), has_times);
+  const auto indptr = lists.indptr.As<int64_t>();
+  for (int64_t i = 0; i < lists.edge_id.rows(); ++i) {
+    const Edge& edge = edges[i];
+    ASSERT_EQ(lists.edge_id.As<int64_t>()[i], edge.id) << i;
+    EXPECT_EQ(lists.indices.IntegerAt(i), in ? edge.src : edge.dst);
+    EXPECT_LE(indptr[node(edge)], i);
+    EXPECT_GT(indptr[node(edge) + 1], i);
+    EXPECT_EQ(lists.weight.As<float>()[i], edge.weight);
+    EXPECT_EQ(lists.type.As<int32_t>()[i], edge.type);
+    if (has_times) {
+      EXPECT_EQ(lists.time.As<int64_t>()[i], edge.time);
+    }
+    const int64_t row = in ? i : lists.slot.As<int64_t>()[i];
+    EXPECT_EQ(columns.feature.As<float>()[2 * row], edge.feature[0]);
+    EXPECT_EQ(columns.feature.As<float>()[2 * row + 1], edge.feature[1]);
+  }
+}
+
+TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
+  constexpr int64_t kNodes = 40, kEdges = 300;
+  const std::vector<Edge> user = RandomEdges(kNodes, kEdges, 5);
+  std::vector<int64_t> node_times;
+  for (int64_t i = 0; i < kNodes; ++i) node_times.push_back(i * 7 % 11);
+  for (int bits = 0; bits < 96; ++bits) {
+    SCOPED_TRACE(bits);
+    const Case options{(bits & 1) != 0, (bits & 2) != 0,
+                       (bits & 4) != 0, static_cast<SelfLoops>(bits / 32),
+                       (bits & 8) != 0, (bits & 16) != 0};
+    ImportOptions chosen;
+    chosen.undirected = options.undirected;
+    chosen.add_reverse = options.add_reverse;
+    chosen.coalesce = options.coalesce;
+    chosen.self_loops = options.loops;
+    chosen.memory_bytes = bits % 2 == 0 ? 1 << 10 : 1 << 30;
+    const auto manifest = Import(Write(user, node_times, options), chosen);
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    const auto store = Store::Open(directory_ / "out");
+    ASSERT_TRUE(store.ok()) << store.status();
+    std::vector<std::vector<Edge>> relations = {user};
+    if (options.undirected) {
+      for (const Edge& edge : Backward(user, kEdges)) {
+        relations[0].push_back(edge);
+      }
+    }
+    if (options.add_reverse) relations.push_back(Backward(user, 0));
+    ASSERT_EQ((*store)->schema().relations.size(), relations.size());
+    for (size_t r = 0; r < relations.size(); ++r) {
+      const bool doubled = r == 0 && options.undirected;
+      const std::vector<Edge> edges =
+          Finish(relations[r], kNodes, doubled ? 2 * kEdges : kEdges, options);
+      int64_t largest = -1;
+      for (const Edge& edge : edges) largest = std::max(largest, edge.id);
+      EXPECT_EQ((*store)->schema().relations[r].max_edge_id, largest);
+      for (Direction direction : {Direction::kIn, Direction::kOut}) {
+        std::vector<Edge> expected = edges;
+        for (Edge& edge : expected) {
+          if (options.edge_times) continue;
+          const bool in = direction == Direction::kIn;
+          edge.time = node_times[in ? edge.src : edge.dst];
+        }
+        ExpectLists((*store)->partition(0)->edges[r], direction, expected,
+                    options.edge_times || options.node_times);
+      }
+    }
+    std::filesystem::remove_all(directory_ / "out");
+  }
+}
+
+std::map<std::string, std::string> Files(const std::filesystem::path& root) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    if (entry.path().filename() == "store.json") continue;  // has a new uuid
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), root)] =
+        std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return files;
+}
+
+TEST_F(ImporterTest, MemoryDoesNotChangeTheBytes) {
+  const Case options{.edge_times = true};
+  const NpyInput input =
+      Write(RandomEdges(3000, 20000, 9), std::vector<int64_t>(3000), options);
+  ImportOptions chosen;
+  chosen.undirected = true;
+  chosen.coalesce = true;
+  ASSERT_TRUE(Import(input, chosen, "large").ok());
+  chosen.memory_bytes = 16 << 10;
+  ASSERT_TRUE(Import(input, chosen, "small").ok());
+  EXPECT_TRUE(Files(directory_ / "large") == Files(directory_ / "small"));
+}
+
+class TinyImportTest : public ImporterTest {
+ protected:
+  // 4 nodes, edges 0->1, 1->2, 2->2.
+  NpyInput Tiny() {
+    NpyInput input;
+    input.edges = {{"", Save(directory_ / "tiny.npy",
+                             std::vector<int64_t>{0, 1, 2, 1, 2, 2}, {2, 3})}};
+    input.node_counts[""] = 4;
+    return input;
+  }
+  template <typename T>
+  std::string File(std::vector<T> values, std::vector<int64_t> shape) {
+    return Save(directory_ / "column.npy", std::move(values), std::move(shape));
+  }
+  void ExpectRefusal(const NpyInput& input, const char* what,
+                     const ImportOptions& options = {}) {
+    const auto manifest = Import(input, options);
+    ASSERT_FALSE(manifest.ok());
+    EXPECT_THAT(std::string(manifest.status().message()), HasSubstr(what));
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      EXPECT_EQ(entry.path().extension(), ".npy") << "left " << entry.path();
+    }
+  }
+  std::vector<float> ImportFeature(std::vector<float> values,
+                                   Normalization normalization) {
+    NpyInput input = Tiny();
+    input.features[""] = File(std::move(values), {4, 2});
+    ImportOptions options;
+    options.normalize_features = normalization;
+    EXPECT_TRUE(Import(input, options).ok());
+    const auto store = Store::Open(directory_ / "out");
+    const auto feature = (*store)->partition(0)->nodes[0].feature.As<float>();
+    return {feature.begin(), feature.end()};
+  }
+};
+
+TEST_F(TinyImportTest, DividesShiftedRowsByTheirSum) {
+  // The smallest value is -1; sums below 1 do not divide.
+  EXPECT_THAT(
+      ImportFeature({-1, 3, 0, 0, -1, -1, -1, -0.5f}, Normalization::kRow),
+      ElementsAreArray({0.f, 1.f, 0.5f, 0.5f, 0.f, 0.f, 0.f, 0.5f}));
+}
+
+TEST_F(TinyImportTest, StandardizesColumnsAndZeroesConstants) {
+  EXPECT_THAT(ImportFeature({1, 0.1f, 3, 0.1f, 1, 0.1f, 3, 0.1f},
+                            Normalization::kStandard),
+              ElementsAreArray({-1.f, 0.f, 1.f, 0.f, -1.f, 0.f, 1.f, 0.f}));
+}
+
+TEST_F(TinyImportTest, CountsNodesByLargestId) {
+  NpyInput input = Tiny();
+  input.node_counts.clear();
+  const auto manifest = Import(input, {});
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->schema.node_types[0].count, 3);
+}
+
+TEST_F(TinyImportTest, SplitsLabelledNodesByFractions) {
+  NpyInput input = Tiny();
+  input.node_counts[""] = 100;
+  std::vector<float> labels(100, 1);
+  for (int i = 0; i < 20; ++i) labels[i * 5] = NAN;
+  input.labels[""] = File(labels, {100});
+  ImportOptions options;
+  options.split_fractions = {0.5, 0.25, 0.25};
+  const auto manifest = Import(input, options);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  const auto store = Store::Open(directory_ / "out");
+  std::set<int64_t> all;
+  for (const auto& [name, count] :
+       {std::pair("train", 40), std::pair("valid", 20),
+        std::pair("test", 20)}) {
+    const auto split = (*store)->FindSplit(0, name);
+    ASSERT_TRUE(split.ok());
+    EXPECT_EQ((*split)->original_id.rows(), count);
+    for (int64_t id : (*split)->original_id.As<int64_t>()) {
+      EXPECT_NE(id % 5, 0);
+      EXPECT_TRUE(all.insert(id).second);
+    }
+  }
+}
+
+TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {
+  NpyInput input = Tiny();
+  input.train[""] = File(std::vector<int32_t>{3, 0, 2}, {3});
+  ASSERT_TRUE(Import(input, {}, "sorted").ok());
+  const auto store = Store::Open(directory_ / "sorted");
+  const auto ids = (*(*store)->FindSplit(0, "train"))->original_id;
+  EXPECT_THAT(ids.As<int64_t>(), ElementsAreArray({0, 2, 3}));
+  std::filesystem::remove_all(directory_ / "sorted");
+  input.train[""] = File(std::vector<int32_t>{3, 0, 3}, {3});
+  ExpectRefusal(input, "column.npy: row 2: node 3 stands twice");
+}
+
+TEST_F(TinyImportTest, AddsASplitOnce) {
+  ASSERT_TRUE(Import(Tiny(), {}).ok());
+  const NewSplit split{"mine", "", File(std::vector<int64_t>{2, 1}, {2})};
+  const auto added = AddSplit(directory_ / "out", split);
+  ASSERT_TRUE(added.ok()) << added.status();
+  const auto store = Store::Open(directory_ / "out");
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto ids = (*(*store)->FindSplit(0, "mine"))->id;
+  EXPECT_THAT(ids.As<uint32_t>(), ElementsAreArray({1, 2}));
+  EXPECT_EQ(AddSplit(directory_ / "out", split).status().code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(TinyImportTest, RefusesBadInputByPlace) {
+  NpyInput input = Tiny();
+  input.node_counts[""] = 2;
+  ExpectRefusal(input, "tiny.npy: edge 1: destination 2 is out of range");
+  input = Tiny();
+  input.features[""] = File(std::vector<float>{1, 2, NAN, 4}, {4});
+  ExpectRefusal(input, "column.npy: row 2: column 1 is NaN");
+  input.features[""] = File(std::vector<float>{1, 2, 3}, {3});
+  ExpectRefusal(input, "column.npy: 3 rows for 4 nodes");
+  input = Tiny();
+  input.edge_weights[""] = File(std::vector<float>{1, 2}, {2});
+  ExpectRefusal(input, "column.npy: 2 rows, but");
+  input = Tiny();
+  input.edge_times[""] = File(std::vector<float>{1, 2, 3}, {3});
+  ExpectRefusal(input, "dtype float32, but integers are needed");
+  input = Tiny();
+  input.test[""] = File(std::vector<int64_t>{4}, {1});
+  ExpectRefusal(input, "row 0: node 4 is out of range");
+  input = Tiny();
+  input.edges[0].second = directory_ / "missing.npy";
+  ExpectRefusal(input, "missing.npy");
+  input.edges[0].second = File(std::vector<int64_t>{1, 2, 3}, {3, 1});
+  ExpectRefusal(input, "an edge list has shape [2, E]");
+  input = Tiny();
+  ImportOptions options;
+  options.split_fractions = {0.5, 0.6, 0.1};
+  ExpectRefusal(input, "--split-fractions", options);
+}
+
+TEST_F(TinyImportTest, RefusesIdsThatAreNegative) {
+  NpyInput input = Tiny();
+  input.edges[0].second = File(std::vector<int64_t>{0, -1, 1, 2}, {2, 2});
+  ExpectRefusal(input, "column.npy: edge 1: source -1 is out of range");
+}
+
+}  // namespace
+}  // namespace millrace
