@@ -279,7 +279,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
       *job, {.explicit_seeds = std::vector<int64_t>{5, 0}, .columns = columns});
   ASSERT_TRUE(batch.ok()) << batch.status();
   const NodeBlock& nodes = batch->nodes[0];
-  const Array& all = testing::SmallGraph().types[0].feature;
+  const Array all = testing::SmallGraph().types[0].feature;
   ASSERT_EQ(nodes.feature.rows(), nodes.count());
   for (uint32_t v = 0; v < nodes.count(); ++v) {
     const int64_t original = nodes.original_id.IntegerAt(v);
