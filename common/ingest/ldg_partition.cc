@@ -18,6 +18,8 @@ namespace millrace {
 namespace {
 
 constexpr PartitionId kUnassigned = kMaxParts;
+// Freedom at the start of the stream, in units of the final capacity.
+constexpr double kLdgHeadStart = 1.0 / 64;
 constexpr int64_t kNodesPerStep = 1 << 14;
 constexpr int64_t kEntriesPerDrop = int64_t{1} << 22;
 
@@ -50,6 +52,7 @@ class LdgPartitioner {
   const Store& dataset_;
   const size_t parts_;
   int64_t edge_capacity_ = 0;
+  int64_t placed_edges_ = 0;
   std::vector<int64_t> node_capacity_;         // per type
   std::vector<std::vector<Cursor>> cursors_;   // per type of the lists
   std::vector<std::vector<int64_t>> degrees_;  // per type: what no list tells
@@ -157,23 +160,32 @@ int64_t LdgPartitioner::InDegree(size_t type, int64_t node) const {
   return degree;
 }
 
-// Without room anywhere for the in-edges, the one with the fewest of them.
+// What a partition may hold grows with what was placed: were only the end
+// limited, one would run out of room for nodes and another for in-edges, and
+// the last nodes would have nowhere to go. Without room anywhere, the one that
+// is least above its limits.
 size_t LdgPartitioner::Choose(size_t type, int64_t in_degree) const {
   const std::vector<int64_t>& nodes = nodes_[type];
-  const auto node_capacity = static_cast<double>(node_capacity_[type]);
-  const auto edge_capacity =
-      static_cast<double>(std::max<int64_t>(edge_capacity_, 1));
+  const double share = kLdgSlack / static_cast<double>(parts_);
+  const double node_limit =
+      share * static_cast<double>(placed_[type]) +
+      static_cast<double>(node_capacity_[type]) * kLdgHeadStart + 1;
+  const double edge_limit =
+      share * static_cast<double>(placed_edges_ + in_degree) +
+      static_cast<double>(edge_capacity_) * kLdgHeadStart + 1;
   size_t best = parts_;
-  double best_score = -1;
+  double best_score = -std::numeric_limits<double>::infinity();
   double best_load = 0;
   for (size_t part = 0; part < parts_; ++part) {
     if (nodes[part] >= node_capacity_[type]) continue;
-    const double load =
-        std::max(static_cast<double>(nodes[part]) / node_capacity,
-                 static_cast<double>(edges_[part]) / edge_capacity);
-    const bool fits = edges_[part] + in_degree <= edge_capacity_;
+    const double node_load = static_cast<double>(nodes[part] + 1) / node_limit;
+    const double edge_load =
+        in_degree == 0
+            ? 0
+            : static_cast<double>(edges_[part] + in_degree) / edge_limit;
+    const double load = std::max(node_load, edge_load);
     const double score =
-        fits ? static_cast<double>(common_[part]) * (1 - load) : -0.5;
+        load <= 1 ? static_cast<double>(common_[part]) * (1 - load) : -load;
     if (score > best_score || (score == best_score && load < best_load)) {
       best = part;
       best_score = score;
@@ -194,6 +206,7 @@ absl::Status LdgPartitioner::Place(size_t type, int64_t node) {
   assignment_[type][node] = static_cast<PartitionId>(part);
   ++nodes_[type][part];
   edges_[part] += in_degree;
+  placed_edges_ += in_degree;
   return absl::OkStatus();
 }
 
