@@ -210,7 +210,10 @@ class PartitionedTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
   const int parts = GetParam();
-  const TestGraph graph = testing::RichGraph();
+  TestGraph graph = testing::RichGraph();
+  for (testing::TestRelation& relation : graph.relations) {
+    relation.in = relation.out = true;
+  }
   const auto root = TestDirectory("partitioned");
   ASSERT_TRUE(BuildDataset(graph, root / "data").ok());
   ASSERT_TRUE(
@@ -269,7 +272,8 @@ TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
 
 TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
   // Section 2 of the properties any sampler has: x == X[n_id].
-  const auto source = OpenGraph(testing::SmallGraph(), "rows");
+  const TestGraph graph = testing::SmallGraph();
+  const auto source = OpenGraph(graph, "rows");
   JobSpec spec = Job({2, 2});
   const auto job = ResolveJob(spec, source->manifest());
   ASSERT_TRUE(job.ok());
@@ -279,7 +283,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
       *job, {.explicit_seeds = std::vector<int64_t>{5, 0}, .columns = columns});
   ASSERT_TRUE(batch.ok()) << batch.status();
   const NodeBlock& nodes = batch->nodes[0];
-  const Array all = testing::SmallGraph().types[0].feature;
+  const Array& all = graph.types[0].feature;
   ASSERT_EQ(nodes.feature.rows(), nodes.count());
   for (uint32_t v = 0; v < nodes.count(); ++v) {
     const int64_t original = nodes.original_id.IntegerAt(v);
@@ -288,7 +292,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
                     all.data() + original * all.row_bytes(), all.row_bytes()),
         0);
     int64_t degree = 0;
-    for (const auto& edge : testing::SmallGraph().relations[0].edges) {
+    for (const auto& edge : graph.relations[0].edges) {
       degree += edge.second == original;
     }
     EXPECT_EQ(nodes.degree.IntegerAt(v), degree);
