@@ -17,6 +17,7 @@
 #include "common/base/strings.h"
 #include "common/cli/program.h"
 #include "common/graph/manifest.h"
+#include "common/ingest/fake_importer.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
 #include "common/ingest/npy_importer.h"
@@ -30,6 +31,8 @@ struct ImportFlags {
   ImportOptions options;
   std::string target;
   bool json = false;
+
+  FakeInput fake;
 
   std::string ogb_directory;
   std::string ogb_split;
@@ -111,6 +114,10 @@ absl::StatusOr<RawGraph> DescribeOgbFlags(const ImportFlags& flags) {
 absl::StatusOr<RawGraph> DescribeNpyFlags(const ImportFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(const NpyInput input, ParseNpyInput(flags));
   return DescribeNpy(input);
+}
+
+absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
+  return DescribeFake(flags.fake);
 }
 
 void PrintJson(const std::string& target, const Manifest& manifest) {
@@ -268,6 +275,25 @@ void AddNpy(CLI::App& import, const std::shared_ptr<ImportFlags>& flags,
   });
 }
 
+void AddFake(CLI::App& import, const std::shared_ptr<ImportFlags>& flags,
+             CommandBody& body) {
+  CLI::App* fake = import.add_subcommand(
+      "fake", "Random numbers that a model can learn from");
+  FakeInput& input = flags->fake;
+  fake->add_option("--nodes", input.nodes, "Number of nodes")->required();
+  fake->add_option("--avg-degree", input.average_degree, "Edges per node")
+      ->required();
+  fake->add_option("--features", input.features, "Features of a node")
+      ->required();
+  fake->add_option("--classes", input.classes, "Number of classes")->required();
+  fake->add_option("--seed", input.seed, "Of the random numbers");
+  flags->options.split_fractions = {0.8, 0.1, 0.1};
+  AddSharedOptions(*fake, *flags);
+  fake->callback([flags, &body] {
+    body = [flags] { return RunImport(*flags, &DescribeFakeFlags); };
+  });
+}
+
 }  // namespace
 
 void AddImportCommand(CLI::App& app, CommandBody& body) {
@@ -276,6 +302,7 @@ void AddImportCommand(CLI::App& app, CommandBody& body) {
   import->require_subcommand(1);
   AddOgb(*import, std::make_shared<ImportFlags>(), body);
   AddNpy(*import, std::make_shared<ImportFlags>(), body);
+  AddFake(*import, std::make_shared<ImportFlags>(), body);
 }
 
 }  // namespace millrace

@@ -112,7 +112,7 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
   if (store->FindSplit(type, split.name).ok()) {
     return absl::AlreadyExistsError(
         StrCat(path.string(), ": node type ", nodes.name, " has a split \"",
-               split.name, "\" already; choose another --name"));
+               split.name, "\" already\nchoose another --name"));
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows,
                             OpenNpyIds(split.ids, nodes.count));

@@ -2,19 +2,18 @@
 #include "common/ingest/npy_rows.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "common/base/array.h"
+#include "common/base/float16.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -26,18 +25,6 @@ struct Half {
   uint16_t bits;
 };
 
-float HalfToFloat(Half half) {
-  const uint32_t sign = static_cast<uint32_t>(half.bits & 0x8000) << 16;
-  const uint32_t exponent = (half.bits >> 10) & 0x1f;
-  const uint32_t mantissa = half.bits & 0x3ff;
-  if (exponent == 0) {  // zero or subnormal: mantissa * 2^-24
-    const float value = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
-}
-
 bool IsInteger(DType dtype) {
   return dtype == DType::kUint8 || dtype == DType::kInt8 ||
          dtype == DType::kInt32 || dtype == DType::kUint32 ||
@@ -47,7 +34,7 @@ bool IsInteger(DType dtype) {
 template <typename T>
 float ToFloat(T value) {
   if constexpr (std::is_same_v<T, Half>) {
-    return HalfToFloat(value);
+    return FromFloat16(value.bits);
   } else {
     return static_cast<float>(value);
   }

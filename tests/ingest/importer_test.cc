@@ -19,6 +19,7 @@
 #include "common/base/npy.h"
 #include "common/graph/store.h"
 #include "common/ingest/add_split.h"
+#include "common/ingest/fake_importer.h"
 #include "common/ingest/npy_importer.h"
 #include "tests/support/test_directory.h"
 
@@ -350,6 +351,62 @@ TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {
   std::filesystem::remove_all(directory_ / "sorted");
   input.train[""] = File(std::vector<int32_t>{3, 0, 3}, {3});
   ExpectRefusal(input, "column.npy: row 2: node 3 stands twice");
+}
+
+TEST_F(TinyImportTest, ReadsPairsAndHalves) {
+  NpyInput input = Tiny();
+  input.edges[0].second = Save(directory_ / "pairs.npy",
+                               std::vector<uint32_t>{0, 1, 2, 3, 1, 3}, {3, 2});
+  std::vector<uint16_t> halves = {0x3c00, 0xc000, 0x0001, 0x3555};
+  const Array feature =
+      Array::Borrow(DType::kFloat16, {4}, halves.data(), nullptr);
+  ASSERT_TRUE(WriteNpy(directory_ / "half.npy", feature).ok());
+  input.features[""] = directory_ / "half.npy";
+  ASSERT_TRUE(Import(input, {}).ok());
+  const auto store = Store::Open(directory_ / "out");
+  const Partition& part = *(*store)->partition(0);
+  EXPECT_THAT(part.edges[0].in.indices.As<uint32_t>(),
+              ElementsAreArray({0, 2, 1}));
+  EXPECT_THAT(part.nodes[0].feature.As<float>(),
+              ElementsAreArray({1.f, -2.f, 0x1p-24f, 0.333251953125f}));
+}
+
+TEST_F(TinyImportTest, ReadsBoolMasks) {
+  NpyInput input = Tiny();
+  std::string mask = FormatNpyHeader(DType::kUint8, {4});
+  mask.replace(mask.find("|u1"), 3, "|b1");
+  mask += std::string("\0\1\0\1", 4);
+  std::ofstream(directory_ / "mask.npy", std::ios::binary) << mask;
+  input.valid[""] = directory_ / "mask.npy";
+  ASSERT_TRUE(Import(input, {}).ok());
+  const auto store = Store::Open(directory_ / "out");
+  EXPECT_THAT((*(*store)->FindSplit(0, "valid"))->original_id.As<int64_t>(),
+              ElementsAreArray({1, 3}));
+  input.node_counts[""] = 5;
+  EXPECT_THAT(std::string(Import(input, {}, "other").status().message()),
+              HasSubstr("a mask of 4 elements for 5 nodes"));
+}
+
+TEST_F(ImporterTest, FakeGraphsRepeat) {
+  const FakeInput input{1000, 8, 5, 4, 7};
+  for (const char* name : {"one", "two"}) {
+    const auto graph = DescribeFake(input);
+    ASSERT_TRUE(graph.ok());
+    ASSERT_TRUE(ImportGraph(*graph, {}, directory_ / name).ok());
+  }
+  EXPECT_TRUE(Files(directory_ / "one") == Files(directory_ / "two"));
+  const auto store = Store::Open(directory_ / "one");
+  const NeighborLists& in = (*store)->partition(0)->edges[0].in;
+  EXPECT_EQ(in.indices.rows(), 8000);
+  int64_t same_class = 0;
+  for (int64_t node = 0; node < 1000; ++node) {
+    for (int64_t i = in.indptr.As<int64_t>()[node];
+         i < in.indptr.As<int64_t>()[node + 1]; ++i) {
+      same_class += in.indices.As<uint32_t>()[i] % 4 == node % 4 ? 1 : 0;
+    }
+  }
+  // 5/8 expected; six standard deviations are 0.033.
+  EXPECT_NEAR(static_cast<double>(same_class) / 8000, 0.625, 0.04);
 }
 
 TEST_F(TinyImportTest, AddsASplitOnce) {
