@@ -49,6 +49,7 @@ class TopologyBuilder {
   };
 
   std::vector<Frontier> MakeFrontiers(int hop) const;
+  // `frontier`'s views are not valid any more.
   absl::Status AddPicks(const Frontier& frontier, Picks& picks);
   absl::Status CloseHop();
 
@@ -128,6 +129,9 @@ absl::Status TopologyBuilder::AddPicks(const Frontier& frontier, Picks& picks) {
                schema_.RelationName(frontier.relation), "; the limit is ",
                kMaxRows, "\nuse a smaller --batch-size or smaller --fanouts"));
   }
+  // Not frontier.trees: the relations before this one may have moved them.
+  const TypeIndex type = list_type(frontier.relation);
+  const uint32_t first = frontier_begin(type);
   neighbor_trees_.clear();
   uint32_t offset = edges.indptr.back();
   for (size_t i = 0; i < picks.counts.size(); ++i) {
@@ -135,7 +139,7 @@ absl::Status TopologyBuilder::AddPicks(const Frontier& frontier, Picks& picks) {
     edges.indptr.push_back(offset);
     if (job_.spec.disjoint) {
       neighbor_trees_.insert(neighbor_trees_.end(), picks.counts[i],
-                             frontier.trees[i]);
+                             nodes_[type].trees()[first + i]);
     }
   }
   const TypeIndex neighbor_type =

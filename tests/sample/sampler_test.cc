@@ -238,7 +238,10 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
           ASSERT_TRUE(expected.ok()) << expected.status();
           ASSERT_TRUE(actual.ok()) << actual.status();
           EXPECT_EQ(Hex(DigestBatch(*expected, schema)),
-                    Hex(DigestBatch(*actual, schema)));
+                    Hex(DigestBatch(*actual, schema)))
+              << DirectionName(direction) << " replace " << replace
+              << " disjoint " << disjoint << " fanouts "
+              << ::testing::PrintToString(fanouts);
           ++compared;
         }
       }
