@@ -75,10 +75,11 @@ absl::Status Admission::Take(uint64_t more, uint64_t whole) {
   }
   absl::MutexLock lock(&mutex_);
   if (more > limit_ - std::min(limit_, in_use_)) {
-    return WithErrorInfo(absl::ResourceExhaustedError(StrCat(
-                             "the server is busy: ", in_use_, " of ", limit_,
-                             " bytes are in use, ", more, " more are needed")),
-                         {.retry_after = kRetryAfter});
+    return WithErrorInfo(
+        absl::ResourceExhaustedError(
+            StrCat("the server is busy: ", in_use_, " of ", limit_,
+                   " bytes are in use, ", more, " more are needed")),
+        {.partition = std::nullopt, .retry_after = kRetryAfter});
   }
   in_use_ += more;
   return absl::OkStatus();

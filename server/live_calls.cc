@@ -38,7 +38,7 @@ absl::Status LiveCalls::Enter(::grpc::CallbackServerContext* context,
     return WithErrorInfo(
         absl::ResourceExhaustedError(StrCat(
             "the server is busy: ", calls_.size(), " calls are running")),
-        {.retry_after = absl::Milliseconds(50)});
+        {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
   }
   calls_.emplace(context, deadline);
   return absl::OkStatus();

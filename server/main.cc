@@ -1,2 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0
-int main() {}
+// millrace-server: serves partitions of a store until SIGTERM.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/base/interrupt.h"
+#include "common/base/mapped_file.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cli/program.h"
+#include "common/graph/store.h"
+#include "common/graph/verify.h"
+#include "server/server.h"
+#include "spdlog/spdlog.h"
+
+namespace millrace {
+namespace {
+
+struct Arguments {
+  std::string store;
+  std::string partition;
+  std::string advertise;
+  std::string port_file;
+  std::string metrics;
+  std::string graph_memory = "mmap";
+  std::string feature_memory = "mmap";
+  std::string drain_timeout = "30s";
+  bool verify = false;
+  ServerOptions server;
+};
+
+void AddOptions(CLI::App& app, Arguments& args) {
+  app.add_option("--store", args.store, "Store to serve")->required();
+  app.add_option("--partition", args.partition,
+                 "Partitions to serve: a number, a list 0,2 or all")
+      ->required();
+  app.add_option("--listen", args.server.listen,
+                 "HOST:PORT to serve at; port 0 takes a free one")
+      ->required();
+  app.add_option("--advertise", args.advertise,
+                 "HOST:PORT that others reach this server at, for the log");
+  app.add_option("--peers", args.server.peers,
+                 "Servers of the fleet: host:port,host:port or @FILE or "
+                 "dns:///name:port; this one may be among them");
+  app.add_option("--port-file", args.port_file,
+                 "Write the port here once the server is ready");
+  app.add_option("--metrics", args.metrics,
+                 "HOST:PORT of Prometheus metrics (/metrics)");
+  app.add_option("--threads", args.server.threads,
+                 "Sampling threads; 0: one per core")
+      ->check(CLI::Range(0, 4096));
+  const CLI::IsMember tiers({"mmap", "ram", "pinned", "cuda"});
+  app.add_option("--graph-memory", args.graph_memory,
+                 "Where the graph lives: mmap or ram")
+      ->check(tiers);
+  app.add_option("--feature-memory", args.feature_memory,
+                 "Where features live: mmap or ram")
+      ->check(tiers);
+  app.add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
+                 "Memory of all batches being made, such as 2G; 0: a quarter "
+                 "of the memory")
+      ->transform(ByteSize());
+  app.add_option("--drain-timeout", args.drain_timeout,
+                 "How long SIGTERM waits for running calls, such as 30s or 2m");
+  app.add_flag("--verify-on-start", args.verify,
+               "Check every checksum before serving");
+}
+
+absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
+  if (text == "all") return std::vector<int>();
+  std::vector<int> partitions;
+  for (const absl::string_view piece : absl::StrSplit(text, ',')) {
+    int number = 0;
+    if (!absl::SimpleAtoi(piece, &number) || number < 0) {
+      return absl::InvalidArgumentError(
+          StrCat("--partition ", text, ": \"", std::string(piece),
+                 "\" is no partition; use a number, a list 0,2 or all"));
+    }
+    partitions.push_back(number);
+  }
+  std::sort(partitions.begin(), partitions.end());
+  partitions.erase(std::unique(partitions.begin(), partitions.end()),
+                   partitions.end());
+  return partitions;
+}
+
+// Whether a memory tier is "ram"; "mmap" is what a store opens with.
+absl::StatusOr<bool> InRam(const char* option, const std::string& tier) {
+  if (tier == "mmap" || tier == "ram") return tier == "ram";
+  return absl::InvalidArgumentError(StrCat(
+      option, " ", tier, " needs a GPU build; this build has mmap and ram"));
+}
+
+// A reader never sees half a file.
+absl::Status WritePortFile(const std::string& path, int port) {
+  const std::string temporary = StrCat(path, ".tmp.", getpid());
+  std::error_code error;
+  {
+    std::ofstream file(temporary);
+    file << port << '\n';
+    if (!file.flush()) error = std::make_error_code(std::errc::io_error);
+  }
+  if (!error) std::filesystem::rename(temporary, path, error);
+  if (error) {
+    return absl::UnavailableError(
+        StrCat("cannot write --port-file ", path, ": ", error.message(),
+               "\nchoose a path in a directory that exists"));
+  }
+  return absl::OkStatus();
+}
+
+// Signals are held back in all threads made from here on, so that only
+// AwaitSignal() takes them and none is lost in between.
+sigset_t HoldSignals() {
+  sigset_t held, before;
+  sigemptyset(&held);
+  sigaddset(&held, SIGINT);
+  sigaddset(&held, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &held, &before);
+  return before;
+}
+
+// Waits for SIGINT or SIGTERM; the next one ends the process at once.
+void AwaitSignal(const sigset_t& before) {
+  while (!Interrupted()) sigsuspend(&before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::string PartitionList(const Store& store) {
+  std::string list;
+  for (const int part : store.partitions()) {
+    list += StrCat(list.empty() ? "" : ",", part);
+  }
+  return StrCat("[", list, "] of ", store.parts());
+}
+
+absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
+  MILLRACE_ASSIGN_OR_RETURN(const bool graph_in_ram,
+                            InRam("--graph-memory", args.graph_memory));
+  MILLRACE_ASSIGN_OR_RETURN(const bool features_in_ram,
+                            InRam("--feature-memory", args.feature_memory));
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
+                            ParsePartitions(args.partition));
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
+                            Store::Open(args.store, std::move(partitions)));
+  if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
+  if (graph_in_ram) store->LoadIntoMemory(Store::Content::kGraph);
+  if (features_in_ram) store->LoadIntoMemory(Store::Content::kFeatures);
+  // Shared with the calls that still run when the server ends.
+  return std::shared_ptr<const Store>(std::move(store));
+}
+
+absl::Status Serve(const Arguments& args) {
+  absl::Duration drain_timeout;
+  if (!absl::ParseDuration(args.drain_timeout, &drain_timeout) ||
+      drain_timeout < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(StrCat("--drain-timeout ",
+                                             args.drain_timeout,
+                                             " is no duration; use 30s or 2m"));
+  }
+  InstallTruncationHandler();
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
+                            OpenStore(args));
+  const sigset_t signals = HoldSignals();
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> server,
+                            SamplerServer::Start(store, args.server));
+  if (!args.metrics.empty()) {
+    MILLRACE_RETURN_IF_ERROR(server->ExposeMetrics(args.metrics));
+  }
+  if (!args.port_file.empty()) {
+    MILLRACE_RETURN_IF_ERROR(WritePortFile(args.port_file, server->port()));
+  }
+  spdlog::info("serving partitions {} on {}", PartitionList(*store),
+               args.advertise.empty() ? server->address() : args.advertise);
+  AwaitSignal(signals);
+  spdlog::info("draining, for up to {}", absl::FormatDuration(drain_timeout));
+  if (!server->Drain(drain_timeout)) {
+    spdlog::warn("calls still ran after {}; they are ended",
+                 absl::FormatDuration(drain_timeout));
+  }
+  server->Stop();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  CLI::App app("Millrace: serves partitions of a store", "millrace-server");
+  millrace::Arguments args;
+  millrace::AddOptions(app, args);
+  millrace::FinishOptions(app);
+  return millrace::RunProgram(app, argc, argv,
+                              [&args] { return millrace::Serve(args); });
+}

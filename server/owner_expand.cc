@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
+#include "common/sample/batch.h"
 #include "common/wire/error_info.h"
 #include "sampler.grpc.pb.h"
 #include "server/ids.h"

@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/batch.h"
 #include "common/sample/draw.h"
 #include "server/owner_expand.h"
 

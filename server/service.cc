@@ -28,7 +28,7 @@ template <typename Answer>
     core.leaf_calls.fetch_sub(1);
     finish(WithErrorInfo(
         absl::ResourceExhaustedError("the server is busy with leaf calls"),
-        {.retry_after = absl::Milliseconds(50)}));
+        {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)}));
     return reactor;
   }
   const bool queued = core.leaf_pool.TrySubmit([&core, context, finish,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/impl/service_type.h>
+
 #include <memory>
 
 #include "server/core.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
 
 namespace millrace {
 

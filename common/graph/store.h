@@ -71,6 +71,12 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::filesystem::path& path, std::vector<int> partitions = {});
 
+  // Replaces the maps of the graph (lists, ids, labels) or of the features by
+  // copies in anonymous memory, which no page fault slows. Before the store is
+  // shared; arrays handed out earlier stay maps.
+  enum class Content { kGraph, kFeatures };
+  void LoadIntoMemory(Content content);
+
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   const Schema& schema() const { return manifest_.schema; }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace {
+namespace {
+
+using testing::FleetHarness;
+using ::testing::HasSubstr;
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+FleetOptions ListOf(const std::string& list) {
+  FleetOptions options;
+  options.list = list;
+  return options;
+}
+
+TEST(FleetTest, LearnsTheStoreAndItsOwners) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  auto fleet = Fleet::Create(ListOf("@" + servers.list()));
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  const auto manifest = (*fleet)->WaitForManifest(Soon());
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ((*manifest)->schema, servers.store()->schema());
+  for (int part = 0; part < 2; ++part) {
+    const auto member = (*fleet)->Pick(part, Soon());
+    ASSERT_TRUE(member.ok()) << member.status();
+    EXPECT_EQ((*member)->address, servers.server(part).address());
+  }
+}
+
+TEST(FleetTest, ErrorsNameThePartitionAndWhatWasTried) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  auto fleet = Fleet::Create(ListOf(servers.server(0).address()));
+  ASSERT_TRUE(fleet.ok());
+  ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+  const absl::Status status =
+      (*fleet)->Pick(1, absl::Now() + absl::Milliseconds(200)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(servers.server(0).address()));
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+}
+
+TEST(FleetTest, FollowsAServerToItsNewAddress) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  auto fleet = Fleet::Create(ListOf("@" + servers.list()));
+  ASSERT_TRUE(fleet.ok());
+  const auto before = (*fleet)->Pick(1, Soon());
+  ASSERT_TRUE(before.ok()) << before.status();
+  servers.StopServer(1);
+  (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
+  servers.StartServer(1);
+  const auto after = (*fleet)->Pick(1, Soon());
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ((*after)->address, servers.server(1).address());
+}
+
+TEST(FleetTest, RefusesServersOfAnotherStore) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  FleetOptions options = ListOf(servers.server(0).address());
+  options.fingerprint = "expected-fingerprint";
+  auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  const absl::Status status =
+      (*fleet)->Pick(0, absl::Now() + absl::Seconds(2)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected-fingerprint"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(servers.store()->manifest().fingerprint));
+  ASSERT_EQ((*fleet)->Members().size(), 1u);
+  EXPECT_EQ((*fleet)->Members()[0].state, FleetMemberInfo::State::kRefused);
+}
+
+TEST(FleetTest, PrefersMembersWithLessToDo) {
+  FleetHarness first(testing::SmallGraph(), 1);
+  auto replica = SamplerServer::Start(first.store(), ServerOptions());
+  ASSERT_TRUE(replica.ok());
+  auto fleet = Fleet::Create(
+      ListOf(first.server(0).address() + "," + (*replica)->address()));
+  ASSERT_TRUE(fleet.ok());
+  std::vector<std::shared_ptr<FleetMember>> owners;
+  while (owners.size() < 2) {
+    ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+    owners = (*fleet)->Owners(0);
+  }
+  owners[0]->outstanding_bytes = 1000;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(*(*fleet)->Pick(0, Soon()), owners[1]);
+  }
+  EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[1].get()}), owners[0]);
+  EXPECT_TRUE(absl::IsUnavailable(
+      (*fleet)->Pick(0, Soon(), {owners[0].get(), owners[1].get()}).status()));
+}
+
+TEST(FleetTest, EndsWhileItAsks) {
+  // Nobody listens there: some asks are in flight whenever it ends.
+  for (int i = 0; i < 20; ++i) {
+    auto fleet = Fleet::Create(ListOf("127.0.0.1:1,127.0.0.1:2"));
+    ASSERT_TRUE(fleet.ok());
+    (void)(*fleet)->Owners(0);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/status.h"
+
+#include <gtest/gtest.h>
+
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+TEST(StatusTest, EveryCodeComesBack) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), "why");
+    const absl::Status back = FromGrpcStatus(ToGrpcStatus(status));
+    EXPECT_EQ(back, status);
+  }
+}
+
+TEST(StatusTest, ErrorInfoComesBack) {
+  const absl::Status status =
+      WithErrorInfo(absl::UnavailableError("gone"),
+                    {.partition = 3, .retry_after = absl::Milliseconds(250)});
+  const absl::Status back = FromGrpcStatus(ToGrpcStatus(status));
+  EXPECT_EQ(ErrorInfoOf(back).partition, 3);
+  EXPECT_EQ(ErrorInfoOf(back).retry_after, absl::Milliseconds(250));
+  EXPECT_FALSE(ErrorInfoOf(absl::UnavailableError("x")).partition.has_value());
+}
+
+TEST(StatusTest, SurvivesForeignDetailsAndCodes) {
+  const ::grpc::Status odd(static_cast<::grpc::StatusCode>(99), "odd",
+                           "not a message \xff\xff");
+  EXPECT_EQ(FromGrpcStatus(odd).code(), absl::StatusCode::kUnknown);
+}
+
+TEST(StatusTest, CutsMessagesThatWouldNotFitTrailers) {
+  const absl::Status status = absl::InternalError(std::string(100000, 'x'));
+  EXPECT_LE(ToGrpcStatus(status).error_message().size(), 4096u);
+}
+
+TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
+  EXPECT_TRUE(IsRetryable(absl::UnavailableError("")));
+  EXPECT_TRUE(IsRetryable(absl::ResourceExhaustedError("")));
+  EXPECT_TRUE(IsRetryable(absl::UnknownError("Stream removed")));
+  EXPECT_FALSE(IsRetryable(absl::OkStatus()));
+  EXPECT_FALSE(IsRetryable(absl::FailedPreconditionError("")));
+  EXPECT_FALSE(IsRetryable(absl::InvalidArgumentError("")));
+  EXPECT_FALSE(IsRetryable(absl::DataLossError("")));
+  EXPECT_FALSE(IsRetryable(absl::CancelledError("")));
+}
+
+}  // namespace
+}  // namespace millrace

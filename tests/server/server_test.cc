@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "common/sample/digest.h"
+#include "common/sample/gather.h"
+#include "common/sample/local_batch_source.h"
+#include "common/wire/batch_assembler.h"
+#include "common/wire/error_info.h"
+#include "common/wire/frame.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace {
+namespace {
+
+using testing::CallGather;
+using testing::CallSample;
+using testing::FleetHarness;
+using ::testing::HasSubstr;
+using testing::SampleRequestOf;
+using testing::StreamResult;
+
+Columns AllColumns() {
+  Columns columns;
+  columns.original_ids = true;
+  columns.edge_ids = true;
+  columns.degrees = true;
+  return columns;
+}
+
+// A ring of `nodes` with `degree` in-edges each and wide features.
+testing::TestGraph WideGraph(int64_t nodes, int64_t degree, int64_t dims) {
+  testing::TestGraph graph;
+  testing::TestType type;
+  type.count = nodes;
+  type.feature = testing::RampFeature(nodes, dims);
+  type.label = Array::Adopt(std::vector<int64_t>(nodes, 1));
+  graph.types = {type};
+  testing::TestRelation relation;
+  testing::TestSplit split;
+  for (int64_t v = 0; v < nodes; ++v) {
+    for (int64_t i = 1; i <= degree; ++i) {
+      relation.edges.emplace_back((v + i * i) % nodes, v);
+    }
+    split.ids.push_back(v);
+  }
+  graph.relations = {relation};
+  graph.splits = {split};
+  return graph;
+}
+
+JobSpec WideJob() {
+  JobSpec spec;
+  spec.fanouts = {3, 3};
+  spec.batch_size = 16;
+  return spec;
+}
+
+// Feeds a stream that was received to the assembler.
+absl::StatusOr<BatchAssembler> Assemble(const AssemblerRequest& asked,
+                                        const StreamResult& stream) {
+  // The layout travels through a frame, as on the wire.
+  v1::Frame proto;
+  *proto.mutable_header()->mutable_stream() = stream.layout;
+  const std::string head = proto.SerializeAsString();
+  const std::vector<std::span<const std::byte>> slices = {
+      std::as_bytes(std::span(head.data(), head.size()))};
+  auto frame = ParseFrame(slices);
+  if (!frame.ok()) return frame.status();
+  auto assembler = BatchAssembler::Create(asked, *frame->header.stream);
+  if (!assembler.ok()) return assembler.status();
+  const absl::Status written = assembler->Write(
+      std::as_bytes(std::span(stream.bytes.data(), stream.bytes.size())));
+  if (!written.ok()) return written;
+  return assembler;
+}
+
+void ExpectSameRows(const Array& got, const Array& want,
+                    std::span<const uint32_t> rows) {
+  for (const uint32_t row : rows) {
+    EXPECT_EQ(
+        std::memcmp(got.data() + row * got.row_bytes(),
+                    want.data() + row * want.row_bytes(), want.row_bytes()),
+        0);
+  }
+}
+
+// The batch of every home equals the one made without servers: topology
+// whole, rows where the home owns them.
+void ExpectHomesAgree(FleetHarness& fleet, const JobSpec& spec,
+                      uint32_t batch_index) {
+  auto local = LocalBatchSource::Create(fleet.store(), 1);
+  ASSERT_TRUE(local.ok());
+  const auto job = ResolveJob(spec, fleet.store()->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  BatchRequest request;
+  request.batch = batch_index;
+  request.columns = AllColumns();
+  const auto want = (*local)->Make(*job, request);
+  ASSERT_TRUE(want.ok()) << want.status();
+  for (int home = 0; home < fleet.store()->parts(); ++home) {
+    v1::SampleRequest message = SampleRequestOf(spec, request.columns, home);
+    message.set_batch(batch_index);
+    message.set_fingerprint(fleet.store()->manifest().fingerprint);
+    const StreamResult stream = CallSample(*fleet.Stub(home), message);
+    ASSERT_TRUE(stream.status.ok()) << stream.status;
+    const auto got = Assemble({.manifest = fleet.store()->manifest(),
+                               .job = *job,
+                               .request = request,
+                               .home = home},
+                              stream);
+    ASSERT_TRUE(got.ok()) << got.status();
+    BatchAssembler assembler = *got;
+    const Batch& batch = assembler.batch();
+    for (size_t t = 0; t < batch.nodes.size(); ++t) {
+      const NodeBlock& a = batch.nodes[t];
+      const NodeBlock& b = want->nodes[t];
+      EXPECT_EQ(a.hop_offsets, b.hop_offsets);
+      ASSERT_EQ(a.id.total_bytes(), b.id.total_bytes());
+      EXPECT_EQ(std::memcmp(a.id.data(), b.id.data(), b.id.total_bytes()), 0);
+      ExpectSameRows(a.original_id, b.original_id, assembler.rows().home[t]);
+      ExpectSameRows(a.degree, b.degree, assembler.rows().home[t]);
+      ExpectSameRows(a.feature, b.feature, assembler.rows().feature[t]);
+      ExpectSameRows(a.label, b.label, assembler.rows().label[t]);
+    }
+    for (size_t r = 0; r < batch.edges.size(); ++r) {
+      const EdgeBlock& a = batch.edges[r];
+      const EdgeBlock& b = want->edges[r];
+      ASSERT_EQ(a.neighbor.total_bytes(), b.neighbor.total_bytes());
+      EXPECT_EQ(std::memcmp(a.neighbor.data(), b.neighbor.data(),
+                            b.neighbor.total_bytes()),
+                0);
+      EXPECT_EQ(std::memcmp(a.edge_id.data(), b.edge_id.data(),
+                            b.edge_id.total_bytes()),
+                0);
+    }
+  }
+}
+
+class FleetSizeTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(FleetSizeTest, BatchesEqualThoseMadeLocally) {
+  FleetHarness fleet(WideGraph(400, 6, 9), GetParam());
+  JobSpec spec = WideJob();
+  ExpectHomesAgree(fleet, spec, 0);
+  ExpectHomesAgree(fleet, spec, 3);
+  spec.fanouts = {-1, 2, -1};
+  ExpectHomesAgree(fleet, spec, 1);
+  spec.replace = true;
+  spec.disjoint = true;
+  ExpectHomesAgree(fleet, spec, 1);
+  spec.direction = Direction::kOut;
+  spec.seed_order = SeedOrder::kLocal;
+  ExpectHomesAgree(fleet, spec, 2);
+}
+
+TEST_P(FleetSizeTest, HeterogeneousBatchesEqualThoseMadeLocally) {
+  FleetHarness fleet(testing::RichGraph(), GetParam());
+  const SplitInfo& split = fleet.store()->manifest().splits.at(0);
+  JobSpec spec;
+  spec.seed_type = fleet.store()->schema().node_types[split.type].name;
+  spec.split = split.name;
+  spec.fanouts = {2, -1};
+  spec.batch_size = 3;
+  ExpectHomesAgree(fleet, spec, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Partitions, FleetSizeTest, ::testing::Values(1, 2, 3));
+
+class ServerTest : public ::testing::Test {
+ protected:
+  FleetHarness& fleet(ServerOptions options = {}) {
+    if (!fleet_) {
+      fleet_ = std::make_unique<FleetHarness>(WideGraph(300, 5, 8), 2,
+                                              std::move(options));
+    }
+    return *fleet_;
+  }
+
+  absl::Status SampleStatus(const v1::SampleRequest& request) {
+    return CallSample(*fleet().Stub(0), request).status;
+  }
+
+  v1::SampleRequest GoodRequest() {
+    return SampleRequestOf(WideJob(), Columns(), 0);
+  }
+
+  std::unique_ptr<FleetHarness> fleet_;
+};
+
+TEST_F(ServerTest, SampleRefusesBadRequests) {
+  const auto code = [this](auto change) {
+    v1::SampleRequest request = GoodRequest();
+    change(request);
+    return SampleStatus(request).code();
+  };
+  using Code = absl::StatusCode;
+  EXPECT_EQ(code([](auto&) {}), Code::kOk);
+  EXPECT_EQ(code([](auto& r) { r.set_batch(1000); }), Code::kOutOfRange);
+  EXPECT_EQ(code([](auto& r) { r.set_partition(1); }),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(code([](auto& r) { r.set_partition(77); }),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(code([](auto& r) { r.set_fingerprint("other"); }),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_split("none"); }),
+            Code::kNotFound);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_seed_type("none"); }),
+            Code::kNotFound);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_batch_size(0); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_batch_size(1u << 30); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_fanouts(0, -2); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](auto& r) { r.mutable_job()->set_fanouts(0, 1 << 30); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](auto& r) { r.set_explicit_ids("abc"); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](auto& r) {
+              r.mutable_columns()->set_feature_dtype(v1::DTYPE_INT8);
+            }),
+            Code::kInvalidArgument);
+}
+
+TEST_F(ServerTest, ExplicitSeedsErrorsNamePositionAndValue) {
+  v1::SampleRequest request = GoodRequest();
+  const std::vector<uint32_t> ids = {1, 300};
+  request.set_explicit_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  const absl::Status status = SampleStatus(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("explicit_ids[1] is 300"));
+}
+
+TEST_F(ServerTest, SampleSendsNarrowFeaturesWhenAsked) {
+  v1::SampleRequest request = GoodRequest();
+  const size_t whole = CallSample(*fleet().Stub(0), request).bytes.size();
+  request.mutable_columns()->set_feature_dtype(v1::DTYPE_FLOAT16);
+  const StreamResult half = CallSample(*fleet().Stub(0), request);
+  ASSERT_TRUE(half.status.ok()) << half.status;
+  EXPECT_LT(half.bytes.size(), whole);
+  EXPECT_EQ(half.layout.arrays().rbegin()->dtype(), v1::DTYPE_FLOAT16);
+}
+
+TEST_F(ServerTest, SampleLeavesOutCachedRows) {
+  v1::SampleRequest request = GoodRequest();
+  request.add_cached_rows(1 << 20);
+  const StreamResult stream = CallSample(*fleet().Stub(0), request);
+  ASSERT_TRUE(stream.status.ok()) << stream.status;
+  EXPECT_EQ(stream.layout.arrays().rbegin()->kind(),
+            v1::ArrayInfo::KIND_NODE_FEATURE);
+  EXPECT_EQ(stream.layout.arrays().rbegin()->shape(0), 0u);
+}
+
+TEST_F(ServerTest, SampleEndsAtTheDeadline) {
+  // The peer never answers: its list entry is a port that nobody reads.
+  FleetHarness alone(WideGraph(300, 5, 8), 2);
+  alone.StopServer(1);
+  const absl::Time begin = absl::Now();
+  const absl::Status status =
+      CallSample(*alone.Stub(0), GoodRequest(), absl::Milliseconds(300)).status;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status))
+      << status;
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+}
+
+TEST_F(ServerTest, SampleNamesThePartitionThatIsGone) {
+  ServerOptions options;
+  options.peer_wait = absl::Milliseconds(200);
+  FleetHarness& two = fleet(options);
+  ASSERT_TRUE(CallSample(*two.Stub(0), GoodRequest()).status.ok());
+  two.StopServer(1);
+  const absl::Status status = CallSample(*two.Stub(0), GoodRequest()).status;
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1"));
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+  EXPECT_TRUE(IsRetryable(status));
+}
+
+TEST_F(ServerTest, SampleFindsAPartitionThatCameBack) {
+  ServerOptions options;
+  options.peer_wait = absl::Seconds(20);
+  FleetHarness& two = fleet(options);
+  two.StopServer(1);
+  std::thread later([&two] { two.StartServer(1); });
+  const absl::Status status = CallSample(*two.Stub(0), GoodRequest()).status;
+  later.join();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(ServerTest, CancelledCallsLeaveNothingBehind) {
+  FleetHarness& two = fleet();
+  auto stub = two.Stub(0);
+  for (int i = 0; i < 20; ++i) {
+    ::grpc::ClientContext context;
+    auto reader = stub->Sample(&context, GoodRequest());
+    v1::Frame frame;
+    if (i % 2 == 0) reader->Read(&frame);
+    context.TryCancel();
+    reader->Finish();
+  }
+  // Draining succeeds only when no call is left.
+  EXPECT_TRUE(two.server(0).Drain(absl::Seconds(20)));
+}
+
+TEST_F(ServerTest, BatchesThatCanNeverFitAreRefused) {
+  ServerOptions options;
+  options.max_inflight_bytes = 2 << 20;
+  fleet(options);
+  v1::SampleRequest request = GoodRequest();
+  EXPECT_TRUE(SampleStatus(request).ok());
+  request.mutable_job()->set_batch_size(300);
+  request.mutable_job()->set_replace(true);
+  request.mutable_job()->set_fanouts(0, 1000);
+  const absl::Status status = SampleStatus(request);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2097152"));
+}
+
+TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
+  ServerOptions options;
+  options.max_sample_calls = 1;
+  // One call that is not read keeps the only place: its frames do not fit
+  // what gRPC takes ahead.
+  fleet_ =
+      std::make_unique<FleetHarness>(WideGraph(3000, 5, 16 << 10), 1, options);
+  JobSpec spec = WideJob();
+  spec.fanouts = {5, 5};
+  spec.batch_size = 2000;
+  const v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+  auto stub = fleet().Stub(0);
+  ::grpc::ClientContext context;
+  auto reader = stub->Sample(&context, request);
+  v1::Frame frame;
+  ASSERT_TRUE(reader->Read(&frame));
+  const absl::Status status = CallSample(*fleet().Stub(0), request).status;
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
+  context.TryCancel();
+  reader->Finish();
+}
+
+TEST_F(ServerTest, DrainingAnswersLeafCallsOnly) {
+  FleetHarness& two = fleet();
+  auto stub = two.Stub(0);
+  ASSERT_TRUE(CallSample(*stub, GoodRequest()).status.ok());
+  EXPECT_TRUE(two.server(0).Drain(absl::Seconds(20)));
+  const absl::Status status = CallSample(*stub, GoodRequest()).status;
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("draining"));
+  ::grpc::ClientContext context;
+  v1::DescribeReply reply;
+  ASSERT_TRUE(stub->Describe(&context, {}, &reply).ok());
+  EXPECT_TRUE(reply.draining());
+}
+
+TEST_F(ServerTest, DescribeTellsTheStore) {
+  ::grpc::ClientContext context;
+  v1::DescribeReply reply;
+  ASSERT_TRUE(fleet().Stub(1)->Describe(&context, {}, &reply).ok());
+  EXPECT_EQ(reply.parts(), 2u);
+  EXPECT_THAT(reply.partitions(), ::testing::ElementsAre(1));
+  EXPECT_FALSE(reply.version().empty());
+  const auto manifest = ManifestFromProto(reply);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->schema, fleet().store()->schema());
+}
+
+TEST_F(ServerTest, GatherSendsRowsInOrder) {
+  const PartitionBook& book = fleet().store()->book(0);
+  std::vector<uint32_t> ids;
+  for (uint64_t id = book.end(1); id-- > book.begin(1);) {
+    ids.push_back(static_cast<uint32_t>(id));
+    ids.push_back(static_cast<uint32_t>(book.begin(1)));
+  }
+  v1::GatherRequest request;
+  request.set_partition(1);
+  request.set_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  for (const NodeColumn column :
+       {NodeColumn::kFeature, NodeColumn::kLabel, NodeColumn::kOriginalId,
+        NodeColumn::kInDegree, NodeColumn::kOutDegree}) {
+    request.set_column(static_cast<v1::NodeColumn>(column));
+    const StreamResult got = CallGather(*fleet().Stub(1), request);
+    ASSERT_TRUE(got.status.ok()) << got.status;
+    const std::vector<uint64_t> wide(ids.begin(), ids.end());
+    std::string want(
+        ids.size() * ColumnOf(fleet().store()->schema(), 0, column).row_bytes(),
+        '\0');
+    ASSERT_TRUE(GatherRows(*fleet().store(), 0, column, wide,
+                           reinterpret_cast<std::byte*>(want.data()))
+                    .ok());
+    EXPECT_EQ(got.bytes, want);
+  }
+}
+
+TEST_F(ServerTest, GatherRefusesForeignIds) {
+  v1::GatherRequest request;
+  request.set_partition(1);
+  const std::vector<uint32_t> ids = {
+      static_cast<uint32_t>(fleet().store()->book(0).begin(1)), 0};
+  request.set_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  const absl::Status status = CallGather(*fleet().Stub(1), request).status;
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("ids[1] is 0"));
+  request.clear_ids();
+  request.set_node_type(9);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(CallGather(*fleet().Stub(1), request).status));
+}
+
+TEST_F(ServerTest, GatherOfNothingIsOneFrame) {
+  v1::GatherRequest request;
+  const StreamResult got = CallGather(*fleet().Stub(0), request);
+  ASSERT_TRUE(got.status.ok()) << got.status;
+  EXPECT_EQ(got.frames, 1);
+  EXPECT_EQ(got.layout.total_bytes(), 0u);
+  EXPECT_EQ(got.layout.arrays_size(), 1);
+}
+
+TEST_F(ServerTest, ResolveFindsIdsOfItsLookupRange) {
+  const PartitionBook& book = fleet().store()->book(0);
+  std::vector<int64_t> original;
+  for (uint64_t o = book.lookup_width(); o < book.node_count(); ++o) {
+    original.push_back(static_cast<int64_t>(o));
+  }
+  v1::ResolveRequest request;
+  request.set_partition(1);
+  request.set_original_ids(original.data(), original.size() * 8);
+  ::grpc::ClientContext context;
+  v1::ResolveReply reply;
+  ASSERT_TRUE(fleet().Stub(1)->Resolve(&context, request, &reply).ok());
+  std::vector<uint32_t> ids(reply.ids().size() / 4);
+  ASSERT_EQ(ids.size(), original.size());
+  std::memcpy(ids.data(), reply.ids().data(), reply.ids().size());
+  const std::vector<uint64_t> wide(ids.begin(), ids.end());
+  std::vector<int64_t> back(ids.size());
+  ASSERT_TRUE(GatherRows(*fleet().store(), 0, NodeColumn::kOriginalId, wide,
+                         reinterpret_cast<std::byte*>(back.data()))
+                  .ok());
+  EXPECT_EQ(back, original);
+  ::grpc::ClientContext again;
+  request.set_partition(0);
+  const ::grpc::Status wrong =
+      fleet().Stub(0)->Resolve(&again, request, &reply);
+  EXPECT_EQ(wrong.error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServerTest, ExpandRefusesBadFrontiers) {
+  const auto code = [this](auto change) {
+    v1::ExpandRequest request;
+    request.set_partition(0);
+    v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+    const uint32_t id = 0;
+    frontier.set_ids(&id, sizeof id);
+    frontier.set_fanout(2);
+    change(request, frontier);
+    ::grpc::ClientContext context;
+    v1::ExpandReply reply;
+    return fleet().Stub(0)->Expand(&context, request, &reply).error_code();
+  };
+  using ::grpc::StatusCode;
+  EXPECT_EQ(code([](auto&, auto&) {}), StatusCode::OK);
+  EXPECT_EQ(code([](auto&, auto& f) { f.set_relation(5); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto&, auto& f) { f.set_fanout(0); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto&, auto& f) { f.set_fanout(-2); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto&, auto& f) { f.set_ids("xyz"); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto&, auto& f) { f.set_trees("12345678"); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto& r, auto&) { r.set_hop(1u << 20); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code([](auto& r, auto&) { r.set_partition(1); }),
+            StatusCode::FAILED_PRECONDITION);
+  const uint32_t foreign =
+      static_cast<uint32_t>(fleet().store()->book(0).begin(1));
+  EXPECT_EQ(code([&](auto&, auto& f) { f.set_ids(&foreign, 4); }),
+            StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
+  // 64 nodes with replacement and 100,000 picks each: 25 MB from the peer,
+  // which one reply does not hold.
+  FleetHarness big(WideGraph(64, 3, 1), 2);
+  JobSpec spec;
+  spec.fanouts = {100000};
+  spec.batch_size = 64;
+  spec.replace = true;
+  ExpectHomesAgree(big, spec, 0);
+}
+
+TEST_F(ServerTest, AnswersHealthChecks) {
+  // grpc.health.v1 by hand: the messages are a string and an enumerator.
+  const auto check = [this](const std::string& service) {
+    auto channel = ::grpc::CreateChannel(fleet().server(0).address(),
+                                         ::grpc::InsecureChannelCredentials());
+    ::grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
+                                       ::grpc::internal::RpcMethod::NORMAL_RPC);
+    const std::string bytes =
+        service.empty()
+            ? ""
+            : std::string("\x0a") + static_cast<char>(service.size()) + service;
+    ::grpc::Slice slice(bytes);
+    ::grpc::ByteBuffer in(&slice, 1);
+    ::grpc::ByteBuffer out;
+    ::grpc::ClientContext context;
+    const ::grpc::Status status =
+        ::grpc::internal::BlockingUnaryCall<::grpc::ByteBuffer,
+                                            ::grpc::ByteBuffer>(
+            channel.get(), method, &context, in, &out);
+    if (!status.ok()) return std::string("error");
+    std::vector<::grpc::Slice> slices;
+    (void)out.Dump(&slices);
+    std::string reply;
+    for (const auto& s : slices) {
+      reply.append(reinterpret_cast<const char*>(s.begin()), s.size());
+    }
+    return reply;
+  };
+  const std::string serving("\x08\x01");
+  EXPECT_EQ(check(""), serving);
+  EXPECT_EQ(check("partition/0"), serving);
+  EXPECT_EQ(check("partition/1"), "error");
+  fleet().server(0).Drain(absl::Seconds(5));
+  EXPECT_EQ(check("partition/0"), std::string("\x08\x02"));
+}
+
+TEST_F(ServerTest, ListenErrorsNameTheOption) {
+  ServerOptions options;
+  options.listen = "nonsense";
+  EXPECT_THAT(
+      std::string(
+          SamplerServer::Start(fleet().store(), options).status().message()),
+      HasSubstr("--listen"));
+  options.listen = fleet().server(0).address();
+  EXPECT_TRUE(absl::IsUnavailable(
+      SamplerServer::Start(fleet().store(), options).status()));
+}
+
+}  // namespace
+}  // namespace millrace

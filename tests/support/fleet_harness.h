@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers of a small store on loopback, in this process, and plain blocking
+// calls to them. Add ../support/store_builder.cc to a test's SOURCES and
+// millrace::server, millrace::proto_grpc to its LINK.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/graph/store.h"
+#include "common/grpc/channel_args.h"
+#include "common/grpc/status.h"
+#include "common/sample/job.h"
+#include "common/wire/job_proto.h"
+#include "sampler.grpc.pb.h"
+#include "server/server.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace::testing {
+
+// One server per partition, each knowing all by an @FILE.
+class FleetHarness {
+ public:
+  FleetHarness(const TestGraph& graph, int parts,
+               ServerOptions options = ServerOptions())
+      : directory_(TestDirectory("fleet")), options_(std::move(options)) {
+    const std::filesystem::path path = directory_ / "store";
+    EXPECT_TRUE(
+        BuildStore(graph, parts, SpreadAssignment(graph, parts), path).ok());
+    auto all = Store::Open(path);
+    EXPECT_TRUE(all.ok()) << all.status();
+    store_ = *std::move(all);
+    list_ = (directory_ / "servers").string();
+    options_.peers = "@" + list_;
+    std::ofstream(list_) << "# nobody yet\n";
+    servers_.resize(static_cast<size_t>(parts));
+    for (int part = 0; part < parts; ++part) StartServer(part);
+  }
+
+  // (Re)starts the server of a partition, on a new port, and lists it.
+  void StartServer(int part) {
+    auto store = Store::Open(directory_ / "store", {part});
+    ASSERT_TRUE(store.ok()) << store.status();
+    auto server = SamplerServer::Start(*std::move(store), options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    servers_[part] = *std::move(server);
+    WriteList();
+  }
+
+  // Ends a server; it stays in the list, as a killed one would.
+  void StopServer(int part) { servers_[part]->Stop(); }
+
+  SamplerServer& server(int part) { return *servers_[part]; }
+  const std::shared_ptr<const Store>& store() const { return store_; }
+  const std::string& list() const { return list_; }
+
+  std::unique_ptr<v1::Sampler::Stub> Stub(int part) const {
+    return v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+        servers_[part]->address(), ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments()));
+  }
+
+ private:
+  void WriteList() {
+    std::ofstream file(list_);
+    for (const auto& server : servers_) {
+      if (server) file << server->address() << '\n';
+    }
+  }
+
+  std::filesystem::path directory_;
+  ServerOptions options_;
+  std::string list_;
+  std::shared_ptr<const Store> store_;  // all partitions; shared with sources
+  std::vector<std::unique_ptr<SamplerServer>> servers_;
+};
+
+// The frames of a stream, put together, or how it failed.
+struct StreamResult {
+  absl::Status status;
+  v1::Stream layout;
+  std::string bytes;
+  int frames = 0;
+};
+
+inline StreamResult Collect(::grpc::ClientReader<v1::Frame>& reader) {
+  StreamResult result;
+  v1::Frame frame;
+  while (reader.Read(&frame)) {
+    EXPECT_EQ(frame.header().offset(), result.bytes.size());
+    if (frame.header().has_stream()) result.layout = frame.header().stream();
+    result.bytes += frame.payload();
+    ++result.frames;
+  }
+  result.status = FromGrpcStatus(reader.Finish());
+  return result;
+}
+
+inline void SetDeadline(::grpc::ClientContext& context, absl::Duration in) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + in));
+}
+
+inline StreamResult CallSample(v1::Sampler::Stub& stub,
+                               const v1::SampleRequest& request,
+                               absl::Duration deadline = absl::Seconds(30)) {
+  ::grpc::ClientContext context;
+  SetDeadline(context, deadline);
+  return Collect(*stub.Sample(&context, request));
+}
+
+inline StreamResult CallGather(v1::Sampler::Stub& stub,
+                               const v1::GatherRequest& request) {
+  ::grpc::ClientContext context;
+  SetDeadline(context, absl::Seconds(30));
+  return Collect(*stub.Gather(&context, request));
+}
+
+inline v1::SampleRequest SampleRequestOf(const JobSpec& spec,
+                                         const Columns& columns, int home) {
+  v1::SampleRequest request;
+  JobToProto(spec, *request.mutable_job());
+  ColumnsToProto(columns, *request.mutable_columns());
+  request.set_partition(static_cast<uint32_t>(home));
+  return request;
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/wire/batch_assembler.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "common/graph/store.h"
+#include "common/sample/digest.h"
+#include "common/sample/gather.h"
+#include "common/sample/local_batch_source.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+// A stream as a server would send it, made from a finished batch.
+struct Sent {
+  StreamLayout layout;
+  std::vector<std::byte> bytes;
+};
+
+class BatchAssemblerTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    const auto graph = testing::RichGraph();
+    const int parts = GetParam();
+    const auto path =
+        testing::TestDirectory("assembler") / std::to_string(parts);
+    ASSERT_TRUE(testing::BuildStore(
+                    graph, parts, testing::SpreadAssignment(graph, parts), path)
+                    .ok());
+    auto store = Store::Open(path);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    auto source = LocalBatchSource::Create(store_, 1);
+    ASSERT_TRUE(source.ok());
+    source_ = *std::move(source);
+
+    JobSpec spec;
+    spec.seed_type = store_->schema().node_types[0].name;
+    spec.fanouts = {2, 2};
+    spec.batch_size = 4;
+    spec.split = store_->manifest().splits.at(0).name;
+    spec.seed_type =
+        store_->schema().node_types[store_->manifest().splits[0].type].name;
+    auto job = ResolveJob(spec, store_->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+    request_.columns.original_ids = true;
+    request_.columns.edge_ids = true;
+    request_.columns.degrees = true;
+    request_.columns.labels = LabelRows::kAll;
+    auto batch = source_->Make(job_, request_);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    batch_ = *std::move(batch);
+  }
+
+  AssemblerRequest Asked(int home) const {
+    return {.manifest = store_->manifest(),
+            .job = job_,
+            .request = request_,
+            .home = home};
+  }
+
+  Sent Send(int home, std::span<const uint64_t> cached = {}) const {
+    const SentRows rows =
+        SelectRows(batch_, store_->manifest(), request_.columns, home, cached);
+    Sent sent;
+    sent.layout = LayoutBatch(batch_, store_->manifest(), request_.columns,
+                              rows, request_.explicit_seeds.has_value());
+    sent.layout.partition = home;
+    sent.bytes.resize(sent.layout.total_bytes);
+    for (const ArrayInfo& info : sent.layout.arrays) Copy(info, rows, sent);
+    return sent;
+  }
+
+  void Copy(const ArrayInfo& info, const SentRows& rows, Sent& sent) const {
+    std::byte* out = sent.bytes.data() + info.offset;
+    const auto copy = [&](const void* data) {
+      if (info.total_bytes() > 0) std::memcpy(out, data, info.total_bytes());
+    };
+    const int i = info.index;
+    switch (info.kind) {
+      case ArrayKind::kSeed:
+        return copy(batch_.seed.data());
+      case ArrayKind::kSeedToLocal:
+        return copy(batch_.seed_to_local.data());
+      case ArrayKind::kHopOffsets:
+        return copy(batch_.nodes[i].hop_offsets.data());
+      case ArrayKind::kNodeId:
+        return copy(batch_.nodes[i].id.data());
+      case ArrayKind::kIndptr:
+        return copy(batch_.edges[i].indptr.data());
+      case ArrayKind::kNeighbor:
+        return copy(batch_.edges[i].neighbor.data());
+      case ArrayKind::kEdgeId:
+        return copy(batch_.edges[i].edge_id.data());
+      default:
+        break;
+    }
+    const Array& array = Column(batch_.nodes[i], info.kind);
+    const size_t row_bytes =
+        info.shape[0] > 0 ? info.total_bytes() / info.shape[0] : 0;
+    for (const uint32_t row : RowsOf(rows, info.kind, i)) {
+      std::memcpy(out, array.data() + row * row_bytes, row_bytes);
+      out += row_bytes;
+    }
+  }
+
+  static const Array& Column(const NodeBlock& block, ArrayKind kind) {
+    if (kind == ArrayKind::kNodeFeature) return block.feature;
+    if (kind == ArrayKind::kNodeLabel) return block.label;
+    return kind == ArrayKind::kOriginalId ? block.original_id : block.degree;
+  }
+
+  std::shared_ptr<const Store> store_;  // shared with the source
+  std::unique_ptr<LocalBatchSource> source_;
+  ResolvedJob job_;
+  BatchRequest request_;
+  Batch batch_;
+};
+
+bool SameRow(const Array& a, const Array& b, size_t row) {
+  return std::memcmp(a.data() + row * a.row_bytes(),
+                     b.data() + row * b.row_bytes(), a.row_bytes()) == 0;
+}
+
+TEST_P(BatchAssemblerTest, PutsEveryByteInItsPlace) {
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{1} << 20}) {
+    // One assembler per home: together they must have every row.
+    std::vector<std::vector<int>> seen(batch_.nodes.size());
+    for (int home = 0; home < store_->parts(); ++home) {
+      const Sent sent = Send(home);
+      auto assembler = BatchAssembler::Create(Asked(home), sent.layout);
+      ASSERT_TRUE(assembler.ok()) << assembler.status();
+      for (size_t at = 0; at < sent.bytes.size(); at += piece) {
+        const size_t count = std::min(piece, sent.bytes.size() - at);
+        ASSERT_TRUE(
+            assembler->Write(std::span(sent.bytes).subspan(at, count)).ok());
+      }
+      ASSERT_TRUE(assembler->topology_done());
+      ASSERT_TRUE(assembler->done());
+      const Batch& got = assembler->batch();
+      for (size_t t = 0; t < got.nodes.size(); ++t) {
+        seen[t].resize(got.nodes[t].count());
+        EXPECT_EQ(got.nodes[t].hop_offsets, batch_.nodes[t].hop_offsets);
+        for (const uint32_t row : assembler->rows().home[t]) {
+          ++seen[t][row];
+          EXPECT_TRUE(SameRow(got.nodes[t].original_id,
+                              batch_.nodes[t].original_id, row));
+          EXPECT_TRUE(
+              SameRow(got.nodes[t].degree, batch_.nodes[t].degree, row));
+        }
+        for (const uint32_t row : assembler->rows().feature[t]) {
+          EXPECT_TRUE(
+              SameRow(got.nodes[t].feature, batch_.nodes[t].feature, row));
+        }
+        for (const uint32_t row : assembler->rows().label[t]) {
+          EXPECT_TRUE(SameRow(got.nodes[t].label, batch_.nodes[t].label, row));
+        }
+      }
+    }
+    for (const auto& rows : seen) {
+      for (const int times : rows) EXPECT_EQ(times, 1);
+    }
+  }
+}
+
+TEST_P(BatchAssemblerTest, ReassemblesTheWholeBatchOfOnePartition) {
+  if (GetParam() != 1) GTEST_SKIP() << "other partitions have other rows";
+  const Sent sent = Send(0);
+  auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+  ASSERT_TRUE(assembler.ok());
+  ASSERT_TRUE(assembler->Write(sent.bytes).ok());
+  EXPECT_EQ(DigestBatch(assembler->batch(), store_->schema()),
+            DigestBatch(batch_, store_->schema()));
+}
+
+TEST_P(BatchAssemblerTest, SkipsCachedFeatureRows) {
+  const std::vector<uint64_t> all(batch_.nodes.size(), uint64_t{1} << 40);
+  const SentRows rows =
+      SelectRows(batch_, store_->manifest(), request_.columns, 0, all);
+  for (const auto& feature : rows.feature) EXPECT_TRUE(feature.empty());
+  const std::vector<uint64_t> one(batch_.nodes.size(), 1);
+  const SentRows most =
+      SelectRows(batch_, store_->manifest(), request_.columns, 0, one);
+  for (size_t t = 0; t < most.feature.size(); ++t) {
+    const uint64_t first = store_->book(static_cast<int>(t)).begin(0);
+    for (const uint32_t row : most.feature[t]) {
+      EXPECT_GT(batch_.nodes[t].id.IntegerAt(row), static_cast<int64_t>(first));
+    }
+  }
+}
+
+TEST_P(BatchAssemblerTest, TakesExplicitSeedsFromTheRequest) {
+  request_.explicit_seeds = std::vector<int64_t>(
+      batch_.seed.As<int64_t>().begin(), batch_.seed.As<int64_t>().end());
+  const Sent sent = Send(0);
+  auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+  ASSERT_TRUE(assembler.ok()) << assembler.status();
+  ASSERT_TRUE(assembler->Write(sent.bytes).ok());
+  const auto seeds = assembler->batch().seed.As<int64_t>();
+  EXPECT_TRUE(
+      std::equal(seeds.begin(), seeds.end(), request_.explicit_seeds->begin()));
+}
+
+TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
+  const Sent sent = Send(0);
+  request_.columns.edge_ids = false;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      BatchAssembler::Create(Asked(0), sent.layout).status()));
+  request_.columns.edge_ids = true;
+  StreamLayout other = sent.layout;
+  other.partition = 1;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      BatchAssembler::Create(Asked(0), other).status()));
+}
+
+TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
+  const Sent sent = Send(0);
+  AssemblerRequest asked = Asked(0);
+  asked.max_bytes = sent.layout.total_bytes - 1;
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      BatchAssembler::Create(asked, sent.layout).status()));
+}
+
+TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
+  const Sent good = Send(0);
+  std::mt19937 random(11);
+  for (int round = 0; round < 3000; ++round) {
+    Sent sent = good;
+    for (int flips = 0; flips < 4; ++flips) {
+      sent.bytes[random() % sent.bytes.size()] =
+          static_cast<std::byte>(random());
+    }
+    auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+    ASSERT_TRUE(assembler.ok());
+    // An error, or a batch whose numbers are within their ranges.
+    if (!assembler->Write(sent.bytes).ok()) continue;
+    for (const EdgeBlock& edges : assembler->batch().edges) {
+      EXPECT_EQ(edges.indptr.As<uint32_t>().back(), edges.edge_count());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Partitions, BatchAssemblerTest,
+                         ::testing::Values(1, 2, 3));
+
+}  // namespace
+}  // namespace millrace

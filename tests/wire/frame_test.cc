@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/wire/frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sampler.pb.h"
+
+namespace millrace {
+namespace {
+
+using Slices = std::vector<std::span<const std::byte>>;
+
+std::span<const std::byte> Bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string PayloadOf(const FrameView& frame) {
+  std::string payload;
+  for (const auto piece : frame.payload) {
+    payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+  return payload;
+}
+
+FrameHeader ExampleHeader() {
+  FrameHeader header;
+  header.offset = 1 << 20;
+  header.stream.emplace();
+  header.stream->hops = 3;
+  header.stream->seed_type = 1;
+  header.stream->partition = 2;
+  header.stream->Append(ArrayKind::kSeedToLocal, 0, DType::kUint32, {5});
+  header.stream->Append(ArrayKind::kNodeFeature, 1, DType::kFloat16, {7, 3});
+  return header;
+}
+
+TEST(FrameTest, IsAValidProtobufMessage) {
+  const std::string payload(1000, 'x');
+  const std::string message =
+      EncodeFrameHead(ExampleHeader(), payload.size()) + payload;
+  v1::Frame proto;
+  ASSERT_TRUE(proto.ParseFromString(message));
+  EXPECT_EQ(proto.payload(), payload);
+  EXPECT_EQ(proto.header().offset(), 1u << 20);
+  const v1::Stream& stream = proto.header().stream();
+  EXPECT_EQ(stream.hops(), 3u);
+  EXPECT_EQ(stream.seed_type(), 1u);
+  EXPECT_EQ(stream.partition(), 2u);
+  ASSERT_EQ(stream.arrays_size(), 2);
+  EXPECT_EQ(stream.arrays(1).kind(), v1::ArrayInfo::KIND_NODE_FEATURE);
+  EXPECT_EQ(stream.arrays(1).dtype(), v1::DTYPE_FLOAT16);
+  EXPECT_THAT(stream.arrays(1).shape(), ::testing::ElementsAre(7, 3));
+  EXPECT_EQ(stream.arrays(1).offset(), 24u);  // 5 * 4 bytes, then a multiple
+  EXPECT_EQ(stream.total_bytes(), 24u + 7 * 3 * 2);
+}
+
+// The bytes that docs/protocol.md shows.
+TEST(FrameTest, HasTheDocumentedBytes) {
+  FrameHeader header;
+  header.offset = 300;
+  EXPECT_EQ(EncodeFrameHead(header, 2),
+            std::string("\x0a\x03\x08\xac\x02\x7a\x02"));
+}
+
+TEST(FrameTest, ParsesWhatProtobufWrites) {
+  v1::Frame proto;
+  proto.mutable_header()->set_offset(77);
+  proto.set_padding(std::string(13, '\0'));
+  proto.set_payload("payload");
+  const std::string message = proto.SerializeAsString();
+  const auto frame = ParseFrame(Slices{Bytes(message)});
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_EQ(frame->header.offset, 77u);
+  EXPECT_FALSE(frame->header.stream.has_value());
+  EXPECT_EQ(PayloadOf(*frame), "payload");
+}
+
+TEST(FrameTest, ParsesSlicesCutAnywhere) {
+  const std::string payload = "0123456789";
+  const std::string message =
+      EncodeFrameHead(ExampleHeader(), payload.size()) + payload;
+  for (size_t first = 0; first <= message.size(); ++first) {
+    for (const size_t second : {first, (first + message.size()) / 2}) {
+      const auto all = Bytes(message);
+      const Slices slices = {all.first(first),
+                             all.subspan(first, second - first),
+                             all.subspan(second)};
+      const auto frame = ParseFrame(slices);
+      ASSERT_TRUE(frame.ok()) << frame.status();
+      EXPECT_EQ(PayloadOf(*frame), payload);
+      EXPECT_EQ(frame->payload_bytes, payload.size());
+      EXPECT_EQ(*frame->header.stream, *ExampleHeader().stream);
+    }
+  }
+}
+
+TEST(FrameTest, BorrowsThePayload) {
+  const std::string message = EncodeFrameHead({}, 4) + "abcd";
+  const auto frame = ParseFrame(Slices{Bytes(message)});
+  ASSERT_TRUE(frame.ok());
+  ASSERT_EQ(frame->payload.size(), 1u);
+  EXPECT_EQ(frame->payload[0].data(), Bytes(message).last(4).data());
+}
+
+TEST(FrameTest, RefusesLengthsBeyondTheMessage) {
+  for (const std::string& message :
+       {std::string("\x7a\xff\xff\xff\xff\x0f"), std::string("\x7a\x02x"),
+        std::string("\x0a\x7f\x08"), std::string("\x12\x05zz"),
+        std::string("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        std::string("\x7a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        std::string("\x7b"), std::string("\x00", 1), std::string("\xff")}) {
+    EXPECT_EQ(ParseFrame(Slices{Bytes(message)}).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(FrameTest, RefusesASecondPayload) {
+  const std::string message("\x7a\x01x\x7a\x01y");
+  EXPECT_FALSE(ParseFrame(Slices{Bytes(message)}).ok());
+}
+
+TEST(FrameTest, SurvivesAnyDamage) {
+  const std::string good =
+      EncodeFrameHead(ExampleHeader(), 20) + std::string(20, 'p');
+  std::mt19937 random(7);
+  for (int round = 0; round < 20000; ++round) {
+    std::string message = good;
+    for (int flips = 0; flips < 3; ++flips) {
+      message[random() % message.size()] = static_cast<char>(random());
+    }
+    message.resize(random() % (message.size() + 1));
+    const auto frame = ParseFrame(Slices{Bytes(message)});
+    if (!frame.ok()) continue;
+    EXPECT_LE(frame->payload_bytes, message.size());
+    if (frame->header.stream) {
+      (void)CheckLayout(*frame->header.stream, 1 << 30);
+    }
+  }
+}
+
+TEST(StreamLayoutTest, AcceptsWhatAppendMakes) {
+  EXPECT_TRUE(CheckLayout(*ExampleHeader().stream, 1000).ok());
+}
+
+TEST(StreamLayoutTest, RefusesStreamsAboveTheLimit) {
+  EXPECT_EQ(CheckLayout(*ExampleHeader().stream, 50).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(StreamLayoutTest, RefusesArraysThatDoNotFit) {
+  const auto refused = [](auto change) {
+    StreamLayout layout = *ExampleHeader().stream;
+    change(layout);
+    return absl::IsInvalidArgument(CheckLayout(layout, 1000));
+  };
+  EXPECT_TRUE(refused([](auto& l) { l.arrays[1].offset = 16; }));
+  EXPECT_TRUE(refused([](auto& l) { l.arrays[1].offset = 28; }));
+  EXPECT_TRUE(refused([](auto& l) { l.arrays[1].offset = 1 << 30; }));
+  EXPECT_TRUE(refused([](auto& l) { l.arrays[1].shape[0] = -1; }));
+  EXPECT_TRUE(refused([](auto& l) {
+    l.arrays[1].shape = {int64_t{1} << 62, int64_t{1} << 62};
+  }));
+  EXPECT_TRUE(refused([](auto& l) { l.arrays[1].dtype = DType::kNone; }));
+  EXPECT_TRUE(refused([](auto& l) { l.total_bytes = 40; }));
+}
+
+}  // namespace
+}  // namespace millrace
