@@ -312,6 +312,9 @@ def main():
                         help='compares these stores of one dataset instead')
     parser.add_argument('--type', default='', help='node type of the seeds')
     parser.add_argument('--batches', type=int, default=3)
+    parser.add_argument('--edge-features', action='store_true',
+                        help='of stores that have them; millrace refuses '
+                        'jobs with edge features so far')
     args = parser.parse_args()
     comparison = Comparison(args.millrace)
     with tempfile.TemporaryDirectory() as folder:
@@ -325,6 +328,8 @@ def main():
                      cora(comparison, folder, args.cora)]
         for case in cases:
             for i, (stores, extra, count) in enumerate(case):
+                if not args.edge_features:
+                    extra = [x for x in extra if x != '--edge-features']
                 name = f'{os.path.basename(stores[0])}{i}'
                 fanouts = '--fanouts' in extra
                 job_list = [*jobs(extra, max(3, count // 23))]

@@ -64,6 +64,8 @@ class SeedPlan:
         self.job = job
         name = seed_type(store, job)
         if job.seeds_file is not None:
+            if job.seed_order == 'local':
+                raise OracleError('--seeds-file: --seed-order is global')
             seeds = [int(v) for v in job.seeds_file]
         else:
             seeds = store.split(name, job.split).tolist()
