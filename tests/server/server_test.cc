@@ -2,11 +2,13 @@
 #include "server/server.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/local_batch_source.h"
@@ -498,40 +500,46 @@ TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
   ExpectHomesAgree(big, spec, 0);
 }
 
+// The reply of grpc.health.v1.Health/Check, as bytes: the messages are one
+// string and one enumerator. "error" when the service is unknown.
+std::string CheckHealth(const std::string& address,
+                        const std::string& service) {
+  ::grpc::GenericStub stub(
+      ::grpc::CreateChannel(address, ::grpc::InsecureChannelCredentials()));
+  std::string message;
+  if (!service.empty()) {
+    message = std::string("\x0a") + static_cast<char>(service.size()) + service;
+  }
+  const ::grpc::Slice slice(message);
+  const ::grpc::ByteBuffer request(&slice, 1);
+  ::grpc::ByteBuffer reply;
+  ::grpc::ClientContext context;
+  absl::Notification done;
+  ::grpc::Status status;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &reply,
+                 [&](::grpc::Status result) {
+                   status = std::move(result);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  if (!status.ok()) return "error";
+  std::vector<::grpc::Slice> slices;
+  std::string bytes;
+  EXPECT_TRUE(reply.Dump(&slices).ok());
+  for (const ::grpc::Slice& piece : slices) {
+    bytes.append(reinterpret_cast<const char*>(piece.begin()), piece.size());
+  }
+  return bytes;
+}
+
 TEST_F(ServerTest, AnswersHealthChecks) {
-  // grpc.health.v1 by hand: the messages are a string and an enumerator.
-  const auto check = [this](const std::string& service) {
-    auto channel = ::grpc::CreateChannel(fleet().server(0).address(),
-                                         ::grpc::InsecureChannelCredentials());
-    ::grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
-                                       ::grpc::internal::RpcMethod::NORMAL_RPC);
-    const std::string bytes =
-        service.empty()
-            ? ""
-            : std::string("\x0a") + static_cast<char>(service.size()) + service;
-    ::grpc::Slice slice(bytes);
-    ::grpc::ByteBuffer in(&slice, 1);
-    ::grpc::ByteBuffer out;
-    ::grpc::ClientContext context;
-    const ::grpc::Status status =
-        ::grpc::internal::BlockingUnaryCall<::grpc::ByteBuffer,
-                                            ::grpc::ByteBuffer>(
-            channel.get(), method, &context, in, &out);
-    if (!status.ok()) return std::string("error");
-    std::vector<::grpc::Slice> slices;
-    (void)out.Dump(&slices);
-    std::string reply;
-    for (const auto& s : slices) {
-      reply.append(reinterpret_cast<const char*>(s.begin()), s.size());
-    }
-    return reply;
-  };
+  const std::string address = fleet().server(0).address();
   const std::string serving("\x08\x01");
-  EXPECT_EQ(check(""), serving);
-  EXPECT_EQ(check("partition/0"), serving);
-  EXPECT_EQ(check("partition/1"), "error");
-  fleet().server(0).Drain(absl::Seconds(5));
-  EXPECT_EQ(check("partition/0"), std::string("\x08\x02"));
+  EXPECT_EQ(CheckHealth(address, ""), serving);
+  EXPECT_EQ(CheckHealth(address, "partition/0"), serving);
+  EXPECT_EQ(CheckHealth(address, "partition/1"), "error");
+  EXPECT_TRUE(fleet().server(0).Drain(absl::Seconds(5)));
+  EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
 }
 
 TEST_F(ServerTest, ListenErrorsNameTheOption) {
