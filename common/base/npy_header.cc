@@ -15,7 +15,7 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kMaxDimensions = 32;  // numpy's own limit
 
 struct Fields {
-  std::optional<std::string> descr;
+  std::string descr;  // empty: not seen
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
 };
@@ -38,7 +38,7 @@ class DictReader {
     }
     SkipSpace();
     if (!rest_.empty()) return Error("text after the dictionary");
-    if (!fields.descr || !fields.fortran_order || !fields.shape) {
+    if (fields.descr.empty() || !fields.fortran_order || !fields.shape) {
       return Error("'descr', 'fortran_order' or 'shape' is missing");
     }
     return fields;
@@ -122,7 +122,7 @@ class DictReader {
   absl::Status ReadMember(Fields& fields) {
     MILLRACE_ASSIGN_OR_RETURN(const std::string key, ReadString());
     MILLRACE_RETURN_IF_ERROR(Expect(':'));
-    if (key == "descr" && !fields.descr) {
+    if (key == "descr" && fields.descr.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(fields.descr, ReadString());
     } else if (key == "fortran_order" && !fields.fortran_order) {
       fields.fortran_order = AcceptWord("True");
@@ -214,7 +214,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
   MILLRACE_ASSIGN_OR_RETURN(const Fields fields, reader.Read());
   NpyHeader header;
   MILLRACE_ASSIGN_OR_RETURN(header.dtype,
-                            ResolveDType(*fields.descr, real_dtype));
+                            ResolveDType(fields.descr, real_dtype));
   header.fortran_order = *fields.fortran_order;
   header.shape = *fields.shape;
   header.data_offset = extent.begin + extent.size;
