@@ -2,8 +2,7 @@
 # LibTorch from the pinned wheel, as an imported target of our own:
 # find_package(Torch) of that wheel needs a CUDA toolkit, this does not.
 #
-# millrace::torch        libtorch_cpu and libc10, with their headers
-# millrace::torch_gloo   the same with c10d's Gloo process group declared
+# millrace::torch   libtorch_cpu and libc10, with their headers
 set(MILLRACE_TORCH_DIR ${PROJECT_SOURCE_DIR}/build/deps/torch CACHE PATH
     "Folder the torch wheel was installed into (holds torch/lib)")
 
@@ -32,8 +31,6 @@ target_include_directories(millrace::torch SYSTEM INTERFACE
 target_link_libraries(millrace::torch INTERFACE millrace::c10)
 
 # c10d's Gloo header needs gloo's own, which the wheel lacks and Debian's
-# libgloo-dev has. Its library is never linked: libtorch exports its own gloo.
+# libgloo-dev has; who includes it defines USE_C10D_GLOO. Its library is never
+# linked: libtorch exports its own gloo.
 find_path(MILLRACE_GLOO_INCLUDE_DIR gloo/context.h REQUIRED)
-add_library(millrace::torch_gloo INTERFACE IMPORTED GLOBAL)
-target_compile_definitions(millrace::torch_gloo INTERFACE USE_C10D_GLOO)
-target_link_libraries(millrace::torch_gloo INTERFACE millrace::torch)

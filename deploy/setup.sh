@@ -9,7 +9,7 @@
 #   --no-train       without LibTorch: `millrace` and `millrace-server` only
 #   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
-#   --checks         also what .ci/run checks with: clang-format, ccache
+#   --checks         also what .ci/run checks with: clang-format
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
 set -euo pipefail
@@ -25,7 +25,7 @@ PACKAGES=(
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
-CHECK_PACKAGES=(clang-format-14 ccache)
+CHECK_PACKAGES=(clang-format-14 git)
 
 TORCH=torch==2.11.0
 # What libtorch_cpu.so of that wheel needs of CUDA on a machine without it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fleet_test.sh BIN_DIR WORK_DIR: `millrace up` and `millrace status`.
+# up_test.sh BIN_DIR WORK_DIR: `millrace up` and `millrace status`.
 set -euo pipefail
 bin=$1 work=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
