@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -48,7 +49,8 @@ void AddOptions(CLI::App& app, Arguments& args) {
       ->required();
   app.add_option("--listen", args.server.listen,
                  "HOST:PORT to serve at; port 0 takes a free one")
-      ->required();
+      ->required()
+      ->default_str("");
   app.add_option("--advertise", args.advertise,
                  "HOST:PORT that others reach this server at, for the log");
   app.add_option("--peers", args.server.peers,
@@ -198,6 +200,9 @@ absl::Status Serve(const Arguments& args) {
 }  // namespace millrace
 
 int main(int argc, char** argv) {
+  // gRPC's own log lines are for those who ask for them; errors reach the
+  // user as statuses.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Millrace: serves partitions of a store", "millrace-server");
   millrace::Arguments args;
   millrace::AddOptions(app, args);

@@ -88,8 +88,12 @@ class SamplerService final : public RawMethods {
   ::grpc::ServerUnaryReactor* Describe(::grpc::CallbackServerContext* context,
                                        const v1::DescribeRequest*,
                                        v1::DescribeReply* reply) override {
-    return RunLeaf(core_, context, "Describe",
-                   [this, reply] { return AnswerDescribe(core_, *reply); });
+    // At once and uncounted, so that a busy server does not look dead.
+    ::grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const absl::Status status = AnswerDescribe(core_, *reply);
+    core_.metrics.CountCall("Describe", status);
+    reactor->Finish(ToGrpcStatus(status));
+    return reactor;
   }
 
  private:

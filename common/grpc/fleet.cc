@@ -50,6 +50,27 @@ bool Serves(const FleetMemberInfo& info, int partition) {
          info.partitions.end();
 }
 
+// The member with the least outstanding bytes that is not in `avoid`; `turn`
+// decides among equals. Null: none.
+std::shared_ptr<FleetMember> LeastLoaded(
+    const std::vector<std::shared_ptr<FleetMember>>& members,
+    const std::vector<const FleetMember*>& avoid, size_t turn) {
+  std::shared_ptr<FleetMember> best;
+  int64_t least = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto& member = members[(i + turn) % members.size()];
+    if (std::find(avoid.begin(), avoid.end(), member.get()) != avoid.end()) {
+      continue;
+    }
+    const int64_t load = member->outstanding_bytes;
+    if (!best || load < least) {
+      best = member;
+      least = load;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 class Fleet::Core {
@@ -94,6 +115,9 @@ class Fleet::Core {
   absl::Status TakeReply(const v1::DescribeReply& reply, FleetMemberInfo& info)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Demand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::shared_ptr<FleetMember>> OwnersIn(State state,
+                                                     int partition) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<std::shared_ptr<FleetMember>> OwnersLocked(int partition) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NoOwner(int partition) const
@@ -327,16 +351,22 @@ void Fleet::Core::Demand() {
   wake_ = true;
 }
 
-std::vector<std::shared_ptr<FleetMember>> Fleet::Core::OwnersLocked(
-    int partition) const {
+std::vector<std::shared_ptr<FleetMember>> Fleet::Core::OwnersIn(
+    State state, int partition) const {
   std::vector<std::shared_ptr<FleetMember>> owners;
-  for (const State state : {State::kReady, State::kDraining}) {
-    for (const auto& entry : entries_) {
-      if (entry->info.state == state && Serves(entry->info, partition)) {
-        owners.push_back(entry->member);
-      }
+  for (const auto& entry : entries_) {
+    if (entry->info.state == state && Serves(entry->info, partition)) {
+      owners.push_back(entry->member);
     }
   }
+  return owners;
+}
+
+std::vector<std::shared_ptr<FleetMember>> Fleet::Core::OwnersLocked(
+    int partition) const {
+  auto owners = OwnersIn(State::kReady, partition);
+  const auto draining = OwnersIn(State::kDraining, partition);
+  owners.insert(owners.end(), draining.begin(), draining.end());
   return owners;
 }
 
@@ -359,23 +389,16 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
     const std::vector<const FleetMember*>& avoid) {
   absl::MutexLock lock(&mutex_);
   while (true) {
-    const auto owners = OwnersLocked(partition);
-    std::shared_ptr<FleetMember> best;
-    int64_t least = 0;
     ++turn_;
-    for (size_t i = 0; i < owners.size(); ++i) {
-      const auto& owner = owners[(i + turn_) % owners.size()];
-      if (std::find(avoid.begin(), avoid.end(), owner.get()) != avoid.end()) {
-        continue;
-      }
-      const int64_t load = owner->outstanding_bytes;
-      if (!best || load < least) {
-        best = owner;
-        least = load;
-      }
+    std::shared_ptr<FleetMember> best;
+    bool any = false;
+    for (const State state : {State::kReady, State::kDraining}) {
+      const auto owners = OwnersIn(state, partition);
+      any |= !owners.empty();
+      if (!best) best = LeastLoaded(owners, avoid, turn_);
     }
     if (best) return best;
-    if (!owners.empty()) return NoOwner(partition);
+    if (any) return NoOwner(partition);  // all are to be avoided
     Demand();
     // Wakes at least as often as demands are heard.
     const absl::Time soon = absl::Now() + kDemandInterval;

@@ -63,6 +63,15 @@ JobSpec WideJob() {
   return spec;
 }
 
+// A batch of far more bytes than gRPC takes ahead of a client that does not
+// read.
+v1::SampleRequest HugeRequest() {
+  JobSpec spec = WideJob();
+  spec.fanouts = {5, 5};
+  spec.batch_size = 2000;
+  return SampleRequestOf(spec, Columns(), 0);
+}
+
 // Feeds a stream that was received to the assembler.
 absl::StatusOr<BatchAssembler> Assemble(const AssemblerRequest& asked,
                                         const StreamResult& stream) {
@@ -333,10 +342,7 @@ TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
   // what gRPC takes ahead.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(3000, 5, 16 << 10), 1, options);
-  JobSpec spec = WideJob();
-  spec.fanouts = {5, 5};
-  spec.batch_size = 2000;
-  const v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+  const v1::SampleRequest request = HugeRequest();
   auto stub = fleet().Stub(0);
   ::grpc::ClientContext context;
   auto reader = stub->Sample(&context, request);
@@ -347,6 +353,42 @@ TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
   EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
   context.TryCancel();
   reader->Finish();
+}
+
+TEST_F(ServerTest, SlowClientsHoldUpNobodyElse) {
+  ServerOptions options;
+  options.threads = 1;
+  FleetHarness wide(WideGraph(3000, 5, 16 << 10), 1, options);
+  auto stub = wide.Stub(0);
+  std::vector<std::unique_ptr<::grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<::grpc::ClientReader<v1::Frame>>> readers;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(std::make_unique<::grpc::ClientContext>());
+    readers.push_back(stub->Sample(contexts.back().get(), HugeRequest()));
+    v1::Frame frame;
+    ASSERT_TRUE(readers.back()->Read(&frame));
+  }
+  const StreamResult other = CallSample(*wide.Stub(0), GoodRequest());
+  EXPECT_TRUE(other.status.ok()) << other.status;
+  for (size_t i = 0; i < readers.size(); ++i) {
+    contexts[i]->TryCancel();
+    readers[i]->Finish();
+  }
+  EXPECT_TRUE(wide.server(0).Drain(absl::Seconds(20)));
+}
+
+TEST_F(ServerTest, CallsWithoutADeadlineEndAtTheDefault) {
+  ServerOptions options;
+  options.default_deadline = absl::Milliseconds(500);
+  FleetHarness wide(WideGraph(3000, 5, 16 << 10), 1, options);
+  auto stub = wide.Stub(0);
+  ::grpc::ClientContext context;
+  auto reader = stub->Sample(&context, HugeRequest());
+  v1::Frame frame;
+  ASSERT_TRUE(reader->Read(&frame));
+  // Nothing more is read, and still the server gets rid of the call.
+  EXPECT_TRUE(wide.server(0).Drain(absl::Seconds(20)));
+  EXPECT_FALSE(reader->Finish().ok());
 }
 
 TEST_F(ServerTest, DrainingAnswersLeafCallsOnly) {
