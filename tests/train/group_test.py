@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of millrace-train: a rank that dies or stops ends the others within
+30 seconds with an error that names it; no process outlives its launcher."""
+import argparse
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+LIMIT = 30.0  # seconds
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class GroupTest(unittest.TestCase):
+    bin = data = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="millrace-group-")
+        cls.store = pathlib.Path(cls.directory.name) / "cora"
+        subprocess.run(
+            [cls.bin / "millrace", "import", "ogb", cls.data / "cora",
+             "--out", cls.store, "--undirected", "--coalesce"],
+            check=True, stderr=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def command(self, *more):
+        return [str(word) for word in (
+            self.bin / "millrace-train", "--store", self.store, "--fanouts",
+            "5,5", "--batch-size", 32, "--hidden", 16, "--threads", 1,
+            *more)]
+
+    def start_ranks(self, world):
+        """Ranks that train for ever; returns when all have made an epoch."""
+        port = str(free_port())
+        ranks = []
+        for rank in range(world):
+            environment = dict(
+                os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+                MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+            ranks.append(subprocess.Popen(
+                self.command("--epochs", 1000000, "--eval-every", 0),
+                env=environment, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE))
+            self.addCleanup(self.end, ranks[-1])
+        self.assertIn("epoch 0", ranks[0].stdout.readline())
+        return ranks
+
+    def end(self, process):
+        process.kill()
+        process.communicate()
+
+    def lose(self, world, lost, number):
+        ranks = self.start_ranks(world)
+        start = time.monotonic()
+        ranks[lost].send_signal(number)
+        for rank, process in enumerate(ranks):
+            if rank == lost:
+                continue
+            _, stderr = process.communicate(timeout=LIMIT + 30)
+            self.assertLessEqual(time.monotonic() - start, LIMIT)
+            self.assertEqual(process.returncode, 1, stderr)
+            self.assertIn(f"rank {lost}", stderr)
+
+    def test_killed_rank(self):
+        self.lose(3, 1, signal.SIGKILL)
+
+    def test_killed_rank_zero(self):
+        self.lose(2, 0, signal.SIGKILL)
+
+    def test_stopped_rank(self):
+        self.lose(3, 2, signal.SIGSTOP)
+
+    def test_stopped_rank_zero(self):
+        self.lose(3, 0, signal.SIGSTOP)
+
+    def launch(self):
+        launcher = subprocess.Popen(
+            self.command("--workers", 2, "--epochs", 1000000, "--eval-every",
+                         0),
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, launcher)
+        self.assertIn("epoch 0", launcher.stdout.readline())
+        children = [int(pid) for pid in pathlib.Path(
+            f"/proc/{launcher.pid}/task/{launcher.pid}/children"
+        ).read_text().split()]
+        self.assertEqual(len(children), 2)
+        return launcher, children
+
+    def assert_gone(self, pids):
+        for pid in pids:
+            self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
+
+    def test_launcher_names_the_killed_rank(self):
+        launcher, children = self.launch()
+        os.kill(children[1], signal.SIGKILL)
+        _, stderr = launcher.communicate(timeout=LIMIT)
+        self.assertEqual(launcher.returncode, 1)
+        self.assertIn("rank 1 of 2 was killed by signal 9", stderr)
+        self.assert_gone(children)
+
+    def test_stopped_rank_under_the_launcher(self):
+        launcher, children = self.launch()
+        start = time.monotonic()
+        os.kill(children[1], signal.SIGSTOP)
+        _, stderr = launcher.communicate(timeout=LIMIT + 15)
+        self.assertEqual(launcher.returncode, 1)
+        self.assertIn("rank 1 is lost", stderr)
+        self.assertLessEqual(time.monotonic() - start, LIMIT)
+        self.assert_gone(children)
+
+    def test_interrupt_ends_all(self):
+        launcher, children = self.launch()
+        launcher.send_signal(signal.SIGINT)
+        _, stderr = launcher.communicate(timeout=LIMIT)
+        self.assertEqual(launcher.returncode, 130, stderr)
+        self.assert_gone(children)
+
+    def test_ranks_die_with_the_launcher(self):
+        launcher, children = self.launch()
+        # Wait on the ranks themselves: they are not ours to wait for.
+        waits = [os.pidfd_open(pid) for pid in children]
+        launcher.kill()
+        for descriptor in waits:
+            self.assertTrue(select.select([descriptor], [], [], LIMIT)[0])
+            os.close(descriptor)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    flags, rest = parser.parse_known_args()
+    GroupTest.bin, GroupTest.data = flags.bin, flags.data
+    unittest.main(argv=[__file__, "-v", *rest])

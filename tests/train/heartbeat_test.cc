@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/heartbeat.h"
+
+#include <gtest/gtest.h>
+
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+namespace millrace::testing {
+namespace {
+
+// The store of rank 0 and heartbeats that lose patience soon.
+class HeartbeatTest : public ::testing::Test {
+ protected:
+  HeartbeatTest() {
+    c10d::TCPStoreOptions options;
+    options.port = 0;
+    options.isServer = true;
+    options.waitWorkers = false;
+    store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  }
+
+  std::unique_ptr<Heartbeat> Start(int rank, int world) {
+    HeartbeatOptions options;
+    options.interval = absl::Milliseconds(50);
+    options.silence = absl::Seconds(2);
+    options.grace = absl::Seconds(60);
+    return Heartbeat::Start({rank, world, "127.0.0.1", store_->getPort()},
+                            options)
+        .value();
+  }
+
+  c10::intrusive_ptr<c10d::TCPStore> store_;
+};
+
+TEST_F(HeartbeatTest, NamesTheRankThatFellSilent) {
+  const auto zero = Start(0, 3);
+  auto one = Start(1, 3);
+  auto two = Start(2, 3);
+  one.reset();
+  const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
+  EXPECT_EQ(loss.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(loss.message().find("rank 1"), absl::string_view::npos) << loss;
+  EXPECT_FALSE(two->WaitForLoss(absl::Seconds(30)).ok());
+}
+
+TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  one->Fail("the disk is full");
+  const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
+  EXPECT_EQ(loss.message(), "rank 1 failed: the disk is full");
+}
+
+TEST_F(HeartbeatTest, AFinishedRankIsNotLost) {
+  const auto zero = Start(0, 2);
+  {
+    const auto one = Start(1, 2);
+    one->Finish();
+  }
+  zero->WaitForOthers(absl::Seconds(30));
+  EXPECT_TRUE(zero->WaitForLoss(absl::Seconds(3)).ok());
+}
+
+TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreIsGone) {
+  const auto one = Start(1, 2);
+  store_.reset();
+  const absl::Status loss = one->WaitForLoss(absl::Seconds(30));
+  EXPECT_NE(loss.message().find("rank 0"), absl::string_view::npos) << loss;
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Full fanouts, layer-wise inference and a dense restatement agree.
+#include "client/train/inference.h"
+
+#include <ATen/ops/eye.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "client/tensor/batch_tensors.h"
+#include "client/train/minibatch.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+constexpr int64_t kNodes = 90;
+
+ModelConfig Config(const std::string& kind) {
+  ModelConfig config;
+  config.kind = kind;
+  config.in = 6;
+  config.hidden = 8;
+  config.out = 4;
+  config.seed = 5;
+  return config;
+}
+
+// adjacency[v][u]: how many edges go from u to v.
+at::Tensor Adjacency(const TestGraph& graph) {
+  at::Tensor adjacency = at::zeros({kNodes, kNodes}, at::kDouble);
+  auto cells = adjacency.accessor<double, 2>();
+  for (const auto& [u, v] : graph.relations[0].edges) cells[v][u] += 1;
+  return adjacency;
+}
+
+// What a layer multiplies features with, and with the node's own.
+struct DenseLayer {
+  at::Tensor neighbors, self;
+};
+
+DenseLayer Dense(const TestGraph& graph, const ModelConfig& config) {
+  const at::Tensor adjacency = Adjacency(graph);
+  const at::Tensor degree = adjacency.sum(1);
+  const at::Tensor identity = at::eye(kNodes, at::kDouble);
+  if (config.kind == "sage") {
+    return {adjacency / degree.clamp_min(1).unsqueeze(1), identity};
+  }
+  if (config.gcn_norm == GcnNorm::kFull) {
+    const at::Tensor root = (degree + 1).rsqrt();
+    return {root.unsqueeze(1) * adjacency * root.unsqueeze(0),
+            identity / (degree + 1).unsqueeze(1)};
+  }
+  const at::Tensor others = adjacency * (1 - identity);
+  const at::Tensor root = (others.sum(1) + 1).rsqrt();
+  return {root.unsqueeze(1) * (others + identity) * root.unsqueeze(0),
+          at::zeros_like(identity)};
+}
+
+at::Tensor DenseForward(const TestGraph& graph, const Model& model) {
+  std::map<std::string, at::Tensor> state;
+  for (const NamedTensor& named : model.parameters().State()) {
+    state[named.name] = named.tensor.detach().to(at::kDouble);
+  }
+  const DenseLayer dense = Dense(graph, model.config());
+  at::Tensor x = ViewAsTensor(graph.types[0].feature).value().to(at::kDouble);
+  for (int i = 0; i < model.config().layers; ++i) {
+    const std::string conv = "convs." + std::to_string(i);
+    const at::Tensor sum = at::matmul(dense.neighbors, x);
+    const at::Tensor own = at::matmul(dense.self, x);
+    x = model.config().kind == "sage"
+            ? at::linear(sum, state[conv + ".lin_l.weight"],
+                         state[conv + ".lin_l.bias"]) +
+                  at::linear(own, state[conv + ".lin_r.weight"])
+            : at::linear(sum + own, state[conv + ".lin.weight"],
+                         state[conv + ".bias"]);
+    if (i + 1 < model.config().layers) x = at::relu(x);
+  }
+  return x;
+}
+
+// The acceptance rule for exact inference.
+void ExpectClose(const at::Tensor& got, const at::Tensor& want) {
+  const double difference =
+      (got.to(at::kDouble) - want).abs().max().item().toDouble();
+  const double largest = want.abs().max().item().toDouble();
+  EXPECT_LE(difference, 1e-5 * std::max(1.0, largest));
+}
+
+struct Case {
+  std::string kind;
+  GcnNorm norm;
+  int parts;
+};
+
+class InferenceTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(InferenceTest, EqualsTheDenseModel) {
+  const TestGraph graph = ClassGraph(kNodes, 40);
+  const auto source = Serve(graph, "inference", GetParam().parts);
+  ModelConfig config = Config(GetParam().kind);
+  config.gcn_norm = GetParam().norm;
+  const auto model = Model::Create(config).value();
+  const at::Tensor want = DenseForward(graph, *model);
+  RunRanks(2, [&](Collectives& collectives) {
+    FullInference inference(source, JobSpec{}, *model, collectives,
+                            {.chunk = 13});
+    const auto got = inference.RunForAll(2);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ExpectClose(*got, want);
+  });
+}
+
+TEST_P(InferenceTest, FullFanoutsGiveTheSameLogits) {
+  if (GetParam().kind == "gcn" && GetParam().norm == GcnNorm::kSampled) {
+    GTEST_SKIP() << "the subgraph's outermost nodes lack their degrees";
+  }
+  const TestGraph graph = ClassGraph(kNodes, kNodes - 40);
+  const auto source = Serve(graph, "full_fanouts", GetParam().parts);
+  const auto model = Model::Create(Config(GetParam().kind)).value();
+  const at::Tensor want = DenseForward(graph, *model);
+  JobSpec job;
+  job.fanouts = {-1, -1};
+  job.batch_size = 17;
+  c10::NoGradGuard no_grad;
+  for (const Batch& batch : AllBatches(source, job)) {
+    const auto minibatch = MakeMinibatch(batch, *model);
+    ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+    const at::Tensor logits =
+        minibatch->OfSeeds(model->Forward(minibatch->graph, {}));
+    const at::Tensor ids = ViewAsTensor(batch.seed).value();
+    ExpectClose(logits, want.index_select(0, ids));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InferenceTest,
+                         ::testing::Values(Case{"sage", GcnNorm::kFull, 1},
+                                           Case{"sage", GcnNorm::kFull, 3},
+                                           Case{"gcn", GcnNorm::kFull, 1},
+                                           Case{"gcn", GcnNorm::kFull, 3},
+                                           Case{"gcn", GcnNorm::kSampled, 3}),
+                         [](const auto& info) {
+                           return info.param.kind +
+                                  (info.param.norm == GcnNorm::kFull
+                                       ? ""
+                                       : "Sampled") +
+                                  std::to_string(info.param.parts);
+                         });
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/model.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+using ::testing::Test;
+
+ModelConfig Config() {
+  ModelConfig config;
+  config.in = 3;
+  config.hidden = 5;
+  config.out = 2;
+  config.layers = 2;
+  return config;
+}
+
+std::vector<std::string> Names(const Model& model) {
+  std::vector<std::string> names;
+  for (const NamedTensor& named : model.parameters().State()) {
+    names.push_back(named.name);
+  }
+  return names;
+}
+
+at::Tensor Ints(std::vector<int> values) {
+  at::Tensor tensor =
+      at::empty({static_cast<int64_t>(values.size())}, at::kInt);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int>());
+  return tensor;
+}
+
+TEST(ModelTest, HasPygsNames) {
+  ModelConfig config = Config();
+  config.norm = NormKind::kBatch;
+  EXPECT_EQ(
+      Names(*Model::Create(config).value()),
+      (std::vector<std::string>{
+          "convs.0.lin_l.weight", "convs.0.lin_l.bias", "convs.0.lin_r.weight",
+          "convs.1.lin_l.weight", "convs.1.lin_l.bias", "convs.1.lin_r.weight",
+          "norms.0.module.weight", "norms.0.module.bias",
+          "norms.0.module.running_mean", "norms.0.module.running_var",
+          "norms.0.module.num_batches_tracked"}));
+  config.kind = "gcn";
+  config.norm = NormKind::kLayer;
+  EXPECT_EQ(Names(*Model::Create(config).value()),
+            (std::vector<std::string>{"convs.0.bias", "convs.0.lin.weight",
+                                      "convs.1.bias", "convs.1.lin.weight",
+                                      "norms.0.weight", "norms.0.bias"}));
+}
+
+TEST(ModelTest, StartsWithinPygsBounds) {
+  ModelConfig config = Config();
+  config.in = 400;
+  const auto model = Model::Create(config).value();
+  const at::Tensor weight = model->parameters().parameters()[0].tensor;
+  EXPECT_NEAR(weight.abs().max().item().toDouble(), 1 / std::sqrt(400.0), 1e-3);
+  EXPECT_NEAR(weight.mean().item().toDouble(), 0, 5e-3);
+}
+
+TEST(ModelTest, RefusesWhatItLacks) {
+  ModelConfig config = Config();
+  config.kind = "gat";
+  EXPECT_EQ(Model::Create(config).status().code(),
+            absl::StatusCode::kUnimplemented);
+  config.kind = "sage";
+  config.dropout = 1.0;
+  EXPECT_EQ(Model::Create(config).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded without neighbours.
+Subgraph Tree() {
+  Subgraph graph;
+  graph.x = at::arange(12, at::kFloat).view({4, 3}).div(10);
+  graph.hop_offsets = {0, 1, 3, 4};
+  graph.neighbors = {Ints({0, 2, 4, 4}), Ints({1, 2, 2, 3}), {}, {}};
+  return graph;
+}
+
+TEST(ModelTest, ComputesOnlySeedRows) {
+  const auto model = Model::Create(Config()).value();
+  EXPECT_EQ(model->Forward(Tree(), {}).sizes(), at::IntArrayRef({1, 2}));
+}
+
+TEST(ModelTest, MeanOfNoNeighborsIsZero) {
+  const Subgraph tree = Tree();
+  const at::Tensor mean = MeanOfNeighbors(tree.x, FirstRows(tree.neighbors, 3));
+  EXPECT_TRUE(mean[0].allclose((tree.x[1] + tree.x[2]) / 2));
+  EXPECT_TRUE(mean[1].allclose((tree.x[2] + tree.x[3]) / 2));
+  EXPECT_EQ(mean[2].abs().sum().item().toDouble(), 0);
+}
+
+TEST(ModelTest, RowsPastTheExpandedHaveEmptyLists) {
+  const Neighbors five = FirstRows(Tree().neighbors, 5);
+  EXPECT_TRUE(five.indptr.equal(Ints({0, 2, 4, 4, 4, 4})));
+}
+
+TEST(ModelTest, SampledGcnWeighsAsPyg) {
+  Neighbors lists{Ints({0, 3, 4}), Ints({0, 1, 2, 0}), {}, {}};
+  GcnWeights(GcnNorm::kSampled, 3, {}, lists);
+  // Node 0: own loop replaced, two others: degree 3. Node 1: 2. Node 2: 1.
+  const float a = 1 / std::sqrt(3.0f), b = 1 / std::sqrt(2.0f);
+  const float* edge = lists.edge_weight.const_data_ptr<float>();
+  const float* self = lists.self_weight.const_data_ptr<float>();
+  EXPECT_FLOAT_EQ(edge[0], 0);
+  EXPECT_FLOAT_EQ(edge[1], a * b);
+  EXPECT_FLOAT_EQ(edge[2], a);
+  EXPECT_FLOAT_EQ(edge[3], b * a);
+  EXPECT_FLOAT_EQ(self[0], a * a);
+  EXPECT_FLOAT_EQ(self[2], 1);
+}
+
+TEST(ModelTest, FullGcnScalesPicksToTheTrueDegree) {
+  Neighbors lists{Ints({0, 2}), Ints({1, 2}), {}, {}};
+  GcnWeights(GcnNorm::kFull, 3, Ints({8, 3, 0}), lists);
+  const float* edge = lists.edge_weight.const_data_ptr<float>();
+  EXPECT_FLOAT_EQ(edge[0], 4.0f / std::sqrt(9.0f * 4.0f));
+  EXPECT_FLOAT_EQ(edge[1], 4.0f / std::sqrt(9.0f * 1.0f));
+  EXPECT_FLOAT_EQ(lists.self_weight.const_data_ptr<float>()[0], 1 / 9.0f);
+}
+
+TEST(ModelTest, OneRowIsNormalisedByRunningStatistics) {
+  ParameterSet parameters;
+  const auto norm = Norm::Create(NormKind::kBatch, "n", 3, parameters);
+  const at::Tensor row = at::ones({1, 3});
+  EXPECT_TRUE(norm->Forward(row, true).allclose(row, 1e-4));
+  for (const NamedTensor& buffer : parameters.buffers()) {
+    if (buffer.name == "n.module.num_batches_tracked") {
+      EXPECT_EQ(buffer.tensor.item().toLong(), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/train_step.h"
+
+#include <ATen/ops/allclose.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+ModelConfig Config(const std::string& kind) {
+  ModelConfig config;
+  config.kind = kind;
+  config.in = 6;
+  config.hidden = 8;
+  config.out = 4;
+  return config;
+}
+
+// The mean gradient of one step in which rank r has batches[r] (or none).
+at::Tensor GradientOf(const std::vector<Batch>& batches, int world,
+                      const ModelConfig& config) {
+  at::Tensor gradient;
+  RunRanks(world, [&](Collectives& collectives) {
+    const auto model = Model::Create(config).value();
+    TrainStep step(*model, collectives);
+    const auto rank = static_cast<size_t>(collectives.rank());
+    std::optional<Minibatch> minibatch;
+    if (rank < batches.size()) {
+      minibatch = MakeMinibatch(batches[rank], *model).value();
+    }
+    const auto sums =
+        step.Run(minibatch.has_value() ? &*minibatch : nullptr, {});
+    ASSERT_TRUE(sums.ok()) << sums.status();
+    if (rank == 0) gradient = step.gradient().clone();
+  });
+  return gradient;
+}
+
+class TrainStepTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TrainStepTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
+  const auto source = Serve(ClassGraph(100, 30), "gradient");
+  JobSpec job;
+  job.fanouts = {-1, -1};
+  // 30 seeds: batches of 20 and 10, so that a mean of means would be wrong.
+  job.batch_size = 20;
+  const std::vector<Batch> two = AllBatches(source, job);
+  job.batch_size = 30;
+  const std::vector<Batch> one = AllBatches(source, job);
+  const at::Tensor want = GradientOf(one, 1, Config(GetParam()));
+  const at::Tensor got = GradientOf(two, 2, Config(GetParam()));
+  EXPECT_GT(want.abs().max().item().toDouble(), 1e-3);
+  EXPECT_TRUE(at::allclose(got, want, 1e-5, 1e-6));
+}
+
+TEST_P(TrainStepTest, ARankWithoutABatchChangesNothing) {
+  const auto source = Serve(ClassGraph(100, 30), "without_batch");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  EXPECT_TRUE(GradientOf(batches, 1, Config(GetParam()))
+                  .equal(GradientOf(batches, 3, Config(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TrainStepTest,
+                         ::testing::Values("sage", "gcn"),
+                         [](const auto& info) { return info.param; });
+
+TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
+  const auto source = Serve(ClassGraph(100, 30), "buffers");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  job.batch_size = 20;
+  const std::vector<Batch> batches = AllBatches(source, job);
+  ASSERT_EQ(batches.size(), 2u);
+  ModelConfig config = Config("sage");
+  config.norm = NormKind::kBatch;
+  std::vector<at::Tensor> before(2), after(2);
+  RunRanks(2, [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    const auto model = Model::Create(config).value();
+    TrainStep step(*model, collectives);
+    const Minibatch minibatch = MakeMinibatch(batches[rank], *model).value();
+    ASSERT_TRUE(step.Run(&minibatch, {}).ok());
+    before[rank] = model->parameters().buffers()[0].tensor.clone();
+    ASSERT_TRUE(step.AverageBuffers().ok());
+    after[rank] = model->parameters().buffers()[0].tensor.clone();
+  });
+  EXPECT_TRUE(after[0].equal(after[1]));
+  EXPECT_TRUE(at::allclose(after[0], (before[0] * 20 + before[1] * 10) / 30));
+}
+
+}  // namespace
+}  // namespace millrace::testing

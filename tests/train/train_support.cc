@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/train/train_support.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "client/loader.h"
+#include "client/open_source.h"
+
+namespace millrace::testing {
+namespace {
+
+constexpr int kClasses = 4;
+constexpr int64_t kFeatures = 6;
+
+uint16_t FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(fd, generic, length), 0);
+  EXPECT_EQ(getsockname(fd, generic, &length), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+std::vector<int64_t> Range(int64_t begin, int64_t end) {
+  std::vector<int64_t> ids;
+  for (int64_t id = begin; id < end; ++id) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace
+
+TestGraph ClassGraph(int64_t nodes, int64_t train) {
+  std::mt19937 random(7);
+  const auto below = [&random](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  std::vector<int64_t> label;
+  std::vector<std::pair<int64_t, int64_t>> edges;
+  Array feature = Array::Allocate(DType::kFloat32, {nodes, kFeatures});
+  auto cells = feature.MutableAs<float>();
+  for (int64_t v = 0; v < nodes; ++v) {
+    label.push_back(v % kClasses);
+    for (int64_t d = 0; d < kFeatures; ++d) {
+      cells[v * kFeatures + d] = static_cast<float>(below(100)) / 100.0f +
+                                 (d == v % kClasses ? 0.5f : 0.0f);
+    }
+    for (int e = 0; e < 5; ++e) {
+      const int64_t any = below(nodes);
+      const int64_t same = any - any % kClasses + v % kClasses;
+      edges.emplace_back(e < 4 && same < nodes ? same : any, v);
+    }
+  }
+  TestGraph graph;
+  graph.types = {{.count = nodes,
+                  .feature = feature,
+                  .label = Array::Adopt(std::move(label))}};
+  graph.relations = {{.edges = std::move(edges)}};
+  graph.splits = {{.name = "train", .ids = Range(0, train)},
+                  {.name = "valid", .ids = Range(train, train + 20)},
+                  {.name = "test", .ids = Range(train + 20, train + 40)}};
+  return graph;
+}
+
+std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
+                                   const std::string& name, int parts) {
+  const std::filesystem::path path = TestDirectory(name) / "store";
+  const absl::Status built =
+      parts == 1
+          ? BuildDataset(graph, path)
+          : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
+  EXPECT_TRUE(built.ok()) << built;
+  auto source = OpenSource({.store = path.string(), .threads = 2});
+  EXPECT_TRUE(source.ok()) << source.status();
+  return source.ok() ? *source : nullptr;
+}
+
+TrainOptions SmallRun() {
+  TrainOptions options;
+  options.job.fanouts = {3, 2};
+  options.job.batch_size = 16;
+  options.model.hidden = 8;
+  options.model.layers = 2;
+  options.optimizer.lr = 0.01;
+  options.epochs = 2;
+  options.evaluation.inference.chunk = 50;
+  return options;
+}
+
+void RunRanks(int world, const std::function<void(Collectives&)>& body) {
+  const uint16_t port = FreePort();
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    ranks.emplace_back([=, &body] {
+      auto collectives = Collectives::Connect({rank, world, "127.0.0.1", port});
+      ASSERT_TRUE(collectives.ok()) << collectives.status();
+      body(**collectives);
+      const absl::Status finished = (*collectives)->Finish();
+      EXPECT_TRUE(finished.ok()) << finished;
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+std::vector<MetricsRecord> TrainRanks(
+    int world, const std::shared_ptr<BatchSource>& source,
+    const TrainOptions& options) {
+  std::vector<MetricsRecord> history;
+  RunRanks(world, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(source, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    const absl::Status run = (*trainer)->Run();
+    ASSERT_TRUE(run.ok()) << run;
+    if (collectives.rank() == 0) history = (*trainer)->history();
+  });
+  return history;
+}
+
+std::vector<Batch> AllBatches(const std::shared_ptr<BatchSource>& source,
+                              const JobSpec& job) {
+  LoaderOptions options;
+  options.columns.degrees = true;
+  options.columns.original_ids = true;
+  auto loader = Loader::Create(source, job, options);
+  EXPECT_TRUE(loader.ok()) << loader.status();
+  std::vector<Batch> batches;
+  while (loader.ok()) {
+    auto step = (*loader)->Next();
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok() || !step->has_value()) break;
+    batches.push_back(*std::move((*step)->batch));
+  }
+  return batches;
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small graphs with classes to learn, and groups of ranks in one process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/train/collectives.h"
+#include "client/train/trainer.h"
+#include "common/sample/batch_source.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace::testing {
+
+// `nodes` nodes in 4 classes, 5 random edges into each, mostly from its own
+// class (self loops and equal edges among them), noisy one-hot features of 6
+// columns; the first `train` nodes are the train split, then 20 valid and 20
+// test nodes.
+TestGraph ClassGraph(int64_t nodes, int64_t train);
+
+// The graph served in this process as a store of `parts` partitions.
+std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
+                                   const std::string& name, int parts = 1);
+
+// Sage of 2 layers, 8 wide, fanouts 3,2, batches of 16, 2 epochs.
+TrainOptions SmallRun();
+
+// Runs `body` as every rank of a group, each in a thread of its own.
+void RunRanks(int world, const std::function<void(Collectives&)>& body);
+
+// Trains with `options` in a group of `world`; the history of rank 0.
+std::vector<MetricsRecord> TrainRanks(
+    int world, const std::shared_ptr<BatchSource>& source,
+    const TrainOptions& options);
+
+// All batches of epoch 0 in order, with the columns that models read.
+std::vector<Batch> AllBatches(const std::shared_ptr<BatchSource>& source,
+                              const JobSpec& job);
+
+}  // namespace millrace::testing

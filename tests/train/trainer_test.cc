@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/base/npy.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
+  std::vector<double> losses;
+  for (const MetricsRecord& record : history) {
+    losses.push_back(record.loss.value_or(-1));
+  }
+  return losses;
+}
+
+// Batch norm and dropout: everything that could depend on anything else.
+TrainOptions NoisyRun() {
+  TrainOptions options = SmallRun();
+  options.model.norm = NormKind::kBatch;
+  options.model.dropout = 0.5;
+  options.log_every = 1;
+  return options;
+}
+
+TEST(TrainerTest, LearnsTheClasses) {
+  const auto source = Serve(ClassGraph(400, 200), "learns");
+  TrainOptions options = SmallRun();
+  options.epochs = 30;
+  const auto history = TrainRanks(1, source, options);
+  ASSERT_EQ(history.size(), 30u);
+  EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
+  EXPECT_GT(*history.back().accuracy.train, 0.9);
+  EXPECT_GT(*history.back().accuracy.test, 0.7);
+}
+
+TEST(TrainerTest, TwoRunsHaveEqualLosses) {
+  const auto source = Serve(ClassGraph(200, 100), "two_runs");
+  for (const int world : {1, 2}) {
+    const auto first = TrainRanks(world, source, NoisyRun());
+    const auto second = TrainRanks(world, source, NoisyRun());
+    EXPECT_FALSE(first.empty());
+    EXPECT_EQ(Losses(first), Losses(second));
+  }
+}
+
+TEST(TrainerTest, PartitionsDoNotChangeLosses) {
+  const TestGraph graph = ClassGraph(200, 100);
+  const auto whole = TrainRanks(2, Serve(graph, "whole"), NoisyRun());
+  const auto parts = TrainRanks(2, Serve(graph, "parts", 3), NoisyRun());
+  EXPECT_EQ(Losses(whole), Losses(parts));
+}
+
+class WorldTest : public ::testing::TestWithParam<int> {};
+
+// W * B + 1 seeds leave one rank a batch of one row, and the rest none.
+TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
+  const int world = GetParam();
+  const int64_t seeds = world * 16 + 1;
+  const auto source = Serve(ClassGraph(200, seeds), "every_seed");
+  TrainOptions options = NoisyRun();
+  const auto log = TestDirectory("every_seed_log") / "consumed";
+  options.consumed_log = log.string();
+  const auto history = TrainRanks(world, source, options);
+  EXPECT_EQ(history.size(), 2u * (2 + 1));     // steps and epochs
+  std::map<int, std::map<int64_t, int>> seen;  // epoch -> seed -> times
+  std::ifstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["digest"].get<std::string>().size(), 64u);
+    for (const int64_t seed : json["seeds"]) ++seen[json["epoch"]][seed];
+  }
+  ASSERT_EQ(seen.size(), 2u);
+  for (const auto& [epoch, times] : seen) {
+    EXPECT_EQ(times.size(), static_cast<size_t>(seeds));
+    for (const auto& [seed, count] : times) EXPECT_EQ(count, 1) << seed;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, ::testing::Values(1, 2, 3));
+
+// Serves another source's batches until one that it refuses.
+class BreakingSource final : public BatchSource {
+ public:
+  BreakingSource(std::shared_ptr<BatchSource> source, uint32_t epoch,
+                 uint32_t batch)
+      : source_(std::move(source)), epoch_(epoch), batch_(batch) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob& job, BatchRequest request,
+             BatchCallback done) override {
+    if (request.epoch == epoch_ && request.batch >= batch_) {
+      done(absl::UnavailableError("the power is cut"));
+      return;
+    }
+    source_->Fetch(job, std::move(request), std::move(done));
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+ private:
+  const std::shared_ptr<BatchSource> source_;
+  const uint32_t epoch_, batch_;
+};
+
+TEST(TrainerTest, ResumedRunReplaysTheLosses) {
+  const auto source = Serve(ClassGraph(300, 100), "resume");
+  TrainOptions options = NoisyRun();
+  options.epochs = 3;
+  const auto calm = TrainRanks(2, source, options);
+  ASSERT_EQ(calm.size(), 3u * 5);  // 100 seeds: 7 batches, 4 steps, an epoch
+
+  // The first attempt dies in the last step of epoch 1; its checkpoint is of
+  // the step before.
+  options.checkpoint = (TestDirectory("resume_checkpoint") / "run").string();
+  options.checkpoint_every = 3;
+  const auto breaking = std::make_shared<BreakingSource>(source, 1, 6);
+  RunRanks(2, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(breaking, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    const absl::Status status = (*trainer)->Run();
+    EXPECT_NE(status.message().find("the power is cut"),
+              absl::string_view::npos)
+        << status;
+    collectives.Fail(status);
+  });
+  options.resume = true;
+  const auto resumed = TrainRanks(2, source, options);
+  const std::vector<double> all = Losses(calm);
+  ASSERT_EQ(resumed.size(), 2u + 5);  // a step and the epoch, and epoch 2
+  EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
+}
+
+TEST(TrainerTest, RefusesAnotherJobsCheckpoint) {
+  const auto source = Serve(ClassGraph(200, 50), "another_job");
+  TrainOptions options = SmallRun();
+  options.checkpoint = (TestDirectory("another_job_c") / "run").string();
+  TrainRanks(1, source, options);
+  options.resume = true;
+  options.job.fanouts = {3, 3};
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto trainer = Trainer::Create(source, collectives, options);
+    EXPECT_EQ(trainer.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(trainer.status().message().find("--fanouts = 3,2"),
+              absl::string_view::npos)
+        << trainer.status();
+  });
+}
+
+TEST(TrainerTest, RefusesAGraphWithoutFeatures) {
+  TestGraph graph = ClassGraph(100, 20);
+  graph.types[0].feature = {};
+  const auto source = Serve(graph, "no_features");
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto trainer = Trainer::Create(source, collectives, SmallRun());
+    EXPECT_EQ(trainer.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(trainer.status().message().find("--features"),
+              absl::string_view::npos);
+  });
+}
+
+TEST(TrainerTest, PredictsEveryNodeInOriginalOrder) {
+  const auto source = Serve(ClassGraph(100, 50), "predict", 3);
+  TrainOptions options = SmallRun();
+  const auto directory = TestDirectory("predict_out");
+  options.predict = (directory / "two.npy").string();
+  TrainRanks(2, source, options);
+  const Array two = MapNpy(options.predict).value();
+  EXPECT_EQ(two.shape(), (std::vector<int64_t>{100, 4}));
+
+  // The dataset in one partition, by one rank, from the same weights.
+  options.checkpoint = (directory / "run").string();
+  TrainRanks(2, source, options);
+  options.resume = true;
+  options.epochs = 0;
+  options.predict = (directory / "one.npy").string();
+  TrainRanks(1, source, options);
+  const Array one = MapNpy(options.predict).value();
+  const auto a = one.As<float>();
+  const auto b = two.As<float>();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
+}
+
+TEST(TrainerTest, StopsWhenPatienceIsOver) {
+  const auto source = Serve(ClassGraph(200, 50), "patience");
+  TrainOptions options = SmallRun();
+  options.optimizer.lr = 1e-12;  // valid never changes
+  options.epochs = 20;
+  options.patience = 3;
+  EXPECT_EQ(TrainRanks(1, source, options).size(), 4u);
+}
+
+TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
+  const auto source = Serve(ClassGraph(200, 50), "sampled_eval");
+  TrainOptions options = SmallRun();
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.evaluation.fanouts = {-1, -1};
+  const auto sampled = TrainRanks(2, source, options);
+  options.evaluation.kind = InferenceKind::kFull;
+  const auto full = TrainRanks(2, source, options);
+  EXPECT_EQ(sampled.back().accuracy.valid, full.back().accuracy.valid);
+  EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
+}
+
+}  // namespace
+}  // namespace millrace::testing
