@@ -3,8 +3,10 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
+#include <caffe2/serialize/inline_container.h>
 #include <fcntl.h>
 #include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/csrc/jit/serialization/pickler.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,6 +42,38 @@ c10::IValue FromMap(const std::map<std::string, Value>& map) {
   c10::impl::GenericDict dict = NewDict();
   for (const auto& [name, value] : map) dict.insert(name, value);
   return dict;
+}
+
+// The file format of torch.save. Not LibTorch's pickle_save: that marks each
+// dictionary with its TorchScript type by a global that torch.load's safe
+// mode, the default since 2.6, refuses.
+std::vector<char> TorchSave(const c10::IValue& value) {
+  std::string pickled;
+  torch::jit::Pickler pickler(
+      [&pickled](const char* data, size_t size) { pickled.append(data, size); },
+      /*tensor_table=*/nullptr, /*type_renamer=*/nullptr,
+      /*memoized_class_types=*/nullptr, /*get_tensor_id=*/nullptr,
+      /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(value);
+  pickler.stop();
+
+  std::vector<char> file;
+  caffe2::serialize::PyTorchStreamWriter writer(
+      [&file](const void* data, size_t size) {
+        const char* bytes = static_cast<const char*>(data);
+        file.insert(file.end(), bytes, bytes + size);
+        return size;
+      });
+  writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+  int number = 0;
+  for (const at::Tensor& tensor : pickler.tensorData()) {
+    const auto storage = torch::jit::getWriteableTensorData(tensor);
+    writer.writeRecord(absl::StrCat("data/", number++), storage.data(),
+                       storage.sizeInBytes());
+  }
+  writer.writeEndOfFile();
+  return file;
 }
 
 std::vector<NamedTensor> ToTensors(const c10::IValue& value) {
@@ -84,7 +118,7 @@ absl::StatusOr<std::vector<char>> SerializeCheckpoint(
         dict.insert("identity", FromMap(checkpoint.identity));
         dict.insert("counters", FromMap(checkpoint.counters));
         dict.insert("values", FromMap(checkpoint.values));
-        return torch::jit::pickle_save(dict);
+        return TorchSave(dict);
       });
 }
 
