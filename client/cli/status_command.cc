@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
@@ -87,9 +86,8 @@ int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
 }
 
 std::string FirstLine(const absl::Status& status) {
-  const std::vector<std::string> lines =
-      absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
-  return lines.front();
+  const absl::string_view message = status.message();
+  return std::string(message.substr(0, message.find('\n')));
 }
 
 void PrintTable(const std::vector<FleetMemberInfo>& members) {

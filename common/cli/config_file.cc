@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/config_file.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -40,7 +41,12 @@ const CLI::App* FindCommand(const CLI::App& app, const Path& path) {
 bool Place(const CLI::App& app, CLI::ConfigItem& item) {
   const std::vector<const CLI::App*> chosen = ChosenCommands(app);
   for (size_t depth = chosen.size(); depth > 0; --depth) {
-    if (!HasOption(*chosen[depth - 1], item.name)) continue;
+    const CLI::App& command = *chosen[depth - 1];
+    if (!HasOption(command, item.name)) continue;
+    const CLI::Option& option = *command.get_option("--" + item.name);
+    for (const CLI::Option* rival : Rivals(command, option)) {
+      if (rival->count() > 0) return false;  // the command line decided
+    }
     for (size_t i = 0; i < depth; ++i) {
       item.parents.push_back(chosen[i]->get_name());
     }
@@ -62,11 +68,34 @@ bool IsChosen(const CLI::App& app, const Path& path) {
 
 std::vector<const CLI::App*> ChosenCommands(const CLI::App& app) {
   std::vector<const CLI::App*> chosen;
-  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    chosen.push_back(at);
+  const CLI::App* at = &app;
+  while (at != nullptr) {
+    const CLI::App* next = nullptr;
+    for (const CLI::App* sub : at->get_subcommands()) {
+      if (!sub->get_name().empty()) next = sub;  // no option group
+    }
+    if (next != nullptr) chosen.push_back(next);
+    at = next;
   }
   return chosen;
+}
+
+std::vector<const CLI::Option*> Rivals(const CLI::App& app,
+                                       const CLI::Option& option) {
+  std::vector<const CLI::Option*> rivals;
+  for (const CLI::Option* other : option.get_excludes()) {
+    rivals.push_back(other);
+  }
+  for (const CLI::App* group : app.get_subcommands(nullptr)) {
+    if (!group->get_name().empty() || group->get_require_option_max() != 1) {
+      continue;
+    }
+    const std::vector<const CLI::Option*> members = group->get_options();
+    if (std::find(members.begin(), members.end(), &option) != members.end()) {
+      rivals.insert(rivals.end(), members.begin(), members.end());
+    }
+  }
+  return rivals;
 }
 
 ConfigFile::ConfigFile(const CLI::App& app) : app_(app) {

@@ -24,4 +24,10 @@ class ConfigFile : public CLI::ConfigBase {
 // The chosen subcommands, outermost first; empty when there is none.
 std::vector<const CLI::App*> ChosenCommands(const CLI::App& app);
 
+// The options of which only one may have a value if `option` of `app` has one:
+// those it excludes, and those of its option group (itself among them) where
+// the group takes only one.
+std::vector<const CLI::Option*> Rivals(const CLI::App& app,
+                                       const CLI::Option& option);
+
 }  // namespace millrace

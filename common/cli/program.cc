@@ -8,6 +8,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,13 +43,50 @@ std::string EnvName(const std::string& option) {
          absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}}));
 }
 
-// Only when `app` is about to parse: CLI11 would otherwise hand a variable to
-// the equally named options of all subcommands, chosen or not.
-void NameVariables(CLI::App& app) {
+using Names = std::set<std::string>;
+
+// The long options on the command line, without dashes.
+Names GivenOptions(int argc, char** argv) {
+  Names given;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (!absl::ConsumePrefix(&argument, "--")) continue;
+    given.emplace(argument.substr(0, argument.find('=')));
+  }
+  return given;
+}
+
+bool HasGivenRival(const CLI::App& app, const CLI::Option& option,
+                   const Names& given) {
+  for (const CLI::Option* rival : Rivals(app, option)) {
+    for (const std::string& name : rival->get_lnames()) {
+      if (given.contains(name)) return true;
+    }
+  }
+  return false;
+}
+
+// `app` is a command or one of its option groups.
+void NameVariables(const CLI::App& command, CLI::App& app, const Names& given) {
   for (CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& names = option->get_lnames();
     if (names.empty() || !option->get_configurable()) continue;
+    if (HasGivenRival(command, *option, given)) continue;
     option->envname(EnvName(names.front()));
+  }
+  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (sub->get_name().empty()) NameVariables(command, *sub, given);
+  }
+}
+
+// A command's variables get their names only when it is about to parse: CLI11
+// would otherwise hand a variable to the equally named options of all
+// subcommands, chosen or not.
+void ReadVariables(CLI::App& app, const Names& given) {
+  app.preparse_callback(
+      [&app, given](size_t) { NameVariables(app, app, given); });
+  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (!sub->get_name().empty()) ReadVariables(*sub, given);
   }
 }
 
@@ -63,7 +101,6 @@ void ShowDefaults(CLI::App& app) {
 
 void FinishCommand(CLI::App& app) {
   ShowDefaults(app);
-  app.preparse_callback([&app](size_t) { NameVariables(app); });
   for (CLI::App* sub : app.get_subcommands(nullptr)) {
     sub->fallthrough();  // --config is the outermost command's
     FinishCommand(*sub);
@@ -133,10 +170,24 @@ int ReportStatus(const std::string& name, const absl::Status& status) {
   return usage ? kWrongUsage : kFailed;
 }
 
+// CLI11 looks for what is missing before what is too much; but a misspelt
+// option is both, and its name says more.
+std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
+  if (static_cast<CLI::ExitCodes>(error.get_exit_code()) ==
+      CLI::ExitCodes::RequiredError) {
+    for (const std::string& argument : app.remaining(/*recurse=*/true)) {
+      if (absl::StartsWith(argument, "-")) {
+        return absl::StrCat("there is no option ", argument);
+      }
+    }
+  }
+  return absl::StrReplaceAll(error.what(), {{"\n", " "}});
+}
+
 int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const std::string name = FullName(app);
-  PrintFailure(name, absl::StrReplaceAll(error.what(), {{"\n", " "}}),
+  PrintFailure(name, WhatIsWrong(app, error),
                absl::StrCat("see `", name, " --help`"));
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
   return code == CLI::ExitCodes::FileError ? kFailed : kWrongUsage;
@@ -197,6 +248,7 @@ void FinishOptions(CLI::App& app) {
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body) {
   SetUpLogging();
+  ReadVariables(app, GivenOptions(argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,7 +18,8 @@ namespace millrace {
 //
 // An option is taken from the command line, else from the configuration file,
 // else from the environment. Only the chosen subcommand reads the latter two,
-// so a variable or a key that means something to another one does no harm.
+// so a variable or a key that means something to another one does no harm. Of
+// options that exclude each other the command line's wins.
 //
 // The file holds `option = value` lines as in TOML or INI, without the dashes;
 // a list is one value (15,10,5 or [15,10,5]), a repeatable option is repeated.

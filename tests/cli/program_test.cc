@@ -47,6 +47,10 @@ class ProgramTest : public ::testing::Test {
     grind_->add_option("--pair", pairs_, "NAME=VALUE, repeatable");
     grind_->add_option("--memory", memory_, "Memory")->transform(ByteSize());
     grind_->add_flag("--wet,!--dry", wet_, "Wet or dry");
+    CLI::Option_group* source = grind_->add_option_group("SOURCE");
+    source->add_option("--wind", wind_, "Wind");
+    source->add_option("--water", water_, "Water");
+    source->require_option(0, 1);
     CLI::App* sell = app_.add_subcommand("sell", "Sells");
     sell->add_option("--mode", price_, "Price");
     sell->add_option("--buyer", list_, "Buyer");
@@ -86,6 +90,8 @@ class ProgramTest : public ::testing::Test {
   std::vector<std::string> pairs_;
   int64_t memory_ = 0;
   bool wet_ = true;
+  std::string wind_;
+  std::string water_;
   bool ran_ = false;
   std::string out_;
   std::string err_;
@@ -175,6 +181,27 @@ TEST_F(ProgramTest, VariableReachesNestedSubcommand) {
   ScopedVariable mode("MILLRACE_MODE", "slow");
   EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
   EXPECT_EQ(mode_, "slow");
+}
+
+TEST_F(ProgramTest, VariableReachesOptionGroup) {
+  ScopedVariable wind("MILLRACE_WIND", "west");
+  EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
+  EXPECT_EQ(wind_, "west");
+}
+
+TEST_F(ProgramTest, CommandLineBeatsRivalsFromElsewhere) {
+  ScopedVariable wind("MILLRACE_WIND", "west");
+  const std::string file = WriteConfig("wind = east\n");
+  EXPECT_EQ(Run({"mill", "grind", "--water=river", "--config", file}), 0)
+      << err_;
+  EXPECT_EQ(water_, "river");
+  EXPECT_EQ(wind_, "");
+}
+
+TEST_F(ProgramTest, MisspeltOptionIsNamedThoughOneIsMissing) {
+  grind_->get_option("--wheels")->required();
+  EXPECT_EQ(Run({"mill", "grind", "--whels", "5"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--whels"));
 }
 
 TEST_F(ProgramTest, BadVariableIsWrongUsage) {
