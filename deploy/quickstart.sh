@@ -78,11 +78,12 @@ make_store() {
 start_servers() {
   local partition port pids=()
   say "starting $PARTITIONS servers"
+  : >"$work/peers"  # the servers read it again and again
   for ((partition = 0; partition < PARTITIONS; ++partition)); do
     rm -f "$work/port-$partition"
     start_group "$bin/millrace-server" --store "$store" \
       --partition "$partition" --listen 127.0.0.1:0 \
-      --port-file "$work/port-$partition" \
+      --port-file "$work/port-$partition" --peers "@$work/peers" \
       2>"$work/logs/server-$partition.log"
     pids+=("$STARTED")
   done
@@ -93,6 +94,7 @@ start_servers() {
     port=$(<"$work/port-$partition")
     servers+=${servers:+,}127.0.0.1:$port
   done
+  echo "$servers" >"$work/peers"
 }
 
 train() {

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
@@ -27,6 +28,8 @@ constexpr absl::Duration kStartLimit = absl::Seconds(30);
 constexpr absl::Duration kStopLimit = absl::Seconds(30);
 // A server tells its port through a file, which gives no signal.
 constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
+
+constexpr char kPeersFile[] = "peers";
 
 // The signal, or 0 after `limit`.
 int WaitSignal(const sigset_t& signals, absl::Duration limit) {
@@ -91,6 +94,9 @@ absl::StatusOr<std::string> LocalFleet::Start(
         absl::StrCat(folder, ": ", std::strerror(errno)));
   }
   port_folder_ = folder;
+  // Read by the servers again and again, so it may be filled when all ports
+  // are known.
+  MILLRACE_RETURN_IF_ERROR(WriteNewFile(port_folder_ / kPeersFile, ""));
   for (int i = 0; i < servers; ++i) {
     Server server;
     server.partitions = PartitionsOfServer(i, servers, parts);
@@ -103,15 +109,21 @@ absl::StatusOr<std::string> LocalFleet::Start(
     MILLRACE_ASSIGN_OR_RETURN(const std::string port, WaitForPort(server));
     addresses.push_back(absl::StrCat("127.0.0.1:", port));
   }
-  return absl::StrJoin(addresses, ",");
+  const std::string list = absl::StrJoin(addresses, ",");
+  const std::filesystem::path whole = port_folder_ / "whole";
+  MILLRACE_RETURN_IF_ERROR(WriteNewFile(whole, list));
+  std::filesystem::rename(whole, port_folder_ / kPeersFile);
+  return list;
 }
 
 absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
                                   Server& server) {
+  const std::string peers =
+      absl::StrCat("@", (port_folder_ / kPeersFile).string());
   std::vector<std::string> arguments = {
-      program_,      "--store",         store,
-      "--partition", server.partitions, "--listen",
-      "127.0.0.1:0", "--port-file",     server.port_file};
+      program_,          "--store",  store,         "--partition",
+      server.partitions, "--listen", "127.0.0.1:0", "--port-file",
+      server.port_file,  "--peers",  peers};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
