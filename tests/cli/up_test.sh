@@ -54,7 +54,7 @@ up_and_status 4 '[0]' '[1]' '[2]' '[0]'
 start_group "$bin/millrace" up store >list.txt 2>up.txt
 group=$STARTED
 wait_for_file list.txt "$group" || fail "up prints no LIST"
-read -r server _ <"/proc/$group/task/$group/children"
+read -r server _ <"/proc/$group/task/$group/children" || true
 kill -KILL "$server"
 status=0
 wait "$group" || status=$?
@@ -66,7 +66,7 @@ forget_group "$group"
 start_group "$bin/millrace" up store >list.txt 2>up.txt
 group=$STARTED
 wait_for_file list.txt "$group" || fail "up prints no LIST"
-read -ra children <"/proc/$group/task/$group/children"
+read -ra children <"/proc/$group/task/$group/children" || true
 kill -KILL "$group"
 wait "$group" || true
 until=$((SECONDS + 20))
