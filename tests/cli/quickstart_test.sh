@@ -24,7 +24,7 @@ left_running() {
     pid=${file#/proc/}
     pid=${pid%/*}
     [[ $pid != "$$" ]] || continue
-    if tr '\0' ' ' <"$file" 2>/dev/null | grep -F -- "$work/data" >&2; then
+    if { tr "\0" " " <"$file"; } 2>/dev/null | grep -F -- "$work/data" >&2; then
       return 0
     fi
   done

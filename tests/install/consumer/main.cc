@@ -13,12 +13,16 @@ int main(int argc, char** argv) {
     std::cerr << "usage: count_seeds STORE\n";
     return 2;
   }
-  auto source = millrace::OpenSource({.store = argv[1]});
+  millrace::SourceOptions options;
+  options.store = argv[1];
+  auto source = millrace::OpenSource(options);
   if (!source.ok()) {
     std::cerr << source.status() << "\n";
     return 1;
   }
-  const millrace::JobSpec job{.fanouts = {5, 5}, .batch_size = 64};
+  millrace::JobSpec job;
+  job.fanouts = {5, 5};
+  job.batch_size = 64;
   auto loader = millrace::Loader::Create(*source, job, {.epochs = 1});
   if (!loader.ok()) {
     std::cerr << loader.status() << "\n";
