@@ -124,6 +124,8 @@ nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
         EdgesJson(batch, schema.relations[r], batch.edges[r]);
   }
   if (!with_features) return json;
+  json["x"] = Json::object();
+  json["y"] = Json::object();
   for (size_t t = 0; t < batch.nodes.size(); ++t) {
     const std::string& name = schema.node_types[t].name;
     const NodeBlock& block = batch.nodes[t];

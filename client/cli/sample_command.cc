@@ -35,7 +35,7 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
   MILLRACE_ASSIGN_OR_RETURN(Columns columns, flags.job.WantedColumns());
   columns.original_ids = true;
   columns.edge_ids = true;
-  columns.features = flags.with_features && columns.features;
+  columns.features = flags.with_features;
   if (!flags.seed_ids.empty()) {
     return BatchRequest{flags.epoch, flags.batch, flags.seed_ids, columns};
   }

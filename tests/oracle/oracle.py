@@ -96,9 +96,8 @@ def to_json(store, batch, with_features):
                                                    nodes[t.name]))
                     for t in store.types if t.feature}
         seed_type = store.by_name[batch.seed_type]
-        if seed_type.label:
-            out['y'] = {seed_type.name: floats(store.node_rows(
-                seed_type, 'label', seeds))}
+        out['y'] = {t.name: floats(store.node_rows(t, 'label', seeds))
+                    for t in [seed_type] if t.label}
     return out
 
 
