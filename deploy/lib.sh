@@ -100,5 +100,6 @@ print_skipped() {
       printf "skipped: %s: %s\n", $4, reason
       ++count
     }
+    /^skipped: / {print; ++count}  # scripts
     END {if (count) printf "%d test cases skipped\n", count}' "$1"
 }

@@ -9,6 +9,8 @@
 #   --no-train       without LibTorch: `millrace` and `millrace-server` only
 #   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
+#   --tests          also PyTorch from Debian's packages (0.9 GB), with which
+#                    one test opens a checkpoint; without it, it is skipped
 #   --checks         also what .ci/run checks with: clang-format
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
@@ -25,6 +27,7 @@ PACKAGES=(
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
+TEST_PACKAGES=(python3-torch)
 CHECK_PACKAGES=(clang-format-14 git)
 
 TORCH=torch==2.11.0
@@ -35,7 +38,7 @@ WHEEL_PYTHON=3.11
 TORCH_DIR=$ROOT/build/deps/torch
 TORCH_STAMP=$TORCH_DIR/millrace-setup.txt
 
-with_train=true with_checks=false with_packages=true torch=auto
+with_train=true with_tests=false with_checks=false with_packages=true torch=auto
 
 parse_options() {
   while (($# > 0)); do
@@ -46,6 +49,7 @@ parse_options() {
         torch=$2
         shift
         ;;
+      --tests) with_tests=true ;;
       --checks) with_checks=true ;;
       --no-packages) with_packages=false ;;
       --help) print_help; exit 0 ;;
@@ -87,6 +91,7 @@ root_prefix() {
 install_packages() {
   local wanted=("${PACKAGES[@]}") missing
   if $with_train; then wanted+=("${TRAIN_PACKAGES[@]}"); fi
+  if $with_tests; then wanted+=("${TEST_PACKAGES[@]}"); fi
   if $with_checks; then wanted+=("${CHECK_PACKAGES[@]}"); fi
   command -v dpkg-query >/dev/null || check_debian_12
   mapfile -t missing < <(missing_packages "${wanted[@]}")

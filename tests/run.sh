@@ -15,7 +15,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../deploy/lib.sh"
 
-data='' preset=release with_setup=true setup_options=() cmake_options=()
+data='' preset=release with_setup=true setup_options=(--tests) cmake_options=()
 ctest_options=(--parallel "$JOBS")
 while (($# > 0)); do
   case $1 in
@@ -29,7 +29,7 @@ while (($# > 0)); do
       shift
       ;;
     --no-train)
-      setup_options+=(--no-train)
+      setup_options=(--no-train)
       cmake_options+=(-DMILLRACE_TRAIN=OFF)
       ;;
     --no-setup) with_setup=false ;;
