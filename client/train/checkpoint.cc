@@ -3,6 +3,7 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/full.h>
 #include <caffe2/serialize/inline_container.h>
 #include <fcntl.h>
 #include <torch/csrc/jit/serialization/pickle.h>
@@ -76,6 +77,23 @@ std::vector<char> TorchSave(const c10::IValue& value) {
   return file;
 }
 
+// Doubles are scalar tensors: old versions of the safe mode know no floats.
+c10::IValue FromDoubles(const std::map<std::string, double>& map) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, value] : map) {
+    tensors.push_back({name, at::full({}, value, at::kDouble)});
+  }
+  return FromTensors(tensors);
+}
+
+std::map<std::string, double> ToDoubles(const std::vector<NamedTensor>& from) {
+  std::map<std::string, double> map;
+  for (const NamedTensor& named : from) {
+    map[named.name] = named.tensor.item().toDouble();
+  }
+  return map;
+}
+
 std::vector<NamedTensor> ToTensors(const c10::IValue& value) {
   std::vector<NamedTensor> tensors;
   for (const auto& entry : value.toGenericDict()) {
@@ -117,7 +135,7 @@ absl::StatusOr<std::vector<char>> SerializeCheckpoint(
         dict.insert("optimizer", FromTensors(checkpoint.optimizer));
         dict.insert("identity", FromMap(checkpoint.identity));
         dict.insert("counters", FromMap(checkpoint.counters));
-        dict.insert("values", FromMap(checkpoint.values));
+        dict.insert("values", FromDoubles(checkpoint.values));
         return TorchSave(dict);
       });
 }
@@ -137,7 +155,7 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
         checkpoint.optimizer = ToTensors(dict.at("optimizer"));
         checkpoint.identity = ToMap<std::string>(dict.at("identity"));
         checkpoint.counters = ToMap<int64_t>(dict.at("counters"));
-        checkpoint.values = ToMap<double>(dict.at("values"));
+        checkpoint.values = ToDoubles(ToTensors(dict.at("values")));
         return checkpoint;
       });
   if (parsed.ok()) return parsed;

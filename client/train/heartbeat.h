@@ -17,7 +17,7 @@ struct HeartbeatOptions {
   absl::Duration silence = absl::Seconds(15);
   // A process that has not ended this long after a loss was seen (its main
   // thread hangs in a collective) is ended with status 1 and the message.
-  absl::Duration grace = absl::Seconds(8);
+  absl::Duration grace = absl::Seconds(7);
 };
 
 // Notices ranks that died, hang in the kernel or were stopped, and says which:

@@ -45,8 +45,10 @@ std::string Program() {
   return error ? "/proc/self/exe" : path.string();
 }
 
-// A rank that was asked to end may take this long to unwind.
+// A rank that was asked to end may take this long to unwind; less after a
+// failure, when it may hang in a collective.
 constexpr absl::Duration kUnwind = absl::Seconds(10);
+constexpr absl::Duration kUnwindAfterFailure = absl::Seconds(3);
 
 struct Worker {
   pid_t pid = -1;
@@ -236,7 +238,8 @@ void Launcher::Reap(int rank) {
                "start again with --resume to go on from the last checkpoint"));
     SignalAll(SIGTERM);
     // A stopped process takes SIGTERM only when it runs again.
-    kill_at_ = absl::Now() + kUnwind;
+    SignalAll(SIGCONT);
+    kill_at_ = absl::Now() + kUnwindAfterFailure;
   }
 }
 

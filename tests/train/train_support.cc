@@ -79,7 +79,10 @@ std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
           ? BuildDataset(graph, path)
           : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
   EXPECT_TRUE(built.ok()) << built;
-  auto source = OpenSource({.store = path.string(), .threads = 2});
+  SourceOptions options;
+  options.store = path.string();
+  options.threads = 2;
+  auto source = OpenSource(options);
   EXPECT_TRUE(source.ok()) << source.status();
   return source.ok() ? *source : nullptr;
 }
