@@ -17,7 +17,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/interrupt.h"
-#include "common/base/mapped_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/program.h"
@@ -172,7 +171,6 @@ absl::Status Serve(const Arguments& args) {
                                              args.drain_timeout,
                                              " is no duration; use 30s or 2m"));
   }
-  InstallTruncationHandler();
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             OpenStore(args));
   const sigset_t signals = HoldSignals();

@@ -19,7 +19,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "common/base/interrupt.h"
+#include "common/base/mapped_file.h"
 #include "common/cli/config_file.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
@@ -255,6 +257,9 @@ int RunProgram(CLI::App& app, int argc, char** argv,
     return ReportParseError(app, error);
   }
   InstallInterruptHandler();
+  InstallTruncationHandler();
+  // On by default in Debian's build of Abseil, at a cost for every lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::Status status = RunBody(body);
   return status.ok() ? kDone : ReportStatus(FullName(app), status);
 }
