@@ -36,8 +36,8 @@ class Array {
   }
 
   // Refers to memory that `owner` keeps alive (nullptr: the caller does).
-  static Array Borrow(DType dtype, std::vector<int64_t> shape,
-                      const void* data, std::shared_ptr<const void> owner);
+  static Array Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
+                      std::shared_ptr<const void> owner);
 
   bool present() const { return dtype_ != DType::kNone; }
   DType dtype() const { return dtype_; }
@@ -64,8 +64,7 @@ class Array {
   template <typename T>
   std::span<T> MutableAs() {
     MILLRACE_CHECK(kDTypeOf<T> == dtype_);
-    return {reinterpret_cast<T*>(data_),
-            static_cast<size_t>(element_count())};
+    return {reinterpret_cast<T*>(data_), static_cast<size_t>(element_count())};
   }
 
   // The value of element i of an array of any integer dtype.

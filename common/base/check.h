@@ -9,9 +9,9 @@ namespace millrace {
 
 }  // namespace millrace
 
-#define MILLRACE_CHECK(condition)                                   \
-  do {                                                              \
-    if (!(condition)) [[unlikely]] {                                \
-      ::millrace::CheckFailed(__FILE__, __LINE__, #condition);      \
-    }                                                               \
+#define MILLRACE_CHECK(condition)                              \
+  do {                                                         \
+    if (!(condition)) [[unlikely]] {                           \
+      ::millrace::CheckFailed(__FILE__, __LINE__, #condition); \
+    }                                                          \
   } while (false)

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-absl::StatusOr<std::vector<int64_t>> SplitPartCounts(
-    const ResolvedJob& job, const Manifest& manifest) {
+absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
+                                                     const Manifest& manifest) {
   std::string names;
   for (const SplitInfo& info : manifest.splits) {
     if (info.type != job.seed_type) continue;
@@ -18,11 +18,11 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(
     names += StrCat(names.empty() ? "" : ", ", info.name);
   }
   const std::string& type = manifest.schema.node_types[job.seed_type].name;
-  return absl::NotFoundError(StrCat(
-      "node type ", type, " has no split \"", job.spec.split, "\"; it has: ",
-      names.empty() ? "none" : names,
-      "\nname one with --split, make one with `millrace split`, or give "
-      "--seeds-file"));
+  return absl::NotFoundError(
+      StrCat("node type ", type, " has no split \"", job.spec.split,
+             "\"; it has: ", names.empty() ? "none" : names,
+             "\nname one with --split, make one with `millrace split`, or give "
+             "--seeds-file"));
 }
 
 EpochPlan::EpochPlan(SeedPlan plan, std::optional<std::vector<int64_t>> seeds)
