@@ -9,6 +9,10 @@ work=$build/install-test
 rm -rf "$work"
 mkdir -p "$work"
 
+# The program that docs/loader.md shows is the one built below.
+awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
+  "$here/../../docs/loader.md" | diff - <(sed 1d "$here/consumer/main.cc")
+
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
 "$cmake" -S "$here/consumer" -B "$work/consumer" -G Ninja \
   -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
