@@ -73,6 +73,8 @@ function(millrace_precompile_headers)
   target_link_libraries(millrace_grpc_headers PRIVATE gRPC::grpc++)
   millrace_header_donor(millrace_command_headers OFF
     <CLI/CLI.hpp> <nlohmann/json.hpp>)
+  target_compile_options(millrace_command_headers PRIVATE
+    $<$<CONFIG:RelWithDebInfo>:-O1>)
   if(MILLRACE_TESTS)
     millrace_header_donor(millrace_test_headers OFF
       <gmock/gmock.h> <gtest/gtest.h>)
