@@ -82,10 +82,11 @@ run_ctest() {
   local summary=$ROOT/build/logs/summary-$1.txt
   shift
   mkdir -p "$ROOT/build/logs"
-  ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
-    --no-tests=error "$@" \
-    2>&1 | tee "$output" | sed '/tests passed/,$d' ||
-    status=${PIPESTATUS[0]}
+  (
+    set -o pipefail
+    ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
+      --no-tests=error "$@" 2>&1 | tee "$output" | sed '/tests passed/,$d'
+  ) || status=$?
   sed -n '/tests passed/,$p' "$output" >"$summary"
   print_skipped "$ROOT/build/$preset/Testing/Temporary/LastTest.log"
   cat "$summary"
