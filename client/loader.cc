@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/epoch_plan.h"
@@ -97,7 +98,12 @@ class PrefetchingLoader final : public Loader {
     LoaderStep step = slot->step;
     {
       absl::MutexLock lock(&slot->mutex);
-      slot->mutex.Await(absl::Condition(slot.get(), &Slot::IsReady));
+      // In slices, so that Ctrl-C ends the wait.
+      while (!slot->mutex.AwaitWithTimeout(
+          absl::Condition(slot.get(), &Slot::IsReady),
+          absl::Milliseconds(200))) {
+        MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+      }
       waited_ += absl::Now() - start;
       if (!slot->batch.ok()) return slot->batch.status();
       if (HasBatch(*slot)) {

@@ -13,6 +13,7 @@
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
+#include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
@@ -137,6 +138,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     while (true) {
       const absl::Status status = attempt();
       if (status.ok()) return status;
+      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, absl::Now()));
       if (closing_.WaitForNotificationWithTimeout(wait)) {

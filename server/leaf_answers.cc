@@ -205,6 +205,11 @@ absl::Status AnswerResolve(const ServerCore& core,
           LookupPath(part, schema.node_types[type].name), " ends before ", at));
     }
     id = static_cast<uint64_t>(lookup.IntegerAt(at));
+    if (id >= book.node_count()) {
+      return absl::DataLossError(
+          StrCat(LookupPath(part, schema.node_types[type].name), ": index ", at,
+                 " is ", id, " of ", book.node_count(), " nodes"));
+    }
   }
   AppendIds(ids, schema.node_types[type].id_dtype(), *reply.mutable_ids());
   return absl::OkStatus();

@@ -101,6 +101,8 @@ void ServerMetrics::ObserveSample(absl::Duration hops,
   state_->peer_wait.Observe(absl::ToDoubleSeconds(peer_wait));
 }
 
+void ServerMetrics::StopExposing() { state_->exposer.reset(); }
+
 absl::Status ServerMetrics::Expose(const std::string& address, Gauges gauges) {
   // prometheus-cpp throws when it cannot listen.
   try {

@@ -38,6 +38,8 @@ class ServerMetrics {
 
   // Serves /metrics at "host:port" from now on. UNAVAILABLE: cannot listen.
   absl::Status Expose(const std::string& address, Gauges gauges);
+  // Ends it; the gauges are not read any more.
+  void StopExposing();
 
  private:
   struct State;

@@ -126,10 +126,17 @@ absl::Status PeerNeighborSource::ReserveHop(
   expected_picks_.clear();
   for (const Frontier& frontier : frontiers) {
     // What a fanout of -1 draws elsewhere shows when the answers are here.
-    const uint64_t picks =
+    uint64_t picks =
         frontier.fanout >= 0
             ? frontier.ids.size() * static_cast<uint64_t>(frontier.fanout)
             : LocalDegrees(*core_.store, context, frontier);
+    // A node stands once in a frontier, so no edge is picked twice.
+    if (!context.replace && frontier.trees.empty()) {
+      picks = std::min(
+          picks,
+          static_cast<uint64_t>(
+              core_.store->schema().relations[frontier.relation].edge_count));
+    }
     expected_picks_.push_back(picks);
     bytes_ += frontier.ids.size() * kBytesPerNode + picks * per_pick;
   }

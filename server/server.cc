@@ -114,6 +114,8 @@ void SamplerServer::Stop() {
   state_->server.reset();
   state_->core->sample_pool.Close();
   state_->core->leaf_pool.Close();
+  // Its gauges look at the core.
+  state_->core->metrics.StopExposing();
 }
 
 absl::Status SamplerServer::ExposeMetrics(const std::string& address) {

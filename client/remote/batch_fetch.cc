@@ -15,6 +15,12 @@
 #include "sampler.pb.h"
 
 namespace millrace {
+namespace {
+
+// Keeps requests well below what a server receives.
+constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
+
+}  // namespace
 
 BatchFetch::BatchFetch(const CallContext& context, const ResolvedJob& job,
                        BatchRequest request, const Options& options,
@@ -93,10 +99,8 @@ absl::Status BatchFetch::StartSample() {
                  !(self->assembler_.has_value() && self->assembler_->done())) {
                status = absl::UnavailableError("a stream ended early");
              }
-             if (!status.ok()) {
-               self->context_.fleet.ReportFailure(*member, status);
-             }
-             self->OnCallDone(status);
+             self->OnCallDone(NoteFailure(self->context_, *member,
+                                          self->options_.home, status));
            }}));
   return absl::OkStatus();
 }
@@ -152,34 +156,47 @@ absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
   const PartitionBook& book = context_.manifest.books[type];
   if (!target.present() || book.parts() == 1) return absl::OkStatus();
   const Array& ids = assembler_->batch().nodes[type].id;
+  const auto start = [&](int part, RowRequest request) {
+    request.type = type;
+    request.column = column;
+    request.partition = part;
+    request.target = target;
+    if (column == NodeColumn::kFeature) {
+      request.feature_dtype = request_.columns.feature_dtype;
+    }
+    return StartGather(std::move(request));
+  };
   std::vector<RowRequest> by_part(book.parts());
   for (uint32_t local = 0; local < row_count; ++local) {
     const auto id = static_cast<uint64_t>(ids.IntegerAt(local));
-    RowRequest& request = by_part[book.Owner(id)];
+    const int owner = book.Owner(id);
+    if (owner == options_.home) continue;
+    RowRequest& request = by_part[owner];
     request.ids.push_back(id);
     request.rows.push_back(local);
+    if (request.ids.size() == kMaxIdsPerCall) {
+      MILLRACE_RETURN_IF_ERROR(start(owner, std::exchange(request, {})));
+    }
   }
   for (int part = 0; part < book.parts(); ++part) {
-    if (part == options_.home || by_part[part].ids.empty()) continue;
-    by_part[part].type = type;
-    by_part[part].column = column;
-    by_part[part].partition = part;
-    by_part[part].target = target;
-    if (column == NodeColumn::kFeature) {
-      by_part[part].feature_dtype = request_.columns.feature_dtype;
-    }
-    AddCall();
-    absl::StatusOr<std::shared_ptr<Call>> call =
-        StartRowCall(context_, std::move(by_part[part]),
-                     [self = shared_from_this()](const absl::Status& status) {
-                       self->OnCallDone(status);
-                     });
-    if (!call.ok()) {
-      OnCallDone(call.status());
-      return call.status();
-    }
-    KeepCall(*std::move(call));
+    if (by_part[part].ids.empty()) continue;
+    MILLRACE_RETURN_IF_ERROR(start(part, std::move(by_part[part])));
   }
+  return absl::OkStatus();
+}
+
+absl::Status BatchFetch::StartGather(RowRequest request) {
+  AddCall();
+  absl::StatusOr<std::shared_ptr<Call>> call =
+      StartRowCall(context_, std::move(request),
+                   [self = shared_from_this()](const absl::Status& status) {
+                     self->OnCallDone(status);
+                   });
+  if (!call.ok()) {
+    OnCallDone(call.status());
+    return call.status();
+  }
+  KeepCall(*std::move(call));
   return absl::OkStatus();
 }
 
@@ -250,8 +267,13 @@ void BatchFetch::ScheduleAttempt(absl::Time when) {
 }
 
 void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
-  // `done` may drop the last owner of what the batch refers to.
   const std::shared_ptr<BatchFetch> self = shared_from_this();
+  // gRPC keeps an alarm's callback, and so this fetch, as long as the alarm.
+  std::unique_ptr<grpc::Alarm> alarm;
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm = std::move(alarm_);
+  }
   BatchSource::BatchCallback done = std::move(done_);
   done(std::move(batch));
 }

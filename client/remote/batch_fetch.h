@@ -54,6 +54,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   absl::Status StartGathers();
   absl::Status GatherColumn(TypeIndex type, NodeColumn column,
                             uint32_t row_count, const Array& target);
+  absl::Status StartGather(RowRequest request);
 
   // Bracket every call: an attempt ends when its last call did.
   void AddCall();

@@ -28,4 +28,10 @@ struct CallContext {
   absl::Duration timeout;  // of one attempt
 };
 
+// What a call to `member` for `partition` failed with, as Retry wants it: an
+// attempt that ran out of time may be repeated, errors name the partition.
+// Tells the fleet, unless the member reports another partition's failure.
+absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
+                         int partition, const absl::Status& status);
+
 }  // namespace millrace

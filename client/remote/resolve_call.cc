@@ -20,8 +20,7 @@ class ResolveCall final : public Call {
  public:
   ResolveCall(const CallContext& context, ResolveRequest request,
               std::shared_ptr<FleetMember> member, CallDone done)
-      : fleet_(context.fleet),
-        manifest_(context.manifest),
+      : call_(context),
         request_(std::move(request)),
         member_(std::move(member)),
         stub_(v1::Sampler::NewStub(member_->channel)),
@@ -29,7 +28,7 @@ class ResolveCall final : public Call {
     context_.set_deadline(absl::ToChronoTime(absl::Now() + context.timeout));
     message_.set_node_type(static_cast<uint32_t>(request_.type));
     message_.set_partition(static_cast<uint32_t>(request_.partition));
-    message_.set_fingerprint(manifest_.fingerprint);
+    message_.set_fingerprint(call_.manifest.fingerprint);
     message_.set_original_ids(request_.original_ids.data(),
                               request_.original_ids.size() * sizeof(int64_t));
   }
@@ -47,12 +46,11 @@ class ResolveCall final : public Call {
  private:
   void Finish(absl::Status status) {
     if (status.ok()) status = Store();
-    if (!status.ok()) fleet_.ReportFailure(*member_, status);
-    done_(std::move(status));
+    done_(NoteFailure(call_, *member_, request_.partition, status));
   }
 
   absl::Status Store() {
-    const NodeType& type = manifest_.schema.node_types[request_.type];
+    const NodeType& type = call_.manifest.schema.node_types[request_.type];
     const std::vector<uint64_t> ids =
         IdsFromBytes(reply_.ids(), type.id_dtype());
     if (ids.size() != request_.positions.size()) {
@@ -66,8 +64,7 @@ class ResolveCall final : public Call {
     return absl::OkStatus();
   }
 
-  Fleet& fleet_;
-  const Manifest& manifest_;
+  const CallContext call_;
   const ResolveRequest request_;
   const std::shared_ptr<FleetMember> member_;
   const std::unique_ptr<v1::Sampler::Stub> stub_;

@@ -95,23 +95,21 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);
   auto scatter = std::make_shared<RowScatter>(request);
-  return StartFrameStream({.method = "/millrace.v1.Sampler/Gather",
-                           .request = message.SerializeAsString(),
-                           .member = member,
-                           .timeout = context.timeout,
-                           .on_frame =
-                               [scatter](const ReceivedFrame& frame) {
-                                 return scatter->Take(frame);
-                               },
-                           .done =
-                               [scatter, member, &fleet = context.fleet,
-                                done = std::move(done)](absl::Status status) {
-                                 if (status.ok())
-                                   status = scatter->CheckComplete();
-                                 if (!status.ok())
-                                   fleet.ReportFailure(*member, status);
-                                 done(std::move(status));
-                               }});
+  return StartFrameStream(
+      {.method = "/millrace.v1.Sampler/Gather",
+       .request = message.SerializeAsString(),
+       .member = member,
+       .timeout = context.timeout,
+       .on_frame =
+           [scatter](const ReceivedFrame& frame) {
+             return scatter->Take(frame);
+           },
+       .done =
+           [scatter, member, context, partition = request.partition,
+            done = std::move(done)](absl::Status status) {
+             if (status.ok()) status = scatter->CheckComplete();
+             done(NoteFailure(context, *member, partition, status));
+           }});
 }
 
 }  // namespace millrace

@@ -292,12 +292,13 @@ absl::Status Launcher::WaitForAll() {
   sigprocmask(SIG_BLOCK, &ours, &before);
   bool passed_on = false;
   while (AnyRunning()) {
-    PollOnce(before);
+    // First, for a signal that came while the workers were being started.
     if (Interrupted() && !passed_on) {
       passed_on = true;
       SignalAll(SIGTERM);
       kill_at_ = absl::Now() + kUnwind;
     }
+    PollOnce(before);
     if (absl::Now() >= kill_at_) {
       SignalAll(SIGKILL);
       kill_at_ = absl::InfiniteFuture();

@@ -183,7 +183,16 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
     options.columns.feature_dtype = options_.feature_dtype;
   }
   options.columns.degrees = model_->weighs_neighbors();
-  return Loader::Create(source_, options_.job, std::move(options));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Loader> loader,
+      Loader::Create(source_, options_.job, std::move(options)));
+  if (loader->steps_per_epoch() == 0) {
+    return absl::FailedPreconditionError(StrCat(
+        "an epoch has no step: the split has ", loader->seeds_per_epoch(),
+        " seeds\nuse a smaller --batch-size, fewer trainers, or leave out "
+        "--drop-last"));
+  }
+  return loader;
 }
 
 absl::Status Trainer::LogConsumed(const Batch& batch) {

@@ -71,7 +71,10 @@ LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
                                    int threads)
     : store_(std::move(store)), pool_("sample", threads, kMaxQueuedFetches) {}
 
-LocalBatchSource::~LocalBatchSource() = default;
+LocalBatchSource::~LocalBatchSource() {
+  closing_ = true;
+  pool_.Close();
+}
 
 absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     std::shared_ptr<const Store> store, int threads) {
@@ -88,6 +91,10 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
 
 absl::StatusOr<Batch> LocalBatchSource::Make(
     const ResolvedJob& job, const BatchRequest& request) const {
+  if (request.columns.edge_features) {
+    return absl::UnimplementedError(
+        "batches with edge features are not supported by this version");
+  }
   ResolvedSeeds seeds;
   if (request.explicit_seeds.has_value()) {
     seeds.original_ids = *request.explicit_seeds;
@@ -112,7 +119,8 @@ void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
   auto shared_done = std::make_shared<BatchCallback>(std::move(done));
   const bool queued =
       pool_.TrySubmit([this, &job, request = std::move(request), shared_done] {
-        (*shared_done)(Make(job, request));
+        (*shared_done)(closing_ ? absl::CancelledError("the source was closed")
+                                : Make(job, request));
       });
   if (!queued) {
     (*shared_done)(absl::ResourceExhaustedError(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -37,6 +38,7 @@ class LocalBatchSource final : public BatchSource {
   LocalBatchSource(std::shared_ptr<const Store> store, int threads);
 
   const std::shared_ptr<const Store> store_;  // shared with whoever opened it
+  std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };
 

@@ -68,6 +68,16 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds(const Store& store,
   for (const uint64_t number : where.positions) {
     const auto i = static_cast<int64_t>(number);
     seeds.ids.push_back(static_cast<uint64_t>(split->id.IntegerAt(i)));
+    if (seeds.ids.back() >= store.book(job.seed_type).node_count()) {
+      return absl::DataLossError(
+          StrCat((store.path() /
+                  SplitPath(store.schema().node_types[job.seed_type].name,
+                            info->name, "id"))
+                     .string(),
+                 " is damaged: index ", i, " is ", seeds.ids.back(), " of ",
+                 store.book(job.seed_type).node_count(),
+                 " nodes\nrun `millrace verify` on the store"));
+    }
     seeds.original_ids.push_back(split->original_id.IntegerAt(i));
   }
   return seeds;
@@ -95,6 +105,14 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     }
     ids.push_back(static_cast<uint64_t>(partition->nodes[type].lookup.IntegerAt(
         static_cast<int64_t>(original % width))));
+    if (ids.back() >= book.node_count()) {
+      return absl::DataLossError(StrCat(
+          (store.path() /
+           LookupPath(part, store.schema().node_types[type].name))
+              .string(),
+          " is damaged: index ", original % width, " is ", ids.back(), " of ",
+          book.node_count(), " nodes\nrun `millrace verify` on the store"));
+    }
   }
   return ids;
 }

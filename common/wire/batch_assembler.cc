@@ -327,7 +327,7 @@ absl::Status BatchAssembler::AllocateRows() {
     whole.shape[0] = std::max<int64_t>(length, 0);
     bytes += whole.total_bytes();
     if (bytes > request_.max_bytes) {
-      return absl::ResourceExhaustedError(StrCat("the batch has more than ",
+      return absl::FailedPreconditionError(StrCat("the batch has more than ",
                                                  bytes, " bytes, the limit is ",
                                                  request_.max_bytes));
     }

@@ -40,7 +40,7 @@ class BatchAssembler {
  public:
   // Checks the layout against what was asked for, then allocates topology.
   // INVALID_ARGUMENT: not an answer to the request (names the array).
-  // RESOURCE_EXHAUSTED: larger than max_bytes.
+  // FAILED_PRECONDITION: larger than max_bytes.
   static absl::StatusOr<BatchAssembler> Create(const AssemblerRequest& request,
                                                StreamLayout layout);
 

@@ -80,7 +80,7 @@ uint64_t StreamLayout::Append(ArrayKind kind, int index, DType dtype,
 
 absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes) {
   if (layout.total_bytes > max_bytes) {
-    return absl::ResourceExhaustedError(
+    return absl::FailedPreconditionError(
         StrCat("the stream announces ", layout.total_bytes,
                " bytes, the limit is ", max_bytes));
   }

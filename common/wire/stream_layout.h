@@ -61,7 +61,7 @@ struct StreamLayout {
 
 // INVALID_ARGUMENT unless offsets ascend in multiples of 8 without overlap,
 // sizes do not overflow and all is within `total_bytes`.
-// RESOURCE_EXHAUSTED: total_bytes is above `max_bytes`.
+// FAILED_PRECONDITION: total_bytes is above `max_bytes`.
 absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes);
 
 }  // namespace millrace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/call.h"
+
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+
+absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
+                         int partition, const absl::Status& status) {
+  if (status.ok()) return status;
+  ErrorInfo info = ErrorInfoOf(status);
+  const bool of_another =
+      info.partition.has_value() && *info.partition != partition;
+  if (!of_another) context.fleet.ReportFailure(member, status);
+  if (absl::IsDeadlineExceeded(status)) {
+    info.partition = info.partition.value_or(partition);
+    return WithErrorInfo(absl::UnavailableError(StrCat(
+                             "no answer from ", member.address, " within ",
+                             absl::FormatDuration(context.timeout))),
+                         info);
+  }
+  if (absl::IsUnavailable(status) && !info.partition.has_value()) {
+    info.partition = partition;
+    return WithErrorInfo(status, info);
+  }
+  return status;
+}
+
+}  // namespace millrace
