@@ -240,7 +240,7 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
   const Sent sent = Send(0);
   AssemblerRequest asked = Asked(0);
   asked.max_bytes = sent.layout.total_bytes - 1;
-  EXPECT_TRUE(absl::IsResourceExhausted(
+  EXPECT_TRUE(absl::IsFailedPrecondition(
       BatchAssembler::Create(asked, sent.layout).status()));
 }
 

@@ -149,7 +149,7 @@ TEST(StreamLayoutTest, AcceptsWhatAppendMakes) {
 
 TEST(StreamLayoutTest, RefusesStreamsAboveTheLimit) {
   EXPECT_EQ(CheckLayout(*ExampleHeader().stream, 50).code(),
-            absl::StatusCode::kResourceExhausted);
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(StreamLayoutTest, RefusesArraysThatDoNotFit) {
