@@ -20,10 +20,15 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
                              absl::FormatDuration(context.timeout))),
                          info);
   }
-  if (absl::IsUnavailable(status) && !info.partition.has_value()) {
-    info.partition = partition;
-    return WithErrorInfo(status, info);
+  info.partition = info.partition.value_or(partition);
+  if (absl::IsCancelled(status)) {
+    // Not by us, or nobody looks at this status: a server that stops.
+    return WithErrorInfo(
+        absl::UnavailableError(
+            StrCat(member.address, " ended a call before it was done")),
+        info);
   }
+  if (absl::IsUnavailable(status)) return WithErrorInfo(status, info);
   return status;
 }
 

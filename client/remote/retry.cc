@@ -25,14 +25,20 @@ std::string What(const absl::Status& failure) {
   return message.substr(0, message.find('\n'));
 }
 
+std::string NamePartition(const std::string& what, const ErrorInfo& info) {
+  if (!info.partition.has_value() || what.rfind("partition ", 0) == 0) {
+    return what;
+  }
+  return StrCat("partition ", *info.partition, ": ", what);
+}
+
 absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
                   absl::Duration patience) {
-  return absl::UnavailableError(StrCat(
-      info.partition.has_value() ? StrCat("partition ", *info.partition, ": ")
-                                 : std::string(),
-      What(failure), "; gave up after ", absl::FormatDuration(patience),
-      " (--partition-wait)\nstart a server of that partition, or see "
-      "`millrace status --servers LIST`"));
+  return absl::UnavailableError(
+      StrCat(NamePartition(What(failure), info), "; gave up after ",
+             absl::FormatDuration(patience),
+             " (--partition-wait)\nstart a server of that partition, or see "
+             "`millrace status --servers LIST`"));
 }
 
 absl::Status Overloaded(const absl::Status& failure) {
