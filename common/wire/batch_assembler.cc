@@ -327,9 +327,9 @@ absl::Status BatchAssembler::AllocateRows() {
     whole.shape[0] = std::max<int64_t>(length, 0);
     bytes += whole.total_bytes();
     if (bytes > request_.max_bytes) {
-      return absl::FailedPreconditionError(StrCat("the batch has more than ",
-                                                 bytes, " bytes, the limit is ",
-                                                 request_.max_bytes));
+      return absl::FailedPreconditionError(
+          StrCat("the batch has more than ", bytes, " bytes, the limit is ",
+                 request_.max_bytes));
     }
   }
   size_t next = 0;
