@@ -41,6 +41,18 @@ struct Arguments {
   ServerOptions server;
 };
 
+// gRPC would take the port modulo 65536.
+std::string CheckHostPort(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return "\"" + text + "\" is not HOST:PORT with a port of 0 to 65535";
+  }
+  return "";
+}
+
 void AddOptions(CLI::App& app, Arguments& args) {
   app.add_option("--store", args.store, "Store to serve")->required();
   app.add_option("--partition", args.partition,
@@ -49,6 +61,7 @@ void AddOptions(CLI::App& app, Arguments& args) {
   app.add_option("--listen", args.server.listen,
                  "HOST:PORT to serve at; port 0 takes a free one")
       ->required()
+      ->check(CheckHostPort)
       ->default_str("");
   app.add_option("--advertise", args.advertise,
                  "HOST:PORT that others reach this server at, for the log");
