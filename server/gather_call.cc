@@ -9,8 +9,8 @@
 #include "common/base/strings.h"
 #include "common/sample/gather.h"
 #include "common/wire/cast.h"
+#include "common/wire/ids.h"
 #include "sampler.grpc.pb.h"
-#include "server/ids.h"
 
 namespace millrace {
 namespace {

@@ -9,9 +9,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
+#include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
-#include "server/ids.h"
 #include "server/limits.h"
 
 namespace millrace {

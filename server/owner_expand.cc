@@ -12,8 +12,8 @@
 #include "common/grpc/status.h"
 #include "common/sample/batch.h"
 #include "common/wire/error_info.h"
+#include "common/wire/ids.h"
 #include "sampler.grpc.pb.h"
-#include "server/ids.h"
 
 namespace millrace {
 namespace {

@@ -12,9 +12,9 @@
 #include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
 #include "common/wire/frame.h"
+#include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
-#include "server/ids.h"
 #include "server/limits.h"
 #include "server/peer_neighbor_source.h"
 

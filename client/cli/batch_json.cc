@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/cli/batch_json.h"
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/base/float16.h"
+
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-float HalfToFloat(uint16_t half) {
-  const uint32_t sign = (half & 0x8000u) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1f;
-  const uint32_t fraction = half & 0x3ffu;
-  if (exponent == 0) {
-    const float value = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 0xff : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
 
 double ElementAt(const Array& array, size_t i) {
   const std::byte* at = array.data() + i * ItemBytes(array.dtype());
@@ -36,10 +24,10 @@ double ElementAt(const Array& array, size_t i) {
       return *reinterpret_cast<const double*>(at);
     case DType::kFloat16:
       std::memcpy(&half, at, sizeof(half));
-      return HalfToFloat(half);
+      return FromFloat16(half);
     case DType::kBFloat16:
       std::memcpy(&half, at, sizeof(half));
-      return std::bit_cast<float>(uint32_t{half} << 16);
+      return FromBFloat16(half);
     default:
       return static_cast<double>(array.IntegerAt(static_cast<int64_t>(i)));
   }

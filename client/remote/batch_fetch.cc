@@ -6,11 +6,11 @@
 
 #include "absl/time/clock.h"
 #include "client/remote/frame_stream.h"
-#include "client/remote/id_bytes.h"
 #include "client/remote/resolve_call.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/gather.h"
+#include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 
@@ -77,7 +77,7 @@ absl::Status BatchFetch::StartSample() {
   message.set_batch(request_.batch);
   if (request_.explicit_seeds.has_value()) {
     const NodeType& type = context_.manifest.schema.node_types[job_.seed_type];
-    message.set_explicit_ids(IdBytes(seed_ids_, type.id_dtype()));
+    AppendIds(seed_ids_, type.id_dtype(), *message.mutable_explicit_ids());
     message.mutable_job()->clear_split();
   }
   ColumnsToProto(request_.columns, *message.mutable_columns());

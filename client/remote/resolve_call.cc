@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/remote/id_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
+#include "common/wire/ids.h"
 #include "sampler.grpc.pb.h"
 
 namespace millrace {
@@ -51,8 +51,11 @@ class ResolveCall final : public Call {
 
   absl::Status Store() {
     const NodeType& type = call_.manifest.schema.node_types[request_.type];
-    const std::vector<uint64_t> ids =
-        IdsFromBytes(reply_.ids(), type.id_dtype());
+    absl::StatusOr<std::vector<uint64_t>> read =
+        ReadIds(reply_.ids(), type.id_dtype(), 0,
+                static_cast<uint64_t>(type.count), "ids");
+    if (!read.ok()) return absl::InternalError(read.status().message());
+    const std::vector<uint64_t>& ids = *read;
     if (ids.size() != request_.positions.size()) {
       return absl::InternalError(StrCat("a server resolved ", ids.size(),
                                         " of ", request_.positions.size(),

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "client/remote/frame_stream.h"
-#include "client/remote/id_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/wire/ids.h"
 #include "common/wire/stream_layout.h"
 #include "sampler.pb.h"
 
@@ -88,9 +88,9 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   v1::GatherRequest message;
   message.set_node_type(static_cast<uint32_t>(request.type));
   message.set_column(static_cast<v1::NodeColumn>(request.column));
-  message.set_ids(
-      IdBytes(request.ids,
-              context.manifest.schema.node_types[request.type].id_dtype()));
+  AppendIds(request.ids,
+            context.manifest.schema.node_types[request.type].id_dtype(),
+            *message.mutable_ids());
   message.set_partition(static_cast<uint32_t>(request.partition));
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);
