@@ -16,8 +16,6 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kKeptBuffers = 256;
-
 // Memory of the host, or of the container if that has less.
 uint64_t HostMemoryBytes() {
   const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
@@ -51,7 +49,6 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       started(absl::Now()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
-      buffers(kFramePayloadBytes, kKeptBuffers),
       sample_calls(options.max_sample_calls),
       gather_calls(options.max_leaf_calls),
       leaf_pool("leaf", options.threads,

@@ -15,7 +15,6 @@
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
 #include "server/admission.h"
-#include "server/buffer_pool.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
 #include "server/options.h"
@@ -43,7 +42,6 @@ struct ServerCore {
   const std::unique_ptr<Fleet> fleet;
 
   Admission admission;
-  BufferPool buffers;
   ServerMetrics metrics;
   LiveCalls sample_calls;
   LiveCalls gather_calls;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/array.h"
+#include "common/base/block.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/frames.h"
@@ -25,10 +25,9 @@ size_t RowBytes(const ArrayInfo& info) {
 
 }  // namespace
 
-FrameSource::FrameSource(const Store& store, BufferPool& buffers,
-                         StreamLayout layout, std::vector<StreamPart> parts)
+FrameSource::FrameSource(const Store& store, StreamLayout layout,
+                         std::vector<StreamPart> parts)
     : store_(store),
-      buffers_(buffers),
       layout_(std::move(layout)),
       parts_(std::move(parts)) {
   MILLRACE_CHECK(parts_.size() == layout_.arrays.size());
@@ -98,12 +97,7 @@ absl::Status FrameSource::GatherSome(const ArrayInfo& info,
   ids_.resize(count);
   part.ids(first, ids_);
   const size_t bytes = count * row_bytes;
-  std::shared_ptr<std::byte> buffer;
-  if (bytes <= buffers_.buffer_bytes()) {
-    buffer = buffers_.Take();
-  } else {
-    buffer = {new std::byte[bytes], std::default_delete<std::byte[]>()};
-  }
+  std::shared_ptr<std::byte> buffer = AllocateBlock(bytes);
   MILLRACE_RETURN_IF_ERROR(GatherInto(info, part, buffer.get()));
   gathered_ = {std::move(buffer), bytes, 0};
   return absl::OkStatus();

@@ -16,7 +16,6 @@
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
 #include "common/wire/stream_layout.h"
-#include "server/buffer_pool.h"
 
 namespace millrace {
 
@@ -35,12 +34,12 @@ struct StreamPart {
 
 // Cuts a stream into frames. Topology is borrowed; rows are copied once, from
 // the mapped store into the frame.
-// Threads: one at a time. `store` and `buffers` must outlive it.
+// Threads: one at a time. `store` must outlive it.
 class FrameSource {
  public:
   // `parts[i]` is the content of `layout.arrays[i]`. Rows whose dtype is
   // another than the column's are cast (CanCast must hold).
-  FrameSource(const Store& store, BufferPool& buffers, StreamLayout layout,
+  FrameSource(const Store& store, StreamLayout layout,
               std::vector<StreamPart> parts);
 
   // The next frame; absent at the end. Errors are those of GatherRows.
@@ -65,7 +64,6 @@ class FrameSource {
                           std::byte* out);
 
   const Store& store_;
-  BufferPool& buffers_;
   const StreamLayout layout_;
   const std::vector<StreamPart> parts_;
   size_t current_ = 0;     // array

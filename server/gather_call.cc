@@ -117,8 +117,7 @@ absl::Status GatherCall::ReadRequest() {
     std::copy_n(ids.begin() + static_cast<ptrdiff_t>(first), out.size(),
                 out.begin());
   };
-  source_ = std::make_unique<FrameSource>(*core_.store, core_.buffers,
-                                          std::move(layout),
+  source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
                                           std::vector{std::move(rows)});
   return absl::OkStatus();
 }

@@ -128,7 +128,7 @@ absl::Status OwnerExpand::Send() {
   // The client's cancellation and deadline reach the peer.
   call_->context = ::grpc::ClientContext::FromCallbackServerContext(context_);
   call_->context->set_deadline(absl::ToChronoTime(deadline_));
-  call_->stub = v1::Sampler::NewStub(member_->channel);
+  call_->stub = v1::Sampler::NewStub(member_->NextChannel());
   Call* call = call_.get();
   call->stub->async()->Expand(call->context.get(), &call->request, &call->reply,
                               [call](::grpc::Status status) {

@@ -22,7 +22,7 @@ class FrameStream final
       public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit FrameStream(FrameStreamOptions options)
-      : options_(std::move(options)), stub_(options_.member->channel) {}
+      : options_(std::move(options)), stub_(options_.member->NextChannel()) {}
 
   // `self` is held by the call until OnDone.
   void Start(std::shared_ptr<FrameStream> self) {

@@ -23,7 +23,7 @@ class ResolveCall final : public Call {
       : call_(context),
         request_(std::move(request)),
         member_(std::move(member)),
-        stub_(v1::Sampler::NewStub(member_->channel)),
+        stub_(v1::Sampler::NewStub(member_->NextChannel())),
         done_(std::move(done)) {
     context_.set_deadline(absl::ToChronoTime(absl::Now() + context.timeout));
     message_.set_node_type(static_cast<uint32_t>(request_.type));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/array.h"
 
-#include <new>
+#include "common/base/block.h"
 
 namespace millrace {
 namespace {
-
-constexpr std::align_val_t kAlignment{64};
 
 int64_t Product(const std::vector<int64_t>& shape, size_t first) {
   int64_t product = 1;
@@ -30,12 +28,9 @@ void Widen(const Array& from, std::span<int64_t> to) {
 Array Array::Allocate(DType dtype, std::vector<int64_t> shape) {
   MILLRACE_CHECK(dtype != DType::kNone);
   Array array(dtype, std::move(shape), nullptr, nullptr);
-  auto* data =
-      static_cast<std::byte*>(::operator new(array.total_bytes(), kAlignment));
-  array.data_ = data;
-  array.owner_ = std::shared_ptr<const void>(data, [](const void* memory) {
-    ::operator delete(const_cast<void*>(memory), kAlignment);
-  });
+  const std::shared_ptr<std::byte> block = AllocateBlock(array.total_bytes());
+  array.data_ = block.get();
+  array.owner_ = block;
   return array;
 }
 

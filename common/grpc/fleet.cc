@@ -208,12 +208,14 @@ std::shared_ptr<Fleet::Core::Entry> Fleet::Core::MakeEntry(
   auto entry = std::make_shared<Entry>();
   entry->member = std::make_shared<FleetMember>();
   entry->member->address = address;
-  entry->member->channel = ::grpc::CreateCustomChannel(
-      address,
-      options_.credentials ? options_.credentials
-                           : ::grpc::InsecureChannelCredentials(),
-      ClientChannelArguments(options_.max_receive_bytes));
-  entry->stub = v1::Sampler::NewStub(entry->member->channel);
+  for (int i = 0; i < std::max(1, options_.connections); ++i) {
+    entry->member->channels.push_back(::grpc::CreateCustomChannel(
+        address,
+        options_.credentials ? options_.credentials
+                             : ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments(options_.max_receive_bytes)));
+  }
+  entry->stub = v1::Sampler::NewStub(entry->member->channels.front());
   entry->info.address = address;
   return entry;
 }

@@ -22,8 +22,16 @@ namespace millrace {
 // One server of the fleet. `outstanding_bytes` is kept by callers that want
 // load spread (see Fleet::Pick); the rest never changes.
 struct FleetMember {
-  std::string address;                       // "host:port" or "[v6]:port"
-  std::shared_ptr<::grpc::Channel> channel;  // shared with calls in flight
+  // One connection after the other; shared with calls in flight. A connection
+  // is received by one thread and sent by one thread at a time, so streams
+  // are spread over several.
+  const std::shared_ptr<::grpc::Channel>& NextChannel() {
+    return channels[turn++ % channels.size()];
+  }
+
+  std::string address;  // "host:port" or "[v6]:port"
+  std::vector<std::shared_ptr<::grpc::Channel>> channels;  // at least one
+  std::atomic<uint32_t> turn{0};
   std::atomic<int64_t> outstanding_bytes{0};
 };
 
@@ -56,6 +64,7 @@ struct FleetOptions {
   std::string fingerprint;
 
   int max_receive_bytes = kMaxMessageBytes;
+  int connections = 2;  // to each member
   absl::Duration describe_timeout = absl::Seconds(5);
   absl::Duration file_interval = absl::Seconds(1);
   absl::Duration dns_interval = absl::Seconds(10);

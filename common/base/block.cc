@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/block.h"
+
+#include <algorithm>
+#include <bit>
+#include <list>
+#include <map>
+#include <new>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+constexpr size_t kLeastKept = size_t{64} << 10;
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kMostKept = 0;
+#else
+constexpr size_t kMostKept = kKeptBlockBytes;
+#endif
+
+void Free(std::byte* data) { ::operator delete(data, kAlignment); }
+
+// Large sizes in steps of an eighth of a power of two, so that batches of
+// nearly one size share blocks. The pages of the excess are never touched.
+size_t RoundUp(size_t bytes) {
+  const size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+// Unused blocks, by size; the oldest goes when there are too many.
+class Shelf {
+ public:
+  // A block of at least `size` bytes and not much more; null: there is none.
+  std::byte* Take(size_t& size) {
+    absl::MutexLock lock(&mutex_);
+    const auto found = by_size_.lower_bound(size);
+    if (found == by_size_.end() || found->first > size + size / 4) {
+      return nullptr;
+    }
+    size = found->first;
+    kept_ -= size;
+    std::byte* data = found->second->data;
+    by_age_.erase(found->second);
+    by_size_.erase(found);
+    return data;
+  }
+
+  void Give(std::byte* data, size_t size) {
+    if (size > kMostKept) return Free(data);
+    Age dropped;
+    {
+      absl::MutexLock lock(&mutex_);
+      by_age_.push_back({data, size});
+      // Before its equals: the one used last is taken first, while it is in
+      // the processor's cache.
+      by_size_.emplace_hint(by_size_.lower_bound(size), size,
+                            std::prev(by_age_.end()));
+      kept_ += size;
+      while (kept_ > kMostKept) DropOldest(dropped);
+    }
+    for (const Kept& block : dropped) Free(block.data);
+  }
+
+  size_t kept() {
+    absl::MutexLock lock(&mutex_);
+    return kept_;
+  }
+
+ private:
+  struct Kept {
+    std::byte* data;
+    size_t size;
+  };
+  using Age = std::list<Kept>;
+
+  void DropOldest(Age& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto oldest = by_age_.begin();
+    const auto [first, last] = by_size_.equal_range(oldest->size);
+    by_size_.erase(std::find_if(first, last, [&](const auto& entry) {
+      return entry.second == oldest;
+    }));
+    kept_ -= oldest->size;
+    dropped.splice(dropped.end(), by_age_, oldest);
+  }
+
+  absl::Mutex mutex_;
+  Age by_age_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::multimap<size_t, Age::iterator> by_size_ ABSL_GUARDED_BY(mutex_);
+  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+Shelf& ProcessShelf() {
+  // Never destroyed: blocks may be freed by other static objects.
+  static Shelf* const shelf = new Shelf();
+  return *shelf;
+}
+
+std::byte* AllocateFresh(size_t size) {
+  return static_cast<std::byte*>(::operator new(size, kAlignment));
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte> AllocateBlock(size_t bytes) {
+  if (bytes < kLeastKept) return {AllocateFresh(bytes), Free};
+  size_t size = RoundUp(bytes);
+  std::byte* data = ProcessShelf().Take(size);
+  if (data == nullptr) data = AllocateFresh(size);
+  return {data, [size](std::byte* done) { ProcessShelf().Give(done, size); }};
+}
+
+size_t KeptBlockBytes() { return ProcessShelf().kept(); }
+
+}  // namespace millrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace millrace {
+
+// At least `bytes` bytes of uninitialised memory, 64-byte aligned; freed with
+// the last copy of the pointer, on any thread. Throws std::bad_alloc.
+//
+// Blocks of 64 KiB and more are not given back to the system at once: up to
+// kKeptBlockBytes of a process are kept for the next blocks of about their
+// size. Batches and frames are alike, and fresh memory costs a page fault and
+// a zeroing every 4 KiB, together about as much as the copy into it.
+// AddressSanitizer builds keep nothing, so that it sees every use after free.
+std::shared_ptr<std::byte> AllocateBlock(size_t bytes);
+
+inline constexpr size_t kKeptBlockBytes = size_t{256} << 20;
+
+// Bytes kept at present.
+size_t KeptBlockBytes();
+
+}  // namespace millrace
