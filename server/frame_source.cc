@@ -27,9 +27,7 @@ size_t RowBytes(const ArrayInfo& info) {
 
 FrameSource::FrameSource(const Store& store, StreamLayout layout,
                          std::vector<StreamPart> parts)
-    : store_(store),
-      layout_(std::move(layout)),
-      parts_(std::move(parts)) {
+    : store_(store), layout_(std::move(layout)), parts_(std::move(parts)) {
   MILLRACE_CHECK(parts_.size() == layout_.arrays.size());
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/base/block.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -186,6 +187,7 @@ absl::Status Serve(const Arguments& args) {
   }
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             OpenStore(args));
+  KeepFreedMemory();
   const sigset_t signals = HoldSignals();
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> server,
                             SamplerServer::Start(store, args.server));

@@ -242,7 +242,8 @@ void SampleCall::MakeSource(const Request& request,
     parts[i].ids =
         IdsOfRows(batch, info.index, RowsOf(rows, info.kind, info.index));
   }
-  source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout), std::move(parts));
+  source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
+                                          std::move(parts));
 }
 
 }  // namespace millrace

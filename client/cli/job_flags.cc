@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/base/block.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -81,6 +82,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
         StrCat("--partition-wait \"", partition_wait_,
                "\" is not a duration; write e.g. 20s or 5m"));
   }
+  KeepFreedMemory();
   return OpenSource(options);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/block.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <bit>
 #include <list>
@@ -113,5 +115,10 @@ std::shared_ptr<std::byte> AllocateBlock(size_t bytes) {
 }
 
 size_t KeptBlockBytes() { return ProcessShelf().kept(); }
+
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, int{kKeptBlockBytes});
+}
 
 }  // namespace millrace

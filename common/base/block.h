@@ -21,4 +21,11 @@ inline constexpr size_t kKeptBlockBytes = size_t{256} << 20;
 // Bytes kept at present.
 size_t KeptBlockBytes();
 
+// For programs that send or receive batches, at their start: lets glibc's
+// malloc keep freed memory too, up to kKeptBlockBytes in each arena and blocks
+// up to its limit of 32 MiB. Most of what gRPC receives passes through malloc;
+// by default the pages go back to the system and are zeroed again for every
+// batch, a quarter of a client's time.
+void KeepFreedMemory();
+
 }  // namespace millrace

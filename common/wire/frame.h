@@ -18,7 +18,7 @@
 namespace millrace {
 
 // Payload bytes of one frame; a measured optimum. Readers accept any size.
-inline constexpr size_t kFramePayloadBytes = 256 << 10;
+inline constexpr size_t kFramePayloadBytes = 512 << 10;
 // Readers refuse frames whose header is larger.
 inline constexpr size_t kMaxFrameHeaderBytes = 1 << 20;
 
