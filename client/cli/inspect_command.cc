@@ -153,6 +153,7 @@ absl::StatusOr<Json> Describe(const Store& store) {
               {"version", kStoreVersion},
               {"uuid", manifest.uuid},
               {"fingerprint", manifest.fingerprint},
+              {"dataset", manifest.dataset},
               {"parts", store.parts()},
               {"method", manifest.partitioning.method},
               {"seed", manifest.partitioning.seed},
@@ -225,8 +226,8 @@ void Print(const Store& store, const Json& report) {
             << Bytes(report["bytes"]) << " (features "
             << Bytes(report["feature_bytes"]) << ")\n"
             << "uuid " << manifest.uuid << "\nfingerprint "
-            << manifest.fingerprint << "\npartitioning "
-            << manifest.partitioning.method << ", seed "
+            << manifest.fingerprint << "\ndataset " << manifest.dataset
+            << "\npartitioning " << manifest.partitioning.method << ", seed "
             << manifest.partitioning.seed
             << (manifest.partitioning.hot.empty() ? "" : ", hot ")
             << manifest.partitioning.hot << "\n";

@@ -96,6 +96,13 @@ std::optional<double> Optional(const std::map<std::string, double>& map,
   return found->second;
 }
 
+// Batches are the same for all partitionings of a dataset, unless seeds are
+// taken partition by partition.
+std::string DatasetOf(const JobSpec& job, const Manifest& manifest) {
+  return job.seed_order == SeedOrder::kLocal ? manifest.fingerprint
+                                             : manifest.dataset;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> Trainer::Identity() const {
@@ -103,7 +110,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   const ModelConfig& model = options_.model;
   const OptimizerConfig& optimizer = options_.optimizer;
   return {
-      {"dataset fingerprint", source_->manifest().fingerprint},
+      {"dataset", DatasetOf(job, source_->manifest())},
       {"--seed", absl::StrCat(job.seed)},
       {"--split", job.split},
       {"--seeds-file rows",

@@ -333,6 +333,10 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
   }
   MILLRACE_RETURN_IF_ERROR(Get(root, "uuid", manifest.uuid));
   MILLRACE_RETURN_IF_ERROR(Get(root, "fingerprint", manifest.fingerprint));
+  manifest.dataset = manifest.fingerprint;
+  if (root.contains("dataset")) {
+    MILLRACE_RETURN_IF_ERROR(Get(root, "dataset", manifest.dataset));
+  }
   MILLRACE_RETURN_IF_ERROR(Get(root, "parts", parts));
   MILLRACE_ASSIGN_OR_RETURN(const Json* partitioning,
                             Member(root, "partitioning"));
@@ -374,6 +378,15 @@ absl::StatusOr<Manifest> ParseAll(std::string_view json) {
   return manifest;
 }
 
+std::string Sha256(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int bytes = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &bytes, EVP_sha256(),
+             nullptr);
+  return absl::BytesToHexString(
+      {reinterpret_cast<const char*>(digest.data()), bytes});
+}
+
 }  // namespace
 
 absl::StatusOr<Manifest> ParseManifest(std::string_view json,
@@ -396,6 +409,7 @@ std::string FormatManifest(const Manifest& manifest) {
                {"sampling_version", manifest.sampling_version},
                {"uuid", manifest.uuid},
                {"fingerprint", manifest.fingerprint},
+               {"dataset", manifest.dataset},
                {"parts", manifest.parts()},
                {"partitioning", FormatPartitioning(manifest.partitioning)}};
   Json& types = root["node_types"] = Json::array();
@@ -433,12 +447,12 @@ std::string ComputeFingerprint(const std::vector<FileInfo>& files) {
     absl::StrAppend(&lines, file->path, " ", file->bytes, " ",
                     Hex16(file->xxh3), "\n");
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int bytes = 0;
-  EVP_Digest(lines.data(), lines.size(), digest.data(), &bytes, EVP_sha256(),
-             nullptr);
-  return absl::BytesToHexString(
-      {reinterpret_cast<const char*>(digest.data()), bytes});
+  return Sha256(lines);
+}
+
+std::string ChangedDataset(const std::string& dataset,
+                           const std::string& change) {
+  return Sha256(absl::StrCat(dataset, "\n", change, "\n"));
 }
 
 }  // namespace millrace

@@ -42,7 +42,11 @@ struct PartitioningInfo {
 struct Manifest {
   int sampling_version = kSamplingVersion;
   std::string uuid;
-  std::string fingerprint;  // 64 hex digits
+  std::string fingerprint;  // of the files; 64 hex digits
+  // What is stored, whatever its partitions: the fingerprint of the dataset
+  // as it was imported, which partitioning hands on. Jobs on stores of one
+  // `dataset` have the same batches.
+  std::string dataset;
   PartitioningInfo partitioning;
   Schema schema;
   std::vector<PartitionBook> books;  // per node type
@@ -58,6 +62,9 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view json,
                                        std::string_view origin);
 // The whole text of store.json, checksum included.
 std::string FormatManifest(const Manifest& manifest);
+// The `dataset` of a dataset after `change`, a text that says what changed.
+std::string ChangedDataset(const std::string& dataset,
+                           const std::string& change);
 // SHA-256 over the sorted file list.
 std::string ComputeFingerprint(const std::vector<FileInfo>& files);
 

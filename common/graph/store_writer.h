@@ -45,7 +45,8 @@ class StoreWriter {
   // by Commit().
   std::filesystem::path scratch() const;
 
-  // Fills in uuid, fingerprint and files of `manifest`, writes store.json and
+  // Fills in uuid, fingerprint and files of `manifest`, and `dataset` if it is
+  // empty, writes store.json and
   // publishes the directory.
   absl::Status Commit(Manifest manifest);
 

@@ -83,8 +83,14 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
           : Array::Adopt(ids);
   MILLRACE_RETURN_IF_ERROR(WriteColumn(
       store.path(), SplitPath(nodes.name, name, "id"), narrow, manifest));
-  return WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
-                     Array::Adopt(std::move(originals)), manifest);
+  MILLRACE_RETURN_IF_ERROR(
+      WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
+                  Array::Adopt(std::move(originals)), manifest));
+  // Original ids are the same in all partitionings.
+  manifest.dataset = ChangedDataset(
+      manifest.dataset,
+      StrCat("split ", nodes.name, " ", name, " ", manifest.files.back().xxh3));
+  return absl::OkStatus();
 }
 
 // Replaces store.json by one rename.

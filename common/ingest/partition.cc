@@ -230,6 +230,12 @@ absl::StatusOr<PartitionReport> WriteStore(
     const Hotness& hotness, const PartitionOptions& options,
     StoreWriter writer) {
   Manifest manifest;
+  manifest.dataset = dataset.manifest().dataset;
+  if (options.feature_dtype != DType::kNone) {
+    manifest.dataset = ChangedDataset(
+        manifest.dataset,
+        StrCat("features as ", DTypeName(options.feature_dtype)));
+  }
   manifest.schema = StoredSchema(dataset.schema(), options);
   for (size_t type = 0; type < numbers.size(); ++type) {
     manifest.books.push_back(numbers[type].book);

@@ -16,6 +16,7 @@
 #include "common/base/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
+#include "common/ingest/add_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/store_builder.h"
@@ -461,6 +462,51 @@ TEST_F(PartitionTest, SameSeedGivesSameFiles) {
                   third.store->manifest().fingerprint,
               method == PartitionMethod::kLdg);
   }
+}
+
+TEST_F(PartitionTest, AllPartitioningsAreOfOneDataset) {
+  const auto dataset = Store::Open(Dataset(RandomGraph(30, 100)));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const Manifest& whole = (*dataset)->manifest();
+  EXPECT_EQ(whole.dataset, whole.fingerprint);
+  PartitionOptions options;
+  options.method = PartitionMethod::kHash;
+  for (const int parts : {1, 2, 5}) {
+    options.parts = parts;
+    EXPECT_EQ(Run(options).store->manifest().dataset, whole.dataset);
+  }
+}
+
+TEST_F(PartitionTest, CastFeaturesAreAnotherDataset) {
+  Dataset(RichGraph());
+  PartitionOptions options;
+  options.parts = 2;
+  options.method = PartitionMethod::kHash;
+  const Partitioned stored = Run(options);
+  options.feature_dtype = DType::kFloat16;
+  const Partitioned cast = Run(options);
+  options.method = PartitionMethod::kRandom;
+  const Partitioned other = Run(options);
+  EXPECT_NE(cast.store->manifest().dataset, stored.store->manifest().dataset);
+  EXPECT_EQ(cast.store->manifest().dataset, other.store->manifest().dataset);
+}
+
+TEST_F(PartitionTest, AnAddedSplitIsTheSameChangeInAllPartitionings) {
+  Dataset(RandomGraph(30, 100));
+  const auto with_split = [&](int parts, std::vector<int64_t> seeds) {
+    PartitionOptions options;
+    options.parts = parts;
+    options.method = PartitionMethod::kHash;
+    const auto path = Run(options).path;
+    const auto ids = path / "ids.npy";
+    EXPECT_TRUE(WriteNpy(ids, Array::Adopt(std::move(seeds))).ok());
+    EXPECT_TRUE(AddSplit(path, {.name = "mine", .type = "", .ids = ids}).ok());
+    const auto store = Store::Open(path);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return (*store)->manifest().dataset;
+  };
+  EXPECT_EQ(with_split(2, {3, 1, 20}), with_split(3, {3, 1, 20}));
+  EXPECT_NE(with_split(2, {3, 1, 20}), with_split(2, {3, 1, 21}));
 }
 
 TEST_F(PartitionTest, MetisFindsCommunitiesInBalance) {
