@@ -20,6 +20,7 @@
 #include "common/sample/epoch_plan.h"
 #include "common/sample/gather.h"
 #include "common/sample/seed_plan.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -85,13 +86,16 @@ class FleetBatchSource final : public RemoteBatchSource {
     absl::StatusOr<int> home = HomeOf(job, request);
     if (!home.ok()) return done(home.status());
     const BatchFetch::Options options = {
+        .fleet = *fleet_,
+        .manifest = manifest_,
+        .call_timeout = options_.call_timeout,
         .home = *home,
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes};
     // The fetch is its own key; it leaves the set just before `done` runs.
     auto key = std::make_shared<std::shared_ptr<BatchFetch>>();
     auto fetch = std::make_shared<BatchFetch>(
-        context(), job, std::move(request), options,
+        options, job, std::move(request),
         [this, key, done = std::move(done)](absl::StatusOr<Batch> batch) {
           done(std::move(batch));
           Forget(*std::exchange(*key, nullptr));
@@ -110,10 +114,6 @@ class FleetBatchSource final : public RemoteBatchSource {
       TypeIndex type, std::span<const int64_t> original_ids) override;
 
  private:
-  CallContext context() const {
-    return {*fleet_, manifest_, options_.call_timeout};
-  }
-
   absl::StatusOr<int> HomeOf(const ResolvedJob& job,
                              const BatchRequest& request) const {
     if (request.explicit_seeds.has_value()) {
@@ -131,12 +131,13 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetches_.erase(last);
   }
 
-  // Runs `attempt` until it succeeds or Retry gives up.
+  // Runs `attempt(CallContext)` until it succeeds or Retry gives up.
   template <typename Attempt>
   absl::Status Repeat(Attempt attempt) {
     Retry retry(options_.partition_wait);
+    const CallContext context{*fleet_, manifest_, options_.call_timeout, retry};
     while (true) {
-      const absl::Status status = attempt();
+      const absl::Status status = attempt(context);
       if (status.ok()) return status;
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
@@ -147,8 +148,9 @@ class FleetBatchSource final : public RemoteBatchSource {
     }
   }
 
-  absl::Status GatherOnce(TypeIndex type, NodeColumn column,
-                          std::span<const uint64_t> ids, const Array& target);
+  absl::Status GatherOnce(const CallContext& context, TypeIndex type,
+                          NodeColumn column, std::span<const uint64_t> ids,
+                          const Array& target);
 
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
@@ -158,7 +160,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   std::set<std::shared_ptr<BatchFetch>> fetches_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status FleetBatchSource::GatherOnce(TypeIndex type, NodeColumn column,
+absl::Status FleetBatchSource::GatherOnce(const CallContext& context,
+                                          TypeIndex type, NodeColumn column,
                                           std::span<const uint64_t> ids,
                                           const Array& target) {
   const PartitionBook& book = manifest_.books[type];
@@ -182,7 +185,7 @@ absl::Status FleetBatchSource::GatherOnce(TypeIndex type, NodeColumn column,
     by_part[part].partition = part;
     by_part[part].target = target;
     absl::StatusOr<std::shared_ptr<Call>> call =
-        StartRowCall(context(), std::move(by_part[part]), calls.Add());
+        StartRowCall(context, std::move(by_part[part]), calls.Add());
     if (!call.ok()) calls.Fail(call.status());
   }
   return calls.Wait();
@@ -200,9 +203,9 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
   shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
   Array rows;
-  MILLRACE_RETURN_IF_ERROR(Repeat([&] {
+  MILLRACE_RETURN_IF_ERROR(Repeat([&](const CallContext& context) {
     rows = Array::Allocate(spec.dtype, shape);
-    return GatherOnce(type, column, ids, rows);
+    return GatherOnce(context, type, column, ids, rows);
   }));
   return rows;
 }
@@ -210,19 +213,38 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
 absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
     TypeIndex type, std::span<const int64_t> original_ids) {
   std::vector<uint64_t> ids(original_ids.size());
-  MILLRACE_RETURN_IF_ERROR(Repeat([&]() -> absl::Status {
-    MILLRACE_ASSIGN_OR_RETURN(
-        std::vector<ResolveRequest> requests,
-        SplitByLookup(manifest_, type, original_ids, ids.data()));
-    CallGroup calls;
-    for (ResolveRequest& request : requests) {
-      absl::StatusOr<std::shared_ptr<Call>> call =
-          StartResolveCall(context(), std::move(request), calls.Add());
-      if (!call.ok()) calls.Fail(call.status());
-    }
-    return calls.Wait();
-  }));
+  MILLRACE_RETURN_IF_ERROR(
+      Repeat([&](const CallContext& context) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(
+            std::vector<ResolveRequest> requests,
+            SplitByLookup(manifest_, type, original_ids, ids.data()));
+        CallGroup calls;
+        for (ResolveRequest& request : requests) {
+          absl::StatusOr<std::shared_ptr<Call>> call =
+              StartResolveCall(context, std::move(request), calls.Add());
+          if (!call.ok()) calls.Fail(call.status());
+        }
+        return calls.Wait();
+      }));
   return ids;
+}
+
+// Says now and then whom it waits for.
+absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
+                                              absl::Time deadline) {
+  while (true) {
+    const absl::Time soon = absl::Now() + absl::Seconds(5);
+    absl::StatusOr<const Manifest*> manifest =
+        fleet.WaitForManifest(std::min(soon, deadline));
+    if (manifest.ok() || absl::IsCancelled(manifest.status()) ||
+        soon >= deadline) {
+      return manifest;
+    }
+    const std::string why(manifest.status().message());
+    spdlog::warn("{}; waiting for {}", why.substr(0, why.find('\n')),
+                 absl::FormatDuration(
+                     absl::Ceil(deadline - absl::Now(), absl::Seconds(1))));
+  }
 }
 
 }  // namespace
@@ -235,7 +257,7 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
                             Fleet::Create(std::move(fleet_options)));
   MILLRACE_ASSIGN_OR_RETURN(
       const Manifest* manifest,
-      fleet->WaitForManifest(absl::Now() + options.partition_wait));
+      AwaitManifest(*fleet, absl::Now() + options.partition_wait));
   return std::unique_ptr<RemoteBatchSource>(
       new FleetBatchSource(options, std::move(fleet), *manifest));
 }

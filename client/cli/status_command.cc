@@ -15,6 +15,7 @@
 #include "client/cli/commands.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/grpc/fleet.h"
 
 namespace millrace {
@@ -27,22 +28,6 @@ struct StatusFlags {
   double timeout_seconds = 5;
   bool json = false;
 };
-
-const char* StateName(State state) {
-  switch (state) {
-    case State::kUnknown:
-      return "unknown";
-    case State::kReady:
-      return "ready";
-    case State::kDraining:
-      return "draining";
-    case State::kUnreachable:
-      return "unreachable";
-    case State::kRefused:
-      return "refused";
-  }
-  return "unknown";
-}
 
 // Everyone's state once all have been asked, or at the deadline.
 absl::StatusOr<std::vector<FleetMemberInfo>> AskAll(const Fleet& fleet,
@@ -97,14 +82,14 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
   for (size_t i = 0; i < members.size(); ++i) {
     const FleetMemberInfo& member = members[i];
     if (member.version.empty()) {
-      absl::PrintF("%-24s %-12s %s\n", member.address, StateName(member.state),
-                   FirstLine(member.error));
+      absl::PrintF("%-24s %-12s %s\n", member.address,
+                   AbslView(StateName(member.state)), FirstLine(member.error));
       continue;
     }
     absl::PrintF(
         "%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n", member.address,
-        StateName(member.state), absl::StrJoin(member.partitions, ","),
-        ReplicaNumber(members, i),
+        AbslView(StateName(member.state)),
+        absl::StrJoin(member.partitions, ","), ReplicaNumber(members, i),
         static_cast<double>(member.inflight_bytes) / (1 << 20),
         static_cast<double>(member.max_inflight_bytes) / (1 << 20),
         absl::FormatDuration(absl::Trunc(member.uptime, absl::Seconds(1))),

@@ -22,16 +22,15 @@ constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
 
 }  // namespace
 
-BatchFetch::BatchFetch(const CallContext& context, const ResolvedJob& job,
-                       BatchRequest request, const Options& options,
-                       BatchSource::BatchCallback done)
-    : context_(context),
+BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
+                       BatchRequest request, BatchSource::BatchCallback done)
+    : options_(options),
+      retry_(options.partition_wait),
+      context_{options.fleet, options.manifest, options.call_timeout, retry_},
       job_(job),
       request_(std::move(request)),
-      options_(options),
       done_(std::move(done)),
-      seeds_resolved_(!request_.explicit_seeds.has_value()),
-      retry_(options.partition_wait) {}
+      seeds_resolved_(!request_.explicit_seeds.has_value()) {}
 
 void BatchFetch::StartAttempt() {
   {
@@ -97,7 +96,8 @@ absl::Status BatchFetch::StartSample() {
            [self = shared_from_this(), member](absl::Status status) {
              if (status.ok() &&
                  !(self->assembler_.has_value() && self->assembler_->done())) {
-               status = absl::UnavailableError("a stream ended early");
+               status = ProtocolError(
+                   *member, absl::InternalError("a batch is not whole"));
              }
              self->OnCallDone(NoteFailure(self->context_, *member,
                                           self->options_.home, status));
@@ -106,9 +106,10 @@ absl::Status BatchFetch::StartSample() {
 }
 
 absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
+  retry_.NoteAnswer(options_.home);
   if (!assembler_.has_value()) {
     if (!frame.header().stream.has_value()) {
-      return absl::InternalError("a server's first frame lacks its layout");
+      return absl::InternalError("the first frame lacks the layout");
     }
     MILLRACE_ASSIGN_OR_RETURN(
         BatchAssembler assembler,

@@ -30,14 +30,16 @@ namespace millrace {
 class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
  public:
   struct Options {
-    int home = 0;  // partition
+    Fleet& fleet;  // with `manifest`, outlives the fetch's calls
+    const Manifest& manifest;
+    absl::Duration call_timeout;  // of one attempt of one call
+    int home = 0;                 // partition
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
   };
   // `job` outlives the run of `done`.
-  BatchFetch(const CallContext& context, const ResolvedJob& job,
-             BatchRequest request, const Options& options,
-             BatchSource::BatchCallback done);
+  BatchFetch(const Options& options, const ResolvedJob& job,
+             BatchRequest request, BatchSource::BatchCallback done);
 
   void Start() { StartAttempt(); }
   // Ends the fetch with CANCELLED unless it is finished.
@@ -64,16 +66,16 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   void ScheduleAttempt(absl::Time when);
   void Finish(absl::StatusOr<Batch> batch);
 
+  const Options options_;
+  Retry retry_;
   const CallContext context_;
   const ResolvedJob& job_;
   const BatchRequest request_;
-  const Options options_;
   BatchSource::BatchCallback done_;
 
   // Touched by the calls of one stage at a time.
   std::vector<uint64_t> seed_ids_;
   bool seeds_resolved_ = false;
-  Retry retry_;
   std::optional<BatchAssembler> assembler_;
 
   absl::Mutex mutex_;

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote/call.h"
 
+#include <string>
+
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
+
+absl::Status ProtocolError(const FleetMember& member,
+                           const absl::Status& status) {
+  return absl::InternalError(StrCat(
+      "server ", member.address, " breaks the protocol: ",
+      std::string(status.message()), "\nrun the same version everywhere"));
+}
 
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
                          int partition, const absl::Status& status) {
@@ -28,7 +37,7 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
             StrCat(member.address, " ended a call before it was done")),
         info);
   }
-  if (absl::IsUnavailable(status)) return WithErrorInfo(status, info);
+  if (IsRetryable(status)) return WithErrorInfo(status, info);
   return status;
 }
 

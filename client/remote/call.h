@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/remote/retry.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
 
@@ -21,12 +22,18 @@ class Call {
 // Runs exactly once, on a gRPC thread, and must not block.
 using CallDone = std::function<void(absl::Status)>;
 
-// What every call of a fetch needs. `fleet` and `manifest` outlive all calls.
+// What every call of a fetch needs; outlives all its calls.
 struct CallContext {
   Fleet& fleet;
   const Manifest& manifest;
   absl::Duration timeout;  // of one attempt
+  Retry& retry;            // learns who answers
 };
+
+// INTERNAL, naming `member`: what it sent is not what the protocol says. Such
+// an error is nobody's usage and is not repeated.
+absl::Status ProtocolError(const FleetMember& member,
+                           const absl::Status& status);
 
 // What a call to `member` for `partition` failed with, as Retry wants it: an
 // attempt that ran out of time may be repeated, errors name the partition.

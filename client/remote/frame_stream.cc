@@ -42,6 +42,9 @@ class FrameStream final
   void OnReadDone(bool ok) override {
     if (!ok) return;  // OnDone brings the status
     failure_ = Receive();
+    if (absl::IsInvalidArgument(failure_) || absl::IsInternal(failure_)) {
+      failure_ = ProtocolError(*options_.member, failure_);
+    }
     if (!failure_.ok()) {
       context_.TryCancel();
       return;

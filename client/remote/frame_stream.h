@@ -19,7 +19,8 @@ struct FrameStreamOptions {
   std::string request;  // serialized
   std::shared_ptr<FleetMember> member;
   absl::Duration timeout;
-  // Takes a frame; an error ends the call with that error.
+  // Takes a frame; an error ends the call with that error. INVALID_ARGUMENT
+  // and INTERNAL say what is wrong with the frame: see ProtocolError().
   std::function<absl::Status(const ReceivedFrame&)> on_frame;
   // After the last frame.
   CallDone done;

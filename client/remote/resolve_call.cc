@@ -45,7 +45,10 @@ class ResolveCall final : public Call {
 
  private:
   void Finish(absl::Status status) {
-    if (status.ok()) status = Store();
+    if (status.ok()) {
+      call_.retry.NoteAnswer(request_.partition);
+      status = Store();
+    }
     done_(NoteFailure(call_, *member_, request_.partition, status));
   }
 
@@ -54,12 +57,13 @@ class ResolveCall final : public Call {
     absl::StatusOr<std::vector<uint64_t>> read =
         ReadIds(reply_.ids(), type.id_dtype(), 0,
                 static_cast<uint64_t>(type.count), "ids");
-    if (!read.ok()) return absl::InternalError(read.status().message());
+    if (!read.ok()) return ProtocolError(*member_, read.status());
     const std::vector<uint64_t>& ids = *read;
     if (ids.size() != request_.positions.size()) {
-      return absl::InternalError(StrCat("a server resolved ", ids.size(),
-                                        " of ", request_.positions.size(),
-                                        " original ids"));
+      return ProtocolError(
+          *member_, absl::InternalError(
+                        StrCat("it resolved ", ids.size(), " of ",
+                               request_.positions.size(), " original ids")));
     }
     for (size_t i = 0; i < ids.size(); ++i) {
       request_.target[request_.positions[i]] = ids[i];

@@ -7,11 +7,16 @@
 
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
 
-constexpr absl::Duration kOverloadPatience = absl::Minutes(10);
+// For servers that are there but bring no batch.
+constexpr absl::Duration kLongPatience = absl::Minutes(10);
+constexpr absl::Duration kWarnInterval = absl::Seconds(5);
+// Whose failure it is when nobody says.
+constexpr int kNoPartition = -1;
 
 // Spreads the retries of many clients; reaches no batch.
 double Jitter() {
@@ -43,29 +48,64 @@ absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
 
 absl::Status Overloaded(const absl::Status& failure) {
   return absl::ResourceExhaustedError(StrCat(
-      What(failure), "; gave up after ",
-      absl::FormatDuration(kOverloadPatience),
+      What(failure), "; gave up after ", absl::FormatDuration(kLongPatience),
       "\nadd servers, raise their --max-inflight-bytes, or use a smaller "
       "--prefetch-batches"));
 }
 
+// Whether a warning of the partition is due. All fetches of a process wait
+// for the same servers, so they share the interval.
+bool WarningDue(int partition, absl::Time now) {
+  static absl::Mutex mutex;
+  static std::map<int, absl::Time>& last = *new std::map<int, absl::Time>;
+  absl::MutexLock lock(&mutex);
+  const auto [entry, first] = last.emplace(partition, now);
+  if (first) return true;
+  if (absl::AbsDuration(now - entry->second) < kWarnInterval) return false;
+  entry->second = now;
+  return true;
+}
+
 }  // namespace
+
+void Retry::NoteAnswer(int partition) {
+  absl::MutexLock lock(&mutex_);
+  since_.erase(partition);
+}
+
+Retry::End Retry::EndOf(int partition, bool overload, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  Since& since = since_[partition];
+  absl::Time& first = overload ? since.overloaded : since.unavailable;
+  first = std::min(first, now);
+  first_failure_ = std::min(first_failure_, now);
+  const absl::Duration patience = overload ? kLongPatience : partition_wait_;
+  const absl::Duration whole = std::max(kLongPatience, partition_wait_);
+  // The wait for one partition, or for a batch that never gets whole.
+  return first_failure_ + whole < first + patience
+             ? End{first_failure_ + whole, whole}
+             : End{first + patience, patience};
+}
 
 absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                                             absl::Time now) {
   if (!IsRetryable(failure)) return failure;
   const ErrorInfo info = ErrorInfoOf(failure);
   const bool overload = absl::IsResourceExhausted(failure);
-  absl::Time& first = overload ? first_overload_ : first_failure_;
-  const absl::Duration patience =
-      overload ? kOverloadPatience : partition_wait_;
-  first = std::min(first, now);
-  const absl::Duration left = first + patience - now;
+  const int partition = info.partition.value_or(kNoPartition);
+  const End end = EndOf(partition, overload, now);
+  const absl::Duration left = end.time - now;
   if (left <= absl::ZeroDuration()) {
     return WithErrorInfo(
-        overload ? Overloaded(failure) : Lost(failure, info, patience), info);
+        overload ? Overloaded(failure) : Lost(failure, info, end.patience),
+        info);
   }
-  absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);
+  if (WarningDue(partition, now)) {
+    spdlog::warn("{}; trying again for {}", NamePartition(What(failure), info),
+                 absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
+  }
+  absl::MutexLock lock(&mutex_);
+  const absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);
   backoff_ = std::min(backoff_ * 1.6, absl::Seconds(1));
   return std::clamp(wait, absl::Milliseconds(1), left);
 }

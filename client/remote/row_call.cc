@@ -31,7 +31,7 @@ class RowScatter {
     }
     for (const std::span<const std::byte> piece : frame.payload()) {
       if (piece.size() > total_bytes_ - position_) {
-        return absl::InternalError("a server sent more rows than asked for");
+        return absl::InternalError("more rows than asked for");
       }
       Write(piece);
     }
@@ -40,9 +40,8 @@ class RowScatter {
 
   absl::Status CheckComplete() const {
     if (position_ == total_bytes_) return absl::OkStatus();
-    return absl::UnavailableError(StrCat("a stream of rows ended after ",
-                                         position_, " of ", total_bytes_,
-                                         " bytes"));
+    return absl::InternalError(
+        StrCat("rows end after ", position_, " of ", total_bytes_, " bytes"));
   }
 
  private:
@@ -53,7 +52,7 @@ class RowScatter {
         layout->arrays[0].dtype != target_.dtype() ||
         layout->total_bytes != total_bytes_) {
       return absl::InternalError(
-          "a server's rows are not of the announced type and number");
+          "rows of another type or number than asked for");
     }
     return absl::OkStatus();
   }
@@ -101,13 +100,17 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
        .member = member,
        .timeout = context.timeout,
        .on_frame =
-           [scatter](const ReceivedFrame& frame) {
+           [scatter, &retry = context.retry,
+            partition = request.partition](const ReceivedFrame& frame) {
+             retry.NoteAnswer(partition);
              return scatter->Take(frame);
            },
        .done =
            [scatter, member, context, partition = request.partition,
             done = std::move(done)](absl::Status status) {
-             if (status.ok()) status = scatter->CheckComplete();
+             if (status.ok() && !scatter->CheckComplete().ok()) {
+               status = ProtocolError(*member, scatter->CheckComplete());
+             }
              done(NoteFailure(context, *member, partition, status));
            }});
 }

@@ -54,6 +54,9 @@ struct FleetMemberInfo {
   absl::Status error;  // why unreachable or refused
 };
 
+// "ready", "draining", ...; "unknown" before the first answer.
+std::string_view StateName(FleetMemberInfo::State state);
+
 struct FleetOptions {
   // LIST of the command line: "host:port,host:port", "@FILE" (one address or
   // list a line, '#' starts a comment), "dns:///name:port".
@@ -85,7 +88,8 @@ class Fleet {
   // Parses the list; does not wait for anyone.
   // INVALID_ARGUMENT: not a LIST (names the entry).
   static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
-  // Cancels what is in flight. Members handed out stay usable.
+  // Cancels what is in flight; waits neither for servers nor for a look-up of
+  // names. Members handed out stay usable.
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
@@ -93,7 +97,8 @@ class Fleet {
   // Schema, books and splits of the store that the fleet serves, as soon as
   // one member answered. The reference lives as long as the fleet.
   // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
-  // FAILED_PRECONDITION: all that answered were refused.
+  // FAILED_PRECONDITION: all that answered were refused. CANCELLED: the
+  // program was interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
 
   // Members that serve `partition` and take calls, draining ones last. When

@@ -5,9 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <sstream>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "common/wire/error_info.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -60,6 +66,54 @@ TEST(RetryTest, OverloadDoesNotCountAsALostPartition) {
   EXPECT_EQ(end.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(end.status().message()),
               HasSubstr("--max-inflight-bytes"));
+}
+
+TEST(RetryTest, AnAnswerStartsThePartitionsWaitAnew) {
+  Retry retry(absl::Seconds(20));
+  ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
+  retry.NoteAnswer(1);
+  ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
+  EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(45)).ok());
+}
+
+TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
+  Retry retry(absl::Seconds(20));
+  ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
+  retry.NoteAnswer(0);
+  ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Seconds(15)).ok());
+  ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Seconds(25)).ok());
+  EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
+}
+
+TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
+  Retry retry(absl::Seconds(20));
+  absl::Time now = kStart;
+  while (retry.After(Lost(1), now).ok()) {
+    ASSERT_LT(now, kStart + absl::Hours(1));
+    retry.NoteAnswer(1);
+    now += absl::Seconds(15);
+  }
+  EXPECT_EQ(now, kStart + absl::Minutes(10));
+}
+
+TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_st>(log)));
+  // Two fetches, both failing every second for 9 s: two warnings in all.
+  Retry one(absl::Seconds(20)), two(absl::Seconds(20));
+  for (int second = 0; second < 10; ++second) {
+    const absl::Time now = kStart + absl::Seconds(second);
+    EXPECT_TRUE(one.After(Lost(77), now).ok());
+    EXPECT_TRUE(two.After(Lost(77), now).ok());
+  }
+  spdlog::set_default_logger(before);
+  const std::vector<std::string> lines =
+      absl::StrSplit(log.str(), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 2u) << log.str();
+  EXPECT_THAT(lines[0], HasSubstr("partition 77: connection refused"));
+  EXPECT_THAT(lines[0], HasSubstr("trying again for 20s"));
 }
 
 }  // namespace

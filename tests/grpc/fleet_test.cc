@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
 
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
@@ -107,6 +110,21 @@ TEST(FleetTest, EndsWhileItAsks) {
     ASSERT_TRUE(fleet.ok());
     (void)(*fleet)->Owners(0);
   }
+}
+
+// A pipe without a writer blocks its reader, as a dead name server does.
+TEST(FleetTest, EndsWhileItReadsTheList) {
+  const auto path = testing::TestDirectory("fleet_list") / "servers";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  {
+    auto fleet = Fleet::Create(ListOf("@" + path.string()));
+    ASSERT_TRUE(fleet.ok());
+    EXPECT_TRUE((*fleet)->Owners(0).empty());
+  }
+  // The look-up that is left behind ends when it gets its answer. Opens when
+  // somebody reads, so it was in flight.
+  std::ofstream answer(path);
+  EXPECT_TRUE(answer.is_open());
 }
 
 }  // namespace

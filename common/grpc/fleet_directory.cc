@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/fleet_directory.h"
+
+#include <grpcpp/create_channel.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
+#include "common/wire/job_proto.h"
+
+namespace millrace {
+namespace {
+
+using State = FleetMemberInfo::State;
+
+bool Serves(const FleetMemberInfo& info, int partition) {
+  return std::find(info.partitions.begin(), info.partitions.end(), partition) !=
+         info.partitions.end();
+}
+
+}  // namespace
+
+std::string_view StateName(State state) {
+  switch (state) {
+    case State::kUnknown:
+      return "unknown";
+    case State::kReady:
+      return "ready";
+    case State::kDraining:
+      return "draining";
+    case State::kUnreachable:
+      return "unreachable";
+    case State::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
+    const std::string& address) const {
+  auto entry = std::make_shared<FleetEntry>();
+  entry->member = std::make_shared<FleetMember>();
+  entry->member->address = address;
+  for (int i = 0; i < std::max(1, options_.connections); ++i) {
+    entry->member->channels.push_back(::grpc::CreateCustomChannel(
+        address,
+        options_.credentials ? options_.credentials
+                             : ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments(options_.max_receive_bytes)));
+  }
+  entry->stub = v1::Sampler::NewStub(entry->member->channels.front());
+  entry->info.address = address;
+  return entry;
+}
+
+bool FleetDirectory::Apply(const std::vector<std::string>& addresses) {
+  list_error_ = absl::OkStatus();
+  Entries entries;
+  bool changed = addresses.size() != entries_.size();
+  for (const std::string& address : addresses) {
+    const auto known = std::find_if(
+        entries_.begin(), entries_.end(),
+        [&](const auto& entry) { return entry->info.address == address; });
+    changed |= known == entries_.end();
+    entries.push_back(known == entries_.end() ? MakeEntry(address) : *known);
+  }
+  entries_ = std::move(entries);
+  return changed;
+}
+
+bool FleetDirectory::NoteListError(const absl::Status& error) {
+  return std::exchange(list_error_, error) != error;
+}
+
+absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
+                                   FleetMemberInfo& info) {
+  info.version = reply.version();
+  info.partitions.assign(reply.partitions().begin(), reply.partitions().end());
+  info.inflight_bytes = reply.inflight_bytes();
+  info.max_inflight_bytes = reply.max_inflight_bytes();
+  info.uptime = absl::Seconds(reply.uptime_seconds());
+  if (reply.protocol_version() != kProtocolVersion ||
+      reply.sampling_version() != kSamplingVersion) {
+    return absl::FailedPreconditionError(StrCat(
+        "server ", info.address, " has protocol version ",
+        reply.protocol_version(), " and sampling version ",
+        reply.sampling_version(), ", this program has ", kProtocolVersion,
+        " and ", kSamplingVersion, "\nrun the same version everywhere"));
+  }
+  const std::string& expected =
+      manifest_ ? manifest_->fingerprint : options_.fingerprint;
+  if (!expected.empty() && reply.fingerprint() != expected) {
+    return absl::FailedPreconditionError(StrCat(
+        "server ", info.address, " has another store: fingerprint ",
+        reply.fingerprint(), ", expected ", expected,
+        manifest_from_.empty() ? "" : StrCat(" as ", manifest_from_, " has"),
+        "\nserve one store everywhere"));
+  }
+  if (!manifest_) {
+    auto manifest = ManifestFromProto(reply);
+    if (!manifest.ok()) {
+      return absl::FailedPreconditionError(
+          StrCat("server ", info.address, " describes an impossible store: ",
+                 std::string(manifest.status().message())));
+    }
+    manifest_ = *std::move(manifest);
+    manifest_from_ = info.address;
+  }
+  info.state = reply.draining() ? State::kDraining : State::kReady;
+  return absl::OkStatus();
+}
+
+std::vector<std::shared_ptr<FleetMember>> FleetDirectory::OwnersIn(
+    State state, int partition) const {
+  std::vector<std::shared_ptr<FleetMember>> owners;
+  for (const auto& entry : entries_) {
+    if (entry->info.state == state && Serves(entry->info, partition)) {
+      owners.push_back(entry->member);
+    }
+  }
+  return owners;
+}
+
+std::vector<std::shared_ptr<FleetMember>> FleetDirectory::Owners(
+    int partition) const {
+  auto owners = OwnersIn(State::kReady, partition);
+  const auto draining = OwnersIn(State::kDraining, partition);
+  owners.insert(owners.end(), draining.begin(), draining.end());
+  return owners;
+}
+
+std::string FleetDirectory::Tried() const {
+  std::string tried;
+  for (const auto& entry : entries_) {
+    const FleetMemberInfo& info = entry->info;
+    tried += StrCat(tried.empty() ? "" : "; ", info.address, ": ",
+                    info.state == State::kUnknown ? "not answered yet"
+                                                  : StateName(info.state));
+    if (info.error.ok() && !info.partitions.empty()) {
+      tried += ", serves";
+      for (const int partition : info.partitions) {
+        tried += StrCat(" ", partition);
+      }
+    } else if (!info.error.ok()) {
+      const std::string message(info.error.message());
+      tried += StrCat(", ", message.substr(0, message.find('\n')));
+    }
+    if (tried.size() > 600) return tried + "; ...";
+  }
+  if (!list_error_.ok()) {
+    tried +=
+        StrCat(tried.empty() ? "" : "; ", std::string(list_error_.message()));
+  }
+  return tried.empty() ? StrCat(options_.list, " names nobody") : tried;
+}
+
+absl::Status FleetDirectory::NoOwner(int partition) const {
+  for (const auto& entry : entries_) {
+    const FleetMemberInfo& info = entry->info;
+    if (info.state == State::kRefused && Serves(info, partition)) {
+      return WithErrorInfo(absl::FailedPreconditionError(
+                               StrCat("partition ", partition, ": ",
+                                      std::string(info.error.message()))),
+                           {.partition = partition});
+    }
+  }
+  return WithErrorInfo(
+      absl::UnavailableError(StrCat("partition ", partition,
+                                    ": no server to ask (", Tried(),
+                                    ")\nstart a server of it, or correct the "
+                                    "list of servers")),
+      {.partition = partition});
+}
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/graph/manifest.h"
+#include "common/grpc/fleet.h"
+#include "sampler.grpc.pb.h"
+
+namespace millrace {
+
+// A member and what is known of it; kept while it is asked, even when it left
+// the list meanwhile.
+struct FleetEntry {
+  std::shared_ptr<FleetMember> member;
+  std::unique_ptr<v1::Sampler::Stub> stub;
+  FleetMemberInfo info;
+  absl::Time next_ask = absl::InfinitePast();
+  bool asking = false;
+  bool ask_again = false;  // a failure was reported during the ask
+};
+
+// What a Fleet knows: who is in the list, what each serves, and the store of
+// them all. Asks nobody.
+// Threads: one at a time; Fleet guards it.
+class FleetDirectory {
+ public:
+  // Shared between the list and the asks in flight.
+  using Entries = std::vector<std::shared_ptr<FleetEntry>>;
+
+  explicit FleetDirectory(const FleetOptions& options) : options_(options) {}
+
+  // Takes over the addresses of a list that was read; whether it is another.
+  bool Apply(const std::vector<std::string>& addresses);
+  // The list could not be read; whether that is news.
+  bool NoteListError(const absl::Status& error);
+  const Entries& entries() const { return entries_; }
+
+  // Takes a member's answer. FAILED_PRECONDITION: it is of another version or
+  // store.
+  absl::Status Learn(const v1::DescribeReply& reply, FleetMemberInfo& info);
+  // Set once, by the first answer.
+  const std::optional<Manifest>& manifest() const { return manifest_; }
+
+  std::vector<std::shared_ptr<FleetMember>> OwnersIn(
+      FleetMemberInfo::State state, int partition) const;
+  // The ready ones and then those that drain.
+  std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
+
+  // Why nobody serves the partition: FAILED_PRECONDITION when those that do
+  // are refused, else UNAVAILABLE.
+  absl::Status NoOwner(int partition) const;
+  // Everyone in the list and how they are, for messages.
+  std::string Tried() const;
+
+ private:
+  std::shared_ptr<FleetEntry> MakeEntry(const std::string& address) const;
+
+  const FleetOptions options_;
+
+  Entries entries_;
+  std::optional<Manifest> manifest_;
+  std::string manifest_from_;  // address
+  absl::Status list_error_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote_batch_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
+#include "common/base/interrupt.h"
+#include "common/sample/digest.h"
+#include "common/sample/local_batch_source.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/scripted_sampler.h"
+
+namespace millrace {
+namespace {
+
+using testing::FleetHarness;
+using testing::ScriptedSampler;
+using Writer = ScriptedSampler::Writer;
+using ::testing::HasSubstr;
+
+JobSpec Job() {
+  JobSpec spec;
+  spec.fanouts = {2, 2};
+  spec.batch_size = 4;
+  return spec;
+}
+
+// A batch that is fetched; tells when nobody holds its callback any more.
+class Pending {
+ public:
+  Pending(BatchSource& source, const ResolvedJob& job, BatchRequest request) {
+    auto held =
+        std::shared_ptr<void>(nullptr, [this](void*) { released_.Notify(); });
+    source.Fetch(job, std::move(request),
+                 [this, held = std::move(held)](absl::StatusOr<Batch> batch) {
+                   batch_ = std::move(batch);
+                   done_.Notify();
+                 });
+  }
+  ~Pending() { released_.WaitForNotification(); }
+
+  bool done() const { return done_.HasBeenNotified(); }
+  const absl::StatusOr<Batch>& Wait() {
+    done_.WaitForNotification();
+    return batch_;
+  }
+
+ private:
+  absl::Notification done_, released_;
+  absl::StatusOr<Batch> batch_ = Batch();
+};
+
+// One partition behind a scripted server, and a source connected to it.
+class ScriptedTest : public ::testing::Test {
+ protected:
+  ScriptedTest() : servers_(testing::SmallGraph(), 1) {}
+
+  void Connect(ScriptedSampler::Script script,
+               absl::Duration partition_wait = absl::Seconds(20)) {
+    scripted_ =
+        std::make_unique<ScriptedSampler>(servers_.Stub(0), std::move(script));
+    RemoteOptions options;
+    options.servers = scripted_->address();
+    options.partition_wait = partition_wait;
+    auto source = RemoteBatchSource::Connect(options);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *std::move(source);
+    auto job = ResolveJob(Job(), source_->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+  }
+
+  static BatchRequest Request() {
+    BatchRequest request;
+    request.columns = DigestColumns(/*features=*/true, false);
+    return request;
+  }
+
+  absl::StatusOr<Batch> Fetch() {
+    return Pending(*source_, job_, Request()).Wait();
+  }
+
+  // The batch is the one that is made without servers.
+  void ExpectRight(const absl::StatusOr<Batch>& batch) {
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    const auto local = LocalBatchSource::Create(servers_.store(), 1);
+    ASSERT_TRUE(local.ok()) << local.status();
+    const auto want = (*local)->Make(job_, Request());
+    ASSERT_TRUE(want.ok()) << want.status();
+    const Schema& schema = servers_.store()->schema();
+    EXPECT_EQ(DigestBatch(*batch, schema), DigestBatch(*want, schema));
+  }
+
+  FleetHarness servers_;
+  std::unique_ptr<ScriptedSampler> scripted_;
+  std::unique_ptr<RemoteBatchSource> source_;
+  ResolvedJob job_;
+};
+
+TEST_F(ScriptedTest, StreamBrokenMidBatchIsRestartedWhole) {
+  Connect([this](int number, const v1::SampleRequest& request, Writer& out) {
+    if (number > 0) return scripted_->Pass(request, out);
+    (void)scripted_->Pass(request, out, [](v1::Frame& frame) {
+      frame.mutable_payload()->resize(frame.payload().size() / 2);
+    });
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the cable is cut");
+  });
+  ExpectRight(Fetch());
+  EXPECT_EQ(scripted_->calls(), 2);
+}
+
+TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
+  constexpr absl::Duration kWait = absl::Milliseconds(50);
+  absl::Time first = absl::InfiniteFuture();
+  int breaks = 0;  // one call at a time
+  Connect(
+      [&](int, const v1::SampleRequest& request, Writer& out) {
+        const absl::Time now = absl::Now();
+        first = std::min(first, now);
+        if (now > first + 4 * kWait) return scripted_->Pass(request, out);
+        ++breaks;
+        (void)scripted_->Pass(request, out, [](v1::Frame& frame) {
+          frame.mutable_payload()->resize(frame.payload().size() / 2);
+        });
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "not today");
+      },
+      kWait);
+  ExpectRight(Fetch());
+  EXPECT_GE(breaks, 2);
+}
+
+TEST_F(ScriptedTest, CancelledOfAStoppingServerIsRetried) {
+  Connect([this](int number, const v1::SampleRequest& request, Writer& out) {
+    return number == 0 ? grpc::Status::CANCELLED
+                       : scripted_->Pass(request, out);
+  });
+  ExpectRight(Fetch());
+  EXPECT_EQ(scripted_->calls(), 2);
+}
+
+TEST_F(ScriptedTest, OverloadIsWaitedForAsTheServerAsks) {
+  constexpr absl::Duration kLater = absl::Milliseconds(200);
+  // Overload is no lost partition: --partition-wait does not count.
+  Connect(
+      [&](int number, const v1::SampleRequest& request, Writer& out) {
+        return number < 2 ? ToGrpcStatus(WithErrorInfo(
+                                absl::ResourceExhaustedError("too much"),
+                                {.partition = {}, .retry_after = kLater}))
+                          : scripted_->Pass(request, out);
+      },
+      absl::Milliseconds(100));
+  const absl::Time start = absl::Now();
+  ExpectRight(Fetch());
+  EXPECT_GE(absl::Now() - start, 2 * kLater);
+  EXPECT_EQ(scripted_->calls(), 3);
+}
+
+TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
+  std::function<void(v1::Frame&)> edit;
+  Connect([&](int, const v1::SampleRequest& request, Writer& out) {
+    return scripted_->Pass(request, out, edit);
+  });
+  const std::vector<std::function<void(v1::Frame&)>> breakages = {
+      [](v1::Frame& frame) { frame.mutable_payload()->append(9999, 'x'); },
+      [](v1::Frame& frame) { frame.mutable_payload()->pop_back(); },
+      [](v1::Frame& frame) { frame.mutable_header()->clear_stream(); },
+      [](v1::Frame& frame) {
+        frame.mutable_header()->mutable_stream()->set_hops(7);
+      }};
+  for (size_t i = 0; i < breakages.size(); ++i) {
+    edit = breakages[i];
+    const absl::Status status = Fetch().status();
+    EXPECT_TRUE(absl::IsInternal(status)) << i << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(scripted_->address()));
+    EXPECT_EQ(scripted_->calls(), static_cast<int>(i) + 1);  // no second try
+  }
+}
+
+TEST_F(ScriptedTest, ServersWordOnBadRequestsStays) {
+  Connect([](int, const v1::SampleRequest&, Writer&) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "fanout is odd");
+  });
+  EXPECT_EQ(Fetch().status(), absl::InvalidArgumentError("fanout is odd"));
+  EXPECT_EQ(scripted_->calls(), 1);
+}
+
+TEST_F(ScriptedTest, BothConnectionsToAServerAreUsed) {
+  Connect([this](int, const v1::SampleRequest& request, Writer& out) {
+    return scripted_->Pass(request, out);
+  });
+  for (int i = 0; i < 4; ++i) ExpectRight(Fetch());
+  EXPECT_EQ(scripted_->connections(), 2u);
+}
+
+TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
+  constexpr int kFetches = 8;
+  absl::BlockingCounter started(kFetches);
+  absl::Notification release;
+  Connect([&](int, const v1::SampleRequest&, Writer&) {
+    started.DecrementCount();
+    release.WaitForNotification();
+    return grpc::Status::OK;
+  });
+  std::vector<std::unique_ptr<Pending>> fetches;
+  for (int i = 0; i < kFetches; ++i) {
+    fetches.push_back(std::make_unique<Pending>(*source_, job_, Request()));
+  }
+  started.Wait();
+  source_.reset();
+  for (const auto& fetch : fetches) {
+    EXPECT_TRUE(fetch->done());
+    EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()))
+        << fetch->Wait().status();
+  }
+  fetches.clear();  // waits until nothing holds them
+  release.Notify();
+}
+
+TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
+  absl::BlockingCounter failed(3);
+  Connect(
+      [&](int number, const v1::SampleRequest&, Writer&) {
+        if (number < 3) failed.DecrementCount();
+        return ToGrpcStatus(
+            WithErrorInfo(absl::UnavailableError("not now"),
+                          {.partition = {}, .retry_after = absl::Hours(1)}));
+      },
+      absl::Hours(2));
+  std::vector<std::unique_ptr<Pending>> fetches;
+  for (int i = 0; i < 3; ++i) {
+    fetches.push_back(std::make_unique<Pending>(*source_, job_, Request()));
+  }
+  failed.Wait();
+  source_.reset();
+  for (const auto& fetch : fetches) {
+    EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()));
+  }
+}
+
+TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  options.partition_wait = absl::Milliseconds(300);
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  servers.StopServer(1);
+  const absl::Time start = absl::Now();
+  BatchRequest request;
+  request.explicit_seeds = std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7};
+  Pending pending(**source, *job, std::move(request));
+  const absl::Status status = pending.Wait().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1: "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("gave up after 300ms (--partition-wait)"));
+  EXPECT_GE(absl::Now() - start, options.partition_wait);
+}
+
+// A SIGINT while nobody answers; ends the process with 0 if Connect did so
+// soon.
+void ConnectAndInterrupt() {
+  InstallInterruptHandler();
+  std::thread interrupt([] { raise(SIGINT); });
+  RemoteOptions options;
+  options.servers = "127.0.0.1:1";
+  options.partition_wait = absl::Hours(1);
+  const auto source = RemoteBatchSource::Connect(options);
+  interrupt.join();
+  std::_Exit(absl::IsCancelled(source.status()) ? 0 : 1);
+}
+
+TEST(RemoteBatchSourceDeathTest, InterruptEndsTheWaitForAFleet) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ConnectAndInterrupt(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace millrace

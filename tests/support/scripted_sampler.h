@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server that misbehaves as a test says, in front of one that does not.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "common/grpc/channel_args.h"
+#include "sampler.grpc.pb.h"
+
+namespace millrace::testing {
+
+// Passes all calls on to a real server, but Sample, which a script answers.
+// Threads: any; the script runs on several at once.
+class ScriptedSampler final : public v1::Sampler::Service {
+ public:
+  using Writer = ::grpc::ServerWriter<v1::Frame>;
+  // Answers the `number`th call of Sample, from 0.
+  using Script = std::function<::grpc::Status(
+      int number, const v1::SampleRequest& request, Writer& writer)>;
+
+  ScriptedSampler(std::unique_ptr<v1::Sampler::Stub> behind, Script script)
+      : behind_(std::move(behind)), script_(std::move(script)) {
+    ::grpc::ServerBuilder builder;
+    ConfigureServer(builder);
+    builder.AddListeningPort("127.0.0.1:0", ::grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  int calls() const {
+    absl::MutexLock lock(&mutex_);
+    return calls_;
+  }
+  // The connections that brought calls of Sample.
+  size_t connections() const {
+    absl::MutexLock lock(&mutex_);
+    return peers_.size();
+  }
+
+  // Passes one Sample call on; `edit` changes frames before they go out.
+  ::grpc::Status Pass(const v1::SampleRequest& request, Writer& writer,
+                      const std::function<void(v1::Frame&)>& edit = {}) {
+    ::grpc::ClientContext context;
+    return Copy(*behind_->Sample(&context, request), writer, edit);
+  }
+
+  ::grpc::Status Sample(::grpc::ServerContext* context,
+                        const v1::SampleRequest* request,
+                        Writer* writer) override {
+    int number = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      number = calls_++;
+      peers_.insert(context->peer());
+    }
+    return script_(number, *request, *writer);
+  }
+  ::grpc::Status Gather(::grpc::ServerContext*,
+                        const v1::GatherRequest* request,
+                        Writer* writer) override {
+    ::grpc::ClientContext context;
+    return Copy(*behind_->Gather(&context, *request), *writer, {});
+  }
+  ::grpc::Status Resolve(::grpc::ServerContext*,
+                         const v1::ResolveRequest* request,
+                         v1::ResolveReply* reply) override {
+    ::grpc::ClientContext context;
+    return behind_->Resolve(&context, *request, reply);
+  }
+  ::grpc::Status Describe(::grpc::ServerContext*,
+                          const v1::DescribeRequest* request,
+                          v1::DescribeReply* reply) override {
+    ::grpc::ClientContext context;
+    return behind_->Describe(&context, *request, reply);
+  }
+
+ private:
+  static ::grpc::Status Copy(::grpc::ClientReader<v1::Frame>& reader,
+                             Writer& writer,
+                             const std::function<void(v1::Frame&)>& edit) {
+    v1::Frame frame;
+    while (reader.Read(&frame)) {
+      if (edit) edit(frame);
+      writer.Write(frame);
+    }
+    return reader.Finish();
+  }
+
+  const std::unique_ptr<v1::Sampler::Stub> behind_;
+  const Script script_;
+  int port_ = 0;
+  mutable absl::Mutex mutex_;
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<::grpc::Server> server_;  // last: calls all of the above
+};
+
+}  // namespace millrace::testing
