@@ -119,6 +119,9 @@ class PrefetchingLoader final : public Loader {
 
   uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
   uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
+  uint32_t steps_of_first_epoch() const override {
+    return sequence_.StepsFrom(options_.first_batch);
+  }
   int64_t seeds_per_epoch() const override { return plan_.seed_count(); }
   absl::Duration waited() const override { return waited_; }
 

@@ -79,6 +79,9 @@ class Loader {
   // Batches of a whole epoch over all ranks, and the steps of a whole one.
   virtual uint32_t batches_per_epoch() const = 0;
   virtual uint32_t steps_per_epoch() const = 0;
+  // Steps of first_epoch from first_batch on. 0: what is left of it is not a
+  // whole step (drop_last) or nothing; the next epoch's steps come first.
+  virtual uint32_t steps_of_first_epoch() const = 0;
   // Seeds of a whole epoch over all ranks.
   virtual int64_t seeds_per_epoch() const = 0;
   // Time Next() has spent waiting so far.

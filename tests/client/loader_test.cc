@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -133,6 +134,39 @@ TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
   ASSERT_TRUE(loader.ok());
   EXPECT_EQ((*loader)->batches_per_epoch(), 3);
   EXPECT_EQ(Drain(**loader).size(), 1);
+}
+
+// The rest of epoch 2 from batch 1 or 3 of 5 on, by three ranks.
+TEST(LoaderTest, DropLastResumesInALargerWorld) {
+  const auto source = PathSource(20, "drop_resume");
+  JobSpec spec = Job(4);
+  spec.drop_last = true;
+  for (const uint32_t first_batch : {1u, 3u}) {
+    std::map<uint32_t, std::vector<uint32_t>> batches;  // by epoch
+    for (int rank = 0; rank < 3; ++rank) {
+      auto loader = Loader::Create(source, spec,
+                                   {.rank = rank,
+                                    .world = 3,
+                                    .first_epoch = 2,
+                                    .first_batch = first_batch,
+                                    .epochs = 3});
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      EXPECT_EQ((*loader)->steps_of_first_epoch(), first_batch == 1 ? 1u : 0u);
+      for (const LoaderStep& step : Drain(**loader)) {
+        EXPECT_TRUE(step.last_of_epoch);
+        ASSERT_TRUE(step.batch.has_value());
+        batches[step.epoch].push_back(step.batch->index);
+      }
+    }
+    if (first_batch == 1) {
+      EXPECT_THAT(batches[2], ::testing::ElementsAre(1, 2, 3));
+    } else {
+      EXPECT_FALSE(batches.contains(2));
+    }
+    EXPECT_THAT(batches[3], ::testing::ElementsAre(0, 1, 2));
+    EXPECT_THAT(batches[4], ::testing::ElementsAre(0, 1, 2));
+    EXPECT_FALSE(batches.contains(5));
+  }
 }
 
 TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
