@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint opens in Python with torch.load(f), and its model restated in
-plain PyTorch gives the logits of --predict. Skipped (77) without PyTorch."""
+plain PyTorch over the whole graph gives the logits of --predict: exact and by
+batches of all neighbours, on 1 and on 3 partitions.
+
+Cora from tests/data; with --arxiv the graph in MILLRACE_DATA/arxiv with random
+features. Skipped (77) without PyTorch or that graph.
+"""
 import argparse
 import gzip
+import os
 import pathlib
 import subprocess
 import sys
@@ -41,57 +47,99 @@ def batch_norm(model, x):
         x, m["running_mean"], m["running_var"], m["weight"], m["bias"])
 
 
-def load_graph(data):
-    raw = data / "cora" / "raw"
-    edges = np.loadtxt(gzip.open(raw / "edge.csv.gz"), delimiter=",",
-                       dtype=np.int64)
-    x = np.loadtxt(gzip.open(raw / "node-feat.csv.gz"), delimiter=",",
-                   dtype=np.float32)
-    adjacency = torch.zeros(len(x), len(x))
-    adjacency[edges[:, 1], edges[:, 0]] = 1  # --undirected --coalesce
-    adjacency[edges[:, 0], edges[:, 1]] = 1
-    return torch.from_numpy(x), adjacency
+def read_csv(path, dtype):
+    return np.loadtxt(gzip.open(path), delimiter=",", dtype=dtype, ndmin=2)
+
+
+def sparse(rows, columns, values, n):
+    return torch.sparse_coo_tensor(
+        np.stack([rows, columns]), torch.from_numpy(values), (n, n)).coalesce()
+
+
+def operators(raw, n):
+    """What --undirected --coalesce leaves: the mean over neighbours, and GCN's
+    normalised adjacency with self loops."""
+    edges = read_csv(raw / "edge.csv.gz", np.int64)
+    codes = np.unique(np.concatenate([edges[:, 1] * n + edges[:, 0],
+                                      edges[:, 0] * n + edges[:, 1]]))
+    dst, src = codes // n, codes % n
+    degree = np.bincount(dst, minlength=n).astype(np.float32)
+    mean = sparse(dst, src, 1 / np.maximum(degree, 1)[dst], n)
+    root = (degree + 1) ** np.float32(-0.5)
+    each = np.arange(n)
+    full = sparse(np.concatenate([dst, each]), np.concatenate([src, each]),
+                  np.concatenate([root[dst] * root[src], root * root]), n)
+    return mean, full
+
+
+def millrace(flags, *arguments):
+    subprocess.run([flags.bin / "millrace", *arguments], check=True)
+
+
+def train(flags, store, model_name, run, *more):
+    subprocess.run(
+        [flags.bin / "millrace-train", "--store", store, "--model", model_name,
+         "--gcn-norm", "full", "--fanouts", "10,10", "--batch-size",
+         str(flags.batch_size), "--hidden", "16", "--norm", "batch",
+         "--dropout", "0.5", "--checkpoint", run, *more], check=True)
+
+
+def compare(name, got, logits):
+    want = torch.from_numpy(np.load(logits))
+    difference = (got - want).abs().max().item()
+    largest = want.abs().max().item()
+    print(f"{name}: max |difference| {difference:.2e}, "
+          f"max |logit| {largest:.2f}")
+    assert difference <= 1e-5 * max(1, largest), name
 
 
 def check(flags, directory, model_name, restate, matrix, x):
-    store, run = directory / "cora", directory / model_name
-    logits = directory / f"{model_name}.npy"
-    subprocess.run(
-        [flags.bin / "millrace-train", "--store", store, "--workers", "2",
-         "--model", model_name, "--fanouts", "10,10", "--batch-size", "32",
-         "--hidden", "16", "--norm", "batch", "--dropout", "0.5", "--epochs",
-         "2", "--checkpoint", run, "--predict", logits], check=True)
+    run, logits = directory / model_name, directory / "logits.npy"
+    train(flags, directory / "dataset", model_name, run, "--workers", "2",
+          "--epochs", "2")
     saved = torch.load(run / "last.pt")
     assert saved["counters"]["epoch"] == 2, saved["counters"]
     # What newer versions do by default: nothing but plain data.
     safe = torch.load(run / "last.pt", weights_only=True)
     assert safe["identity"]["--model"] == model_name, safe["identity"]
     got = restate(saved["model"], x, matrix, batch_norm)
-    want = torch.from_numpy(np.load(logits))
-    difference = (got - want).abs().max().item()
-    largest = want.abs().max().item()
-    print(f"{model_name}: max |difference| {difference:.2e}, "
-          f"max |logit| {largest:.2f}")
-    assert difference <= 1e-5 * max(1, largest)
+    for store in ("dataset", "parts-3"):
+        for inference in ("full", "sampled"):
+            train(flags, directory / store, model_name, run, "--epochs", "0",
+                  "--resume", "--inference", inference, "--eval-fanouts=-1,-1",
+                  "--predict", logits)
+            compare(f"{model_name}, {store}, {inference}", got, logits)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--arxiv", action="store_true")
     flags = parser.parse_args()
-    x, adjacency = load_graph(flags.data)
-    degree = adjacency.sum(1)
-    mean = adjacency / degree.clamp(min=1)[:, None]
-    looped = adjacency + torch.eye(len(x))
-    root = (degree + 1) ** -0.5
-    full = root[:, None] * looped * root[None, :]
+    flags.batch_size = 1024 if flags.arxiv else 32
+    folder, extra = flags.data / "cora", []
     with tempfile.TemporaryDirectory(prefix="millrace-torch-") as name:
         directory = pathlib.Path(name)
-        subprocess.run(
-            [flags.bin / "millrace", "import", "ogb", flags.data / "cora",
-             "--out", directory / "cora", "--undirected", "--coalesce"],
-            check=True)
+        if flags.arxiv:
+            folder = pathlib.Path(os.environ.get("MILLRACE_DATA", "")) / "arxiv"
+            if "MILLRACE_DATA" not in os.environ or not folder.is_dir():
+                print("skipped: MILLRACE_DATA names no folder with arxiv")
+                sys.exit(77)
+            nodes = int(read_csv(folder / "raw" / "num-node-list.csv.gz",
+                                 np.int64)[0, 0])
+            x = np.random.default_rng(1).normal(size=(nodes, 32))
+            np.save(directory / "x.npy", x.astype(np.float32))
+            extra = ["--split", "time", "--features", directory / "x.npy"]
+            x = x.astype(np.float32)
+        else:
+            x = read_csv(folder / "raw" / "node-feat.csv.gz", np.float32)
+        mean, full = operators(folder / "raw", len(x))
+        x = torch.from_numpy(x)
+        millrace(flags, "import", "ogb", folder, "--out",
+                 directory / "dataset", "--undirected", "--coalesce", *extra)
+        millrace(flags, "partition", directory / "dataset", "--parts", "3",
+                 "--out", directory / "parts-3")
         check(flags, directory, "sage", sage, mean, x)
         check(flags, directory, "gcn", gcn, full, x)
 
