@@ -17,22 +17,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/interrupt.h"
 #include "common/base/mapped_file.h"
 #include "common/cli/config_file.h"
+#include "common/cli/numbers.h"
+#include "common/cli/report.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
-constexpr int kInterrupted = 130;
 
 constexpr char kFooter[] =
     "Every long option may also be set by the environment variable\n"
@@ -117,84 +113,6 @@ void SetUpLogging() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-std::string FullName(const CLI::App& app) {
-  std::string name = app.get_name();
-  for (const CLI::App* command : ChosenCommands(app)) {
-    absl::StrAppend(&name, " ", command->get_name());
-  }
-  return name;
-}
-
-std::string GeneralHint(const absl::Status& status, const std::string& name) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return "check that the path or name exists and is spelt right";
-    case absl::StatusCode::kAlreadyExists:
-      return "choose another output path, or remove the existing one";
-    case absl::StatusCode::kPermissionDenied:
-      return "check the owner and the permissions of the path";
-    case absl::StatusCode::kUnavailable:
-      return "check that every server is up: millrace status --servers LIST";
-    case absl::StatusCode::kDeadlineExceeded:
-      return "check that the servers are up and not overloaded, or allow more "
-             "time";
-    case absl::StatusCode::kResourceExhausted:
-      return "free memory or disk space, or ask for less at once";
-    case absl::StatusCode::kDataLoss:
-      return "the files are damaged: `millrace verify PATH` lists them; make "
-             "them again";
-    case absl::StatusCode::kInternal:
-      return "this is a bug in Millrace: please report it with this message";
-    default:
-      return absl::StrCat("see `", name, " --help`");
-  }
-}
-
-void PrintFailure(const std::string& name, absl::string_view what,
-                  absl::string_view to_do) {
-  std::cerr << name << ": " << what << "\n"
-            << name << ": " << absl::StrReplaceAll(to_do, {{"\n", " "}})
-            << std::endl;
-}
-
-int ReportStatus(const std::string& name, const absl::Status& status) {
-  if (absl::IsCancelled(status) && Interrupted()) {
-    std::cerr << name << ": interrupted" << std::endl;
-    return kInterrupted;
-  }
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
-  PrintFailure(name, parts.first,
-               parts.second.empty() ? GeneralHint(status, name)
-                                    : std::string(parts.second));
-  const bool usage =
-      absl::IsInvalidArgument(status) && absl::StartsWith(parts.first, "--");
-  return usage ? kWrongUsage : kFailed;
-}
-
-// CLI11 looks for what is missing before what is too much; but a misspelt
-// option is both, and its name says more.
-std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
-  if (static_cast<CLI::ExitCodes>(error.get_exit_code()) ==
-      CLI::ExitCodes::RequiredError) {
-    for (const std::string& argument : app.remaining(/*recurse=*/true)) {
-      if (absl::StartsWith(argument, "-")) {
-        return absl::StrCat("there is no option ", argument);
-      }
-    }
-  }
-  return absl::StrReplaceAll(error.what(), {{"\n", " "}});
-}
-
-int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  const std::string name = FullName(app);
-  PrintFailure(name, WhatIsWrong(app, error),
-               absl::StrCat("see `", name, " --help`"));
-  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  return code == CLI::ExitCodes::FileError ? kFailed : kWrongUsage;
-}
-
 absl::Status RunBody(const std::function<absl::Status()>& body) {
   try {
     absl::Status status = body();
@@ -243,6 +161,7 @@ void FinishOptions(CLI::App& app) {
   app.set_config("--config", default_file, "Read options from this file",
                  /*config_required=*/!default_file.empty());
   app.config_formatter(std::make_shared<ConfigFile>(app));
+  CheckWholeNumbers(app);
   app.footer(kFooter);
   FinishCommand(app);
 }

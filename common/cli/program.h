@@ -32,7 +32,8 @@ void FinishOptions(CLI::App& app);
 // stderr and runs `body`. Returns the exit status: 0 done (and --help,
 // --version), 1 failed (stderr: one line of what, one of what to do), 2 wrong
 // usage, 130 interrupted.
-// INVALID_ARGUMENT from `body` whose message starts with "--" is wrong usage.
+// INVALID_ARGUMENT and UNIMPLEMENTED from `body` are wrong usage where the
+// message starts with the option, "--".
 //
 // A status message may hold one '\n': what went wrong before it, what to do
 // after it. Without one the second line is a general hint for its code.

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/cli/numbers.h"
+
 namespace millrace {
 namespace {
 
@@ -17,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Sets a variable for the length of a test.
 class ScopedVariable {
@@ -41,6 +44,9 @@ class ProgramTest : public ::testing::Test {
     CLI::App* mill = app_.add_subcommand("mill", "Mills");
     grind_ = mill->add_subcommand("grind", "Grinds");
     grind_->add_option("--wheels", wheels_, "Wheels");
+    grind_->add_option("--grains", grains_, "Grains");
+    grind_->add_option("--height", height_, "Height");
+    grind_->add_option("--stones", stones_, "Stones")->check(AtLeast(1));
     grind_->add_option("--list", list_, "Names");
     grind_->add_option("--mode", mode_, "Mode")
         ->check(CLI::IsMember({"fast", "slow"}));
@@ -84,6 +90,9 @@ class ProgramTest : public ::testing::Test {
   CLI::App app_;
   CLI::App* grind_ = nullptr;
   int wheels_ = 3;
+  uint64_t grains_ = 0;
+  int64_t height_ = 0;
+  int stones_ = 2;
   int price_ = 0;
   std::string list_;
   std::string mode_ = "fast";
@@ -125,7 +134,21 @@ TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
                           HasSubstr("see `race mill grind --help`")));
 }
 
-TEST_F(ProgramTest, MissingSubcommandIsWrongUsage) { EXPECT_EQ(Run({}), 2); }
+TEST_F(ProgramTest, MissingSubcommandNamesThoseThatExist) {
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_THAT(err_,
+              HasSubstr("the commands are mill, sell; see `race --help`"));
+}
+
+TEST_F(ProgramTest, UnknownSubcommandNamesThoseThatExist) {
+  EXPECT_EQ(Run({"mil"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command mil\n"),
+                          HasSubstr("the commands are mill, sell")));
+  EXPECT_EQ(Run({"mill", "grin"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command grin\n"),
+                          HasSubstr("the commands are grind; see `race mill "
+                                    "--help`")));
+}
 
 TEST_F(ProgramTest, FailurePrintsWhatAndWhatToDo) {
   EXPECT_EQ(Run({"mill", "grind"},
@@ -149,6 +172,60 @@ TEST_F(ProgramTest, InvalidOptionFromBodyIsWrongUsage) {
                 absl::InvalidArgumentError("--wheels is 7, at most 6")),
             2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::InvalidArgumentError("bad file")), 1);
+}
+
+TEST_F(ProgramTest, OptionThatIsNotServedIsWrongUsage) {
+  EXPECT_EQ(Run({"mill", "grind"},
+                absl::UnimplementedError("--wheels 7 is not built yet")),
+            2);
+  EXPECT_EQ(Run({"mill", "grind"}, absl::UnimplementedError("no oats")), 1);
+}
+
+TEST_F(ProgramTest, BadInputIsNotSentToTheHelp) {
+  Run({"mill", "grind"}, absl::InvalidArgumentError("oats.csv: line 3: stone"));
+  EXPECT_THAT(err_, AllOf(HasSubstr("correct what is named above"),
+                          Not(HasSubstr("--help"))));
+}
+
+TEST_F(ProgramTest, BytesThatAreNoTextAreEscaped) {
+  Run({"mill", "grind"},
+      absl::DataLossError("\xff"
+                          "bad\x1b[31m\x80 \xc3\nand \xed\xa0\x80"));
+  EXPECT_EQ(err_,
+            "race mill grind: \\xffbad\\x1b[31m\\x80 \\xc3\n"
+            "race mill grind: and \\xed\\xa0\\x80\n");
+}
+
+TEST_F(ProgramTest, TextOfAnyLanguageIsShown) {
+  const std::string text = "M\u00fchle \u6c34\u8eca \U0001f33e";
+  Run({"mill", "grind"}, absl::DataLossError(text));
+  EXPECT_THAT(err_, HasSubstr(text));
+}
+
+TEST_F(ProgramTest, NumberBelowZeroIsNotWrapped) {
+  EXPECT_EQ(Run({"mill", "grind", "--grains", "-1"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("--grains"), HasSubstr("at least 0")));
+  EXPECT_EQ(Run({"mill", "grind", "--height", "-1"}), 0);
+  EXPECT_EQ(height_, -1);
+}
+
+TEST_F(ProgramTest, NumberBeyond64BitsIsNotCut) {
+  EXPECT_EQ(Run({"mill", "grind", "--grains", "18446744073709551615"}), 0);
+  EXPECT_EQ(grains_, 18446744073709551615u);
+  EXPECT_EQ(Run({"mill", "grind", "--grains", "18446744073709551616"}), 2);
+  EXPECT_EQ(Run({"mill", "grind", "--height", "9223372036854775808"}), 2);
+  EXPECT_EQ(Run({"mill", "grind", "--height", "-9223372036854775809"}), 2);
+}
+
+TEST_F(ProgramTest, AtLeastNamesItsLimit) {
+  EXPECT_EQ(Run({"mill", "grind", "--stones", "1"}), 0);
+  for (const char* bad :
+       {"0", "-4", "1.5", "many", "", "9223372036854775808"}) {
+    EXPECT_EQ(Run({"mill", "grind", "--stones", bad}), 2) << bad;
+    EXPECT_THAT(err_, HasSubstr("--stones"));
+  }
+  Run({"mill", "grind", "--stones", "0"});
+  EXPECT_THAT(err_, HasSubstr("0 is no whole number of at least 1\n"));
 }
 
 TEST_F(ProgramTest, ReadsVariables) {
@@ -260,9 +337,9 @@ TEST_F(ProgramTest, ConfigKeyOfAnotherSectionIsWrongUsage) {
   EXPECT_THAT(err_, AllOf(HasSubstr("--wheels"), HasSubstr("[sell]")));
 }
 
-TEST_F(ProgramTest, MissingConfigFileFails) {
-  EXPECT_EQ(Run({"mill", "grind", "--config", file_ + ".none"}), 1);
-  EXPECT_THAT(err_, HasSubstr(file_ + ".none"));
+TEST_F(ProgramTest, MissingConfigFileIsWrongUsage) {
+  EXPECT_EQ(Run({"mill", "grind", "--config", file_ + ".none"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("--config"), HasSubstr(file_ + ".none")));
 }
 
 TEST_F(ProgramTest, ByteSizeTakesBinarySuffixes) {
