@@ -53,16 +53,19 @@ absl::Status Admission::Reservation::GrowTo(uint64_t bytes) {
   return absl::OkStatus();
 }
 
-void Admission::Reservation::Settle(uint64_t bytes) {
-  absl::MutexLock lock(&admission_->mutex_);
-  if (admission_->averages_.size() >= kMaxJobs) admission_->averages_.clear();
-  const auto peak = static_cast<double>(std::max(peak_, bytes));
-  const auto [it, added] = admission_->averages_.try_emplace(job_, peak);
-  if (!added) it->second += kWeight * (peak - it->second);
-  if (bytes < bytes_) {
-    admission_->in_use_ -= bytes_ - bytes;
-    bytes_ = bytes;
+absl::Status Admission::Reservation::Settle(uint64_t bytes) {
+  {
+    absl::MutexLock lock(&admission_->mutex_);
+    if (admission_->averages_.size() >= kMaxJobs) admission_->averages_.clear();
+    const auto peak = static_cast<double>(std::max(peak_, bytes));
+    const auto [it, added] = admission_->averages_.try_emplace(job_, peak);
+    if (!added) it->second += kWeight * (peak - it->second);
+    if (bytes < bytes_) {
+      admission_->in_use_ -= bytes_ - bytes;
+      bytes_ = bytes;
+    }
   }
+  return GrowTo(bytes);
 }
 
 absl::Status Admission::Take(uint64_t more, uint64_t whole) {

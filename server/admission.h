@@ -31,8 +31,9 @@ class Admission {
     // RESOURCE_EXHAUSTED: not now; with a hint when to ask again.
     absl::Status GrowTo(uint64_t bytes);
 
-    // Tells what the call needed at its peak, and keeps only `bytes`.
-    void Settle(uint64_t bytes);
+    // Tells what the call needed at its peak, and keeps `bytes`: gives back
+    // what is above, reserves what is missing. Errors as GrowTo.
+    absl::Status Settle(uint64_t bytes);
 
     uint64_t bytes() const { return bytes_; }
 

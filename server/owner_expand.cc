@@ -21,6 +21,8 @@ namespace {
 // Ids in one request: keeps it well below the receive limit.
 constexpr size_t kMaxIdsPerRequest = 1 << 20;
 constexpr int kMaxFailures = 3;
+// How long a wait for a server goes on for a client that has gone.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 
 // Appends the picks of a reply to `picks`; returns how many nodes it answers.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
@@ -73,18 +75,20 @@ struct OwnerExpand::Call {
   absl::Notification done;
 };
 
-OwnerExpand::OwnerExpand(ServerCore& core,
-                         ::grpc::CallbackServerContext& context,
-                         absl::Time deadline, const DrawContext& draw,
-                         std::span<const Frontier> frontiers, int partition,
+absl::Status HopContext::CheckLive() const {
+  if (call.IsCancelled()) {
+    return absl::CancelledError(StrCat("the client gave up in hop ", draw.hop));
+  }
+  if (absl::Now() >= deadline) {
+    return absl::DeadlineExceededError(
+        StrCat("the deadline passed in hop ", draw.hop));
+  }
+  return absl::OkStatus();
+}
+
+OwnerExpand::OwnerExpand(const HopContext& hop, int partition,
                          std::vector<OwnedFrontier>& owned)
-    : core_(core),
-      context_(context),
-      deadline_(deadline),
-      draw_(draw),
-      frontiers_(frontiers),
-      partition_(partition),
-      owned_(owned) {}
+    : hop_(hop), partition_(partition), owned_(owned) {}
 
 OwnerExpand::~OwnerExpand() {
   if (call_ == nullptr) return;
@@ -105,7 +109,7 @@ void OwnerExpand::SkipEmpty() {
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::PickMember() {
-  if (core_.fleet == nullptr) {
+  if (hop_.core.fleet == nullptr) {
     return WithErrorInfo(
         absl::FailedPreconditionError(
             StrCat("partition ", partition_,
@@ -114,11 +118,29 @@ absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::PickMember() {
         {.partition = partition_});
   }
   if (!failed_.empty()) {
-    auto other = core_.fleet->Pick(partition_, absl::InfinitePast(), failed_);
+    auto other =
+        hop_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_);
     if (other.ok()) return other;
   }
-  return core_.fleet->Pick(
-      partition_, std::min(deadline_, absl::Now() + core_.options.peer_wait));
+  return AwaitMember();
+}
+
+absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::AwaitMember() {
+  const absl::Time end =
+      std::min(hop_.deadline, absl::Now() + hop_.core.options.peer_wait);
+  while (true) {
+    auto member = hop_.core.fleet->Pick(
+        partition_, std::min(end, absl::Now() + kLookInterval));
+    if (member.ok()) return member;
+    if (const absl::Status live = hop_.CheckLive(); !live.ok()) {
+      return WithErrorInfo(
+          absl::Status(live.code(),
+                       StrCat(std::string(live.message()), ": ",
+                              std::string(member.status().message()))),
+          {.partition = partition_});
+    }
+    if (absl::Now() >= end) return member;
+  }
 }
 
 absl::Status OwnerExpand::Send() {
@@ -126,8 +148,8 @@ absl::Status OwnerExpand::Send() {
   call_ = std::make_unique<Call>();
   FillRequest(*call_);
   // The client's cancellation and deadline reach the peer.
-  call_->context = ::grpc::ClientContext::FromCallbackServerContext(context_);
-  call_->context->set_deadline(absl::ToChronoTime(deadline_));
+  call_->context = ::grpc::ClientContext::FromCallbackServerContext(hop_.call);
+  call_->context->set_deadline(absl::ToChronoTime(hop_.deadline));
   call_->stub = v1::Sampler::NewStub(member_->NextChannel());
   Call* call = call_.get();
   call->stub->async()->Expand(call->context.get(), &call->request, &call->reply,
@@ -140,28 +162,28 @@ absl::Status OwnerExpand::Send() {
 
 void OwnerExpand::FillRequest(Call& call) {
   v1::ExpandRequest& request = call.request;
-  request.set_job_seed(draw_.job_seed);
-  request.set_epoch(draw_.epoch);
-  request.set_batch(draw_.batch);
-  request.set_hop(static_cast<uint32_t>(draw_.hop));
-  request.set_direction(static_cast<v1::Job::Direction>(draw_.direction));
-  request.set_replace(draw_.replace);
-  request.set_edge_ids(draw_.edge_ids);
+  request.set_job_seed(hop_.draw.job_seed);
+  request.set_epoch(hop_.draw.epoch);
+  request.set_batch(hop_.draw.batch);
+  request.set_hop(static_cast<uint32_t>(hop_.draw.hop));
+  request.set_direction(static_cast<v1::Job::Direction>(hop_.draw.direction));
+  request.set_replace(hop_.draw.replace);
+  request.set_edge_ids(hop_.draw.edge_ids);
   request.set_partition(static_cast<uint32_t>(partition_));
-  request.set_fingerprint(core_.store->manifest().fingerprint);
-  const Schema& schema = core_.store->schema();
+  request.set_fingerprint(hop_.core.store->manifest().fingerprint);
+  const Schema& schema = hop_.core.store->schema();
   size_t room = kMaxIdsPerRequest;
   size_t node = node_;
   for (size_t i = frontier_; i < owned_.size() && room > 0; ++i, node = 0) {
     const OwnedFrontier& owned = owned_[i];
     const size_t count = std::min(room, owned.ids.size() - node);
     if (count == 0) continue;
-    const RelationIndex relation = frontiers_[i].relation;
+    const RelationIndex relation = hop_.frontiers[i].relation;
     const TypeIndex type =
-        ListType(schema.relations[relation], draw_.direction);
+        ListType(schema.relations[relation], hop_.draw.direction);
     v1::ExpandRequest::Frontier& out = *request.add_frontiers();
     out.set_relation(static_cast<uint32_t>(relation));
-    out.set_fanout(frontiers_[i].fanout);
+    out.set_fanout(hop_.frontiers[i].fanout);
     AppendIds(std::span(owned.ids).subspan(node, count),
               schema.node_types[type].id_dtype(), *out.mutable_ids());
     if (!owned.trees.empty()) {
@@ -184,6 +206,7 @@ absl::Status OwnerExpand::Finish() {
     }
     failures_ = 0;
     failed_.clear();
+    MILLRACE_RETURN_IF_ERROR(ReserveReply(*call));
     if (absl::Status taken = TakeReply(*call); !taken.ok()) {
       return Named(taken);
     }
@@ -193,36 +216,59 @@ absl::Status OwnerExpand::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status OwnerExpand::Retry(const absl::Status& failure) {
-  core_.fleet->ReportFailure(*member_, failure);
+absl::Status OwnerExpand::Retry(absl::Status failure) {
+  if (absl::IsCancelled(failure) && !hop_.call.IsCancelled()) {
+    // Not by us: a server that stops.
+    failure = absl::UnavailableError("the call was ended before it was done");
+  }
+  hop_.core.fleet->ReportFailure(*member_, failure);
   failed_.push_back(member_.get());
   if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
-      context_.IsCancelled()) {
+      hop_.call.IsCancelled()) {
     return Named(failure);
   }
   // Overload is for the client to wait out, unless another replica is free.
   if (absl::IsResourceExhausted(failure) &&
-      !core_.fleet->Pick(partition_, absl::InfinitePast(), failed_).ok()) {
+      !hop_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_).ok()) {
     return Named(failure);
   }
   return Send();
 }
 
+absl::Status OwnerExpand::ReserveReply(const Call& call) {
+  const Schema& schema = hop_.core.store->schema();
+  const size_t answered = std::min<size_t>(
+      static_cast<size_t>(call.reply.picks_size()), call.pieces.size());
+  for (size_t i = 0; i < answered; ++i) {
+    const size_t frontier = call.pieces[i].frontier;
+    const Relation& relation =
+        schema.relations[hop_.frontiers[frontier].relation];
+    const DType ids =
+        schema.node_types[NeighborType(relation, hop_.draw.direction)]
+            .id_dtype();
+    const size_t bytes =
+        call.reply.picks(static_cast<int>(i)).neighbors().size();
+    MILLRACE_RETURN_IF_ERROR(
+        hop_.budget.AddPicks(frontier, bytes / ItemBytes(ids)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OwnerExpand::TakeReply(const Call& call) {
-  const Schema& schema = core_.store->schema();
+  const Schema& schema = hop_.core.store->schema();
   if (call.reply.picks_size() > static_cast<int>(call.pieces.size())) {
     return absl::InternalError("the reply answers more than was asked");
   }
   bool progress = false;
   for (int i = 0; i < call.reply.picks_size(); ++i) {
     const Call::Piece& piece = call.pieces[i];
-    const Frontier& frontier = frontiers_[piece.frontier];
+    const Frontier& frontier = hop_.frontiers[piece.frontier];
     const Relation& relation = schema.relations[frontier.relation];
     const NodeType& neighbors =
-        schema.node_types[NeighborType(relation, draw_.direction)];
+        schema.node_types[NeighborType(relation, hop_.draw.direction)];
     MILLRACE_ASSIGN_OR_RETURN(
         const size_t answered,
-        AppendPicks(call.reply.picks(i), relation, draw_, frontier.fanout,
+        AppendPicks(call.reply.picks(i), relation, hop_.draw, frontier.fanout,
                     neighbors, owned_[piece.frontier].picks));
     const bool last = i + 1 == call.reply.picks_size();
     if (answered > piece.nodes || (answered < piece.nodes && !last)) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "common/grpc/fleet.h"
 #include "common/sample/neighbor_source.h"
 #include "server/core.h"
+#include "server/hop_budget.h"
 
 namespace millrace {
 
@@ -24,23 +26,37 @@ struct OwnedFrontier {
   Picks picks;
 };
 
+// What the conversations of one hop share. All references must outlive them.
+struct HopContext {
+  // CANCELLED: the client gave up. DEADLINE_EXCEEDED: of the Sample call.
+  absl::Status CheckLive() const;
+
+  ServerCore& core;
+  ::grpc::CallbackServerContext& call;  // Sample
+  const absl::Time deadline;
+  const DrawContext& draw;
+  // What is drawn. Of an OwnerExpand, the ids and trees are not used.
+  const std::span<const Frontier> frontiers;
+  HopBudget& budget;
+};
+
 // One hop's conversation with the owner of another partition: as a rule one
 // Expand; more when the frontier or the answer is too large for one message,
 // or when a replica fails.
 // Threads: one; Start() does not wait for the answer, Finish() does.
 class OwnerExpand {
  public:
-  // `frontiers` says what is drawn (their ids and trees are ignored);
-  // `owned[i]` belongs to frontiers[i]. All must outlive this object.
-  OwnerExpand(ServerCore& core, ::grpc::CallbackServerContext& context,
-              absl::Time deadline, const DrawContext& draw,
-              std::span<const Frontier> frontiers, int partition,
+  // `owned[i]` belongs to hop.frontiers[i]. All must outlive this object.
+  OwnerExpand(const HopContext& hop, int partition,
               std::vector<OwnedFrontier>& owned);
   // Waits for a call in flight.
   ~OwnerExpand();
 
+  // Waits for a server of the partition, for ServerOptions::peer_wait at most
+  // and no longer than the client does.
   absl::Status Start();
-  // Fills owned[i].picks. Errors name partition and server.
+  // Fills owned[i].picks, within the budget of the hop. Errors of the owner
+  // name partition and server.
   absl::Status Finish();
 
  private:
@@ -48,17 +64,15 @@ class OwnerExpand {
 
   absl::Status Send();
   absl::StatusOr<std::shared_ptr<FleetMember>> PickMember();
+  absl::StatusOr<std::shared_ptr<FleetMember>> AwaitMember();
   void FillRequest(Call& call);
+  absl::Status ReserveReply(const Call& call);
   absl::Status TakeReply(const Call& call);
-  absl::Status Retry(const absl::Status& failure);
+  absl::Status Retry(absl::Status failure);
   absl::Status Named(const absl::Status& status) const;
   void SkipEmpty();
 
-  ServerCore& core_;
-  ::grpc::CallbackServerContext& context_;
-  const absl::Time deadline_;
-  const DrawContext& draw_;
-  const std::span<const Frontier> frontiers_;
+  const HopContext& hop_;
   const int partition_;
   std::vector<OwnedFrontier>& owned_;
 

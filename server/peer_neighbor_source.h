@@ -3,16 +3,14 @@
 
 #include <grpcpp/server_context.h>
 
-#include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sample/neighbor_source.h"
-#include "server/admission.h"
 #include "server/core.h"
+#include "server/hop_budget.h"
+#include "server/owner_expand.h"
 
 namespace millrace {
 
@@ -23,13 +21,10 @@ namespace millrace {
 class PeerNeighborSource final : public NeighborSource {
  public:
   // `context`: of the Sample call, whose deadline and cancellation reach the
-  // peers. `reservation` grows with the hops.
+  // peers. `budget` grows with the hops.
   PeerNeighborSource(ServerCore& core, ::grpc::CallbackServerContext& context,
-                     absl::Time deadline, Admission::Reservation& reservation)
-      : core_(core),
-        context_(context),
-        deadline_(deadline),
-        reservation_(reservation) {}
+                     absl::Time deadline, HopBudget& budget)
+      : core_(core), context_(context), deadline_(deadline), budget_(budget) {}
 
   absl::Status Expand(const DrawContext& context,
                       std::span<const Frontier> frontiers,
@@ -37,21 +32,17 @@ class PeerNeighborSource final : public NeighborSource {
 
   // Time spent waiting for peers so far.
   absl::Duration peer_wait() const { return peer_wait_; }
-  // Bytes asked of the reservation so far.
-  uint64_t bytes() const { return bytes_; }
 
  private:
-  absl::Status ReserveHop(const DrawContext& context,
-                          std::span<const Frontier> frontiers);
-  absl::Status CheckLive(int hop) const;
+  absl::Status Draw(const HopContext& hop, int part, const Frontier& frontier,
+                    Picks& picks);
+  absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
 
   ServerCore& core_;
   ::grpc::CallbackServerContext& context_;
   const absl::Time deadline_;
-  Admission::Reservation& reservation_;
+  HopBudget& budget_;
   absl::Duration peer_wait_;
-  uint64_t bytes_ = 0;
-  std::vector<uint64_t> expected_picks_;  // per frontier of this hop
 };
 
 }  // namespace millrace

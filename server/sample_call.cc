@@ -15,6 +15,7 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
+#include "server/hop_budget.h"
 #include "server/limits.h"
 #include "server/peer_neighbor_source.h"
 
@@ -151,14 +152,11 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
 absl::Status SampleCall::MakeBatch() {
   MILLRACE_ASSIGN_OR_RETURN(const Request request, ReadRequest());
   message_.Clear();
-  MILLRACE_ASSIGN_OR_RETURN(
-      reservation_,
-      core_.admission.Reserve(
-          request.job_hash,
-          kStreamBytes + request.seeds.ids.size() * kBytesPerSeed));
-  MILLRACE_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Batch> batch,
-      SampleHops(request, {request.seeds.ids, request.seeds.original_ids}));
+  const uint64_t held = kStreamBytes + request.seeds.ids.size() * kBytesPerSeed;
+  MILLRACE_ASSIGN_OR_RETURN(reservation_,
+                            core_.admission.Reserve(request.job_hash, held));
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Batch> batch,
+                            SampleHops(request, held));
   MakeSource(request, std::move(batch));
   return absl::OkStatus();
 }
@@ -206,8 +204,10 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 }
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
-    const Request& request, const BatchSeeds& seeds) {
-  PeerNeighborSource neighbors(core_, *context_, deadline_, reservation_);
+    const Request& request, uint64_t held) {
+  const BatchSeeds seeds = {request.seeds.ids, request.seeds.original_ids};
+  HopBudget budget(*core_.store, reservation_, held);
+  PeerNeighborSource neighbors(core_, *context_, deadline_, budget);
   const absl::Time begin = absl::Now();
   MILLRACE_ASSIGN_OR_RETURN(
       Batch batch, SampleTopology(request.job, core_.store->manifest(),
@@ -215,7 +215,8 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
                                   seeds, request.columns.edge_ids, neighbors));
   core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
   // From here on only the batch itself and a few frames are held.
-  reservation_.Settle(kStreamBytes + 2 * batch.total_bytes());
+  MILLRACE_RETURN_IF_ERROR(
+      reservation_.Settle(kStreamBytes + 2 * batch.total_bytes()));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));
 }

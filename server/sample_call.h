@@ -37,7 +37,7 @@ class SampleCall final : public FrameStream {
   absl::Status MakeBatch();
   absl::StatusOr<Request> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
-      const Request& request, const BatchSeeds& seeds);
+      const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
   ServerCore& core_;

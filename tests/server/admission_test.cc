@@ -54,18 +54,36 @@ TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
   {
     auto call = admission.Reserve(7, 10);
     ASSERT_TRUE(call->GrowTo(400).ok());
-    call->Settle(50);
+    ASSERT_TRUE(call->Settle(50).ok());
     EXPECT_EQ(admission.in_use(), 50u);
   }
   auto again = admission.Reserve(7, 10);
   EXPECT_EQ(again->bytes(), 400u);
   EXPECT_EQ(admission.Reserve(8, 10)->bytes(), 10u);
   // A job that needs less than it used to is believed little by little.
-  again->Settle(20);
+  ASSERT_TRUE(again->Settle(20).ok());
   *again = {};
   const uint64_t later = admission.Reserve(7, 10)->bytes();
   EXPECT_LT(later, 400u);
   EXPECT_GT(later, 20u);
+}
+
+TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
+  Admission admission(100);
+  auto call = admission.Reserve(1, 40);
+  ASSERT_TRUE(call.ok());
+  EXPECT_TRUE(call->Settle(70).ok());
+  EXPECT_EQ(admission.in_use(), 70u);
+  auto other = admission.Reserve(2, 20);
+  ASSERT_TRUE(other.ok());
+  const absl::Status busy = call->Settle(90);
+  EXPECT_TRUE(absl::IsResourceExhausted(busy)) << busy;
+  EXPECT_THAT(std::string(busy.message()), HasSubstr("of 100 bytes"));
+  EXPECT_EQ(admission.in_use(), 90u);
+  EXPECT_TRUE(absl::IsFailedPrecondition(call->Settle(101)));
+  *call = {};
+  *other = {};
+  EXPECT_EQ(admission.in_use(), 0u);
 }
 
 }  // namespace

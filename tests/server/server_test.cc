@@ -16,6 +16,7 @@
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
@@ -26,6 +27,7 @@ using testing::FleetHarness;
 using ::testing::HasSubstr;
 using testing::SampleRequestOf;
 using testing::StreamResult;
+using testing::WideGraph;
 
 Columns AllColumns() {
   Columns columns;
@@ -33,27 +35,6 @@ Columns AllColumns() {
   columns.edge_ids = true;
   columns.degrees = true;
   return columns;
-}
-
-// A ring of `nodes` with `degree` in-edges each and wide features.
-testing::TestGraph WideGraph(int64_t nodes, int64_t degree, int64_t dims) {
-  testing::TestGraph graph;
-  testing::TestType type;
-  type.count = nodes;
-  type.feature = testing::RampFeature(nodes, dims);
-  type.label = Array::Adopt(std::vector<int64_t>(nodes, 1));
-  graph.types = {type};
-  testing::TestRelation relation;
-  testing::TestSplit split;
-  for (int64_t v = 0; v < nodes; ++v) {
-    for (int64_t i = 1; i <= degree; ++i) {
-      relation.edges.emplace_back((v + i * i) % nodes, v);
-    }
-    split.ids.push_back(v);
-  }
-  graph.relations = {relation};
-  graph.splits = {split};
-  return graph;
 }
 
 JobSpec WideJob() {
@@ -306,6 +287,31 @@ TEST_F(ServerTest, SampleFindsAPartitionThatCameBack) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+// Calls Describe until some Sample call holds memory.
+void AwaitRunningCall(v1::Sampler::Stub& stub) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  v1::DescribeReply reply;
+  while (reply.inflight_bytes() == 0 && absl::Now() < deadline) {
+    ::grpc::ClientContext context;
+    ASSERT_TRUE(stub.Describe(&context, {}, &reply).ok());
+  }
+  EXPECT_GT(reply.inflight_bytes(), 0u);
+}
+
+TEST_F(ServerTest, CancelledCallsStopWaitingForPeers) {
+  ServerOptions options;
+  options.peer_wait = absl::Seconds(60);
+  FleetHarness& two = fleet(options);
+  two.StopServer(1);
+  auto stub = two.Stub(0);
+  ::grpc::ClientContext context;
+  auto reader = stub->Sample(&context, GoodRequest());
+  AwaitRunningCall(*stub);
+  context.TryCancel();
+  reader->Finish();
+  EXPECT_TRUE(two.server(0).Drain(absl::Seconds(20)));
+}
+
 TEST_F(ServerTest, CancelledCallsLeaveNothingBehind) {
   FleetHarness& two = fleet();
   auto stub = two.Stub(0);
@@ -323,7 +329,7 @@ TEST_F(ServerTest, CancelledCallsLeaveNothingBehind) {
 
 TEST_F(ServerTest, BatchesThatCanNeverFitAreRefused) {
   ServerOptions options;
-  options.max_inflight_bytes = 2 << 20;
+  options.max_inflight_bytes = 8 << 20;
   fleet(options);
   v1::SampleRequest request = GoodRequest();
   EXPECT_TRUE(SampleStatus(request).ok());
@@ -332,7 +338,27 @@ TEST_F(ServerTest, BatchesThatCanNeverFitAreRefused) {
   request.mutable_job()->set_fanouts(0, 1000);
   const absl::Status status = SampleStatus(request);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("2097152"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("8388608"));
+}
+
+TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
+  // 80,000 picks, half of them drawn by the peer. The limit has room for the
+  // picks but not for the edge ids too.
+  ServerOptions options;
+  options.max_inflight_bytes = 8 << 20;
+  FleetHarness two(WideGraph(40, 2000, 1), 2, options);
+  JobSpec spec;
+  spec.fanouts = {-1};
+  spec.batch_size = 40;
+  Columns columns;
+  const v1::SampleRequest lean = SampleRequestOf(spec, columns, 0);
+  const absl::Status fits = CallSample(*two.Stub(0), lean).status;
+  EXPECT_TRUE(fits.ok()) << fits;
+  columns.edge_ids = true;
+  const absl::Status status =
+      CallSample(*two.Stub(0), SampleRequestOf(spec, columns, 0)).status;
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("8388608"));
 }
 
 TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {

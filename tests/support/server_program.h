@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace-server as a process of its own. A test that uses it needs
+// add_dependencies(TEST millrace-server).
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace millrace::testing {
+
+// A server program whose stderr is read through a pipe.
+class Program {
+ public:
+  explicit Program(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     std::string(MILLRACE_BIN_DIR) + "/millrace-server");
+    int pipe_fds[2];
+    EXPECT_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(pipe_fds[1], STDERR_FILENO);
+      std::vector<char*> argv;
+      for (std::string& argument : arguments) argv.push_back(argument.data());
+      argv.push_back(nullptr);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(pipe_fds[1]);
+    errors_ = pipe_fds[0];
+  }
+  ~Program() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    close(errors_);
+  }
+
+  // Reads stderr until it holds `text`; false at its end or after 60 s.
+  bool AwaitLog(const std::string& text) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (log_.find(text) == std::string::npos) {
+      pollfd ready = {errors_, POLLIN, 0};
+      const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
+      if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) <= 0) {
+        return false;
+      }
+      char buffer[4096];
+      const ssize_t count = read(errors_, buffer, sizeof buffer);
+      if (count <= 0) return false;
+      log_.append(buffer, static_cast<size_t>(count));
+    }
+    return true;
+  }
+
+  void Signal(int signal) { kill(pid_, signal); }
+
+  int ExitStatus() {
+    int status = -1;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  const std::string& log() const { return log_; }
+
+ private:
+  pid_t pid_ = -1;
+  int errors_ = -1;
+  std::string log_;
+};
+
+}  // namespace millrace::testing
