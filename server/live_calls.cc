@@ -36,8 +36,9 @@ absl::Status LiveCalls::Enter(::grpc::CallbackServerContext* context,
   }
   if (calls_.size() >= max_calls_) {
     return WithErrorInfo(
-        absl::ResourceExhaustedError(StrCat(
-            "the server is busy: ", calls_.size(), " calls are running")),
+        absl::ResourceExhaustedError(
+            StrCat("the server is busy: ", calls_.size(), " of at most ",
+                   max_calls_, " calls are running")),
         {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
   }
   calls_.emplace(context, deadline);

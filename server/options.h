@@ -21,8 +21,8 @@ struct ServerOptions {
   int threads = 0;
 
   // Sample calls that run or wait; more are answered RESOURCE_EXHAUSTED.
-  // Leaf calls (Expand, Gather, Resolve, Describe) have a limit of their own.
   int max_sample_calls = 1024;
+  // The same for Expand and Resolve calls together, and for Gather calls.
   int max_leaf_calls = 4096;
 
   // Memory of all Sample calls together. 0: a quarter of the memory of this

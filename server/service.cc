@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/strings.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "sampler.grpc.pb.h"
@@ -14,36 +15,62 @@
 namespace millrace {
 namespace {
 
+// A unary call that counts until its reply, too, is gone: replies that slow
+// callers do not take are memory.
+class LeafCall final : public ::grpc::ServerUnaryReactor {
+ public:
+  LeafCall(ServerCore& core, std::string_view method)
+      : core_(core), method_(method), before_(core.leaf_calls.fetch_add(1)) {}
+
+  // How many ran when this one came; one that is refused counts no longer.
+  int before() const { return before_; }
+  void Refuse(const absl::Status& status) {
+    counted_ = false;
+    core_.leaf_calls.fetch_sub(1);
+    End(status);
+  }
+
+  void End(const absl::Status& status) {
+    core_.metrics.CountCall(method_, status);
+    Finish(ToGrpcStatus(status));
+  }
+
+  void OnDone() override {
+    if (counted_) core_.leaf_calls.fetch_sub(1);
+    delete this;
+  }
+
+ private:
+  ServerCore& core_;
+  const std::string_view method_;
+  const int before_;
+  bool counted_ = true;
+};
+
 // Runs `answer` on the leaf pool and finishes the call with its status.
 template <typename Answer>
 ::grpc::ServerUnaryReactor* RunLeaf(ServerCore& core,
                                     ::grpc::CallbackServerContext* context,
                                     std::string_view method, Answer answer) {
-  ::grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto finish = [&core, reactor, method](const absl::Status& status) {
-    core.metrics.CountCall(method, status);
-    reactor->Finish(ToGrpcStatus(status));
-  };
-  if (core.leaf_calls.fetch_add(1) >= core.options.max_leaf_calls) {
-    core.leaf_calls.fetch_sub(1);
-    finish(WithErrorInfo(
-        absl::ResourceExhaustedError("the server is busy with leaf calls"),
+  auto* call = new LeafCall(core, method);  // deletes itself
+  if (call->before() >= core.options.max_leaf_calls) {
+    call->Refuse(WithErrorInfo(
+        absl::ResourceExhaustedError(
+            StrCat("the server is busy: ", call->before(), " of at most ",
+                   core.options.max_leaf_calls, " leaf calls are running")),
         {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)}));
-    return reactor;
+    return call;
   }
-  const bool queued = core.leaf_pool.TrySubmit([&core, context, finish,
-                                                answer = std::move(answer)] {
-    const absl::Status status = context->IsCancelled()
-                                    ? absl::CancelledError("the caller gave up")
-                                    : answer();
-    core.leaf_calls.fetch_sub(1);
-    finish(status);
-  });
+  const bool queued =
+      core.leaf_pool.TrySubmit([context, call, answer = std::move(answer)] {
+        call->End(context->IsCancelled()
+                      ? absl::CancelledError("the caller gave up")
+                      : answer());
+      });
   if (!queued) {
-    core.leaf_calls.fetch_sub(1);
-    finish(absl::UnavailableError("the server is shutting down"));
+    call->End(absl::UnavailableError("the server is shutting down"));
   }
-  return reactor;
+  return call;
 }
 
 using RawMethods = v1::Sampler::WithRawCallbackMethod_Sample<
