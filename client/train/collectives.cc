@@ -3,8 +3,11 @@
 
 #include <ATen/ops/zeros.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -25,6 +28,9 @@ namespace {
 // Collectives have no deadline of their own that a slow evaluation of
 // another rank could miss: losses are the heartbeat's business.
 constexpr std::chrono::hours kNoDeadline{24 * 7};
+
+// Between two looks for a store.
+constexpr int kSliceMs = 100;
 
 struct AddressListDeleter {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
@@ -64,6 +70,50 @@ std::shared_ptr<gloo::transport::Device> MakeDevice(const std::string& host) {
              : c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
 
+// Whether somebody accepts connections there; waits for at most a slice of
+// the time that an interrupt may take.
+bool Listens(const GroupAddress& group) {
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(group.host.c_str(), std::to_string(group.port).c_str(),
+                  &hints, &found) != 0) {
+    return false;
+  }
+  const std::unique_ptr<addrinfo, AddressListDeleter> list(found);
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    const UniqueFd fd(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    if (connect(fd.get(), at->ai_addr, at->ai_addrlen) == 0) return true;
+    pollfd connecting{fd.get(), POLLOUT, 0};
+    int error = errno;
+    socklen_t length = sizeof(error);
+    if (error == EINPROGRESS && poll(&connecting, 1, kSliceMs) == 1 &&
+        getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 &&
+        error == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// c10d's own wait for a store cannot be interrupted.
+absl::Status AwaitListener(const GroupAddress& group, absl::Time deadline) {
+  const absl::Time start = absl::Now();
+  while (!Listens(group)) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    if (absl::Now() >= deadline) {
+      return absl::UnavailableError(StrCat(
+          "rank ", group.rank, " waited ",
+          absl::FormatDuration(
+              absl::Trunc(absl::Now() - start, absl::Milliseconds(1))),
+          " for the store of rank 0 at ", group.host, ":", group.port,
+          "\nstart rank 0 too, with the same MASTER_ADDR and MASTER_PORT"));
+    }
+    absl::SleepFor(absl::Milliseconds(kSliceMs));
+  }
+  return absl::OkStatus();
+}
+
 std::string HereKey(int rank) { return absl::StrCat("millrace/here/", rank); }
 
 }  // namespace
@@ -96,13 +146,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
 absl::Status Collectives::Join(const CollectiveOptions& options) {
   c10d_ = std::make_unique<Group>();
   silence_ = options.heartbeat.silence;
-  c10d::TCPStoreOptions store_options;
-  store_options.port = group_.port;
-  store_options.isServer = group_.rank == 0;
-  store_options.waitWorkers = false;
-  store_options.timeout = absl::ToChronoMilliseconds(options.start_timeout);
-  c10d_->store =
-      c10::make_intrusive<c10d::TCPStore>(group_.host, store_options);
+  MILLRACE_RETURN_IF_ERROR(OpenStore(options.store_timeout));
   MILLRACE_RETURN_IF_ERROR(Meet(options.start_timeout));
   MILLRACE_ASSIGN_OR_RETURN(heartbeat_,
                             Heartbeat::Start(group_, options.heartbeat));
@@ -115,6 +159,33 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
   });
   if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
   return joined;
+}
+
+absl::Status Collectives::OpenStore(absl::Duration timeout) {
+  const std::string address = StrCat(group_.host, ":", group_.port);
+  const absl::Time deadline = absl::Now() + timeout;
+  if (group_.rank != 0) {
+    MILLRACE_RETURN_IF_ERROR(AwaitListener(group_, deadline));
+  }
+  c10d::TCPStoreOptions store_options;
+  store_options.port = group_.port;
+  store_options.isServer = group_.rank == 0;
+  store_options.waitWorkers = false;
+  store_options.timeout = absl::ToChronoMilliseconds(
+      std::max(deadline - absl::Now(), absl::Seconds(1)));
+  try {
+    c10d_->store =
+        c10::make_intrusive<c10d::TCPStore>(group_.host, store_options);
+  } catch (const c10::Error& error) {
+    const std::string what = error.what_without_backtrace();
+    return absl::UnavailableError(StrCat(
+        group_.rank == 0 ? "rank 0 cannot open its store at "
+                         : "no store of rank 0 answers at ",
+        address, ": ", what.substr(0, what.find('\n')),
+        "\nMASTER_ADDR must be an address of rank 0's host, MASTER_PORT a "
+        "free port there"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Collectives::Meet(absl::Duration timeout) {

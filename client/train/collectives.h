@@ -15,6 +15,8 @@
 namespace millrace {
 
 struct CollectiveOptions {
+  // How long rank 0's store, where the ranks meet, is waited for.
+  absl::Duration store_timeout = absl::Minutes(1);
   // How long the ranks wait for each other to come up.
   absl::Duration start_timeout = absl::Minutes(5);
   HeartbeatOptions heartbeat;
@@ -28,8 +30,9 @@ struct CollectiveOptions {
 // Threads: one at a time.
 class Collectives {
  public:
-  // Meets the other ranks. DEADLINE_EXCEEDED names the ranks that did not
-  // come within start_timeout.
+  // Meets the other ranks. UNAVAILABLE: no store of rank 0 at the group's
+  // address within store_timeout. DEADLINE_EXCEEDED names the ranks that did
+  // not come within start_timeout. CANCELLED: interrupted.
   static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
       const GroupAddress& group, const CollectiveOptions& options = {});
   // Ends the group for this rank; without Finish() before, as if Fail() had
@@ -56,6 +59,7 @@ class Collectives {
   struct Group;
   explicit Collectives(const GroupAddress& group);
   absl::Status Join(const CollectiveOptions& options);
+  absl::Status OpenStore(absl::Duration timeout);
   absl::Status Meet(absl::Duration timeout);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);

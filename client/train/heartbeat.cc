@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -22,16 +23,16 @@ struct Heartbeat::State {
       : group(group_address),
         options(opts),
         store(std::move(connection)),
-        heard(group.world, absl::Now()),
+        heard(group.world),
         counter(group.world, 0),
-        ended(group.world, false),
-        answered(absl::Now()) {}
+        ended(group.world, false) {}
 
   void Beat();
   void Watch();
   void ReadOthers();
   void ReadFailures();
   void Publish();
+  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
   bool Lost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return !loss.ok(); }
@@ -42,10 +43,11 @@ struct Heartbeat::State {
   const c10::intrusive_ptr<c10d::TCPStore> store;
 
   mutable absl::Mutex mutex;
-  std::vector<absl::Time> heard ABSL_GUARDED_BY(mutex);  // per rank
-  std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);   // per rank
-  std::vector<bool> ended ABSL_GUARDED_BY(mutex);        // per rank
-  absl::Time answered ABSL_GUARDED_BY(mutex);            // by the store
+  absl::Duration watched ABSL_GUARDED_BY(mutex);             // time that counts
+  std::vector<absl::Duration> heard ABSL_GUARDED_BY(mutex);  // per rank
+  std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);       // per rank
+  std::vector<bool> ended ABSL_GUARDED_BY(mutex);            // per rank
+  absl::Duration answered ABSL_GUARDED_BY(mutex);            // by the store
   absl::Status loss ABSL_GUARDED_BY(mutex);
   bool finishing ABSL_GUARDED_BY(mutex) = false;
   std::string failing ABSL_GUARDED_BY(mutex);     // why; empty: not failing
@@ -86,7 +88,7 @@ void Heartbeat::State::ReadOthers() {
     absl::MutexLock lock(&mutex);
     if (count != counter[r]) {
       counter[r] = count;
-      heard[r] = absl::Now();
+      heard[r] = watched;
     }
     if (done) ended[r] = true;
   }
@@ -137,7 +139,7 @@ void Heartbeat::State::Beat() {
       break;
     }
     absl::MutexLock lock(&mutex);
-    answered = absl::Now();
+    answered = watched;
     const auto wake = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
       return stop || (!published && (finishing || !failing.empty()));
     };
@@ -148,23 +150,34 @@ void Heartbeat::State::Beat() {
   beat_ended = true;
 }
 
+// Whether somebody has been silent for too long.
+void Heartbeat::State::Look() {
+  if (published) return;  // others may be gone already
+  if (watched - answered > options.silence) {
+    Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
+                " has not answered for ",
+                absl::FormatDuration(options.silence)));
+  }
+  for (int r = 0; r < group.world; ++r) {
+    if (r == group.rank || ended[r]) continue;
+    if (watched - heard[r] <= options.silence) continue;
+    Lose(StrCat("rank ", r, " is lost: silent for ",
+                absl::FormatDuration(options.silence)));
+  }
+}
+
 void Heartbeat::State::Watch() {
   absl::MutexLock lock(&mutex);
+  absl::Time last = options.now();
   while (!stop && loss.ok()) {
     mutex.AwaitWithTimeout(absl::Condition(&stop), options.interval / 2);
-    const absl::Time limit = absl::Now() - options.silence;
-    if (published) continue;  // others may be gone already
-    if (answered < limit) {
-      Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
-                  " has not answered for ",
-                  absl::FormatDuration(options.silence)));
-      break;
-    }
-    for (int r = 0; r < group.world; ++r) {
-      if (r == group.rank || ended[r] || heard[r] >= limit) continue;
-      Lose(StrCat("rank ", r, " is lost: silent for ",
-                  absl::FormatDuration(options.silence)));
-    }
+    const absl::Time now = options.now();
+    // A longer step means that this process slept, and perhaps all did: the
+    // others get the time to be heard again.
+    watched += std::clamp(now - last, absl::ZeroDuration(),
+                          std::max(options.interval, options.silence / 4));
+    last = now;
+    Look();
   }
   if (!stop && !mutex.AwaitWithTimeout(absl::Condition(&stop), options.grace)) {
     std::fprintf(stderr, "millrace-train: %s\n",
@@ -182,6 +195,7 @@ absl::StatusOr<std::unique_ptr<Heartbeat>> Heartbeat::Start(
       [&]() -> absl::StatusOr<std::unique_ptr<Heartbeat>> {
         c10d::TCPStoreOptions store_options;
         store_options.port = group.port;
+        store_options.timeout = absl::ToChronoMilliseconds(options.silence);
         auto store =
             c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
         auto state = std::make_shared<State>(group, options, std::move(store));

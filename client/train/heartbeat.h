@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group.h"
 
@@ -13,11 +15,13 @@ namespace millrace {
 
 struct HeartbeatOptions {
   absl::Duration interval = absl::Seconds(1);
-  // A rank unheard of for this long is lost.
+  // A rank unheard of for this long is lost. Time in which this process did
+  // not run itself (a stopped job, a suspended computer) does not count.
   absl::Duration silence = absl::Seconds(15);
   // A process that has not ended this long after a loss was seen (its main
   // thread hangs in a collective) is ended with status 1 and the message.
   absl::Duration grace = absl::Seconds(7);
+  std::function<absl::Time()> now = absl::Now;
 };
 
 // Notices ranks that died, hang in the kernel or were stopped, and says which:

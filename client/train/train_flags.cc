@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "client/train/train_check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -171,7 +172,10 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
     return absl::InvalidArgumentError(
         "--fanouts is needed to train, one number per layer: --fanouts 15,10");
   }
-  return absl::OkStatus();
+  // Fanouts of relations alone are counted once the graph is known.
+  const auto hops = static_cast<int>(options.job.fanouts.size());
+  return hops == 0 ? absl::OkStatus()
+                   : CheckLayers(options.model.layers, hops, "--fanouts");
 }
 
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {

@@ -15,6 +15,7 @@
 #include "client/train/minibatch.h"
 #include "client/train/prediction.h"
 #include "client/train/seed_table.h"
+#include "client/train/train_check.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -100,6 +101,27 @@ absl::Status Trainer::CheckSource() const {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::CheckOptions() const {
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(options_.job, source_->manifest()));
+  const int layers = options_.model.layers;
+  MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
+  const Fanouts& evaluated = options_.evaluation.fanouts;
+  if (!evaluated.empty()) {
+    MILLRACE_RETURN_IF_ERROR(CheckLayers(
+        layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
+  }
+  if (!leader()) return absl::OkStatus();
+  // Without an epoch a checkpoint is only read.
+  if (!options_.checkpoint.empty() && options_.epochs > 0) {
+    MILLRACE_RETURN_IF_ERROR(
+        CheckWritableFolder("--checkpoint", options_.checkpoint));
+  }
+  return options_.predict.empty()
+             ? absl::OkStatus()
+             : CheckWritableFile("--predict", options_.predict);
+}
+
 absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
   const Manifest& manifest = source_->manifest();
   const auto read = [&](const std::string& split,
@@ -126,6 +148,7 @@ absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
 absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   MILLRACE_RETURN_IF_ERROR(CheckSource());
+  MILLRACE_RETURN_IF_ERROR(CheckOptions());
   Evaluator::Tables tables;
   MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
   options_.model.in =
@@ -257,20 +280,20 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   return LogStep(step, sums);
 }
 
-absl::Status Trainer::TrainEpoch(Loader& loader) {
+absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
   if (leader()) {
     progress_ = std::make_unique<Progress>(StrCat("epoch ", at_.epoch),
-                                           loader.steps_per_epoch(), "steps");
+                                           at_.step + steps, "steps");
     progress_->Set(at_.step);
   }
   Clock clock;
-  while (true) {
+  for (uint32_t i = 0; i < steps; ++i) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     clock.mark = absl::Now();
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
                               loader.Next());
     clock.Lap(clock.wait);
-    if (!step.has_value()) {
+    if (!step.has_value() || step->epoch != at_.epoch) {
       return absl::InternalError("the plan ended within an epoch");
     }
     MILLRACE_RETURN_IF_ERROR(TrainOnStep(*step, clock));
@@ -355,8 +378,11 @@ absl::Status Trainer::Run() {
   if (at_.epoch < options_.epochs && !OutOfPatience()) {
     MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                               MakeLoader());
+    // None when a resumed epoch has no whole step left for this world.
+    uint32_t steps = loader->steps_of_first_epoch();
     while (at_.epoch < options_.epochs && !OutOfPatience()) {
-      MILLRACE_RETURN_IF_ERROR(TrainEpoch(*loader));
+      MILLRACE_RETURN_IF_ERROR(TrainEpoch(*loader, steps));
+      steps = loader->steps_per_epoch();
     }
   }
   return EndRun();

@@ -64,7 +64,9 @@ class Trainer {
   // `collectives` must outlive the trainer.
   // FAILED_PRECONDITION: no features or labels (says how to import them), or
   // a checkpoint of another job (names what differs). UNIMPLEMENTED: a graph
-  // of several types. Errors of Model::Create, the source and the group.
+  // of several types. INVALID_ARGUMENT: layers that do not fit the fanouts.
+  // Errors of files that cannot be written later, of Model::Create, the
+  // source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
       TrainOptions options);
@@ -99,11 +101,13 @@ class Trainer {
 
   absl::Status SetUp();
   absl::Status CheckSource() const;
+  absl::Status CheckOptions() const;
   absl::Status ReadTables(Evaluator::Tables& tables);
   absl::Status OpenLogs();
 
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
-  absl::Status TrainEpoch(Loader& loader);
+  // The rest of epoch at_.epoch, `steps` steps.
+  absl::Status TrainEpoch(Loader& loader, uint32_t steps);
   absl::Status TrainOnStep(const LoaderStep& step, Clock& clock);
   absl::Status EndEpoch(Clock& clock);
   absl::Status Evaluate(MetricsRecord& record);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 namespace millrace::testing {
@@ -59,6 +60,26 @@ TEST_F(HeartbeatTest, AFinishedRankIsNotLost) {
   }
   zero->WaitForOthers(absl::Seconds(30));
   EXPECT_TRUE(zero->WaitForLoss(absl::Seconds(3)).ok());
+}
+
+// The whole job was stopped for an hour: every clock jumps, nobody is lost.
+TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
+  std::atomic<int> hours = 0;
+  HeartbeatOptions options;
+  options.interval = absl::Milliseconds(50);
+  options.silence = absl::Seconds(2);
+  options.grace = absl::Seconds(60);
+  options.now = [&hours] { return absl::Now() + absl::Hours(hours.load()); };
+  const auto zero =
+      Heartbeat::Start({0, 2, "127.0.0.1", store_->getPort()}, options).value();
+  auto one = Start(1, 2);
+  ASSERT_TRUE(zero->WaitForLoss(absl::Milliseconds(200)).ok());
+  ++hours;
+  EXPECT_TRUE(zero->WaitForLoss(absl::Seconds(1)).ok());
+  // Afterwards a rank that falls silent is noticed as ever.
+  one.reset();
+  const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
+  EXPECT_NE(loss.message().find("rank 1"), absl::string_view::npos) << loss;
 }
 
 TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreIsGone) {

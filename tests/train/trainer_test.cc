@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/base/npy.h"
 #include "tests/train/train_support.h"
@@ -141,6 +142,84 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const std::vector<double> all = Losses(calm);
   ASSERT_EQ(resumed.size(), 2u + 5);  // a step and the epoch, and epoch 2
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
+}
+
+// One rank leaves two whole batches of epoch 1, too few for three ranks.
+TEST(TrainerTest, DropLastResumesInALargerWorld) {
+  const auto source = Serve(ClassGraph(300, 100), "drop_last");
+  TrainOptions options = SmallRun();
+  options.job.drop_last = true;  // 6 batches an epoch
+  options.epochs = 3;
+  const auto directory = TestDirectory("drop_last_out");
+  options.consumed_log = (directory / "consumed").string();
+  options.checkpoint = (directory / "run").string();
+  options.checkpoint_every = 1;
+  const auto breaking = std::make_shared<BreakingSource>(source, 1, 4);
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(breaking, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    EXPECT_FALSE((*trainer)->Run().ok());
+  });
+  options.resume = true;
+  const auto resumed = TrainRanks(3, source, options);
+  ASSERT_EQ(resumed.size(), 2u);
+  EXPECT_EQ(resumed[0].epoch, 1u);
+  EXPECT_EQ(resumed[0].step, 4u);
+  EXPECT_EQ(resumed[1].epoch, 2u);
+  EXPECT_EQ(resumed[1].step, 2u);
+  std::map<int, std::set<int64_t>> seen;  // epoch -> seeds
+  std::map<int, size_t> count;
+  std::ifstream lines(options.consumed_log);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    for (const int64_t seed : json["seeds"]) {
+      EXPECT_TRUE(seen[json["epoch"]].insert(seed).second) << line;
+    }
+  }
+  for (const auto& [epoch, seeds] : seen) count[epoch] = seeds.size();
+  EXPECT_EQ(count, (std::map<int, size_t>{{0, 96}, {1, 64}, {2, 96}}));
+}
+
+// What Create says to `options`.
+absl::Status Refusal(const TrainOptions& options, const std::string& name) {
+  const auto source = Serve(ClassGraph(100, 20), name);
+  absl::Status status;
+  RunRanks(1, [&](Collectives& collectives) {
+    status = Trainer::Create(source, collectives, options).status();
+  });
+  return status;
+}
+
+TEST(TrainerTest, RefusesLayersThatDoNotFitTheFanouts) {
+  TrainOptions options = SmallRun();
+  options.model.layers = 3;
+  const absl::Status layers = Refusal(options, "layers");
+  EXPECT_EQ(layers.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(layers.message().find("--layers 3 does not fit the 2 numbers of "
+                                  "--fanouts"),
+            0u)
+      << layers;
+  options = SmallRun();
+  options.evaluation.fanouts = {5};
+  EXPECT_NE(Refusal(options, "eval").message().find("--eval-fanouts"),
+            absl::string_view::npos);
+}
+
+TEST(TrainerTest, RefusesFilesThatItCouldNotWriteLater) {
+  const auto directory = TestDirectory("refused_files");
+  std::ofstream(directory / "file") << "not a folder";
+  for (const auto& path : {directory / "absent" / "out.npy",
+                           directory / "file" / "out.npy", directory}) {
+    TrainOptions options = SmallRun();
+    options.predict = path.string();
+    const absl::Status status = Refusal(options, "predict");
+    EXPECT_EQ(status.message().find("--predict: "), 0u) << status;
+  }
+  TrainOptions options = SmallRun();
+  options.checkpoint = (directory / "file" / "run").string();
+  options.resume = true;
+  const absl::Status status = Refusal(options, "resume_path");
+  EXPECT_EQ(status.message().find("--checkpoint: "), 0u) << status;
 }
 
 TEST(TrainerTest, RefusesAnotherJobsCheckpoint) {

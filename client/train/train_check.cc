@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/train_check.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "common/base/file.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+absl::Status Refuse(const std::string& option, const absl::Status& why,
+                    const char* advice) {
+  return absl::Status(
+      why.code(),
+      StrCat(option, ": ", std::string(why.message()), "\n", advice));
+}
+
+}  // namespace
+
+absl::Status CheckLayers(int layers, int hops, const std::string& fanouts) {
+  if (layers == hops) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--layers ", layers, " does not fit the ", hops, " number",
+             hops == 1 ? "" : "s", " of ", fanouts, "\ngive ", fanouts,
+             " one number a layer, or leave out --layers"));
+}
+
+absl::Status CheckWritableFile(const std::string& option,
+                               const std::string& path) {
+  constexpr char kAdvice[] = "name a file in a folder that can be written";
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return Refuse(option,
+                  absl::InvalidArgumentError(StrCat(path, " is a folder")),
+                  kAdvice);
+  }
+  const std::string probe = path + ".tmp";
+  std::filesystem::remove(probe, error);
+  const absl::Status created = CreateNewFile(probe).status();
+  std::filesystem::remove(probe, error);
+  return created.ok() ? created : Refuse(option, created, kAdvice);
+}
+
+absl::Status CheckWritableFolder(const std::string& option,
+                                 const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return Refuse(option, FileError("create", path, error.value()),
+                  "name a folder that can be made and written");
+  }
+  return CheckWritableFile(option,
+                           (std::filesystem::path(path) / "last.pt").string());
+}
+
+}  // namespace millrace
