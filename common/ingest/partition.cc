@@ -84,6 +84,16 @@ absl::Status CheckDataset(const Store& dataset,
   return absl::OkStatus();
 }
 
+// A partition without a node serves nothing, and METIS does not end for long.
+absl::Status CheckParts(const Store& dataset, int parts) {
+  int64_t nodes = 0;
+  for (const NodeType& type : dataset.schema().node_types) nodes += type.count;
+  if (parts == 1 || parts <= nodes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--parts ", parts, ": ", dataset.path().string(), " has only ",
+             nodes, " nodes\nask for at most as many partitions as nodes"));
+}
+
 absl::StatusOr<Assignment> Assign(const Store& dataset,
                                   const PartitionOptions& options) {
   const Schema& schema = dataset.schema();
@@ -309,6 +319,7 @@ absl::StatusOr<PartitionReport> PartitionDataset(
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             Store::Open(dataset));
   MILLRACE_RETURN_IF_ERROR(CheckDataset(*store, options));
+  MILLRACE_RETURN_IF_ERROR(CheckParts(*store, options.parts));
   MILLRACE_ASSIGN_OR_RETURN(StoreWriter writer, StoreWriter::Create(target));
   std::vector<Renumbering> numbers;
   MILLRACE_ASSIGN_OR_RETURN(const Hotness hotness, FindHotness(store, options));

@@ -26,7 +26,7 @@ std::string_view PartitionMethodName(PartitionMethod method);
 std::string_view HotnessMethodName(HotnessMethod method);
 
 struct PartitionOptions {
-  int parts = 1;  // 1 to kMaxParts; more than there are nodes is fine
+  int parts = 1;  // 1 to kMaxParts, at most as many as nodes (of all types)
   PartitionMethod method = PartitionMethod::kMetis;
   // kGiven: .npy files by node type.
   std::map<std::string, std::filesystem::path> assignment;

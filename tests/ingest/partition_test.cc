@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/npy.h"
+#include "common/base/strings.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/ingest/add_split.h"
@@ -33,6 +34,7 @@ using ::testing::Le;
 using testing::RampFeature;
 using testing::RichGraph;
 using testing::SmallGraph;
+using ::testing::StartsWith;
 using testing::TestDirectory;
 using testing::TestGraph;
 using testing::TestRelation;
@@ -413,19 +415,42 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(std::get<2>(info.param));
     });
 
-TEST_F(PartitionTest, MorePartsThanNodesLeavesSomeEmpty) {
+TEST_F(PartitionTest, AsManyPartsAsNodesMayLeaveSomeEmpty) {
   const TestGraph graph = SmallGraph();
+  const auto nodes = static_cast<int>(graph.types[0].count);
   Dataset(graph);
   for (const PartitionMethod method :
        {PartitionMethod::kMetis, PartitionMethod::kLdg,
         PartitionMethod::kRandom, PartitionMethod::kHash}) {
     PartitionOptions options;
-    options.parts = 20;
+    options.parts = nodes;
     options.method = method;
     const Partitioned result = Run(options);
-    EXPECT_EQ(result.store->parts(), 20);
+    EXPECT_EQ(result.store->parts(), nodes);
     ExpectSameLists(graph, *result.store, Direction::kIn);
     ExpectSameNodes(graph, *result.store);
+  }
+}
+
+TEST_F(PartitionTest, RefusesMorePartsThanNodes) {
+  const TestGraph graph = SmallGraph();
+  const auto nodes = static_cast<int>(graph.types[0].count);
+  Dataset(graph);
+  for (const PartitionMethod method :
+       {PartitionMethod::kMetis, PartitionMethod::kLdg,
+        PartitionMethod::kRandom, PartitionMethod::kHash,
+        PartitionMethod::kGiven}) {
+    PartitionOptions options;
+    options.parts = nodes + 1;
+    options.method = method;
+    if (method == PartitionMethod::kGiven) {
+      options.assignment = GivenFiles(graph, options.parts);
+    }
+    const absl::Status error = Error(options);
+    EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(error.message()),
+                AllOf(StartsWith(StrCat("--parts ", nodes + 1, ": ")),
+                      HasSubstr(StrCat("has only ", nodes, " nodes"))));
   }
 }
 
