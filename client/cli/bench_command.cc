@@ -112,7 +112,7 @@ void Print(const Measured& m, bool json) {
 }
 
 absl::Status RunBench(const BenchFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
   LoaderOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.columns, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds());

@@ -41,7 +41,7 @@ void PrintBatch(const DigestFlags& flags, const Batch& batch,
 }
 
 absl::Status RunDigest(const DigestFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const Columns wanted, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());

@@ -26,9 +26,20 @@
 namespace millrace {
 namespace {
 
+const std::map<std::string, SelfLoops> kSelfLoops = {
+    {"keep", SelfLoops::kKeep},
+    {"add", SelfLoops::kAdd},
+    {"remove", SelfLoops::kRemove}};
+const std::map<std::string, Normalization> kNormalizations = {
+    {"none", Normalization::kNone},
+    {"row", Normalization::kRow},
+    {"standard", Normalization::kStandard}};
+
 // Options as they were typed. Kept alive by the body of the command.
 struct ImportFlags {
   ImportOptions options;
+  std::string self_loops = "keep";
+  std::string normalize_features = "none";
   std::string target;
   bool json = false;
 
@@ -166,10 +177,37 @@ void PrintText(const std::string& target, const Manifest& manifest) {
 
 using Describe = absl::StatusOr<RawGraph> (*)(const ImportFlags&);
 
-absl::Status RunImport(const ImportFlags& flags, Describe describe) {
+absl::StatusOr<Manifest> Import(const ImportFlags& flags, Describe describe) {
+  ImportOptions options = flags.options;
+  options.self_loops = kSelfLoops.at(flags.self_loops);
+  options.normalize_features = kNormalizations.at(flags.normalize_features);
   MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, describe(flags));
-  MILLRACE_ASSIGN_OR_RETURN(const Manifest manifest,
-                            ImportGraph(graph, flags.options, flags.target));
+  return ImportGraph(graph, options, flags.target);
+}
+
+// What is wrong with an input is mended there, whatever reads it.
+absl::Status AdviseOnInput(const absl::Status& status) {
+  const std::string what(status.message());
+  if (what.starts_with("--") || what.find('\n') != std::string::npos) {
+    return status;
+  }
+  if (absl::IsInvalidArgument(status)) {
+    return absl::InvalidArgumentError(
+        what + "\ncorrect the input and import it again; nothing was written");
+  }
+  if (absl::IsDataLoss(status)) {
+    return absl::DataLossError(
+        what +
+        "\nthe input is damaged: get or make that file again, then import "
+        "again; nothing was written");
+  }
+  return status;
+}
+
+absl::Status RunImport(const ImportFlags& flags, Describe describe) {
+  const absl::StatusOr<Manifest> imported = Import(flags, describe);
+  if (!imported.ok()) return AdviseOnInput(imported.status());
+  const Manifest& manifest = *imported;
   flags.json ? PrintJson(flags.target, manifest)
              : PrintText(flags.target, manifest);
   return absl::OkStatus();
@@ -186,25 +224,15 @@ void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
                    "Add a relation DST__rev_NAME__SRC for every relation");
   command.add_flag("--coalesce", options.coalesce,
                    "Keep the lowest edge id of equal (source, destination)");
-  const std::map<std::string, SelfLoops> loops = {
-      {"keep", SelfLoops::kKeep},
-      {"add", SelfLoops::kAdd},
-      {"remove", SelfLoops::kRemove}};
   command
-      .add_option("--self-loops", options.self_loops,
+      .add_option("--self-loops", flags.self_loops,
                   "keep, add (where a node has none) or remove")
-      ->transform(CLI::CheckedTransformer(loops))
-      ->default_str("keep");
-  const std::map<std::string, Normalization> normalizations = {
-      {"none", Normalization::kNone},
-      {"row", Normalization::kRow},
-      {"standard", Normalization::kStandard}};
+      ->check(CLI::IsMember(kSelfLoops));
   command
-      .add_option("--normalize-features", options.normalize_features,
+      .add_option("--normalize-features", flags.normalize_features,
                   "none, row (rows sum to 1, as PyG's NormalizeFeatures) or "
                   "standard (columns of mean 0, deviation 1)")
-      ->transform(CLI::CheckedTransformer(normalizations))
-      ->default_str("none");
+      ->check(CLI::IsMember(kNormalizations));
   command
       .add_option("--split-fractions", options.split_fractions,
                   "Shares of train, valid and test among the labelled nodes, "

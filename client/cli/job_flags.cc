@@ -10,7 +10,9 @@
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/grpc/address_list.h"
 
 namespace millrace {
 namespace {
@@ -21,10 +23,12 @@ absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
     int32_t fanout = 0;
     const auto [end, error] =
         std::from_chars(field.data(), field.data() + field.size(), fanout);
-    if (error != std::errc() || end != field.data() + field.size()) {
+    if (error != std::errc() || end != field.data() + field.size() ||
+        fanout < kAllNeighbors) {
       return absl::InvalidArgumentError(
           StrCat("--fanouts \"", text, "\": \"", field,
-                 "\" is not a number; write e.g. 15,10,5"));
+                 "\" is not a number of at least -1 (all neighbours); write "
+                 "e.g. 15,10,5"));
     }
     fanouts.push_back(fanout);
   }
@@ -57,12 +61,22 @@ absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
 
 }  // namespace
 
+CLI::Validator ServerList() {
+  return CLI::Validator(
+      [](const std::string& list) {
+        return std::string(AddressList::Parse(list).status().message());
+      },
+      "");
+}
+
 void SourceFlags::AddTo(CLI::App& app) {
   CLI::Option_group* group = app.add_option_group("SOURCE");
   group->add_option("--store", store_,
                     "dataset or store: batches are made in this process");
-  group->add_option("--servers", servers_,
-                    "fleet: host:port,host:port | @FILE | dns:///name:port");
+  group
+      ->add_option("--servers", servers_,
+                   "fleet: host:port,host:port | @FILE | dns:///name:port")
+      ->check(ServerList());
   group->require_option(1);
   app.add_option("--threads", threads_,
                  "threads of this process; 0: one per core")
@@ -99,9 +113,11 @@ void JobFlags::AddTo(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* per_trainer =
-      app.add_option("--batch-size", batch_size_, "seeds of one batch");
+      app.add_option("--batch-size", batch_size_, "seeds of one batch")
+          ->check(AtLeast(1));
   app.add_option("--global-batch-size", global_batch_size_,
                  "seeds of one step over all trainers")
+      ->check(AtLeast(1))
       ->excludes(per_trainer);
   app.add_option("--seed", seed_, "seed of all random draws");
   app.add_flag("--shuffle,!--no-shuffle", shuffle_,
@@ -125,7 +141,8 @@ void JobFlags::AddTo(CLI::App& app) {
                  "cast of features on the wire; empty: as stored")
       ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
   app.add_option("--prefetch-batches", prefetch_batches_,
-                 "batches fetched ahead");
+                 "batches fetched ahead")
+      ->check(AtLeast(1));
   app.add_option("--prefetch-bytes", prefetch_bytes_,
                  "bytes fetched ahead (K, M, G)")
       ->transform(ByteSize());
@@ -155,6 +172,16 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.disjoint = disjoint_;
   spec.direction = direction_ == "out" ? Direction::kOut : Direction::kIn;
   return spec;
+}
+
+absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
+  if (fanouts_.empty()) {
+    return absl::InvalidArgumentError(
+        "--fanouts is needed: the neighbours to draw per node, a number for "
+        "each hop\ngive e.g. --fanouts 15,10,5, or --fanouts 0 for the seeds "
+        "alone");
+  }
+  return Spec();
 }
 
 absl::StatusOr<Columns> JobFlags::WantedColumns() const {

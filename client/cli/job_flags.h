@@ -18,6 +18,9 @@
 
 namespace millrace {
 
+// For CLI::Option::check: a LIST, as AddressList::Parse takes it.
+CLI::Validator ServerList();
+
 // --store | --servers, --threads, --partition-wait.
 class SourceFlags {
  public:
@@ -41,6 +44,9 @@ class JobFlags {
   // INVALID_ARGUMENT: --fanouts that are not numbers, unknown enumerators,
   // --global-batch-size that the world does not divide.
   absl::StatusOr<JobSpec> Spec(int world = 1) const;
+  // Spec() of a job that exists to sample. INVALID_ARGUMENT also: no
+  // --fanouts at all, which a trainer may do without.
+  absl::StatusOr<JobSpec> SamplingSpec() const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
   // The seeds file as original ids, or nullopt without one. INVALID_ARGUMENT:

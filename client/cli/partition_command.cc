@@ -14,6 +14,7 @@
 #include "common/base/dtype.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/cli/program.h"
 #include "common/graph/schema.h"
 #include "common/ingest/partition.h"
@@ -70,13 +71,14 @@ absl::StatusOr<JobSpec> ParseHotJob(const std::string& text) {
   CLI::App parser("JOB");
   JobFlags flags;
   flags.AddTo(parser);
+  CheckWholeNumbers(parser);
   try {
     parser.parse(text, /*program_name_included=*/false);
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
         StrCat("--hot-job '", text, "': ", std::string(error.what())));
   }
-  absl::StatusOr<JobSpec> spec = flags.Spec();
+  absl::StatusOr<JobSpec> spec = flags.SamplingSpec();
   if (spec.ok()) return spec;
   return absl::InvalidArgumentError(
       StrCat("--hot-job '", text, "': ", std::string(spec.status().message())));

@@ -47,7 +47,7 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
 }
 
 absl::Status RunSample(const SampleFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.Spec());
+  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
                             flags.source.Open());
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,

@@ -49,7 +49,11 @@ for program in "$bin"/millrace "$bin"/millrace-server "$bin"/millrace-train; do
 done
 
 run 2 millrace
+stderr_has "the commands are import, partition"
 run 2 millrace no-such-command
+stderr_has "there is no command no-such-command"
+stderr_has "the commands are import, partition"
+stderr_is_what_and_what_to_do
 for command in 'import ogb' 'import npy' partition split inspect verify sample \
   digest status up bench; do
   # shellcheck disable=SC2086  # two words
@@ -74,8 +78,72 @@ run 1 millrace import ogb "$data/cora" --split public --out "$work/cora"
 stderr_is_what_and_what_to_do
 run 2 millrace partition "$work/cora" --parts many --out "$work/store"
 stderr_has "--parts"
+run 2 millrace partition "$work/cora" --parts 2709 --out "$work/store"
+stderr_has "--parts 2709"
+stderr_has "2708 nodes"
+stderr_is_what_and_what_to_do
 run 0 millrace partition "$work/cora" --parts 2 --out "$work/store"
 run 0 millrace verify "$work/store"
+
+# Numbers that cannot be, options that are needed, lists that are none, words
+# that are not known.
+source=(--store "$work/store")
+wrong_usage() {
+  run 2 "$@"
+  stdout_is_empty
+  stderr_is_what_and_what_to_do
+}
+for command in digest sample bench; do
+  wrong_usage millrace "$command" "${source[@]}" --fanouts 5 --seed -1
+  stderr_has "--seed"
+  wrong_usage millrace "$command" "${source[@]}"
+  stderr_has "--fanouts 15,10,5"
+  wrong_usage millrace "$command" "${source[@]}" --fanouts 5,-2
+  wrong_usage millrace "$command" "${source[@]}" --fanouts 5 --batch-size 0
+  stderr_has "--batch-size"
+  wrong_usage millrace "$command" --servers foo --fanouts 5
+  stderr_has '"foo"'
+done
+run 0 millrace digest "${source[@]}" --fanouts 0 --batches 1
+wrong_usage millrace digest "${source[@]}" --fanouts 5 --config "$work/none"
+stderr_has "$work/none"
+wrong_usage millrace import ogb "$data/cora" --out "$work/x" --self-loops all
+stderr_has "all not in {add,keep,remove}"
+wrong_usage millrace import ogb "$data/cora" --out "$work/x" \
+  --normalize-features all
+stderr_has "all not in {none,row,standard}"
+if [[ -x $bin/millrace-train ]]; then
+  wrong_usage millrace-train "${source[@]}" --fanouts 5 --model no-such-model
+  stderr_has "no-such-model"
+  wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 2 \
+    --batch-size 0
+  [[ $(grep -c batch-size err.txt) == 1 ]] || report "it was said twice"
+fi
+
+# What is wrong with the data is no question of usage.
+bad_input() {
+  run 1 millrace import ogb "$work/bad" --split public --out "$work/x"
+  stderr_is_what_and_what_to_do
+  stderr_has "$1"
+  ! grep -qe --help err.txt || report "it points at --help"
+  ! grep -q 'millrace verify' err.txt || report "it points at verify"
+  [[ ! -e $work/x ]] || report "it left an output behind"
+}
+# spoil COMMAND...: a copy of Cora whose edges are what COMMAND makes.
+spoil() {
+  rm -rf "$work/bad"
+  cp -r "$data/cora" "$work/bad"
+  chmod -R u+w "$work/bad"
+  gzip -dc "$data/cora/raw/edge.csv.gz" | "$@" >"$work/bad/raw/edge.csv.gz"
+}
+spoil sh -c 'sed "7s/,.*//" | gzip'
+bad_input "line 7"
+spoil sh -c 'sed "7s/,.*/,2708/" | gzip'
+bad_input "2708"
+spoil sh -c 'sed "7s/,.*/,nan/" | gzip'
+bad_input "nan"
+spoil sh -c 'gzip | head -c 9000'
+bad_input "truncated"
 
 # Options from the command line, a file and the environment are the same.
 run 0 millrace digest --store "$work/store" --fanouts 5,5 --batch-size 50
