@@ -344,21 +344,22 @@ TEST_F(ServerTest, BatchesThatCanNeverFitAreRefused) {
 TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
   // 80,000 picks, half of them drawn by the peer. The limit has room for the
   // picks but not for the edge ids too.
-  ServerOptions options;
-  options.max_inflight_bytes = 8 << 20;
-  FleetHarness two(WideGraph(40, 2000, 1), 2, options);
-  JobSpec spec;
-  spec.fanouts = {-1};
-  spec.batch_size = 40;
-  Columns columns;
-  const v1::SampleRequest lean = SampleRequestOf(spec, columns, 0);
-  const absl::Status fits = CallSample(*two.Stub(0), lean).status;
-  EXPECT_TRUE(fits.ok()) << fits;
-  columns.edge_ids = true;
-  const absl::Status status =
-      CallSample(*two.Stub(0), SampleRequestOf(spec, columns, 0)).status;
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("8388608"));
+  const auto status = [](bool edge_ids) {
+    ServerOptions options;
+    options.max_inflight_bytes = 8 << 20;
+    FleetHarness two(WideGraph(40, 2000, 1), 2, options);
+    JobSpec spec;
+    spec.fanouts = {-1};
+    spec.batch_size = 40;
+    Columns columns;
+    columns.edge_ids = edge_ids;
+    return CallSample(*two.Stub(0), SampleRequestOf(spec, columns, 0)).status;
+  };
+  const absl::Status lean = status(false);
+  EXPECT_TRUE(lean.ok()) << lean;
+  const absl::Status wide = status(true);
+  EXPECT_TRUE(absl::IsFailedPrecondition(wide)) << wide;
+  EXPECT_THAT(std::string(wide.message()), HasSubstr("8388608"));
 }
 
 TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
