@@ -26,6 +26,7 @@ using State = FleetMemberInfo::State;
 struct StatusFlags {
   std::string servers;
   double timeout_seconds = 5;
+  std::string wait = "0s";
   bool json = false;
 };
 
@@ -59,6 +60,19 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
     if (!served[part]) missing.push_back(part);
   }
   return missing;
+}
+
+// Everyone's state once every partition has a ready server, or at the deadline.
+absl::StatusOr<std::vector<FleetMemberInfo>> AwaitAllPartitions(
+    const Fleet& fleet, int parts, absl::Time deadline) {
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    std::vector<FleetMemberInfo> members = fleet.Members();
+    if (MissingPartitions(members, parts).empty() || absl::Now() >= deadline) {
+      return members;
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
 }
 
 // How many others serve the same partitions before this one in the list.
@@ -122,16 +136,27 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
 }
 
 absl::Status RunStatus(const StatusFlags& flags) {
+  absl::Duration wait;
+  if (!absl::ParseDuration(flags.wait, &wait) || wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--wait ", flags.wait, " is not a duration; write e.g. 20s or 5m"));
+  }
+  const absl::Time start = absl::Now();
   const absl::Time deadline =
-      absl::Now() + absl::Seconds(flags.timeout_seconds);
+      start + std::max(wait, absl::Seconds(flags.timeout_seconds));
   FleetOptions options;
   options.list = flags.servers;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(options)));
   const absl::StatusOr<const Manifest*> manifest =
       fleet->WaitForManifest(deadline);
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<FleetMemberInfo> members,
                             AskAll(*fleet, deadline));
+  if (manifest.ok() && wait > absl::ZeroDuration()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        members,
+        AwaitAllPartitions(*fleet, (*manifest)->parts(), start + wait));
+  }
   const std::vector<int> missing =
       manifest.ok() ? MissingPartitions(members, (*manifest)->parts())
                     : std::vector<int>{};
@@ -167,6 +192,9 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--timeout", flags->timeout_seconds,
                    "Seconds that servers have to answer")
       ->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--wait", flags->wait,
+                      "How long to wait until every partition has a ready "
+                      "server, such as 30s");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback(
       [flags, &body] { body = [flags] { return RunStatus(*flags); }; });

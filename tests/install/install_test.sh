@@ -13,10 +13,19 @@ mkdir -p "$work"
 awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
   "$here/../../docs/loader.md" | diff - <(sed 1d "$here/consumer/main.cc")
 
+# The function that README shows compiles.
+{
+  echo '#include "common/sample/batch.h"'
+  echo 'void Use(const millrace::Batch& batch);'
+  awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
+    "$here/../../README.md"
+} >"$work/readme.cc"
+
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
 "$cmake" -S "$here/consumer" -B "$work/consumer" -G Ninja \
   -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags"
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
+  -DMILLRACE_README_CODE="$work/readme.cc"
 "$cmake" --build "$work/consumer"
 
 "$work/prefix/bin/millrace" import ogb "$here/../data/cora" \

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# readme_test.sh BIN_DIR WORK_DIR: the commands of README's "The same by hand",
+# as they stand there; set-up and build aside, on free ports and for 2 epochs.
+set -euo pipefail
+bin=$1 work=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/deploy/processes.sh"
+stop_groups_at_exit
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+ln -s "$root/tests" tests
+
+fail() {
+  echo "FAILED: $1"
+  tail -n 50 commands.sh output.txt
+  exit 1
+}
+
+free_ports() {
+  "${MILLRACE_PYTHON:-python3}" - <<'END'
+import socket
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(s.getsockname()[1] for s in sockets))
+END
+}
+read -r first second < <(free_ports)
+
+{
+  echo 'set -euo pipefail'
+  sed -n '/^## The same by hand/,/^## In your own/p' "$root/README.md" |
+    awk '/^```$/ {show = !show; next} show' |
+    sed -e '/setup\.sh/d' -e '/^cmake /d' -e '/^export PATH/d' \
+      -e "s/:7001/:$first/g" -e "s/:7002/:$second/g" \
+      -e 's/--epochs [0-9]*/--epochs 2/'
+} >commands.sh
+for needed in 'import ogb' '--partition 1' millrace-train 'digest --servers'; do
+  grep -q -- "$needed" commands.sh || fail "README does not show $needed"
+done
+
+start_group env PATH="$bin:$PATH" bash commands.sh >output.txt 2>&1
+group=$STARTED
+wait "$group" || fail "a command of README fails"
+
+# What README says of them.
+(($(grep -c '^127.* ready  ' output.txt) == 2)) || fail "two servers are not ready"
+grep -q '^best epoch' output.txt || fail "no accuracy is printed"
+digests=$(grep -c '^total ' output.txt) || fail "no digests are printed"
+((digests == 2)) || fail "$digests digests are printed"
+(($(grep '^total ' output.txt | sort -u | wc -l) == 1)) ||
+  fail "the two digests differ"
