@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real graphs: the same batches wherever they are made.
+
+Imports and partitions the graphs of the folder MILLRACE_DATA, then compares
+the digests of jobs made from the dataset, from stores with one and two
+threads, and by fleets of server processes; one job of each graph also with
+the oracle. Skips, with a line that says why, what the folder lacks.
+
+Exit status: 0 all equal, 1 not, 77 nothing to compare.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+from compare import Comparison
+
+SKIPPED = 77
+BATCHES = ['--epoch', '1', '--batches', '3']
+
+# Folder: options of the import, and of every job.
+GRAPHS = {
+    'arxiv': (['--split', 'time', '--undirected', '--coalesce'],
+              ['--fanouts', '10,5', '--batch-size', '200']),
+    'acm': (['--split', 'per-class-60'],
+            ['--type', 'paper', '--fanouts', '6,4,2', '--batch-size', '60']),
+}
+STORES = (('metis', 2), ('ldg', 3))
+JOBS = [
+    ['--direction', 'in'],
+    ['--direction', 'out'],
+    ['--direction', 'in', '--disjoint'],
+    ['--direction', 'out', '--replace'],
+    ['--direction', 'in', '--disjoint', '--replace', '--no-shuffle'],
+]
+LOCAL_JOB = ['--seed-order', 'local']  # its batches depend on the store
+
+
+@contextlib.contextmanager
+def fleet(binaries, store):
+    """LIST of servers of the store's partitions, a process each."""
+    with subprocess.Popen([f'{binaries}/millrace', 'up', store], text=True,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        try:
+            servers = process.stdout.readline().strip()
+            if not servers:
+                raise SystemExit(f'millrace up {store}: no server listens')
+            yield servers
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+
+
+class Digests:
+    """Digests of jobs, each compared with the first of the same job."""
+
+    def __init__(self, comparison):
+        self.comparison = comparison
+        self.first = {}
+
+    def add(self, source, job, group=''):
+        """`group`: whose digests must be equal; '' is the whole graph."""
+        done = self.comparison.run_millrace('digest', *source, *job, *BATCHES)
+        got = done.stdout if done.returncode == 0 else done.stderr
+        key = (group, *job)
+        where, expected = self.first.setdefault(key, (source, done.stdout))
+        self.comparison.count += 1
+        if done.returncode or got != expected:
+            self.comparison.differences += 1
+            print(f'DIFFERENT: {job}: {source}:\n{got}of {where}:\n'
+                  f'{expected}', flush=True)
+
+
+def compare_graph(comparison, binaries, source, options):
+    import_options, job_options = options
+    jobs = [[*job_options, *job] for job in JOBS]
+    digests = Digests(comparison)
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = os.path.join(folder, 'dataset')
+        comparison.make('import', 'ogb', source, *import_options, '--out',
+                        dataset)
+        for job in jobs:
+            digests.add(['--store', dataset, '--threads', '1'], job)
+        for method, parts in STORES:
+            store = os.path.join(folder, method)
+            comparison.make('partition', dataset, '--parts', str(parts),
+                            '--method', method, '--directions', 'both',
+                            '--out', store)
+            local = [*job_options, *LOCAL_JOB]
+            with fleet(binaries, store) as servers:
+                for where in (['--store', store, '--threads', '1'],
+                              ['--store', store, '--threads', '2'],
+                              ['--servers', servers]):
+                    for job in jobs:
+                        digests.add(where, job)
+                    digests.add(where, local, group=method)
+        comparison.compare('digest', store, jobs[0], *BATCHES)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--bin', required=True, help='folder of the programs')
+    binaries = parser.parse_args().bin
+    data = os.environ.get('MILLRACE_DATA', '')
+    if not data:
+        print('skipped: real_graphs_test: MILLRACE_DATA names no folder of '
+              'real graphs (tests/run.sh --data DIR)')
+        return SKIPPED
+    comparison = Comparison(f'{binaries}/millrace')
+    for name, options in GRAPHS.items():
+        source = os.path.join(data, name)
+        if not os.path.isdir(source):
+            print(f'skipped: real_graphs_test: there is no {source}')
+            continue
+        compare_graph(comparison, binaries, source, options)
+        print(f'{name}: {comparison.count} comparisons so far, '
+              f'{comparison.differences} differences', flush=True)
+    if not comparison.count:
+        return SKIPPED
+    return int(comparison.differences > 0)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
