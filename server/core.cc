@@ -45,6 +45,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
     : store(std::move(store_in)),
+      split_seeds(*store),
       options(Complete(std::move(options_in))),
       started(absl::Now()),
       fleet(std::move(fleet_in)),

@@ -14,6 +14,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
+#include "common/sample/split_seeds.h"
 #include "server/admission.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
@@ -37,6 +38,7 @@ struct ServerCore {
   absl::Time DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   const std::shared_ptr<const Store> store;  // shared with whoever opened it
+  const SplitSeeds split_seeds;
   const ServerOptions options;
   const absl::Time started;
   const std::unique_ptr<Fleet> fleet;

@@ -8,7 +8,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds.h"
+#include "common/sample/split_seeds.h"
 #include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
 #include "common/wire/frame.h"
@@ -196,7 +196,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   } else {
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds,
-        SplitSeeds(*core_.store, request.job, proto.epoch(), proto.batch()));
+        core_.split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));
   }
   request.job_hash = std::hash<std::string>()(
       proto.job().SerializeAsString() + proto.columns().SerializeAsString());

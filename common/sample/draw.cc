@@ -238,6 +238,37 @@ absl::Status ReadNeighbors(const ListView& view, std::span<const int64_t> slots,
   return absl::OkStatus();
 }
 
+// Gives back what a huge draw made large, not to keep it for ever.
+template <typename T>
+void ReleaseLarge(std::vector<T>& scratch) {
+  constexpr size_t kKeptBytes = size_t{16} << 20;
+  if (scratch.capacity() * sizeof(T) > kKeptBytes) {
+    std::vector<T>().swap(scratch);
+  }
+}
+
+// All stages; `ranges` and `slots` are scratch.
+absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
+                      std::vector<ListRange>& ranges,
+                      std::vector<int64_t>& slots, Picks& picks) {
+  MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier.ids, ranges));
+  slots.clear();
+  if (view.nodes.original_id.dtype() == DType::kUint32) {
+    DrawAll<uint32_t>(view, frontier, ranges, slots, picks.counts);
+  } else {
+    DrawAll<uint64_t>(view, frontier, ranges, slots, picks.counts);
+  }
+  const bool narrow = view.lists.indices.dtype() == DType::kUint32;
+  MILLRACE_RETURN_IF_ERROR(
+      narrow ? ReadNeighbors<uint32_t>(view, slots, picks.neighbors)
+             : ReadNeighbors<uint64_t>(view, slots, picks.neighbors));
+  if (view.context.edge_ids) {
+    const std::span<const int64_t> edge_ids = view.lists.edge_id.As<int64_t>();
+    for (const int64_t slot : slots) picks.edge_ids.push_back(edge_ids[slot]);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PhiloxKey DrawDomain::Key(uint32_t retry) const {
@@ -293,22 +324,10 @@ absl::Status DrawNeighbors(const Store& store, int part,
   // Kept per thread: a hop allocates nothing once warm.
   thread_local std::vector<ListRange> ranges;
   thread_local std::vector<int64_t> slots;
-  MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier.ids, ranges));
-  slots.clear();
-  if (view.nodes.original_id.dtype() == DType::kUint32) {
-    DrawAll<uint32_t>(view, frontier, ranges, slots, picks.counts);
-  } else {
-    DrawAll<uint64_t>(view, frontier, ranges, slots, picks.counts);
-  }
-  const bool narrow = view.lists.indices.dtype() == DType::kUint32;
-  MILLRACE_RETURN_IF_ERROR(
-      narrow ? ReadNeighbors<uint32_t>(view, slots, picks.neighbors)
-             : ReadNeighbors<uint64_t>(view, slots, picks.neighbors));
-  if (context.edge_ids) {
-    const std::span<const int64_t> edge_ids = view.lists.edge_id.As<int64_t>();
-    for (const int64_t slot : slots) picks.edge_ids.push_back(edge_ids[slot]);
-  }
-  return absl::OkStatus();
+  const absl::Status status = DrawFrom(view, frontier, ranges, slots, picks);
+  ReleaseLarge(ranges);
+  ReleaseLarge(slots);
+  return status;
 }
 
 }  // namespace millrace

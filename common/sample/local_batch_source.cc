@@ -69,7 +69,9 @@ class MappedNeighborSource final : public NeighborSource {
 
 LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
                                    int threads)
-    : store_(std::move(store)), pool_("sample", threads, kMaxQueuedFetches) {}
+    : store_(std::move(store)),
+      split_seeds_(*store_),
+      pool_("sample", threads, kMaxQueuedFetches) {}
 
 LocalBatchSource::~LocalBatchSource() {
   closing_ = true;
@@ -102,7 +104,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
         seeds.ids, ResolveIds(*store_, job.seed_type, seeds.original_ids));
   } else {
     MILLRACE_ASSIGN_OR_RETURN(
-        seeds, SplitSeeds(*store_, job, request.epoch, request.batch));
+        seeds, split_seeds_.OfBatch(job, request.epoch, request.batch));
   }
   MappedNeighborSource source(*store_);
   MILLRACE_ASSIGN_OR_RETURN(

@@ -8,6 +8,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/split_seeds.h"
 
 namespace millrace {
 
@@ -38,6 +39,7 @@ class LocalBatchSource final : public BatchSource {
   LocalBatchSource(std::shared_ptr<const Store> store, int threads);
 
   const std::shared_ptr<const Store> store_;  // shared with whoever opened it
+  const SplitSeeds split_seeds_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };
