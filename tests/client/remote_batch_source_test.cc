@@ -79,6 +79,12 @@ class ScriptedTest : public ::testing::Test {
     job_ = *std::move(job);
   }
 
+  // Ends both sides; the script, and what it refers to, runs no more.
+  void Close() {
+    source_.reset();
+    scripted_.reset();
+  }
+
   static BatchRequest Request() {
     BatchRequest request;
     request.columns = DigestColumns(/*features=*/true, false);
@@ -135,6 +141,7 @@ TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
       },
       kWait);
   ExpectRight(Fetch());
+  Close();
   EXPECT_GE(breaks, 2);
 }
 
@@ -183,6 +190,7 @@ TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(scripted_->address()));
     EXPECT_EQ(scripted_->calls(), static_cast<int>(i) + 1);  // no second try
   }
+  Close();
 }
 
 TEST_F(ScriptedTest, ServersWordOnBadRequestsStays) {
@@ -223,6 +231,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
   }
   fetches.clear();  // waits until nothing holds them
   release.Notify();
+  Close();
 }
 
 TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
@@ -244,6 +253,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
   for (const auto& fetch : fetches) {
     EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()));
   }
+  Close();
 }
 
 TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {

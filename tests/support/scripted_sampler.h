@@ -18,7 +18,7 @@
 namespace millrace::testing {
 
 // Passes all calls on to a real server, but Sample, which a script answers.
-// Threads: any; the script runs on several at once.
+// Threads: any; the script runs on several at once, until the destructor.
 class ScriptedSampler final : public v1::Sampler::Service {
  public:
   using Writer = ::grpc::ServerWriter<v1::Frame>;
