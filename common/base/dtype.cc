@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace millrace {
@@ -50,7 +51,7 @@ absl::StatusOr<DType> DTypeFromName(std::string_view name) {
     if (info.name == name) return info.dtype;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", std::string(name),
+      "'", absl::CHexEscape(std::string(name)),
       "' is no dtype; there are uint8, int8, int32, uint32, int64, ",
       "uint64, float16, float32, float64 and bfloat16"));
 }
@@ -60,10 +61,11 @@ absl::StatusOr<DType> DTypeFromNpyDescr(std::string_view descr) {
     if (info.dtype == DType::kNone || info.dtype == DType::kBFloat16) continue;
     if (info.descr == descr) return info.dtype;
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "numpy dtype '", std::string(descr), "' is not supported; convert to ",
-      "(u)int8, (u)int32, (u)int64, float16, float32 or float64",
-      descr.starts_with('>') ? ", little endian" : ""));
+  return absl::UnimplementedError(
+      absl::StrCat("numpy dtype '", absl::CHexEscape(std::string(descr)),
+                   "' is not supported; convert to ",
+                   "(u)int8, (u)int32, (u)int64, float16, float32 or float64",
+                   descr.starts_with('>') ? ", little endian" : ""));
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/npy.h"
@@ -13,6 +14,11 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlignment = 64;
 constexpr size_t kMaxDimensions = 32;  // numpy's own limit
+
+// Bytes of a file, which may be any, for a message.
+std::string Escaped(std::string_view bytes) {
+  return absl::CHexEscape({bytes.data(), bytes.size()});
+}
 
 struct Fields {
   std::string descr;  // empty: not seen
@@ -72,7 +78,7 @@ class DictReader {
   absl::Status Expect(char expected) {
     if (Accept(expected)) return absl::OkStatus();
     return Error(absl::StrCat("no '", std::string(1, expected), "' at '",
-                              std::string(rest_.substr(0, 20)), "'"));
+                              Escaped(rest_.substr(0, 20)), "'"));
   }
 
   absl::StatusOr<std::string> ReadString() {
@@ -132,7 +138,8 @@ class DictReader {
     } else if (key == "shape" && !fields.shape) {
       MILLRACE_ASSIGN_OR_RETURN(fields.shape, ReadShape());
     } else {
-      return Error(absl::StrCat("unexpected or repeated member '", key, "'"));
+      return Error(absl::StrCat("unexpected or repeated member '",
+                                Escaped(key.substr(0, 40)), "'"));
     }
     return absl::OkStatus();
   }

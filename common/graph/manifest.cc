@@ -204,8 +204,8 @@ absl::Status ParseType(const Json& json, Manifest& manifest) {
   MILLRACE_RETURN_IF_ERROR(Get(json, "time", type.has_time));
   MILLRACE_RETURN_IF_ERROR(Get(json, "hotness", type.has_hotness));
   if (id_dtype != DTypeName(type.id_dtype())) {
-    return Bad(absl::StrCat("id_dtype '", id_dtype, "' does not fit ",
-                            type.count, " nodes"));
+    return Bad(absl::StrCat("id_dtype '", absl::CHexEscape(id_dtype),
+                            "' does not fit ", type.count, " nodes"));
   }
   // PartitionBook takes no fewer than two.
   if (offsets.size() < 2) return Bad("'offsets' has no P + 1 numbers");
@@ -298,11 +298,12 @@ absl::Status CheckChecksum(std::string_view json) {
   zeroed.replace(at, kHexDigits, kHexDigits, '0');
   const std::string expected = Hex16(XXH3_64bits(zeroed.data(), zeroed.size()));
   if (json.substr(at, kHexDigits) == expected) return absl::OkStatus();
-  return Bad(absl::StrCat("the checksum is ",
-                          std::string(json.substr(at, kHexDigits)),
-                          ", but the "
-                          "content has ",
-                          expected));
+  return Bad(
+      absl::StrCat("the checksum is ",
+                   absl::CHexEscape(std::string(json.substr(at, kHexDigits))),
+                   ", but the "
+                   "content has ",
+                   expected));
 }
 
 // Before the checksum: another version may compute it otherwise.
@@ -312,8 +313,8 @@ absl::Status CheckVersion(const Json& root) {
   MILLRACE_RETURN_IF_ERROR(Get(root, "format", format));
   MILLRACE_RETURN_IF_ERROR(Get(root, "version", version));
   if (format != kFormatName) {
-    return Bad(absl::StrCat("'format' is '", format, "', not '",
-                            std::string(kFormatName), "'"));
+    return Bad(absl::StrCat("'format' is '", absl::CHexEscape(format),
+                            "', not '", std::string(kFormatName), "'"));
   }
   if (version == kStoreVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(

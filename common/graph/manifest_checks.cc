@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
@@ -58,8 +59,8 @@ absl::Status ValidatePath(const std::string& path) {
       return static_cast<unsigned char>(c) < ' ';
     });
     if (step.empty() || step == "." || step == ".." || control) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", path, "' is no path inside a store"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", absl::CHexEscape(path), "' is no path inside a store"));
     }
   }
   return absl::OkStatus();

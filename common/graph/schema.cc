@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -102,10 +103,15 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
   return ValidateFeature(relation.feature, full);
 }
 
-// What the names in `list` are, for a message.
+// What the names in `list` are, for a message. They are not checked yet while
+// a file is read.
 std::string Quoted(const std::vector<std::string>& list) {
-  return list.empty() ? "none"
-                      : absl::StrCat("'", absl::StrJoin(list, "', '"), "'");
+  const auto escape = [](std::string* out, const std::string& name) {
+    absl::StrAppend(out, absl::CHexEscape(name));
+  };
+  return list.empty()
+             ? "none"
+             : absl::StrCat("'", absl::StrJoin(list, "', '", escape), "'");
 }
 
 }  // namespace
@@ -134,7 +140,8 @@ absl::StatusOr<TypeIndex> Schema::FindType(std::string_view name) const {
     if (node_types[i].name == name) return static_cast<TypeIndex>(i);
     names.push_back(node_types[i].name);
   }
-  return absl::NotFoundError(absl::StrCat("no node type '", std::string(name),
+  return absl::NotFoundError(absl::StrCat("no node type '",
+                                          absl::CHexEscape(std::string(name)),
                                           "'; there are: ", Quoted(names)));
 }
 
@@ -145,7 +152,8 @@ absl::StatusOr<RelationIndex> Schema::FindRelation(
     names.push_back(RelationName(static_cast<RelationIndex>(i)));
     if (names.back() == name) return static_cast<RelationIndex>(i);
   }
-  return absl::NotFoundError(absl::StrCat("no relation '", std::string(name),
+  return absl::NotFoundError(absl::StrCat("no relation '",
+                                          absl::CHexEscape(std::string(name)),
                                           "'; there are: ", Quoted(names)));
 }
 
@@ -158,7 +166,7 @@ absl::Status ValidateName(std::string_view name) {
     return absl::OkStatus();
   }
   return SchemaError(absl::StrCat(
-      "'", std::string(name.substr(0, kMaxNameBytes)),
+      "'", absl::CHexEscape(std::string(name.substr(0, kMaxNameBytes))),
       "' cannot name a node type, relation or split: 1 to ", kMaxNameBytes,
       " ASCII characters without spaces and slashes, the first not '.'"));
 }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -19,9 +20,11 @@
 namespace millrace {
 namespace {
 
-// Names what stands in a message, cut to a readable length.
+// Names what stands in a message, cut to a readable length; it may be any
+// bytes.
 std::string Quoted(std::string_view field) {
-  return StrCat("\"", field.substr(0, 40), field.size() > 40 ? "...\"" : "\"");
+  return StrCat("\"", absl::CHexEscape(AbslView(field.substr(0, 40))),
+                field.size() > 40 ? "...\"" : "\"");
 }
 
 bool Parse(std::string_view field, int64_t& value) {

@@ -116,6 +116,10 @@ TEST(ParseNpyHeader, SurvivesRandomDamage) {
     const auto header = ParseNpyHeader(bytes);
     if (header.ok()) {
       EXPECT_LE(header->data_offset, bytes.size());
+      continue;
+    }
+    for (const char c : header.status().message()) {
+      ASSERT_TRUE(c >= ' ' && c < 0x7f) << header.status();
     }
   }
 }
