@@ -15,6 +15,8 @@ namespace {
 // For servers that are there but bring no batch.
 constexpr absl::Duration kLongPatience = absl::Minutes(10);
 constexpr absl::Duration kWarnInterval = absl::Seconds(5);
+// What takes no longer is no news.
+constexpr absl::Duration kWarnAfter = absl::Seconds(1);
 // Whose failure it is when nobody says.
 constexpr int kNoPartition = -1;
 
@@ -100,7 +102,7 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
         overload ? Overloaded(failure) : Lost(failure, info, end.patience),
         info);
   }
-  if (WarningDue(partition, now)) {
+  if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
     spdlog::warn("{}; trying again for {}", NamePartition(What(failure), info),
                  absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
   }

@@ -15,7 +15,7 @@ namespace millrace {
 // back-off from 50 ms to 1 s, until one partition has not answered for
 // `partition_wait`. Servers that are only overloaded, and such as answer and
 // break off again and again, are waited for longer: 10 minutes. Warns while a
-// partition is waited for, at most every 5 s in a process.
+// partition is waited for, from 1 s on, at most every 5 s in a process.
 // Threads: any; After() one at a time.
 class Retry {
  public:

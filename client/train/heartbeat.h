@@ -17,10 +17,10 @@ struct HeartbeatOptions {
   absl::Duration interval = absl::Seconds(1);
   // A rank unheard of for this long is lost. Time in which this process did
   // not run itself (a stopped job, a suspended computer) does not count.
-  absl::Duration silence = absl::Seconds(15);
+  absl::Duration silence = absl::Seconds(12);
   // A process that has not ended this long after a loss was seen (its main
   // thread hangs in a collective) is ended with status 1 and the message.
-  absl::Duration grace = absl::Seconds(7);
+  absl::Duration grace = absl::Seconds(6);
   std::function<absl::Time()> now = absl::Now;
 };
 

@@ -28,6 +28,9 @@ using State = FleetMemberInfo::State;
 // this nobody is asked again.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
+// How long others of the list are waited for once one has answered.
+constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
+
 // The member with the least outstanding bytes that is not in `avoid`; `turn`
 // decides among equals. Null: none.
 std::shared_ptr<FleetMember> LeastLoaded(
@@ -292,6 +295,13 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     return absl::UnavailableError(
         StrCat("no server of the fleet answers (", directory_.Tried(),
                ")\nstart the servers, or correct the list"));
+  }
+  // A moment for the others of the list, so that whoever asks next finds the
+  // owners of all partitions.
+  const absl::Time moment = std::min(deadline, absl::Now() + kGreetingTime);
+  while (directory_.AnyUnknown() && absl::Now() < moment) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    AwaitNews(news_, moment);
   }
   return &*directory_.manifest();
 }

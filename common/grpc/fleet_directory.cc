@@ -112,6 +112,12 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
   return absl::OkStatus();
 }
 
+bool FleetDirectory::AnyUnknown() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+    return entry->info.state == FleetMemberInfo::State::kUnknown;
+  });
+}
+
 std::vector<std::shared_ptr<FleetMember>> FleetDirectory::OwnersIn(
     State state, int partition) const {
   std::vector<std::shared_ptr<FleetMember>> owners;

@@ -44,6 +44,8 @@ class FleetDirectory {
   // Takes a member's answer. FAILED_PRECONDITION: it is of another version or
   // store.
   absl::Status Learn(const v1::DescribeReply& reply, FleetMemberInfo& info);
+  // Whether some have neither answered nor been found unreachable.
+  bool AnyUnknown() const;
   // Set once, by the first answer.
   const std::optional<Manifest>& manifest() const { return manifest_; }
 
