@@ -8,6 +8,7 @@
 #include "client/train/train_check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 
 namespace millrace {
 namespace {
@@ -87,7 +88,7 @@ void TrainFlags::AddTraining(CLI::App& app) {
   app.add_option("--workers", workers_,
                  "Trainer processes to start on this host; without it RANK, "
                  "WORLD_SIZE, MASTER_ADDR and MASTER_PORT count")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->group("Training");
   app.add_option("--device", device_, "cpu")->group("Training");
   app.add_option("--backend", backend_, "gloo")->group("Training");
@@ -107,7 +108,7 @@ void TrainFlags::AddEvaluation(CLI::App& app) {
       ->group("Evaluation");
   app.add_option("--eval-batch-size", eval_batch_size_,
                  "Nodes asked for at once")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->group("Evaluation");
   app.add_option("--eval-ranks", eval_ranks_, "0 | all: who evaluates")
       ->check(CLI::IsMember({"0", "all"}))

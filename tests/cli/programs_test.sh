@@ -118,6 +118,8 @@ if [[ -x $bin/millrace-train ]]; then
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 2 \
     --batch-size 0
   [[ $(grep -c batch-size err.txt) == 1 ]] || report "it was said twice"
+  wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 0
+  stderr_has "0 is no whole number of at least 1"
 fi
 
 # What is wrong with the data is no question of usage.
