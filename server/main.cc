@@ -23,6 +23,7 @@
 #include "common/cli/program.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
+#include "common/grpc/host_port.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
 
@@ -43,15 +44,9 @@ struct Arguments {
 };
 
 // gRPC would take the port modulo 65536.
-std::string CheckHostPort(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  int port = -1;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return "\"" + text + "\" is not HOST:PORT with a port of 0 to 65535";
-  }
-  return "";
+std::string CheckListen(const std::string& text) {
+  const auto address = ParseHostPort(text, /*least_port=*/0);
+  return address.ok() ? "" : std::string(address.status().message());
 }
 
 void AddOptions(CLI::App& app, Arguments& args) {
@@ -62,7 +57,7 @@ void AddOptions(CLI::App& app, Arguments& args) {
   app.add_option("--listen", args.server.listen,
                  "HOST:PORT to serve at; port 0 takes a free one")
       ->required()
-      ->check(CheckHostPort)
+      ->check(CheckListen)
       ->default_str("");
   app.add_option("--advertise", args.advertise,
                  "HOST:PORT that others reach this server at, for the log");

@@ -13,6 +13,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/host_port.h"
 #include "server/core.h"
 #include "server/limits.h"
 #include "server/service.h"
@@ -62,10 +63,10 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   EnablePlugins();
   auto state = std::make_unique<State>();
   const std::string listen = options.listen;
-  const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == listen.size()) {
+  const auto address = ParseHostPort(listen, /*least_port=*/0);
+  if (!address.ok()) {
     return absl::InvalidArgumentError(
-        StrCat("--listen ", listen, " is not HOST:PORT"));
+        StrCat("--listen ", std::string(address.status().message())));
   }
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
                             MakeFleet(*store, options.peers));
@@ -83,7 +84,7 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
         StrCat("cannot listen at ", listen,
                "\nchoose another --listen HOST:PORT; port 0 takes a free one"));
   }
-  state->address = StrCat(listen.substr(0, colon), ":", state->port);
+  state->address = address->WithPort(state->port);
   ::grpc::HealthCheckServiceInterface* health =
       state->server->GetHealthCheckService();
   for (const int part : state->core->store->partitions()) {

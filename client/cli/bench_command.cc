@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace bench: how fast this source serves the batches of a job.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "client/cli/job_flags.h"
 #include "client/loader.h"
 #include "common/base/interrupt.h"
+#include "common/base/process_usage.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 
@@ -40,21 +39,6 @@ struct Measured {
   int64_t peak_rss_bytes = 0;
 };
 
-double ProcessCpuSeconds() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-int64_t PeakRssBytes() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
-
 absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
   Measured measured;
   const absl::Time start = absl::Now();
@@ -79,7 +63,7 @@ absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
   measured.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   measured.cpu_seconds = ProcessCpuSeconds() - cpu_start;
   measured.wait_seconds = absl::ToDoubleSeconds(loader.waited());
-  measured.peak_rss_bytes = PeakRssBytes();
+  measured.peak_rss_bytes = ProcessPeakRssBytes();
   return measured;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_flags.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -187,7 +188,8 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--servers", flags->servers,
                    "LIST: host:port,host:port | @FILE | dns:///name:port")
-      ->required();
+      ->required()
+      ->check(ServerList());
   command
       ->add_option("--timeout", flags->timeout_seconds,
                    "Seconds that servers have to answer")

@@ -3,8 +3,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -17,19 +15,13 @@
 #include "client/train/seed_table.h"
 #include "client/train/train_check.h"
 #include "common/base/interrupt.h"
+#include "common/base/process_usage.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
 
 namespace millrace {
 namespace {
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) +
-                               absl::DurationFromTimeval(usage.ru_stime));
-}
 
 std::optional<double> MeanLoss(const StepSums& sums) {
   if (sums.labelled == 0) return std::nullopt;
@@ -46,7 +38,7 @@ bool HasSplit(const Manifest& manifest, const std::string& name) {
 
 // Adds up the parts of an epoch's training on this rank.
 struct Trainer::Clock {
-  double cpu_at_start = CpuSeconds();
+  double cpu_at_start = ProcessCpuSeconds();
   absl::Time start = absl::Now();
   absl::Time mark = start;
   absl::Duration wait, copy, compute;
@@ -341,7 +333,7 @@ absl::Status Trainer::EndEpoch(Clock& clock) {
   record.copy_seconds = absl::ToDoubleSeconds(clock.copy);
   record.compute_seconds = absl::ToDoubleSeconds(clock.compute);
   at::Tensor cpu = at::empty({1}, at::kDouble);
-  cpu.fill_(CpuSeconds() - clock.cpu_at_start);
+  cpu.fill_(ProcessCpuSeconds() - clock.cpu_at_start);
   MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(cpu));
   record.cpu_seconds = cpu.item().toDouble();
   // From here on a checkpoint starts the next epoch.

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -15,38 +14,12 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/grpc/host_port.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::string_view kDnsPrefix = "dns:///";
-
-struct HostPort {
-  std::string host, port;
-};
-
-// "host:port" or "[v6]:port".
-absl::StatusOr<HostPort> SplitAddress(std::string_view address) {
-  const size_t colon = address.rfind(':');
-  std::string_view host = address.substr(0, colon);
-  const std::string_view port =
-      colon == std::string_view::npos ? "" : address.substr(colon + 1);
-  const bool bracketed =
-      host.size() > 2 && host.front() == '[' && host.back() == ']';
-  int number = 0;
-  const auto [end, error] =
-      std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool bad_host = host.empty() ||
-                        (!bracketed && host.find(':') != host.npos) ||
-                        host.find_first_of(" \t/@") != host.npos;
-  if (bad_host || error != std::errc() || end != port.data() + port.size() ||
-      number < 1 || number > 65535) {
-    return absl::InvalidArgumentError(
-        StrCat("\"", address, "\" is not HOST:PORT (or [IPV6]:PORT)"));
-  }
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  return HostPort{std::string(host), std::string(port)};
-}
 
 void AddOnce(std::string address, std::vector<std::string>& addresses) {
   if (std::find(addresses.begin(), addresses.end(), address) ==
@@ -59,7 +32,7 @@ absl::Status AddAll(std::string_view list, std::vector<std::string>& out) {
   for (absl::string_view piece : absl::StrSplit(AbslView(list), ',')) {
     const std::string address(absl::StripAsciiWhitespace(piece));
     if (address.empty()) continue;
-    MILLRACE_RETURN_IF_ERROR(SplitAddress(address).status());
+    MILLRACE_RETURN_IF_ERROR(ParseHostPort(address).status());
     AddOnce(address, out);
   }
   return absl::OkStatus();
@@ -137,9 +110,9 @@ absl::StatusOr<AddressList> AddressList::Parse(std::string_view list) {
   if (list.starts_with(kDnsPrefix)) {
     result.kind_ = Kind::kDns;
     MILLRACE_ASSIGN_OR_RETURN(HostPort address,
-                              SplitAddress(list.substr(kDnsPrefix.size())));
+                              ParseHostPort(list.substr(kDnsPrefix.size())));
     result.host_ = std::move(address.host);
-    result.port_ = std::move(address.port);
+    result.port_ = StrCat(address.port);
     return result;
   }
   MILLRACE_RETURN_IF_ERROR(AddAll(list, result.addresses_));

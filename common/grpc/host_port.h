@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace millrace {
+
+// An address of a server, "host:port" or "[v6]:port".
+struct HostPort {
+  std::string host;  // as given, but without brackets
+  uint16_t port = 0;
+
+  // The same with another port, brackets where they are needed.
+  std::string WithPort(int other) const;
+};
+
+// INVALID_ARGUMENT: `text` is no address, or its port is not in
+// `least_port` .. 65535 (quotes it).
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
+                                       int least_port = 1);
+
+}  // namespace millrace

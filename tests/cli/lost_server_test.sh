@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# lost_server_test.sh BIN_DIR WORK_DIR: kill -9 of a server under a client. One
+# that comes back in time changes no batch; one that does not ends the client
+# after --partition-wait with an error that names its partition.
+set -euo pipefail
+bin=$1 work=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/deploy/processes.sh"
+stop_groups_at_exit
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+fail() {
+  echo "FAILED: $1"
+  tail -n 30 ./*.txt
+  exit 1
+}
+
+"$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
+"$bin/millrace" partition cora --parts 2 --method hash --out store
+job=(--split test --fanouts 25,10 --batch-size 1)  # 1000 batches
+"$bin/millrace" digest --store cora "${job[@]}" >expected.txt
+
+# start_server PARTITION PORT: SERVER is its process, PORT where it listens.
+start_server() {
+  rm -f "port-$1"
+  start_group "$bin/millrace-server" --store store --partition "$1" \
+    --listen "127.0.0.1:$2" --peers @fleet.list --port-file "port-$1" \
+    2>>"server-$1.txt"
+  SERVER=$STARTED
+  wait_for_file "port-$1" "$SERVER" || fail "server $1 does not start"
+  PORT=$(<"port-$1")
+}
+touch fleet.list
+start_server 0 0
+first=$PORT
+start_server 1 0
+second=$PORT lost=$SERVER
+printf '127.0.0.1:%s\n' "$first" "$second" >fleet.list
+
+# kill_server: partition 1's, as a power cut would.
+kill_server() {
+  kill -KILL "$lost"
+  wait "$lost" || true
+  forget_group "$lost"
+}
+
+# Lost while the client runs, back some seconds later.
+start_group "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
+  --partition-wait 60s >digest.txt 2>client.txt
+client=$STARTED
+wait_for_file digest.txt "$client" || fail "no digest is printed"
+kill_server
+until=$((SECONDS + 30))
+until grep -q 'partition 1.*trying again' client.txt; do
+  kill -0 "$client" 2>/dev/null || fail "the client ended without partition 1"
+  ((SECONDS < until)) || fail "the client does not say what it waits for"
+  sleep 0.05
+done
+start_server 1 "$second"
+lost=$SERVER
+wait "$client" || fail "the client fails though the server came back"
+forget_group "$client"
+cmp expected.txt digest.txt || fail "the batches changed"
+
+# Lost for good.
+kill_server
+start=$SECONDS
+status=0
+timeout 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
+  --partition-wait 20s >digest.txt 2>client.txt || status=$?
+took=$((SECONDS - start))
+((status == 1)) || fail "status $status without partition 1"
+((took >= 19 && took <= 30)) || fail "the client gave up after $took s, not 20"
+grep -q '^millrace digest: partition 1:.*gave up after 20s' client.txt ||
+  fail "the error does not name the partition"

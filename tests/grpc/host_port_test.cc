@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/host_port.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(HostPort, ReadsNamesAndAddresses) {
+  const auto name = ParseHostPort("sampler-0.local:7001");
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(name->host, "sampler-0.local");
+  EXPECT_EQ(name->port, 7001);
+  EXPECT_EQ(name->WithPort(80), "sampler-0.local:80");
+
+  const auto v6 = ParseHostPort("[::1]:65535");
+  ASSERT_TRUE(v6.ok()) << v6.status();
+  EXPECT_EQ(v6->host, "::1");
+  EXPECT_EQ(v6->WithPort(v6->port), "[::1]:65535");
+}
+
+TEST(HostPort, RefusesWhatIsNone) {
+  for (const char* text :
+       {"", "host", "host:", ":1", "host:0", "host:65536", "host:-1", "host:1x",
+        "::1:7001", "a/b:1", "host: 1", "[]:1", "host:99999999999999999999"}) {
+    const auto address = ParseHostPort(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_TRUE(absl::IsInvalidArgument(address.status()));
+    EXPECT_THAT(std::string(address.status().message()),
+                HasSubstr(std::string("\"") + text + "\""));
+  }
+}
+
+TEST(HostPort, PortZeroIsForListeners) {
+  EXPECT_FALSE(ParseHostPort("127.0.0.1:0").ok());
+  const auto any = ParseHostPort("127.0.0.1:0", /*least_port=*/0);
+  ASSERT_TRUE(any.ok()) << any.status();
+  EXPECT_EQ(any->port, 0);
+}
+
+}  // namespace
+}  // namespace millrace
