@@ -255,6 +255,8 @@ void BatchFetch::EndAttempt() {
 void BatchFetch::ScheduleAttempt(absl::Time when) {
   auto alarm = std::make_unique<grpc::Alarm>();
   absl::MutexLock lock(&mutex_);
+  // A Cancel() since the attempt's end found no alarm to cancel.
+  if (cancelled_) when = absl::Now();
   alarm_ = std::move(alarm);
   alarm_->Set(absl::ToChronoTime(when), [self = shared_from_this()](bool) {
     bool cancelled = false;

@@ -44,7 +44,7 @@ absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
     const int64_t count = split.part_counts[part];
     const auto nodes = static_cast<int64_t>(book.end(part) - book.begin(part));
     fits = count >= 0 && count <= nodes;
-    sum += count;
+    if (fits) sum += count;  // no more than all nodes
   }
   if (fits && sum == split.count) return absl::OkStatus();
   return absl::InvalidArgumentError(

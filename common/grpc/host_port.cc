@@ -22,7 +22,7 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int least_port) {
   int number = 0;
   const auto [end, error] =
       std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool bad_host = host.empty() ||
+  const bool bad_host = host.empty() || host == "[]" ||
                         (!bracketed && host.find(':') != host.npos) ||
                         host.find_first_of(" \t/@") != host.npos;
   if (bad_host || error != std::errc() || end != port.data() + port.size() ||

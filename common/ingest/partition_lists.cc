@@ -194,6 +194,7 @@ class ListPass {
   }
 
   absl::Status CopyList(int64_t begin, int64_t end, int64_t position) {
+    if (begin == end) return absl::OkStatus();
     for (Column& column : columns_) {
       const size_t row = column.source.row_bytes();
       std::byte* const out =

@@ -27,7 +27,7 @@ TEST(StatusTest, ErrorInfoComesBack) {
 }
 
 TEST(StatusTest, SurvivesForeignDetailsAndCodes) {
-  const ::grpc::Status odd(static_cast<::grpc::StatusCode>(99), "odd",
+  const ::grpc::Status odd(static_cast<::grpc::StatusCode>(20), "odd",
                            "not a message \xff\xff");
   EXPECT_EQ(FromGrpcStatus(odd).code(), absl::StatusCode::kUnknown);
 }
