@@ -153,7 +153,7 @@ absl::StatusOr<Json> Describe(const Store& store) {
               {"version", kStoreVersion},
               {"uuid", manifest.uuid},
               {"fingerprint", manifest.fingerprint},
-              {"dataset", manifest.dataset},
+              {"dataset_fingerprint", manifest.dataset_fingerprint},
               {"parts", store.parts()},
               {"method", manifest.partitioning.method},
               {"seed", manifest.partitioning.seed},
@@ -226,8 +226,9 @@ void Print(const Store& store, const Json& report) {
             << Bytes(report["bytes"]) << " (features "
             << Bytes(report["feature_bytes"]) << ")\n"
             << "uuid " << manifest.uuid << "\nfingerprint "
-            << manifest.fingerprint << "\ndataset " << manifest.dataset
-            << "\npartitioning " << manifest.partitioning.method << ", seed "
+            << manifest.fingerprint << "\ndataset fingerprint "
+            << manifest.dataset_fingerprint << "\npartitioning "
+            << manifest.partitioning.method << ", seed "
             << manifest.partitioning.seed
             << (manifest.partitioning.hot.empty() ? "" : ", hot ")
             << manifest.partitioning.hot << "\n";

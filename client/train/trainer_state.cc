@@ -100,7 +100,7 @@ std::optional<double> Optional(const std::map<std::string, double>& map,
 // taken partition by partition.
 std::string DatasetOf(const JobSpec& job, const Manifest& manifest) {
   return job.seed_order == SeedOrder::kLocal ? manifest.fingerprint
-                                             : manifest.dataset;
+                                             : manifest.dataset_fingerprint;
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   const ModelConfig& model = options_.model;
   const OptimizerConfig& optimizer = options_.optimizer;
   return {
-      {"dataset", DatasetOf(job, source_->manifest())},
+      {"dataset fingerprint", DatasetOf(job, source_->manifest())},
       {"--seed", absl::StrCat(job.seed)},
       {"--split", job.split},
       {"--seeds-file rows",

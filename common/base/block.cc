@@ -117,6 +117,7 @@ std::shared_ptr<std::byte> AllocateBlock(size_t bytes) {
 size_t KeptBlockBytes() { return ProcessShelf().kept(); }
 
 void KeepFreedMemory() {
+  mallopt(M_ARENA_MAX, 16);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, int{kKeptBlockBytes});
 }

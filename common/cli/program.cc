@@ -173,14 +173,15 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return ReportParseError(app, error);
+    return static_cast<int>(ReportParseError(app, error));
   }
   InstallInterruptHandler();
   InstallTruncationHandler();
   // On by default in Debian's build of Abseil, at a cost for every lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::Status status = RunBody(body);
-  return status.ok() ? kDone : ReportStatus(FullName(app), status);
+  return static_cast<int>(status.ok() ? ExitStatus::kDone
+                                      : ReportStatus(FullName(app), status));
 }
 
 CLI::Validator ByteSize() {

@@ -148,20 +148,20 @@ std::string FullName(const CLI::App& app) {
 ExitStatus ReportStatus(const std::string& name, const absl::Status& status) {
   if (absl::IsCancelled(status) && Interrupted()) {
     std::cerr << name << ": interrupted" << std::endl;
-    return kInterrupted;
+    return ExitStatus::kInterrupted;
   }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
   PrintFailure(name, parts.first,
                parts.second.empty() ? GeneralHint(status, name)
                                     : std::string(parts.second));
-  return IsWrongUsage(status) ? kWrongUsage : kFailed;
+  return IsWrongUsage(status) ? ExitStatus::kWrongUsage : ExitStatus::kFailed;
 }
 
 ExitStatus ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {  // --help, --version
     app.exit(error);
-    return kDone;
+    return ExitStatus::kDone;
   }
   const std::string name = FullName(app);
   std::string what = absl::StrReplaceAll(error.what(), {{"\n", " "}});
@@ -184,7 +184,7 @@ ExitStatus ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
       break;
   }
   PrintFailure(name, what, to_do);
-  return kWrongUsage;
+  return ExitStatus::kWrongUsage;
 }
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-enum ExitStatus : int {
+enum class ExitStatus : int {
   kDone = 0,
   kFailed = 1,
   kWrongUsage = 2,

@@ -334,9 +334,10 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
   }
   MILLRACE_RETURN_IF_ERROR(Get(root, "uuid", manifest.uuid));
   MILLRACE_RETURN_IF_ERROR(Get(root, "fingerprint", manifest.fingerprint));
-  manifest.dataset = manifest.fingerprint;
-  if (root.contains("dataset")) {
-    MILLRACE_RETURN_IF_ERROR(Get(root, "dataset", manifest.dataset));
+  manifest.dataset_fingerprint = manifest.fingerprint;
+  if (root.contains("dataset_fingerprint")) {
+    MILLRACE_RETURN_IF_ERROR(
+        Get(root, "dataset_fingerprint", manifest.dataset_fingerprint));
   }
   MILLRACE_RETURN_IF_ERROR(Get(root, "parts", parts));
   MILLRACE_ASSIGN_OR_RETURN(const Json* partitioning,
@@ -403,6 +404,21 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view json,
       code, absl::StrCat(std::string(origin), ": ", status.message()));
 }
 
+absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
+                                           std::string_view name) const {
+  std::string names;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    if (splits[i].type != type) continue;
+    if (splits[i].name == name) return i;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", splits[i].name);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "node type ", schema.node_types[type].name, " has no split \"",
+      std::string(name), "\"; it has: ", names.empty() ? "none" : names,
+      "\nname one with --split, make one with `millrace split`, or give "
+      "--seeds-file"));
+}
+
 std::string FormatManifest(const Manifest& manifest) {
   const Schema& schema = manifest.schema;
   Json root = {{"format", kFormatName},
@@ -410,7 +426,7 @@ std::string FormatManifest(const Manifest& manifest) {
                {"sampling_version", manifest.sampling_version},
                {"uuid", manifest.uuid},
                {"fingerprint", manifest.fingerprint},
-               {"dataset", manifest.dataset},
+               {"dataset_fingerprint", manifest.dataset_fingerprint},
                {"parts", manifest.parts()},
                {"partitioning", FormatPartitioning(manifest.partitioning)}};
   Json& types = root["node_types"] = Json::array();
@@ -451,9 +467,9 @@ std::string ComputeFingerprint(const std::vector<FileInfo>& files) {
   return Sha256(lines);
 }
 
-std::string ChangedDataset(const std::string& dataset,
-                           const std::string& change) {
-  return Sha256(absl::StrCat(dataset, "\n", change, "\n"));
+std::string ChangedFingerprint(const std::string& fingerprint,
+                               const std::string& change) {
+  return Sha256(absl::StrCat(fingerprint, "\n", change, "\n"));
 }
 
 }  // namespace millrace

@@ -44,9 +44,9 @@ struct Manifest {
   std::string uuid;
   std::string fingerprint;  // of the files; 64 hex digits
   // What is stored, whatever its partitions: the fingerprint of the dataset
-  // as it was imported, which partitioning hands on. Jobs on stores of one
-  // `dataset` have the same batches.
-  std::string dataset;
+  // as it was imported, which partitioning hands on. Stores that agree in it
+  // give the same batches, unless seeds are taken in local order.
+  std::string dataset_fingerprint;
   PartitioningInfo partitioning;
   Schema schema;
   std::vector<PartitionBook> books;  // per node type
@@ -54,6 +54,10 @@ struct Manifest {
   std::vector<FileInfo> files;
 
   int parts() const { return books.empty() ? 1 : books[0].parts(); }
+
+  // The place in `splits` of a type's split.
+  // NOT_FOUND: the type has no such split (names those it has).
+  absl::StatusOr<size_t> FindSplit(TypeIndex type, std::string_view name) const;
 };
 
 // DATA_LOSS: not the bytes that were written (checksum, JSON, types).
@@ -62,9 +66,9 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view json,
                                        std::string_view origin);
 // The whole text of store.json, checksum included.
 std::string FormatManifest(const Manifest& manifest);
-// The `dataset` of a dataset after `change`, a text that says what changed.
-std::string ChangedDataset(const std::string& dataset,
-                           const std::string& change);
+// The dataset's fingerprint after `change`, a text that says what changed.
+std::string ChangedFingerprint(const std::string& fingerprint,
+                               const std::string& change);
 // SHA-256 over the sorted file list.
 std::string ComputeFingerprint(const std::vector<FileInfo>& files);
 

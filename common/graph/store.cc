@@ -285,17 +285,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
 
 absl::StatusOr<const Split*> Store::FindSplit(TypeIndex type,
                                               std::string_view name) const {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < splits_.size(); ++i) {
-    const SplitInfo& info = manifest_.splits[i];
-    if (info.type != type) continue;
-    if (info.name == name) return &splits_[i];
-    names.push_back(info.name);
-  }
-  return absl::NotFoundError(absl::StrCat(
-      "no split '", std::string(name), "' of node type '",
-      schema().node_types[type].name, "' in ", path_.native(),
-      "; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  MILLRACE_ASSIGN_OR_RETURN(const size_t index,
+                            manifest_.FindSplit(type, name));
+  return &splits_[index];
 }
 
 std::string PartName(int part) { return absl::StrFormat("part-%05d", part); }

@@ -45,7 +45,7 @@ class StoreWriter {
   // by Commit().
   std::filesystem::path scratch() const;
 
-  // Fills in uuid, fingerprint and files of `manifest`, and `dataset` if it is
+  // Fills in uuid, fingerprint and files of `manifest`, and `dataset_fingerprint` if it is
   // empty, writes store.json and
   // publishes the directory.
   absl::Status Commit(Manifest manifest);

@@ -87,8 +87,8 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
       WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
                   Array::Adopt(std::move(originals)), manifest));
   // Original ids are the same in all partitionings.
-  manifest.dataset = ChangedDataset(
-      manifest.dataset,
+  manifest.dataset_fingerprint = ChangedFingerprint(
+      manifest.dataset_fingerprint,
       StrCat("split ", nodes.name, " ", name, " ", manifest.files.back().xxh3));
   return absl::OkStatus();
 }

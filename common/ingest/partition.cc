@@ -194,6 +194,14 @@ Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {
   return schema;
 }
 
+bool CastsFeatures(const Schema& dataset, const Schema& stored) {
+  return !std::equal(dataset.node_types.begin(), dataset.node_types.end(),
+                     stored.node_types.begin(),
+                     [](const NodeType& a, const NodeType& b) {
+                       return a.feature == b.feature;
+                     });
+}
+
 int64_t EntriesToWrite(const Schema& schema, const PartitionOptions& options) {
   int64_t entries = 0;
   for (const Relation& relation : schema.relations) {
@@ -240,13 +248,13 @@ absl::StatusOr<PartitionReport> WriteStore(
     const Hotness& hotness, const PartitionOptions& options,
     StoreWriter writer) {
   Manifest manifest;
-  manifest.dataset = dataset.manifest().dataset;
-  if (options.feature_dtype != DType::kNone) {
-    manifest.dataset = ChangedDataset(
-        manifest.dataset,
+  manifest.dataset_fingerprint = dataset.manifest().dataset_fingerprint;
+  manifest.schema = StoredSchema(dataset.schema(), options);
+  if (CastsFeatures(dataset.schema(), manifest.schema)) {
+    manifest.dataset_fingerprint = ChangedFingerprint(
+        manifest.dataset_fingerprint,
         StrCat("features as ", DTypeName(options.feature_dtype)));
   }
-  manifest.schema = StoredSchema(dataset.schema(), options);
   for (size_t type = 0; type < numbers.size(); ++type) {
     manifest.books.push_back(numbers[type].book);
     MILLRACE_RETURN_IF_ERROR(WriteNodes(

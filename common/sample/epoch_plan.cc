@@ -11,18 +11,9 @@ namespace millrace {
 
 absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
                                                      const Manifest& manifest) {
-  std::string names;
-  for (const SplitInfo& info : manifest.splits) {
-    if (info.type != job.seed_type) continue;
-    if (info.name == job.spec.split) return info.part_counts;
-    names += StrCat(names.empty() ? "" : ", ", info.name);
-  }
-  const std::string& type = manifest.schema.node_types[job.seed_type].name;
-  return absl::NotFoundError(
-      StrCat("node type ", type, " has no split \"", job.spec.split,
-             "\"; it has: ", names.empty() ? "none" : names,
-             "\nname one with --split, make one with `millrace split`, or give "
-             "--seeds-file"));
+  MILLRACE_ASSIGN_OR_RETURN(const size_t index,
+                            manifest.FindSplit(job.seed_type, job.spec.split));
+  return manifest.splits[index].part_counts;
 }
 
 EpochPlan::EpochPlan(SeedPlan plan, std::optional<std::vector<int64_t>> seeds)

@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/split_seeds.h"
 
-#include <algorithm>
 #include <numeric>
 #include <string>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seed_plan.h"
 
 namespace millrace {
-namespace {
-
-// Where the job's split stands in manifest.splits; there is one.
-size_t IndexOfSplit(const Manifest& manifest, const ResolvedJob& job) {
-  const auto found = std::find_if(
-      manifest.splits.begin(), manifest.splits.end(),
-      [&job](const SplitInfo& info) {
-        return info.type == job.seed_type && info.name == job.spec.split;
-      });
-  return static_cast<size_t>(found - manifest.splits.begin());
-}
-
-}  // namespace
-
 SplitSeeds::SplitSeeds(const Store& store)
     : store_(store), owned_(store.manifest().splits.size()) {}
 
@@ -34,18 +18,21 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::OfBatch(const ResolvedJob& job,
     return absl::InvalidArgumentError(
         "the job names no split and the request brings no seeds");
   }
+  const Manifest& manifest = store_.manifest();
+  MILLRACE_ASSIGN_OR_RETURN(const size_t index,
+                            manifest.FindSplit(job.seed_type, job.spec.split));
   MILLRACE_ASSIGN_OR_RETURN(const Split* split,
                             store_.FindSplit(job.seed_type, job.spec.split));
-  const size_t index = IndexOfSplit(store_.manifest(), job);
-  const SeedPlan plan(job.spec, store_.manifest().splits[index].part_counts);
-  MILLRACE_ASSIGN_OR_RETURN(SeedPlan::BatchPositions where,
+  const SeedPlan plan(job.spec, manifest.splits[index].part_counts);
+  MILLRACE_ASSIGN_OR_RETURN(const SeedPlan::BatchPositions where,
                             plan.Positions(epoch, batch));
+  std::vector<uint64_t> numbers = where.positions;
   if (where.partition >= 0) {
-    MILLRACE_RETURN_IF_ERROR(Localize(index, where.partition, where.positions));
+    MILLRACE_ASSIGN_OR_RETURN(numbers, Numbers(index, where));
   }
   const uint64_t nodes = store_.book(job.seed_type).node_count();
   ResolvedSeeds seeds;
-  for (const uint64_t number : where.positions) {
+  for (const uint64_t number : numbers) {
     const auto i = static_cast<int64_t>(number);
     const auto id = static_cast<uint64_t>(split->id.IntegerAt(i));
     if (id >= nodes) return OutOfRange(index, i, id);
@@ -55,14 +42,19 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::OfBatch(const ResolvedJob& job,
   return seeds;
 }
 
-absl::Status SplitSeeds::Localize(size_t split, int partition,
-                                  std::vector<uint64_t>& positions) const {
+absl::StatusOr<std::vector<uint64_t>> SplitSeeds::Numbers(
+    size_t split, const SeedPlan::BatchPositions& where) const {
   Owned& owned = owned_[split];
   std::call_once(owned.once, [&] { owned.status = MakeOwned(split, owned); });
   MILLRACE_RETURN_IF_ERROR(owned.status);
-  const uint64_t* numbers = owned.numbers.data() + owned.begins[partition];
-  for (uint64_t& position : positions) position = numbers[position];
-  return absl::OkStatus();
+  const uint64_t* of_partition =
+      owned.numbers.data() + owned.begins[where.partition];
+  std::vector<uint64_t> numbers;
+  numbers.reserve(where.positions.size());
+  for (const uint64_t position : where.positions) {
+    numbers.push_back(of_partition[position]);
+  }
+  return numbers;
 }
 
 absl::Status SplitSeeds::MakeOwned(size_t split, Owned& owned) const {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/job.h"
+#include "common/sample/seed_plan.h"
 
 namespace millrace {
 
@@ -46,9 +47,10 @@ class SplitSeeds {
   };
 
   absl::Status MakeOwned(size_t split, Owned& owned) const;
-  // Replaces positions among the seeds of `partition` by numbers in the split.
-  absl::Status Localize(size_t split, int partition,
-                        std::vector<uint64_t>& positions) const;
+  // The numbers in the split of a batch whose positions count the seeds of
+  // one partition.
+  absl::StatusOr<std::vector<uint64_t>> Numbers(
+      size_t split, const SeedPlan::BatchPositions& where) const;
   absl::Status OutOfRange(size_t split, int64_t index, uint64_t id) const;
   absl::Status Damaged(size_t split, const std::string& what) const;
 

@@ -249,7 +249,7 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
   out.set_sampling_version(manifest.sampling_version);
   out.set_store_uuid(manifest.uuid);
   out.set_fingerprint(manifest.fingerprint);
-  out.set_dataset(manifest.dataset);
+  out.set_dataset_fingerprint(manifest.dataset_fingerprint);
   out.set_parts(manifest.parts());
   for (size_t t = 0; t < manifest.schema.node_types.size(); ++t) {
     TypeToProto(manifest.schema.node_types[t], manifest.books[t],
@@ -279,7 +279,9 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
   manifest.sampling_version = static_cast<int>(in.sampling_version());
   manifest.uuid = in.store_uuid();
   manifest.fingerprint = in.fingerprint();
-  manifest.dataset = in.dataset();
+  manifest.dataset_fingerprint = in.dataset_fingerprint().empty()
+                                     ? in.fingerprint()
+                                     : in.dataset_fingerprint();
   for (const auto& entry : in.node_types()) {
     MILLRACE_ASSIGN_OR_RETURN(NodeType type, TypeFromProto(entry));
     MILLRACE_ASSIGN_OR_RETURN(PartitionBook book,

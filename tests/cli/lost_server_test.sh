@@ -23,22 +23,26 @@ fail() {
 job=(--split test --fanouts 25,10 --batch-size 1)  # 1000 batches
 "$bin/millrace" digest --store cora "${job[@]}" >expected.txt
 
-# start_server PARTITION PORT: SERVER is its process, PORT where it listens.
+# start_server PARTITION: SERVER is its process, PORT where it listens.
 start_server() {
   rm -f "port-$1"
   start_group "$bin/millrace-server" --store store --partition "$1" \
-    --listen "127.0.0.1:$2" --peers @fleet.list --port-file "port-$1" \
+    --listen 127.0.0.1:0 --peers @fleet.list --port-file "port-$1" \
     2>>"server-$1.txt"
   SERVER=$STARTED
   wait_for_file "port-$1" "$SERVER" || fail "server $1 does not start"
   PORT=$(<"port-$1")
 }
 touch fleet.list
-start_server 0 0
+write_list() {
+  printf '127.0.0.1:%s\n' "$@" >fleet.list.new
+  mv fleet.list.new fleet.list
+}
+start_server 0
 first=$PORT
-start_server 1 0
-second=$PORT lost=$SERVER
-printf '127.0.0.1:%s\n' "$first" "$second" >fleet.list
+start_server 1
+lost=$SERVER
+write_list "$first" "$PORT"
 
 # kill_server: partition 1's, as a power cut would.
 kill_server() {
@@ -59,8 +63,9 @@ until grep -q 'partition 1.*trying again' client.txt; do
   ((SECONDS < until)) || fail "the client does not say what it waits for"
   sleep 0.05
 done
-start_server 1 "$second"
+start_server 1  # elsewhere: the list is read again
 lost=$SERVER
+write_list "$first" "$PORT"
 wait "$client" || fail "the client fails though the server came back"
 forget_group "$client"
 cmp expected.txt digest.txt || fail "the batches changed"

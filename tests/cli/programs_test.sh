@@ -141,9 +141,9 @@ spoil() {
 spoil sh -c 'sed "7s/,.*//" | gzip'
 bad_input "line 7"
 spoil sh -c 'sed "7s/,.*/,2708/" | gzip'
-bad_input "2708"
+bad_input "line 7: destination 2708 is out of range"
 spoil sh -c 'sed "7s/,.*/,nan/" | gzip'
-bad_input "nan"
+bad_input "line 7: field 2 is \"nan\""
 spoil sh -c 'gzip | head -c 9000'
 bad_input "truncated"
 

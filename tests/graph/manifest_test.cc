@@ -48,7 +48,7 @@ Manifest Example() {
       {.type = 1, .name = "checksum", .count = 3, .part_counts = {3, 0}}};
   manifest.files = {{"a/b.npy", 128, 1}, {"c.npy", 192, ~uint64_t{0}}};
   manifest.fingerprint = ComputeFingerprint(manifest.files);
-  manifest.dataset = ComputeFingerprint({});
+  manifest.dataset_fingerprint = ComputeFingerprint({});
   return manifest;
 }
 
@@ -81,7 +81,7 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(parsed->splits, manifest.splits);
   EXPECT_EQ(parsed->uuid, manifest.uuid);
   EXPECT_EQ(parsed->fingerprint, manifest.fingerprint);
-  EXPECT_EQ(parsed->dataset, manifest.dataset);
+  EXPECT_EQ(parsed->dataset_fingerprint, manifest.dataset_fingerprint);
   EXPECT_EQ(parsed->partitioning.method, "metis");
   EXPECT_EQ(parsed->partitioning.seed, ~uint64_t{0});
   EXPECT_EQ(parsed->partitioning.hot, "degree");
@@ -183,16 +183,16 @@ TEST(Manifest, SurvivesHostileValues) {
 
 TEST(Manifest, WithoutADatasetItIsTheFingerprint) {
   Json root = Json::parse(FormatManifest(Example()));
-  root.erase("dataset");
+  root.erase("dataset_fingerprint");
   const auto parsed = ParseManifest(Signed(root), "store.json");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->dataset, parsed->fingerprint);
+  EXPECT_EQ(parsed->dataset_fingerprint, parsed->fingerprint);
 }
 
 TEST(Manifest, RefusesMissingMembers) {
   const Json root = Json::parse(FormatManifest(Example()));
   for (const auto& [key, unused] : root.items()) {
-    if (key == "checksum" || key == "dataset") continue;
+    if (key == "checksum" || key == "dataset_fingerprint") continue;
     Json changed = root;
     changed.erase(key);
     EXPECT_EQ(CodeOf(Signed(changed)), absl::StatusCode::kDataLoss) << key;

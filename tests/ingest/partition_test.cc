@@ -493,12 +493,13 @@ TEST_F(PartitionTest, AllPartitioningsAreOfOneDataset) {
   const auto dataset = Store::Open(Dataset(RandomGraph(30, 100)));
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const Manifest& whole = (*dataset)->manifest();
-  EXPECT_EQ(whole.dataset, whole.fingerprint);
+  EXPECT_EQ(whole.dataset_fingerprint, whole.fingerprint);
   PartitionOptions options;
   options.method = PartitionMethod::kHash;
   for (const int parts : {1, 2, 5}) {
     options.parts = parts;
-    EXPECT_EQ(Run(options).store->manifest().dataset, whole.dataset);
+    EXPECT_EQ(Run(options).store->manifest().dataset_fingerprint,
+              whole.dataset_fingerprint);
   }
 }
 
@@ -512,8 +513,10 @@ TEST_F(PartitionTest, CastFeaturesAreAnotherDataset) {
   const Partitioned cast = Run(options);
   options.method = PartitionMethod::kRandom;
   const Partitioned other = Run(options);
-  EXPECT_NE(cast.store->manifest().dataset, stored.store->manifest().dataset);
-  EXPECT_EQ(cast.store->manifest().dataset, other.store->manifest().dataset);
+  EXPECT_NE(cast.store->manifest().dataset_fingerprint,
+            stored.store->manifest().dataset_fingerprint);
+  EXPECT_EQ(cast.store->manifest().dataset_fingerprint,
+            other.store->manifest().dataset_fingerprint);
 }
 
 TEST_F(PartitionTest, AnAddedSplitIsTheSameChangeInAllPartitionings) {
@@ -528,7 +531,7 @@ TEST_F(PartitionTest, AnAddedSplitIsTheSameChangeInAllPartitionings) {
     EXPECT_TRUE(AddSplit(path, {.name = "mine", .type = "", .ids = ids}).ok());
     const auto store = Store::Open(path);
     EXPECT_TRUE(store.ok()) << store.status();
-    return (*store)->manifest().dataset;
+    return (*store)->manifest().dataset_fingerprint;
   };
   EXPECT_EQ(with_split(2, {3, 1, 20}), with_split(3, {3, 1, 20}));
   EXPECT_NE(with_split(2, {3, 1, 20}), with_split(2, {3, 1, 21}));

@@ -204,7 +204,7 @@ class _Writer:
             'format': 'millrace-store', 'version': 1, 'sampling_version': 1,
             'uuid': str(uuid.UUID(int=self.rng.integers(1 << 62), version=4)),
             'fingerprint': hashlib.sha256(lines.encode()).hexdigest(),
-            'dataset': hashlib.sha256(b'given').hexdigest(),
+            'dataset_fingerprint': hashlib.sha256(b'given').hexdigest(),
             'parts': self.parts,
             'partitioning': {'method': method, 'seed': 0, 'hot': 'degree'},
             'node_types': types, 'relations': relations, 'splits': splits,

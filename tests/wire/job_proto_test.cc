@@ -92,7 +92,7 @@ TEST_F(ManifestProtoTest, ManifestsComeBackAsTheyWere) {
   EXPECT_EQ(back->books, manifest_.books);
   EXPECT_EQ(back->splits, manifest_.splits);
   EXPECT_EQ(back->fingerprint, manifest_.fingerprint);
-  EXPECT_EQ(back->dataset, manifest_.dataset);
+  EXPECT_EQ(back->dataset_fingerprint, manifest_.dataset_fingerprint);
   EXPECT_EQ(back->uuid, manifest_.uuid);
   EXPECT_EQ(back->sampling_version, manifest_.sampling_version);
 }
