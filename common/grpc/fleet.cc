@@ -54,6 +54,22 @@ std::shared_ptr<FleetMember> LeastLoaded(
 
 }  // namespace
 
+std::string_view StateName(State state) {
+  switch (state) {
+    case State::kUnknown:
+      return "unknown";
+    case State::kReady:
+      return "ready";
+    case State::kDraining:
+      return "draining";
+    case State::kUnreachable:
+      return "unreachable";
+    case State::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
 class Fleet::Core {
  public:
   Core(FleetOptions options, AddressList list);
@@ -71,6 +87,7 @@ class Fleet::Core {
   // One Describe in flight.
   struct Ask {
     std::shared_ptr<FleetEntry> entry;
+    std::unique_ptr<v1::Sampler::Stub> stub;
     ::grpc::ClientContext context;
     v1::DescribeRequest request;
     v1::DescribeReply reply;
@@ -78,6 +95,7 @@ class Fleet::Core {
 
   void Run();
   void RefreshList();
+  void TakeList(const ListReader::Result& addresses);
   absl::Time StartDueAsks();
   void StartAsk(std::shared_ptr<FleetEntry> entry);
   void FinishAsk(Ask* ask, const ::grpc::Status& status);
@@ -95,6 +113,7 @@ class Fleet::Core {
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
   std::map<Ask*, std::unique_ptr<Ask>> asks_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_list_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list
   absl::Time last_demand_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;  // counts changes
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;    // breaks ties of Pick
@@ -145,14 +164,21 @@ void Fleet::Core::RefreshList() {
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
-    if (now < next_list_) return;
+    if (reading_ || now < next_list_) return;
+    reading_ = true;
     next_list_ =
         list_kind_ == AddressList::Kind::kStatic ? absl::InfiniteFuture()
         : list_kind_ == AddressList::Kind::kFile ? now + options_.file_interval
                                                  : now + options_.dns_interval;
   }
-  const auto addresses = reader_.Read();  // may take long: no lock held
+  reader_.Start(
+      [this](const ListReader::Result& addresses) { TakeList(addresses); });
+}
+
+void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   absl::MutexLock lock(&mutex_);
+  reading_ = false;
+  wake_ = true;
   if (stopping_) return;
   if (addresses.ok()) {
     if (directory_.Apply(*addresses)) ++news_;
@@ -169,7 +195,8 @@ absl::Time Fleet::Core::StartDueAsks() {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return absl::InfinitePast();
     const absl::Time now = absl::Now();
-    next = next_list_;
+    // A list that is being read wakes us when it is here.
+    next = reading_ ? absl::InfiniteFuture() : next_list_;
     for (const auto& entry : directory_.entries()) {
       if (entry->asking) continue;
       if (entry->next_ask <= now) {
@@ -190,11 +217,13 @@ void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
   ask->entry = std::move(entry);
   ask->context.set_deadline(
       absl::ToChronoTime(absl::Now() + options_.describe_timeout));
+  // Over the connections in turn: that one works says nothing of the others.
+  ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
   {
     absl::MutexLock lock(&mutex_);
     asks_.emplace(ask, std::move(owner));
   }
-  ask->entry->stub->async()->Describe(
+  ask->stub->async()->Describe(
       &ask->context, &ask->request, &ask->reply,
       [this, ask](::grpc::Status status) { FinishAsk(ask, status); });
 }

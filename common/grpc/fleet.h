@@ -81,7 +81,8 @@ struct FleetOptions {
 
 // The directory of a fleet: keeps the list of addresses fresh, asks every
 // member what it serves (Describe), and hands out channels by partition. One
-// background thread does all the asking; no method but Wait* blocks.
+// background thread does all the asking, another one reads the list when that
+// takes time; no method but WaitForManifest and Pick blocks.
 // Threads: any thread may call any method.
 class Fleet {
  public:
@@ -94,8 +95,9 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  // Schema, books and splits of the store that the fleet serves, as soon as
-  // one member answered. The reference lives as long as the fleet.
+  // Schema, books and splits of the store that the fleet serves, once one
+  // member answered and the others of the list did too or had half a second
+  // more. The reference lives as long as the fleet.
   // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
   // FAILED_PRECONDITION: all that answered were refused. CANCELLED: the
   // program was interrupted.

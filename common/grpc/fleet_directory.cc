@@ -9,6 +9,7 @@
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "common/wire/job_proto.h"
+#include "sampler.pb.h"
 
 namespace millrace {
 namespace {
@@ -22,22 +23,6 @@ bool Serves(const FleetMemberInfo& info, int partition) {
 
 }  // namespace
 
-std::string_view StateName(State state) {
-  switch (state) {
-    case State::kUnknown:
-      return "unknown";
-    case State::kReady:
-      return "ready";
-    case State::kDraining:
-      return "draining";
-    case State::kUnreachable:
-      return "unreachable";
-    case State::kRefused:
-      return "refused";
-  }
-  return "";
-}
-
 std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
     const std::string& address) const {
   auto entry = std::make_shared<FleetEntry>();
@@ -50,7 +35,6 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
                              : ::grpc::InsecureChannelCredentials(),
         ClientChannelArguments(options_.max_receive_bytes)));
   }
-  entry->stub = v1::Sampler::NewStub(entry->member->channels.front());
   entry->info.address = address;
   return entry;
 }

@@ -10,15 +10,17 @@
 #include "absl/time/time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
-#include "sampler.grpc.pb.h"
 
 namespace millrace {
+
+namespace v1 {
+class DescribeReply;
+}  // namespace v1
 
 // A member and what is known of it; kept while it is asked, even when it left
 // the list meanwhile.
 struct FleetEntry {
   std::shared_ptr<FleetMember> member;
-  std::unique_ptr<v1::Sampler::Stub> stub;
   FleetMemberInfo info;
   absl::Time next_ask = absl::InfinitePast();
   bool asking = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/list_reader.h"
 
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -13,15 +12,15 @@ namespace millrace {
 struct ListReader::State {
   explicit State(AddressList addresses) : list(std::move(addresses)) {}
 
-  bool Settled() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-    return stopped || result.has_value();
+  void ReadFor(const std::function<void(const Result&)>& done) {
+    const Result result = list.Read();
+    absl::MutexLock lock(&mutex);
+    if (!stopped) done(result);
   }
 
   const AddressList list;
 
-  absl::Mutex mutex;
-  std::optional<absl::StatusOr<std::vector<std::string>>> result
-      ABSL_GUARDED_BY(mutex);
+  absl::Mutex mutex;  // held while `done` runs
   bool stopped ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -35,19 +34,14 @@ void ListReader::Stop() {
   state_->stopped = true;
 }
 
-absl::StatusOr<std::vector<std::string>> ListReader::Read() {
+void ListReader::Start(std::function<void(const Result&)> done) {
   if (state_->list.kind() == AddressList::Kind::kStatic) {
-    return state_->list.Read();
+    state_->ReadFor(done);
+    return;
   }
-  std::thread([state = state_] {
-    auto result = state->list.Read();
-    absl::MutexLock lock(&state->mutex);
-    state->result = std::move(result);
+  std::thread([state = state_, done = std::move(done)] {
+    state->ReadFor(done);
   }).detach();
-  absl::MutexLock lock(&state_->mutex);
-  state_->mutex.Await(absl::Condition(state_.get(), &State::Settled));
-  if (state_->stopped) return absl::CancelledError("the fleet was closed");
-  return *std::exchange(state_->result, std::nullopt);
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,18 +11,25 @@
 
 namespace millrace {
 
-// Reads an AddressList for someone who must be able to leave: a look-up of a
-// name or a file on a lost mount can take minutes and cannot be interrupted.
-// Threads: Read() one at a time; Stop() any. The destructor never blocks.
+// Reads an AddressList for someone who cannot wait: a look-up of a name or a
+// file on a lost mount can take minutes and cannot be interrupted.
+// Threads: Start() one at a time; Stop() any. The destructor stops.
 class ListReader {
  public:
+  using Result = absl::StatusOr<std::vector<std::string>>;
+
   explicit ListReader(AddressList list);
   ~ListReader();
   ListReader(const ListReader&) = delete;
   ListReader& operator=(const ListReader&) = delete;
 
-  // Errors of AddressList::Read(). CANCELLED: Stop() was called.
-  absl::StatusOr<std::vector<std::string>> Read();
+  // Begins a read and returns; `done` gets what AddressList::Read() said, in
+  // another thread or, where nothing has to be waited for, before this
+  // returns. One read at a time: not before `done` was called.
+  void Start(std::function<void(const Result&)> done);
+
+  // `done` is not called any more once this returned; it waits for one that
+  // runs, so it must not hold what that needs. Does not wait for the read.
   void Stop();
 
  private:

@@ -127,5 +127,26 @@ TEST(FleetTest, EndsWhileItReadsTheList) {
   EXPECT_TRUE(answer.is_open());
 }
 
+TEST(FleetTest, AsksMembersWhileItReadsTheList) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  const auto path = testing::TestDirectory("fleet_list") / "servers";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  FleetOptions options = ListOf("@" + path.string());
+  options.file_interval = absl::Milliseconds(10);
+  auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  std::ofstream(path) << servers.server(0).address() << '\n';
+  const auto before = (*fleet)->Pick(0, Soon());
+  ASSERT_TRUE(before.ok()) << before.status();
+  // Opens when the list is read again, and holds that up until it is closed.
+  const std::ofstream no_answer(path);
+  ASSERT_TRUE(no_answer.is_open());
+  (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
+  const auto after = (*fleet)->Pick(0, Soon());
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(*after, *before);
+  fleet->reset();  // so that no read follows the one that now ends
+}
+
 }  // namespace
 }  // namespace millrace
