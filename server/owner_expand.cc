@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/owner_expand.h"
 
+#include <grpcpp/client_context.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
@@ -74,17 +77,6 @@ struct OwnerExpand::Call {
   ::grpc::Status status;
   absl::Notification done;
 };
-
-absl::Status HopContext::CheckLive() const {
-  if (call.IsCancelled()) {
-    return absl::CancelledError(StrCat("the client gave up in hop ", draw.hop));
-  }
-  if (absl::Now() >= deadline) {
-    return absl::DeadlineExceededError(
-        StrCat("the deadline passed in hop ", draw.hop));
-  }
-  return absl::OkStatus();
-}
 
 OwnerExpand::OwnerExpand(const HopContext& hop, int partition,
                          std::vector<OwnedFrontier>& owned)
@@ -206,10 +198,7 @@ absl::Status OwnerExpand::Finish() {
     }
     failures_ = 0;
     failed_.clear();
-    MILLRACE_RETURN_IF_ERROR(ReserveReply(*call));
-    if (absl::Status taken = TakeReply(*call); !taken.ok()) {
-      return Named(taken);
-    }
+    MILLRACE_RETURN_IF_ERROR(TakeReply(*call));
     SkipEmpty();
     if (frontier_ < owned_.size()) MILLRACE_RETURN_IF_ERROR(Send());
   }
@@ -235,51 +224,35 @@ absl::Status OwnerExpand::Retry(absl::Status failure) {
   return Send();
 }
 
-absl::Status OwnerExpand::ReserveReply(const Call& call) {
-  const Schema& schema = hop_.core.store->schema();
-  const size_t answered = std::min<size_t>(
-      static_cast<size_t>(call.reply.picks_size()), call.pieces.size());
-  for (size_t i = 0; i < answered; ++i) {
-    const size_t frontier = call.pieces[i].frontier;
-    const Relation& relation =
-        schema.relations[hop_.frontiers[frontier].relation];
-    const DType ids =
-        schema.node_types[NeighborType(relation, hop_.draw.direction)]
-            .id_dtype();
-    const size_t bytes =
-        call.reply.picks(static_cast<int>(i)).neighbors().size();
-    MILLRACE_RETURN_IF_ERROR(
-        hop_.budget.AddPicks(frontier, bytes / ItemBytes(ids)));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status OwnerExpand::TakeReply(const Call& call) {
   const Schema& schema = hop_.core.store->schema();
-  if (call.reply.picks_size() > static_cast<int>(call.pieces.size())) {
-    return absl::InternalError("the reply answers more than was asked");
+  const int count = call.reply.picks_size();
+  if (count > static_cast<int>(call.pieces.size())) {
+    return Named(absl::InternalError("the reply answers more than was asked"));
   }
   bool progress = false;
-  for (int i = 0; i < call.reply.picks_size(); ++i) {
-    const Call::Piece& piece = call.pieces[i];
-    const Frontier& frontier = hop_.frontiers[piece.frontier];
+  for (int i = 0; i < count; ++i) {
+    const auto& [f, nodes] = call.pieces[i];
+    const v1::ExpandReply::Picks& in = call.reply.picks(i);
+    const Frontier& frontier = hop_.frontiers[f];
     const Relation& relation = schema.relations[frontier.relation];
     const NodeType& neighbors =
         schema.node_types[NeighborType(relation, hop_.draw.direction)];
-    MILLRACE_ASSIGN_OR_RETURN(
-        const size_t answered,
-        AppendPicks(call.reply.picks(i), relation, hop_.draw, frontier.fanout,
-                    neighbors, owned_[piece.frontier].picks));
-    const bool last = i + 1 == call.reply.picks_size();
-    if (answered > piece.nodes || (answered < piece.nodes && !last)) {
-      return absl::InternalError("the reply has gaps");
+    // A refusal is ours, not the owner's.
+    MILLRACE_RETURN_IF_ERROR(hop_.budget.AddPicks(
+        f, in.neighbors().size() / ItemBytes(neighbors.id_dtype())));
+    const absl::StatusOr<size_t> answered = AppendPicks(
+        in, relation, hop_.draw, frontier.fanout, neighbors, owned_[f].picks);
+    if (!answered.ok()) return Named(answered.status());
+    if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
+      return Named(absl::InternalError("the reply has gaps"));
     }
     SkipEmpty();
-    node_ += answered;
-    progress |= answered > 0;
+    node_ += *answered;
+    progress |= *answered > 0;
   }
   return progress ? absl::OkStatus()
-                  : absl::InternalError("the reply answers nothing");
+                  : Named(absl::InternalError("the reply answers nothing"));
 }
 
 absl::Status OwnerExpand::Named(const absl::Status& status) const {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/client_context.h>
-#include <grpcpp/server_context.h>
-
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "absl/status/statusor.h"
 #include "common/grpc/fleet.h"
 #include "common/sample/neighbor_source.h"
-#include "server/core.h"
-#include "server/hop_budget.h"
+#include "server/hop_context.h"
 
 namespace millrace {
 
@@ -24,20 +19,6 @@ struct OwnedFrontier {
   std::vector<uint64_t> ids;
   std::vector<uint32_t> trees;  // disjoint jobs only
   Picks picks;
-};
-
-// What the conversations of one hop share. All references must outlive them.
-struct HopContext {
-  // CANCELLED: the client gave up. DEADLINE_EXCEEDED: of the Sample call.
-  absl::Status CheckLive() const;
-
-  ServerCore& core;
-  ::grpc::CallbackServerContext& call;  // Sample
-  const absl::Time deadline;
-  const DrawContext& draw;
-  // What is drawn. Of an OwnerExpand, the ids and trees are not used.
-  const std::span<const Frontier> frontiers;
-  HopBudget& budget;
 };
 
 // One hop's conversation with the owner of another partition: as a rule one
@@ -66,7 +47,6 @@ class OwnerExpand {
   absl::StatusOr<std::shared_ptr<FleetMember>> PickMember();
   absl::StatusOr<std::shared_ptr<FleetMember>> AwaitMember();
   void FillRequest(Call& call);
-  absl::Status ReserveReply(const Call& call);
   absl::Status TakeReply(const Call& call);
   absl::Status Retry(absl::Status failure);
   absl::Status Named(const absl::Status& status) const;

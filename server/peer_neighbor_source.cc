@@ -23,8 +23,9 @@ struct Groups {
   std::vector<bool> busy;                         // owners with any node
 };
 
-Groups GroupByOwner(const Store& store, const DrawContext& context,
-                    std::span<const Frontier> frontiers) {
+Groups GroupByOwner(const HopContext& hop) {
+  const Store& store = *hop.core.store;
+  const std::span<const Frontier> frontiers = hop.frontiers;
   const int parts = store.parts();
   Groups groups;
   groups.busy.resize(parts);
@@ -35,7 +36,7 @@ Groups GroupByOwner(const Store& store, const DrawContext& context,
     const Frontier& frontier = frontiers[f];
     const Relation& relation = store.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store.book(ListType(relation, context.direction));
+        store.book(ListType(relation, hop.draw.direction));
     groups.owners[f].reserve(frontier.ids.size());
     for (size_t i = 0; i < frontier.ids.size(); ++i) {
       const int owner = book.Owner(frontier.ids[i]);
@@ -85,10 +86,9 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
   }
 }
 
-}  // namespace
-
-absl::Status PeerNeighborSource::Draw(const HopContext& hop, int part,
-                                      const Frontier& frontier, Picks& picks) {
+// Draws from the lists of a partition that is mapped here.
+absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
+                      Picks& picks) {
   for (size_t at = 0; at < frontier.ids.size(); at += kChunk) {
     if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
     Frontier chunk = frontier;
@@ -96,10 +96,12 @@ absl::Status PeerNeighborSource::Draw(const HopContext& hop, int part,
     chunk.ids = frontier.ids.subspan(at, count);
     if (!chunk.trees.empty()) chunk.trees = frontier.trees.subspan(at, count);
     MILLRACE_RETURN_IF_ERROR(
-        DrawNeighbors(*core_.store, part, hop.draw, chunk, picks));
+        DrawNeighbors(*hop.core.store, part, hop.draw, chunk, picks));
   }
   return absl::OkStatus();
 }
+
+}  // namespace
 
 absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
@@ -114,23 +116,25 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
   if (core_.store->parts() > 1) return ExpandByOwner(hop, picks);
   for (size_t f = 0; f < frontiers.size(); ++f) {
-    MILLRACE_RETURN_IF_ERROR(Draw(hop, 0, frontiers[f], picks[f]));
+    MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
   }
   return absl::OkStatus();
 }
 
 absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
                                                std::span<Picks> picks) {
-  const Store& store = *core_.store;
-  Groups groups = GroupByOwner(store, hop.draw, hop.frontiers);
+  const Store& store = *hop.core.store;
+  Groups groups = GroupByOwner(hop);
   std::vector<std::unique_ptr<OwnerExpand>> calls;
   for (int part = 0; part < store.parts(); ++part) {
     if (!groups.busy[part] || store.partition(part) != nullptr) continue;
     MILLRACE_RETURN_IF_ERROR(
-        budget_.ExpectReply(AskedFrontiers(groups.owned[part])));
+        hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
     calls.push_back(
         std::make_unique<OwnerExpand>(hop, part, groups.owned[part]));
+    const absl::Time starting = absl::Now();
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
+    peer_wait_ += absl::Now() - starting;
   }
   // Our own lists while the others are on their way.
   for (int part = 0; part < store.parts(); ++part) {
@@ -140,7 +144,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
       Frontier own = hop.frontiers[f];
       own.ids = owned.ids;
       own.trees = owned.trees;
-      MILLRACE_RETURN_IF_ERROR(Draw(hop, part, own, owned.picks));
+      MILLRACE_RETURN_IF_ERROR(DrawHere(hop, part, own, owned.picks));
     }
   }
   const absl::Time waiting = absl::Now();

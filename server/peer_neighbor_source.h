@@ -10,7 +10,7 @@
 #include "common/sample/neighbor_source.h"
 #include "server/core.h"
 #include "server/hop_budget.h"
-#include "server/owner_expand.h"
+#include "server/hop_context.h"
 
 namespace millrace {
 
@@ -30,12 +30,11 @@ class PeerNeighborSource final : public NeighborSource {
                       std::span<const Frontier> frontiers,
                       std::span<Picks> picks) override;
 
-  // Time spent waiting for peers so far.
+  // Time spent waiting for peers so far: for their answers, and for one that
+  // was not there.
   absl::Duration peer_wait() const { return peer_wait_; }
 
  private:
-  absl::Status Draw(const HopContext& hop, int part, const Frontier& frontier,
-                    Picks& picks);
   absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
 
   ServerCore& core_;

@@ -15,6 +15,7 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
+#include "server/frame_source.h"
 #include "server/hop_budget.h"
 #include "server/limits.h"
 #include "server/peer_neighbor_source.h"
@@ -65,11 +66,11 @@ absl::Status CheckCast(const Schema& schema, const Columns& columns) {
 // Ids of the rows that are sent, from their local ids.
 std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
     std::shared_ptr<const Batch> batch, TypeIndex type,
-    std::vector<uint32_t> rows) {
+    std::shared_ptr<const std::vector<uint32_t>> rows) {
   return [batch = std::move(batch), type, rows = std::move(rows)](
              size_t first, std::span<uint64_t> ids) {
     const auto widen = [&](auto all) {
-      for (size_t i = 0; i < ids.size(); ++i) ids[i] = all[rows[first + i]];
+      for (size_t i = 0; i < ids.size(); ++i) ids[i] = all[(*rows)[first + i]];
     };
     const Array& array = batch->nodes[type].id;
     if (array.dtype() == DType::kUint64) {
@@ -80,26 +81,26 @@ std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
   };
 }
 
-const std::byte* TopologyData(const Batch& batch, const ArrayInfo& info) {
-  switch (info.kind) {
-    case ArrayKind::kSeed:
-      return batch.seed.data();
-    case ArrayKind::kSeedToLocal:
-      return batch.seed_to_local.data();
-    case ArrayKind::kHopOffsets:
-      return reinterpret_cast<const std::byte*>(
-          batch.nodes[info.index].hop_offsets.data());
-    case ArrayKind::kNodeId:
-      return batch.nodes[info.index].id.data();
-    case ArrayKind::kTree:
-      return batch.nodes[info.index].tree.data();
-    case ArrayKind::kIndptr:
-      return batch.edges[info.index].indptr.data();
-    case ArrayKind::kNeighbor:
-      return batch.edges[info.index].neighbor.data();
-    default:
-      return batch.edges[info.index].edge_id.data();
-  }
+// What is ready of a batch.
+StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
+                        const ArrayInfo& info) {
+  StreamPart part;
+  const Array* array = TopologyArray(*batch, info.kind, info.index);
+  part.data = array != nullptr
+                  ? array->data()
+                  : reinterpret_cast<const std::byte*>(
+                        batch->nodes[info.index].hop_offsets.data());
+  part.owner = std::move(batch);
+  return part;
+}
+
+// Memory of a call from the end of its hops on. The arrays of a batch come
+// from vectors that grew by doubling, so up to twice their bytes are theirs;
+// beside them are a few frames and SentRows, three lists of local ids.
+uint64_t StreamingBytes(const Batch& batch) {
+  uint64_t nodes = 0;
+  for (const NodeBlock& block : batch.nodes) nodes += block.count();
+  return kStreamBytes + 2 * batch.total_bytes() + 3 * sizeof(uint32_t) * nodes;
 }
 
 }  // namespace
@@ -214,9 +215,7 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
                                   request.proto.epoch(), request.proto.batch(),
                                   seeds, request.columns.edge_ids, neighbors));
   core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
-  // From here on only the batch itself and a few frames are held.
-  MILLRACE_RETURN_IF_ERROR(
-      reservation_.Settle(kStreamBytes + 2 * batch.total_bytes()));
+  MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));
 }
@@ -225,23 +224,22 @@ void SampleCall::MakeSource(const Request& request,
                             std::shared_ptr<const Batch> batch) {
   const Manifest& manifest = core_.store->manifest();
   const int home = static_cast<int>(request.proto.partition());
-  const SentRows rows =
-      SelectRows(*batch, manifest, request.columns, home, request.cached_rows);
-  StreamLayout layout = LayoutBatch(*batch, manifest, request.columns, rows,
+  const auto rows = std::make_shared<const SentRows>(
+      SelectRows(*batch, manifest, request.columns, home, request.cached_rows));
+  StreamLayout layout = LayoutBatch(*batch, manifest, request.columns, *rows,
                                     request.explicit_seeds);
   layout.partition = home;
   std::vector<StreamPart> parts(layout.arrays.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     const ArrayInfo& info = layout.arrays[i];
     if (!IsRowKind(info.kind)) {
-      parts[i].data = TopologyData(*batch, info);
-      parts[i].owner = batch;
+      parts[i] = TopologyPart(batch, info);
       continue;
     }
     parts[i].type = info.index;
     parts[i].column = RowColumn(info.kind, batch->direction);
-    parts[i].ids =
-        IdsOfRows(batch, info.index, RowsOf(rows, info.kind, info.index));
+    parts[i].ids = IdsOfRows(batch, info.index,
+                             {rows, &RowsOf(*rows, info.kind, info.index)});
   }
   source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
                                           std::move(parts));

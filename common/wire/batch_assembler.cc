@@ -163,30 +163,14 @@ void BatchAssembler::AllocateTopology() {
   }
   for (const ArrayInfo& info : layout_.arrays) {
     if (IsRowKind(info.kind)) continue;
-    *TopologyArray(info) = Array::Allocate(info.dtype, info.shape);
+    PlaceOf(info) = Array::Allocate(info.dtype, info.shape);
     topology_end_ = info.offset + info.total_bytes();
   }
 }
 
-Array* BatchAssembler::TopologyArray(const ArrayInfo& info) {
-  switch (info.kind) {
-    case ArrayKind::kSeed:
-      return &batch_.seed;
-    case ArrayKind::kSeedToLocal:
-      return &batch_.seed_to_local;
-    case ArrayKind::kHopOffsets:
-      return &hop_offsets_[info.index];
-    case ArrayKind::kNodeId:
-      return &batch_.nodes[info.index].id;
-    case ArrayKind::kTree:
-      return &batch_.nodes[info.index].tree;
-    case ArrayKind::kIndptr:
-      return &batch_.edges[info.index].indptr;
-    case ArrayKind::kNeighbor:
-      return &batch_.edges[info.index].neighbor;
-    default:
-      return &batch_.edges[info.index].edge_id;
-  }
+Array& BatchAssembler::PlaceOf(const ArrayInfo& info) {
+  Array* array = TopologyArray(batch_, info.kind, info.index);
+  return array != nullptr ? *array : hop_offsets_[info.index];
 }
 
 absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
@@ -220,8 +204,7 @@ void BatchAssembler::WriteArray(const ArrayInfo& info, uint64_t at,
   if (IsRowKind(info.kind)) {
     WriteRows(info, at, bytes);
   } else if (!bytes.empty()) {
-    std::memcpy(TopologyArray(info)->mutable_data() + at, bytes.data(),
-                bytes.size());
+    std::memcpy(PlaceOf(info).mutable_data() + at, bytes.data(), bytes.size());
   }
 }
 

@@ -72,7 +72,7 @@ class BatchAssembler {
   absl::Status CheckTopology() const;
   absl::Status CheckRelation(RelationIndex relation) const;
   absl::Status AllocateRows();
-  Array* TopologyArray(const ArrayInfo& info);
+  Array& PlaceOf(const ArrayInfo& info);  // of topology
   void WriteRows(const ArrayInfo& info, uint64_t at,
                  std::span<const std::byte> bytes);
   void WriteArray(const ArrayInfo& info, uint64_t at,

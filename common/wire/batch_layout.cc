@@ -159,6 +159,40 @@ StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
   return layout;
 }
 
+const Array* TopologyArray(const Batch& batch, ArrayKind kind, int index) {
+  switch (kind) {
+    case ArrayKind::kSeed:
+      return &batch.seed;
+    case ArrayKind::kSeedToLocal:
+      return &batch.seed_to_local;
+    case ArrayKind::kHopOffsets:
+      return nullptr;
+    case ArrayKind::kNodeId:
+      return &batch.nodes[index].id;
+    case ArrayKind::kTree:
+      return &batch.nodes[index].tree;
+    case ArrayKind::kIndptr:
+      return &batch.edges[index].indptr;
+    case ArrayKind::kNeighbor:
+      return &batch.edges[index].neighbor;
+    case ArrayKind::kEdgeId:
+      return &batch.edges[index].edge_id;
+    case ArrayKind::kUnknown:
+    case ArrayKind::kNodeFeature:
+    case ArrayKind::kNodeLabel:
+    case ArrayKind::kOriginalId:
+    case ArrayKind::kDegree:
+    case ArrayKind::kEdgeFeature:
+    case ArrayKind::kRows:
+      break;
+  }
+  CheckFailed(__FILE__, __LINE__, "the array is of topology");
+}
+
+Array* TopologyArray(Batch& batch, ArrayKind kind, int index) {
+  return const_cast<Array*>(TopologyArray(std::as_const(batch), kind, index));
+}
+
 bool IsRowKind(ArrayKind kind) {
   return kind == ArrayKind::kNodeFeature || kind == ArrayKind::kNodeLabel ||
          kind == ArrayKind::kOriginalId || kind == ArrayKind::kDegree;

@@ -50,6 +50,11 @@ StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
                          const Columns& columns, const SentRows& rows,
                          bool explicit_seeds);
 
+// The array of a batch that a stream's array without rows of nodes is, sent or
+// received. Null for kHopOffsets: NodeBlock has them as a vector.
+const Array* TopologyArray(const Batch& batch, ArrayKind kind, int index);
+Array* TopologyArray(Batch& batch, ArrayKind kind, int index);
+
 // Whether an array has rows of nodes (features, labels, original ids,
 // degrees), and which column and nodes then. `RowColumn` and `RowsOf` are for
 // those only.
