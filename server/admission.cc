@@ -71,17 +71,17 @@ absl::Status Admission::Reservation::Settle(uint64_t bytes) {
 absl::Status Admission::Take(uint64_t more, uint64_t whole) {
   if (whole > limit_) {
     return absl::FailedPreconditionError(
-        StrCat("the batch needs ", whole, " bytes on the server, the limit is ",
-               limit_,
+        StrCat("the ", what_, " needs ", whole,
+               " bytes on the server, the limit is ", limit_,
                "\nuse a smaller batch size or fanouts, or a larger "
                "--max-inflight-bytes"));
   }
   absl::MutexLock lock(&mutex_);
   if (more > limit_ - std::min(limit_, in_use_)) {
     return WithErrorInfo(
-        absl::ResourceExhaustedError(
-            StrCat("the server is busy: ", in_use_, " of ", limit_,
-                   " bytes are in use, ", more, " more are needed")),
+        absl::ResourceExhaustedError(StrCat(
+            "the server is busy: ", in_use_, " of ", limit_,
+            " bytes are in use, this ", what_, " needs ", more, " more")),
         {.partition = std::nullopt, .retry_after = kRetryAfter});
   }
   in_use_ += more;

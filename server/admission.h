@@ -12,8 +12,9 @@
 
 namespace millrace {
 
-// Bounds the memory of all Sample calls together. A call reserves what calls
-// of its job used to need, and more before each hop that needs more.
+// Bounds the memory of all calls of a kind together. A call reserves what calls
+// of its job used to need (none that was never settled), and more before it
+// allocates more.
 // Threads: any.
 class Admission {
  public:
@@ -49,7 +50,9 @@ class Admission {
     uint64_t peak_ = 0;   // asked for
   };
 
-  explicit Admission(uint64_t limit) : limit_(limit) {}
+  // `what`: whom errors call too large, a literal.
+  explicit Admission(uint64_t limit, const char* what = "batch")
+      : limit_(limit), what_(what) {}
 
   // `job`: a hash of what makes calls alike. Errors as GrowTo.
   absl::StatusOr<Reservation> Reserve(uint64_t job, uint64_t least_bytes);
@@ -61,6 +64,7 @@ class Admission {
   absl::Status Take(uint64_t more, uint64_t whole);
 
   const uint64_t limit_;
+  const char* const what_;
 
   mutable absl::Mutex mutex_;
   uint64_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;

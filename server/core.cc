@@ -16,6 +16,13 @@
 namespace millrace {
 namespace {
 
+constexpr uint64_t kLeastLeafBytes = 64 << 20;
+
+// What a leaf call holds for each byte of its request: the message, which may
+// be there twice, and its ids with 64 bits. A Resolve, whose ids have these
+// anyway, needs as much with its reply.
+constexpr uint64_t kRequestCopies = 4;
+
 // Memory of the host, or of the container if that has less.
 uint64_t HostMemoryBytes() {
   const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
@@ -34,6 +41,10 @@ ServerOptions Complete(ServerOptions options) {
   if (options.max_inflight_bytes == 0) {
     options.max_inflight_bytes = HostMemoryBytes() / 4;
   }
+  if (options.max_leaf_bytes == 0) {
+    options.max_leaf_bytes =
+        std::max(kLeastLeafBytes, options.max_inflight_bytes / 4);
+  }
   return options;
 }
 
@@ -50,6 +61,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       started(absl::Now()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
+      leaf_admission(options.max_leaf_bytes, "leaf call"),
       sample_calls(options.max_sample_calls),
       gather_calls(options.max_leaf_calls),
       leaf_pool("leaf", options.threads,
@@ -81,6 +93,11 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
                               std::min<uint32_t>(partition, INT32_MAX))});
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Admission::Reservation> ServerCore::ReserveLeaf(
+    uint64_t request_bytes) {
+  return leaf_admission.Reserve(/*job=*/0, kRequestCopies * request_bytes);
 }
 
 absl::Time ServerCore::DeadlineOf(

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
@@ -34,6 +35,10 @@ struct ServerCore {
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
 
+  // Promises a leaf call the memory that its request takes. Errors are those
+  // of Reservation::GrowTo.
+  absl::StatusOr<Admission::Reservation> ReserveLeaf(uint64_t request_bytes);
+
   // The client's deadline, or the default from now on.
   absl::Time DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
@@ -43,7 +48,8 @@ struct ServerCore {
   const absl::Time started;
   const std::unique_ptr<Fleet> fleet;
 
-  Admission admission;
+  Admission admission;       // Sample calls
+  Admission leaf_admission;  // all others but Describe
   ServerMetrics metrics;
   LiveCalls sample_calls;
   LiveCalls gather_calls;

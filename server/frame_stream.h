@@ -13,8 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/thread_pool.h"
+#include "common/wire/frame.h"
 
 namespace millrace {
+
+// Payload of the frames that a stream holds at most: those that wait for the
+// client, the one being written and the one being made.
+inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 
 // The reactor under Sample and Gather: sends the frames that a subclass makes
 // on a pool, and makes no more while a few wait for the client, so that a

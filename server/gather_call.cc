@@ -51,6 +51,28 @@ absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
   return spec;
 }
 
+StreamLayout LayoutRows(int part, TypeIndex type, const ColumnSpec& spec,
+                        size_t rows) {
+  StreamLayout layout;
+  layout.partition = part;
+  std::vector<int64_t> shape = {static_cast<int64_t>(rows)};
+  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+  layout.Append(ArrayKind::kRows, type, spec.dtype, std::move(shape));
+  return layout;
+}
+
+StreamPart RowsOfIds(TypeIndex type, NodeColumn column,
+                     std::vector<uint64_t> ids) {
+  StreamPart rows;
+  rows.type = type;
+  rows.column = column;
+  rows.ids = [ids = std::move(ids)](size_t first, std::span<uint64_t> out) {
+    std::copy_n(ids.begin() + static_cast<ptrdiff_t>(first), out.size(),
+                out.begin());
+  };
+  return rows;
+}
+
 }  // namespace
 
 GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
@@ -59,19 +81,26 @@ GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
       core_(core),
       context_(context),
       message_(request) {
-  const absl::Status status =
-      core_.gather_calls.Enter(context_, core_.DeadlineOf(*context_));
-  entered_ = status.ok();
-  if (entered_) {
+  if (const absl::Status status = Enter(); status.ok()) {
     Start(core_.leaf_pool);
   } else {
     End(status);
   }
 }
 
+absl::Status GatherCall::Enter() {
+  MILLRACE_RETURN_IF_ERROR(
+      core_.gather_calls.Enter(context_, core_.DeadlineOf(*context_)));
+  entered_ = true;
+  MILLRACE_ASSIGN_OR_RETURN(memory_, core_.ReserveLeaf(message_.Length()));
+  return absl::OkStatus();
+}
+
 void GatherCall::OnDone() {
   core_.metrics.CountCall("Gather", final_status());
+  // The rows go before the promise of their memory does.
   source_.reset();
+  memory_ = {};
   if (entered_) core_.gather_calls.Leave(context_);
   delete this;
 }
@@ -105,18 +134,11 @@ absl::Status GatherCall::ReadRequest() {
       std::vector<uint64_t> ids,
       ReadIds(request.ids(), schema.node_types[type].id_dtype(),
               book.begin(part), book.end(part), "ids"));
-  StreamLayout layout;
-  layout.partition = part;
-  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  layout.Append(ArrayKind::kRows, type, spec.dtype, std::move(shape));
-  StreamPart rows;
-  rows.type = type;
-  rows.column = static_cast<NodeColumn>(request.column());
-  rows.ids = [ids = std::move(ids)](size_t first, std::span<uint64_t> out) {
-    std::copy_n(ids.begin() + static_cast<ptrdiff_t>(first), out.size(),
-                out.begin());
-  };
+  StreamLayout layout = LayoutRows(part, type, spec, ids.size());
+  MILLRACE_RETURN_IF_ERROR(memory_.GrowTo(
+      memory_.bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
+  StreamPart rows = RowsOfIds(type, static_cast<NodeColumn>(request.column()),
+                              std::move(ids));
   source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
                                           std::vector{std::move(rows)});
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/admission.h"
 #include "server/core.h"
 #include "server/frame_source.h"
 #include "server/frame_stream.h"
@@ -26,12 +27,14 @@ class GatherCall final : public FrameStream {
 
  private:
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
+  absl::Status Enter();
   absl::Status ReadRequest();
 
   ServerCore& core_;
   ::grpc::CallbackServerContext* const context_;
   ::grpc::ByteBuffer message_;  // cleared once read
   bool entered_ = false;
+  Admission::Reservation memory_;
   std::unique_ptr<FrameSource> source_;
 };
 

@@ -20,6 +20,10 @@ namespace {
 // Nodes drawn between two looks at the size of the reply and the client.
 constexpr size_t kChunk = 4096;
 
+// What a call holds for each byte of its reply: strings that grew by doubling,
+// and the bytes that are sent or, before, the last picks with 64-bit ids.
+constexpr uint64_t kReplyCopies = 3;
+
 // One frontier of a request, checked.
 struct OwnedNodes {
   Frontier frontier;  // ids and trees refer to the vectors
@@ -73,72 +77,122 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
   return nodes;
 }
 
-// How many nodes from `first` on to draw at once, so that not much more than
-// `room` bytes come of it.
-size_t ChunkSize(const ServerCore& core, const v1::ExpandRequest& request,
-                 const OwnedNodes& nodes, size_t first, size_t room) {
-  const auto part = static_cast<int>(request.partition());
-  const auto direction = static_cast<Direction>(request.direction());
-  const Schema& schema = core.store->schema();
-  const RelationIndex relation = nodes.frontier.relation;
-  const uint64_t base =
-      core.store->book(ListType(schema.relations[relation], direction))
-          .begin(part);
-  const auto indptr = core.store->partition(part)
-                          ->edges[relation]
-                          .lists(direction)
-                          .indptr.As<int64_t>();
-  const auto fanout = static_cast<uint64_t>(nodes.frontier.fanout);
-  const uint64_t per_pick =
-      ItemBytes(nodes.neighbor_dtype) + (request.edge_ids() ? 8 : 0);
-  uint64_t bytes = 0;
-  size_t count = 0;
-  while (first + count < nodes.ids.size() && count < kChunk && bytes < room) {
-    uint64_t picks = fanout;
-    if (nodes.frontier.fanout == kAllNeighbors) {
-      const uint64_t row = nodes.ids[first + count] - base;
-      picks = row + 1 < indptr.size() ? static_cast<uint64_t>(std::max<int64_t>(
-                                            indptr[row + 1] - indptr[row], 0))
-                                      : 0;
-    }
-    bytes += sizeof(uint32_t) + picks * per_pick;
-    ++count;
-  }
-  return count;
+// Length of a node's list; 0 where the list leaves the `entries` that there
+// are: what is damaged is for the draw to report.
+int64_t Degree(std::span<const int64_t> indptr, int64_t entries, uint64_t row) {
+  if (row + 1 >= indptr.size()) return 0;
+  const int64_t begin = indptr[row];
+  const int64_t end = indptr[row + 1];
+  const bool sound = 0 <= begin && begin <= end && end <= entries;
+  return sound ? end - begin : 0;
 }
 
-// Draws as many of the nodes as fit; `used` counts the bytes of the reply.
-absl::StatusOr<size_t> DrawSome(const ServerCore& core,
-                                const ::grpc::CallbackServerContext& context,
-                                const v1::ExpandRequest& request,
-                                const DrawContext& draw,
-                                const OwnedNodes& nodes, size_t& used,
-                                v1::ExpandReply::Picks& out) {
+// Draws what one Expand asks for, within the memory that the call gets. All
+// references must outlive it.
+class Expansion {
+ public:
+  Expansion(const ServerCore& core,
+            const ::grpc::CallbackServerContext& context,
+            const v1::ExpandRequest& request, Admission::Reservation& memory)
+      : core_(core),
+        context_(context),
+        request_(request),
+        memory_(memory),
+        held_(memory.bytes()) {
+    draw_.job_seed = request.job_seed();
+    draw_.epoch = request.epoch();
+    draw_.batch = request.batch();
+    draw_.hop = static_cast<int>(request.hop());
+    draw_.direction = static_cast<Direction>(request.direction());
+    draw_.replace = request.replace();
+    draw_.edge_ids = request.edge_ids();
+  }
+
+  // Draws as many of the nodes as fit the reply; returns how many.
+  absl::StatusOr<size_t> Draw(const OwnedNodes& nodes,
+                              v1::ExpandReply::Picks& out);
+
+ private:
+  // Nodes to be drawn at once, and what they add to the reply at most.
+  struct Chunk {
+    size_t count = 0;
+    uint64_t bytes = 0;
+  };
+  Chunk NextChunk(const OwnedNodes& nodes, size_t first) const;
+  void Append(const Picks& picks, DType neighbor_dtype,
+              v1::ExpandReply::Picks& out);
+
+  const ServerCore& core_;
+  const ::grpc::CallbackServerContext& context_;
+  const v1::ExpandRequest& request_;
+  Admission::Reservation& memory_;
+  const uint64_t held_;  // by the request
+  DrawContext draw_;
+  uint64_t used_ = 0;  // bytes of the reply so far
+};
+
+// As many that not much more than the rest of the reply comes of them.
+Expansion::Chunk Expansion::NextChunk(const OwnedNodes& nodes,
+                                      size_t first) const {
+  const auto part = static_cast<int>(request_.partition());
+  const RelationIndex relation = nodes.frontier.relation;
+  const uint64_t base =
+      core_.store
+          ->book(ListType(core_.store->schema().relations[relation],
+                          draw_.direction))
+          .begin(part);
+  const auto& lists =
+      core_.store->partition(part)->edges[relation].lists(draw_.direction);
+  const auto indptr = lists.indptr.As<int64_t>();
+  const int64_t fanout = nodes.frontier.fanout;
+  const uint64_t per_pick =
+      ItemBytes(nodes.neighbor_dtype) + (draw_.edge_ids ? 8 : 0);
+  Chunk chunk;
+  while (first + chunk.count < nodes.ids.size() && chunk.count < kChunk &&
+         used_ + chunk.bytes < kMaxExpandReplyBytes) {
+    const uint64_t row = nodes.ids[first + chunk.count] - base;
+    int64_t picks = Degree(indptr, lists.indices.rows(), row);
+    if (fanout != kAllNeighbors && picks > 0) {
+      picks = draw_.replace ? fanout : std::min(picks, fanout);
+    }
+    chunk.bytes += sizeof(uint32_t) + static_cast<uint64_t>(picks) * per_pick;
+    ++chunk.count;
+  }
+  return chunk;
+}
+
+void Expansion::Append(const Picks& picks, DType neighbor_dtype,
+                       v1::ExpandReply::Picks& out) {
+  AppendRaw(std::span<const uint32_t>(picks.counts), *out.mutable_counts());
+  AppendIds(picks.neighbors, neighbor_dtype, *out.mutable_neighbors());
+  AppendRaw(std::span<const int64_t>(picks.edge_ids), *out.mutable_edge_ids());
+  used_ += picks.counts.size() * sizeof(uint32_t) +
+           picks.neighbors.size() * ItemBytes(neighbor_dtype) +
+           picks.edge_ids.size() * sizeof(int64_t);
+}
+
+absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
+                                       v1::ExpandReply::Picks& out) {
   size_t done = 0;
   Picks picks;
-  while (done < nodes.ids.size() && used < kMaxExpandReplyBytes) {
-    if (context.IsCancelled()) {
+  while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
+    if (context_.IsCancelled()) {
       return absl::CancelledError("the caller gave up");
     }
-    const size_t count =
-        ChunkSize(core, request, nodes, done, kMaxExpandReplyBytes - used);
-    Frontier chunk = nodes.frontier;
-    chunk.ids = std::span(nodes.ids).subspan(done, count);
+    const Chunk chunk = NextChunk(nodes, done);
+    MILLRACE_RETURN_IF_ERROR(
+        memory_.GrowTo(held_ + kReplyCopies * (used_ + chunk.bytes)));
+    Frontier frontier = nodes.frontier;
+    frontier.ids = std::span(nodes.ids).subspan(done, chunk.count);
     if (!nodes.trees.empty()) {
-      chunk.trees = std::span(nodes.trees).subspan(done, count);
+      frontier.trees = std::span(nodes.trees).subspan(done, chunk.count);
     }
     picks.Clear();
     MILLRACE_RETURN_IF_ERROR(
-        DrawNeighbors(*core.store, static_cast<int>(request.partition()), draw,
-                      chunk, picks));
-    AppendRaw(std::span<const uint32_t>(picks.counts), *out.mutable_counts());
-    AppendIds(picks.neighbors, nodes.neighbor_dtype, *out.mutable_neighbors());
-    AppendRaw(std::span<const int64_t>(picks.edge_ids),
-              *out.mutable_edge_ids());
-    used += picks.counts.size() * sizeof(uint32_t) +
-            picks.neighbors.size() * ItemBytes(nodes.neighbor_dtype) +
-            picks.edge_ids.size() * sizeof(int64_t);
-    done += count;
+        DrawNeighbors(*core_.store, static_cast<int>(request_.partition()),
+                      draw_, frontier, picks));
+    Append(picks, nodes.neighbor_dtype, out);
+    done += chunk.count;
   }
   return done;
 }
@@ -148,6 +202,7 @@ absl::StatusOr<size_t> DrawSome(const ServerCore& core,
 absl::Status AnswerExpand(const ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,
+                          Admission::Reservation& memory,
                           v1::ExpandReply& reply) {
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
@@ -157,21 +212,12 @@ absl::Status AnswerExpand(const ServerCore& core,
         "direction ", static_cast<int>(request.direction()), ", hop ",
         request.hop(), ": no such direction, or beyond hop ", kMaxHops - 1));
   }
-  DrawContext draw;
-  draw.job_seed = request.job_seed();
-  draw.epoch = request.epoch();
-  draw.batch = request.batch();
-  draw.hop = static_cast<int>(request.hop());
-  draw.direction = static_cast<Direction>(request.direction());
-  draw.replace = request.replace();
-  draw.edge_ids = request.edge_ids();
-  size_t used = 0;
+  Expansion expansion(core, context, request, memory);
   for (const v1::ExpandRequest::Frontier& in : request.frontiers()) {
     MILLRACE_ASSIGN_OR_RETURN(const OwnedNodes nodes,
                               ReadFrontier(core, request, in));
-    MILLRACE_ASSIGN_OR_RETURN(
-        const size_t done, DrawSome(core, context, request, draw, nodes, used,
-                                    *reply.add_picks()));
+    MILLRACE_ASSIGN_OR_RETURN(const size_t done,
+                              expansion.Draw(nodes, *reply.add_picks()));
     if (done < nodes.ids.size()) break;  // the caller asks for the rest
   }
   return absl::OkStatus();

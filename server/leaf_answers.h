@@ -5,6 +5,7 @@
 #include <grpcpp/server_context.h>
 
 #include "absl/status/status.h"
+#include "server/admission.h"
 #include "server/core.h"
 
 namespace millrace {
@@ -18,10 +19,12 @@ class ResolveRequest;
 }  // namespace v1
 
 // Statuses are those of docs/protocol.md. `context`: to notice that nobody
-// waits any more.
+// waits any more. `memory`: of the call; grows before the reply does, with the
+// errors of GrowTo.
 absl::Status AnswerExpand(const ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,
+                          Admission::Reservation& memory,
                           v1::ExpandReply& reply);
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,

@@ -28,6 +28,9 @@ struct ServerOptions {
   // Memory of all Sample calls together. 0: a quarter of the memory of this
   // host (or of its container).
   uint64_t max_inflight_bytes = 0;
+  // Memory of all leaf calls (Expand, Resolve, Gather) together, besides. 0: a
+  // quarter of max_inflight_bytes, at least 64 MiB.
+  uint64_t max_leaf_bytes = 0;
 
   // Of calls whose client gave none.
   absl::Duration default_deadline = absl::Seconds(60);

@@ -11,7 +11,6 @@
 #include "common/sample/split_seeds.h"
 #include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
-#include "common/wire/frame.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
@@ -23,9 +22,7 @@
 namespace millrace {
 namespace {
 
-// Frames that a call holds at most, and memory of a call besides its batch.
-constexpr uint64_t kStreamBytes = 6 * kFramePayloadBytes;
-constexpr uint64_t kBytesPerSeed = 64;
+constexpr uint64_t kBytesPerSeed = 64;  // of a call, besides its batch
 
 absl::Status CheckLimits(const JobSpec& spec) {
   if (spec.batch_size > kMaxSeeds) {
@@ -100,7 +97,8 @@ StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
 uint64_t StreamingBytes(const Batch& batch) {
   uint64_t nodes = 0;
   for (const NodeBlock& block : batch.nodes) nodes += block.count();
-  return kStreamBytes + 2 * batch.total_bytes() + 3 * sizeof(uint32_t) * nodes;
+  return kMaxHeldFrameBytes + 2 * batch.total_bytes() +
+         3 * sizeof(uint32_t) * nodes;
 }
 
 }  // namespace
@@ -153,7 +151,8 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
 absl::Status SampleCall::MakeBatch() {
   MILLRACE_ASSIGN_OR_RETURN(const Request request, ReadRequest());
   message_.Clear();
-  const uint64_t held = kStreamBytes + request.seeds.ids.size() * kBytesPerSeed;
+  const uint64_t held =
+      kMaxHeldFrameBytes + request.seeds.ids.size() * kBytesPerSeed;
   MILLRACE_ASSIGN_OR_RETURN(reservation_,
                             core_.admission.Reserve(request.job_hash, held));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Batch> batch,

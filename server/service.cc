@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
@@ -15,15 +16,26 @@
 namespace millrace {
 namespace {
 
-// A unary call that counts until its reply, too, is gone: replies that slow
-// callers do not take are memory.
+// A unary call that counts, and keeps its memory reserved, until its reply,
+// too, is gone: replies that slow callers do not take are memory.
 class LeafCall final : public ::grpc::ServerUnaryReactor {
  public:
   LeafCall(ServerCore& core, std::string_view method)
       : core_(core), method_(method), before_(core.leaf_calls.fetch_add(1)) {}
 
-  // How many ran when this one came; one that is refused counts no longer.
-  int before() const { return before_; }
+  // Whether it may run. RESOURCE_EXHAUSTED: too many do, or they hold too much.
+  absl::Status Enter(uint64_t request_bytes) {
+    if (before_ >= core_.options.max_leaf_calls) {
+      return WithErrorInfo(
+          absl::ResourceExhaustedError(
+              StrCat("the server is busy: ", before_, " of at most ",
+                     core_.options.max_leaf_calls, " leaf calls are running")),
+          {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+    }
+    MILLRACE_ASSIGN_OR_RETURN(memory_, core_.ReserveLeaf(request_bytes));
+    return absl::OkStatus();
+  }
+  // One that is refused counts no longer.
   void Refuse(const absl::Status& status) {
     counted_ = false;
     core_.leaf_calls.fetch_sub(1);
@@ -35,6 +47,8 @@ class LeafCall final : public ::grpc::ServerUnaryReactor {
     Finish(ToGrpcStatus(status));
   }
 
+  Admission::Reservation& memory() { return memory_; }
+
   void OnDone() override {
     if (counted_) core_.leaf_calls.fetch_sub(1);
     delete this;
@@ -45,27 +59,26 @@ class LeafCall final : public ::grpc::ServerUnaryReactor {
   const std::string_view method_;
   const int before_;
   bool counted_ = true;
+  Admission::Reservation memory_;
 };
 
-// Runs `answer` on the leaf pool and finishes the call with its status.
+// Runs `answer`, which gets the memory of the call, on the leaf pool and
+// finishes the call with its status.
 template <typename Answer>
 ::grpc::ServerUnaryReactor* RunLeaf(ServerCore& core,
                                     ::grpc::CallbackServerContext* context,
-                                    std::string_view method, Answer answer) {
+                                    std::string_view method,
+                                    uint64_t request_bytes, Answer answer) {
   auto* call = new LeafCall(core, method);  // deletes itself
-  if (call->before() >= core.options.max_leaf_calls) {
-    call->Refuse(WithErrorInfo(
-        absl::ResourceExhaustedError(
-            StrCat("the server is busy: ", call->before(), " of at most ",
-                   core.options.max_leaf_calls, " leaf calls are running")),
-        {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)}));
+  if (const absl::Status status = call->Enter(request_bytes); !status.ok()) {
+    call->Refuse(status);
     return call;
   }
   const bool queued =
       core.leaf_pool.TrySubmit([context, call, answer = std::move(answer)] {
         call->End(context->IsCancelled()
                       ? absl::CancelledError("the caller gave up")
-                      : answer());
+                      : answer(call->memory()));
       });
   if (!queued) {
     call->End(absl::UnavailableError("the server is shutting down"));
@@ -99,17 +112,20 @@ class SamplerService final : public RawMethods {
   ::grpc::ServerUnaryReactor* Expand(::grpc::CallbackServerContext* context,
                                      const v1::ExpandRequest* request,
                                      v1::ExpandReply* reply) override {
-    return RunLeaf(core_, context, "Expand", [this, context, request, reply] {
-      return AnswerExpand(core_, *context, *request, *reply);
-    });
+    return RunLeaf(
+        core_, context, "Expand", request->ByteSizeLong(),
+        [this, context, request, reply](Admission::Reservation& memory) {
+          return AnswerExpand(core_, *context, *request, memory, *reply);
+        });
   }
 
   ::grpc::ServerUnaryReactor* Resolve(::grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveReply* reply) override {
-    return RunLeaf(core_, context, "Resolve", [this, request, reply] {
-      return AnswerResolve(core_, *request, *reply);
-    });
+    return RunLeaf(core_, context, "Resolve", request->ByteSizeLong(),
+                   [this, request, reply](Admission::Reservation&) {
+                     return AnswerResolve(core_, *request, *reply);
+                   });
   }
 
   ::grpc::ServerUnaryReactor* Describe(::grpc::CallbackServerContext* context,

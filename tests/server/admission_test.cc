@@ -86,5 +86,15 @@ TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
   EXPECT_EQ(admission.in_use(), 0u);
 }
 
+TEST(AdmissionTest, ErrorsSayWhatIsTooLarge) {
+  Admission admission(100, "leaf call");
+  auto call = admission.Reserve(0, 60);
+  ASSERT_TRUE(call.ok());
+  EXPECT_THAT(std::string(admission.Reserve(0, 50).status().message()),
+              HasSubstr("60 of 100 bytes are in use, this leaf call needs 50"));
+  EXPECT_THAT(std::string(call->GrowTo(101).message()),
+              HasSubstr("the leaf call needs 101 bytes"));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -382,6 +382,64 @@ TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
   reader->Finish();
 }
 
+// An Expand of one node, drawn with replacement: 4 bytes a pick.
+absl::Status ExpandOnce(FleetHarness& fleet, int32_t fanout) {
+  v1::ExpandRequest request;
+  request.set_replace(true);
+  v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+  const uint32_t id = 0;
+  frontier.set_ids(&id, sizeof id);
+  frontier.set_fanout(fanout);
+  ::grpc::ClientContext context;
+  v1::ExpandReply reply;
+  return FromGrpcStatus(fleet.Stub(0)->Expand(&context, request, &reply));
+}
+
+TEST_F(ServerTest, LeafCallsThatCanNeverFitAreRefused) {
+  ServerOptions options;
+  options.max_leaf_bytes = 1 << 20;
+  fleet(options);
+  EXPECT_TRUE(ExpandOnce(fleet(), 1000).ok());
+  const absl::Status status = ExpandOnce(fleet(), 1000000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the leaf call needs"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1048576"));
+}
+
+TEST_F(ServerTest, LeafCallsShareABudgetOfBytes) {
+  ServerOptions options;
+  options.max_leaf_bytes = 8 << 20;
+  // 300,000 rows of 8 KB: they do not fit what gRPC takes ahead of a client
+  // that does not read, and their ids take most of the budget.
+  fleet_ =
+      std::make_unique<FleetHarness>(WideGraph(300, 5, 2 << 10), 1, options);
+  const std::vector<uint32_t> ids(300000, 7);
+  v1::GatherRequest request;
+  request.set_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  auto stub = fleet().Stub(0);
+  ::grpc::ClientContext context;
+  auto reader = stub->Gather(&context, request);
+  v1::Frame frame;
+  ASSERT_TRUE(reader->Read(&frame));
+  EXPECT_TRUE(ExpandOnce(fleet(), 1000).ok());
+  for (const absl::Status& status :
+       {ExpandOnce(fleet(), 250000),
+        CallGather(*fleet().Stub(0), request).status}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("8388608"));
+    EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
+  }
+  context.TryCancel();
+  reader->Finish();
+  // The server notices a moment later.
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  absl::Status after = ExpandOnce(fleet(), 250000);
+  while (!after.ok() && absl::Now() < deadline) {
+    after = ExpandOnce(fleet(), 250000);
+  }
+  EXPECT_TRUE(after.ok()) << after;
+}
+
 TEST_F(ServerTest, SlowClientsHoldUpNobodyElse) {
   ServerOptions options;
   options.threads = 1;
