@@ -6,14 +6,20 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "common/base/strings.h"
+#include "common/base/status_macros.h"
 #include "common/grpc/status.h"
+#include "common/wire/stream_layout.h"
 
 namespace millrace {
 namespace {
+
+// What a call counts for before its size is known, and until it ends.
+constexpr int64_t kNominalBytes = int64_t{1} << 20;
 
 // gRPC's generic API has no server-streaming variant; a bidirectional stream
 // with one write is the same on the wire.
@@ -27,6 +33,7 @@ class FrameStream final
   // `self` is held by the call until OnDone.
   void Start(std::shared_ptr<FrameStream> self) {
     self_ = std::move(self);
+    Charge(kNominalBytes);
     context_.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
     stub_.PrepareBidiStreamingCall(&context_, options_.method,
                                    grpc::StubOptions(), this);
@@ -54,6 +61,7 @@ class FrameStream final
 
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<FrameStream> self = std::move(self_);
+    Charge(0);  // before `done`, which may pick a server again
     options_.done(failure_.ok() ? FromGrpcStatus(status) : failure_);
   }
 
@@ -61,13 +69,27 @@ class FrameStream final
   absl::Status Receive() {
     absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(message_);
     if (!frame.ok()) return frame.status();
-    return options_.on_frame(*frame);
+    MILLRACE_RETURN_IF_ERROR(options_.on_frame(*frame));
+    // Checked by its taker, so it can be believed.
+    const std::optional<StreamLayout>& layout = frame->header().stream;
+    if (layout.has_value()) total_ = static_cast<int64_t>(layout->total_bytes);
+    received_ += static_cast<int64_t>(frame->payload_bytes());
+    Charge(kNominalBytes + std::max<int64_t>(total_ - received_, 0));
+    return absl::OkStatus();
+  }
+
+  // Sets what this call counts for among the member's outstanding bytes.
+  void Charge(int64_t bytes) {
+    options_.member->outstanding_bytes += bytes - charged_;
+    charged_ = bytes;
   }
 
   FrameStreamOptions options_;
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer request_, message_;
+  int64_t total_ = 0, received_ = 0;  // bytes of the stream
+  int64_t charged_ = 0;
   absl::Status failure_;               // ours, found in a frame
   std::shared_ptr<FrameStream> self_;  // gRPC's share; dropped in OnDone
 };

@@ -26,8 +26,9 @@ struct FrameStreamOptions {
   CallDone done;
 };
 
-// Starts the call. `on_frame` and `done` run one at a time on gRPC threads,
-// possibly before this returns.
+// Starts the call; until its end it counts among the member's outstanding
+// bytes, with what is still to come. `on_frame` and `done` run one at a time on
+// gRPC threads, possibly before this returns.
 std::shared_ptr<Call> StartFrameStream(FrameStreamOptions options);
 
 }  // namespace millrace
