@@ -48,6 +48,16 @@ absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
              "`millrace status --servers LIST`"));
 }
 
+// Of servers that answer, but never to the end.
+absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
+                       absl::Duration patience) {
+  return absl::UnavailableError(StrCat(NamePartition(What(failure), info),
+                                       "; broke off again and again for ",
+                                       absl::FormatDuration(patience),
+                                       "\nsee the messages of that server, or "
+                                       "`millrace status --servers LIST`"));
+}
+
 absl::Status Overloaded(const absl::Status& failure) {
   return absl::ResourceExhaustedError(StrCat(
       What(failure), "; gave up after ", absl::FormatDuration(kLongPatience),
@@ -85,8 +95,8 @@ Retry::End Retry::EndOf(int partition, bool overload, absl::Time now) {
   const absl::Duration whole = std::max(kLongPatience, partition_wait_);
   // The wait for one partition, or for a batch that never gets whole.
   return first_failure_ + whole < first + patience
-             ? End{first_failure_ + whole, whole}
-             : End{first + patience, patience};
+             ? End{first_failure_ + whole, whole, /*broken_off=*/true}
+             : End{first + patience, patience, /*broken_off=*/false};
 }
 
 absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
@@ -98,9 +108,10 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
   const End end = EndOf(partition, overload, now);
   const absl::Duration left = end.time - now;
   if (left <= absl::ZeroDuration()) {
-    return WithErrorInfo(
-        overload ? Overloaded(failure) : Lost(failure, info, end.patience),
-        info);
+    if (overload) return WithErrorInfo(Overloaded(failure), info);
+    return WithErrorInfo(end.broken_off ? BrokenOff(failure, info, end.patience)
+                                        : Lost(failure, info, end.patience),
+                         info);
   }
   if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
     spdlog::warn("{}; trying again for {}", NamePartition(What(failure), info),

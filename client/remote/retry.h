@@ -27,8 +27,9 @@ class Retry {
 
   // How long to wait before the next attempt; an error when there is none:
   // `failure` itself if it is not retryable, else UNAVAILABLE saying how long
-  // the partition was waited for, or RESOURCE_EXHAUSTED if it is overload
-  // that does not end. The failure's ErrorInfo says whose it is.
+  // the partition was waited for or has broken off again and again, or
+  // RESOURCE_EXHAUSTED if it is overload that does not end. The failure's
+  // ErrorInfo says whose it is.
   absl::StatusOr<absl::Duration> After(const absl::Status& failure,
                                        absl::Time now);
 
@@ -39,10 +40,12 @@ class Retry {
     absl::Time overloaded = absl::InfiniteFuture();
   };
 
-  // When After() gives up, and after how long that is.
+  // When After() gives up, after how long that is, and whether because the
+  // whole never succeeds although the partition answers now and then.
   struct End {
     absl::Time time;
     absl::Duration patience;
+    bool broken_off;
   };
   End EndOf(int partition, bool overload, absl::Time now);
 
