@@ -92,7 +92,8 @@ class FleetBatchSource final : public RemoteBatchSource {
         .home = *home,
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes};
-    // The fetch is its own key; it leaves the set just before `done` runs.
+    // The fetch is its own key; it leaves the set once `done` has run, so that
+    // the destructor waits for that too.
     auto key = std::make_shared<std::shared_ptr<BatchFetch>>();
     auto fetch = std::make_shared<BatchFetch>(
         options, job, std::move(request),
@@ -165,27 +166,23 @@ absl::Status FleetBatchSource::GatherOnce(const CallContext& context,
                                           std::span<const uint64_t> ids,
                                           const Array& target) {
   const PartitionBook& book = manifest_.books[type];
-  std::vector<RowRequest> by_part(book.parts());
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= book.node_count()) {
-      return absl::InvalidArgumentError(
-          StrCat("id ", ids[i], " at position ", i, " is out of range; ",
-                 manifest_.schema.node_types[type].name, " has ",
-                 book.node_count(), " nodes"));
-    }
-    RowRequest& request = by_part[book.Owner(ids[i])];
-    request.ids.push_back(ids[i]);
-    request.rows.push_back(static_cast<uint32_t>(i));
+    if (ids[i] < book.node_count()) continue;
+    return absl::InvalidArgumentError(
+        StrCat("id ", ids[i], " at position ", i, " is out of range; ",
+               manifest_.schema.node_types[type].name, " has ",
+               book.node_count(), " nodes"));
   }
+  RowRequest like;
+  like.type = type;
+  like.column = column;
+  like.target = target;
+  const auto count = static_cast<int64_t>(ids.size());
+  const Array all = Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
   CallGroup calls;
-  for (int part = 0; part < book.parts(); ++part) {
-    if (by_part[part].ids.empty()) continue;
-    by_part[part].type = type;
-    by_part[part].column = column;
-    by_part[part].partition = part;
-    by_part[part].target = target;
+  for (RowRequest& request : SplitByOwner(book, all, count, -1, like)) {
     absl::StatusOr<std::shared_ptr<Call>> call =
-        StartRowCall(context, std::move(by_part[part]), calls.Add());
+        StartRowCall(context, std::move(request), calls.Add());
     if (!call.ok()) calls.Fail(call.status());
   }
   return calls.Wait();

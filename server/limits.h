@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/wire/limits.h"  // kMaxSeeds
+
 namespace millrace {
 
-inline constexpr int64_t kMaxSeeds = 1 << 20;   // of one batch
 inline constexpr int32_t kMaxFanout = 1 << 20;  // -1 (all) apart
 
 // Picks of one ExpandReply, in bytes; what is beyond is asked for again.

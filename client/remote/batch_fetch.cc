@@ -12,16 +12,10 @@
 #include "common/sample/gather.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
+#include "common/wire/limits.h"
 #include "sampler.pb.h"
 
 namespace millrace {
-namespace {
-
-// Keeps requests well below what a server receives.
-constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
-
-}  // namespace
-
 BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
@@ -45,7 +39,14 @@ void BatchFetch::StartAttempt() {
 }
 
 absl::Status BatchFetch::StartResolves() {
-  seed_ids_.resize(request_.explicit_seeds->size());
+  // A server would say so too, but only after all of them are resolved.
+  const size_t count = request_.explicit_seeds->size();
+  if (count > static_cast<size_t>(kMaxSeeds)) {
+    return absl::InvalidArgumentError(
+        StrCat(count, " explicit seeds are above the limit of ", kMaxSeeds,
+               " of one batch\nuse a smaller batch size"));
+  }
+  seed_ids_.resize(count);
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<ResolveRequest> requests,
       SplitByLookup(context_.manifest, job_.seed_type, *request_.explicit_seeds,
@@ -156,32 +157,17 @@ absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
                                       uint32_t row_count, const Array& target) {
   const PartitionBook& book = context_.manifest.books[type];
   if (!target.present() || book.parts() == 1) return absl::OkStatus();
-  const Array& ids = assembler_->batch().nodes[type].id;
-  const auto start = [&](int part, RowRequest request) {
-    request.type = type;
-    request.column = column;
-    request.partition = part;
-    request.target = target;
-    if (column == NodeColumn::kFeature) {
-      request.feature_dtype = request_.columns.feature_dtype;
-    }
-    return StartGather(std::move(request));
-  };
-  std::vector<RowRequest> by_part(book.parts());
-  for (uint32_t local = 0; local < row_count; ++local) {
-    const auto id = static_cast<uint64_t>(ids.IntegerAt(local));
-    const int owner = book.Owner(id);
-    if (owner == options_.home) continue;
-    RowRequest& request = by_part[owner];
-    request.ids.push_back(id);
-    request.rows.push_back(local);
-    if (request.ids.size() == kMaxIdsPerCall) {
-      MILLRACE_RETURN_IF_ERROR(start(owner, std::exchange(request, {})));
-    }
+  RowRequest like;
+  like.type = type;
+  like.column = column;
+  like.target = target;
+  if (column == NodeColumn::kFeature) {
+    like.feature_dtype = request_.columns.feature_dtype;
   }
-  for (int part = 0; part < book.parts(); ++part) {
-    if (by_part[part].ids.empty()) continue;
-    MILLRACE_RETURN_IF_ERROR(start(part, std::move(by_part[part])));
+  const Array& ids = assembler_->batch().nodes[type].id;
+  for (RowRequest& request :
+       SplitByOwner(book, ids, row_count, options_.home, like)) {
+    MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
 }

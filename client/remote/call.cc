@@ -4,9 +4,21 @@
 #include <string>
 
 #include "common/base/strings.h"
+#include "common/grpc/channel_args.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
+namespace {
+
+// What gRPC, not a server, refuses for want of room.
+absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
+  return absl::ResourceExhaustedError(
+      StrCat("server ", member.address, ": ", std::string(status.message()),
+             "; a message may have at most ", kMaxMessageBytes,
+             " bytes\nuse a smaller batch size or fanouts"));
+}
+
+}  // namespace
 
 absl::Status ProtocolError(const FleetMember& member,
                            const absl::Status& status) {
@@ -38,6 +50,7 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
         info);
   }
   if (IsRetryable(status)) return WithErrorInfo(status, info);
+  if (absl::IsResourceExhausted(status)) return TooLarge(member, status);
   return status;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -19,6 +20,10 @@ class Call {
   virtual void Cancel() = 0;
 };
 
+// Ids of one call: keeps requests, and replies of ids, well below
+// kMaxMessageBytes.
+inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
+
 // Runs exactly once, on a gRPC thread, and must not block.
 using CallDone = std::function<void(absl::Status)>;
 
@@ -36,7 +41,8 @@ absl::Status ProtocolError(const FleetMember& member,
                            const absl::Status& status);
 
 // What a call to `member` for `partition` failed with, as Retry wants it: an
-// attempt that ran out of time may be repeated, errors name the partition.
+// attempt that ran out of time may be repeated, errors name the partition, a
+// message that is too large is final.
 // Tells the fleet, unless the member reports another partition's failure.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
                          int partition, const absl::Status& status);

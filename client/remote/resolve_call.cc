@@ -87,7 +87,16 @@ absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     const Manifest& manifest, TypeIndex type,
     std::span<const int64_t> original_ids, uint64_t* target) {
   const PartitionBook& book = manifest.books[type];
+  std::vector<ResolveRequest> requests;
   std::vector<ResolveRequest> by_part(book.parts());
+  const auto add = [&](uint64_t part) {
+    ResolveRequest& request = by_part[part];
+    if (request.positions.empty()) return;
+    request.type = type;
+    request.partition = static_cast<int>(part);
+    request.target = target;
+    requests.push_back(std::exchange(request, {}));
+  };
   for (size_t i = 0; i < original_ids.size(); ++i) {
     const auto original = static_cast<uint64_t>(original_ids[i]);
     if (original >= book.node_count()) {
@@ -96,18 +105,12 @@ absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
           " is out of range; node type ", manifest.schema.node_types[type].name,
           " has ", book.node_count(), " nodes"));
     }
-    ResolveRequest& request = by_part[original / book.lookup_width()];
-    request.original_ids.push_back(original_ids[i]);
-    request.positions.push_back(i);
+    const uint64_t part = original / book.lookup_width();
+    by_part[part].original_ids.push_back(original_ids[i]);
+    by_part[part].positions.push_back(i);
+    if (by_part[part].positions.size() == kMaxIdsPerCall) add(part);
   }
-  std::vector<ResolveRequest> requests;
-  for (int part = 0; part < book.parts(); ++part) {
-    if (by_part[part].positions.empty()) continue;
-    by_part[part].type = type;
-    by_part[part].partition = part;
-    by_part[part].target = target;
-    requests.push_back(std::move(by_part[part]));
-  }
+  for (size_t part = 0; part < by_part.size(); ++part) add(part);
   return requests;
 }
 

@@ -21,7 +21,8 @@ struct ResolveRequest {
   uint64_t* target = nullptr;     // outlives the call
 };
 
-// Splits original ids by the partition whose lookup table holds them.
+// Splits original ids by the partition whose lookup table holds them, at most
+// kMaxIdsPerCall each.
 // INVALID_ARGUMENT: out of range (names position and value).
 absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     const Manifest& manifest, TypeIndex type,

@@ -78,6 +78,28 @@ class RowScatter {
 
 }  // namespace
 
+std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
+                                     const Array& ids, int64_t count, int skip,
+                                     const RowRequest& like) {
+  std::vector<RowRequest> requests;
+  std::vector<RowRequest> by_part(book.parts(), like);
+  const auto add = [&](int part) {
+    if (by_part[part].ids.empty()) return;
+    by_part[part].partition = part;
+    requests.push_back(std::exchange(by_part[part], like));
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
+    const int owner = book.Owner(id);
+    if (owner == skip) continue;
+    by_part[owner].ids.push_back(id);
+    by_part[owner].rows.push_back(static_cast<uint32_t>(i));
+    if (by_part[owner].ids.size() == kMaxIdsPerCall) add(owner);
+  }
+  for (int part = 0; part < book.parts(); ++part) add(part);
+  return requests;
+}
+
 absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
                                                    RowRequest request,
                                                    CallDone done) {

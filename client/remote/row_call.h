@@ -24,6 +24,13 @@ struct RowRequest {
   Array target;
 };
 
+// Splits the first `count` of `ids` (any dtype of ids) by owner, without those
+// that `skip` owns (-1: nobody), at most kMaxIdsPerCall each. The rows are
+// positions in `ids`; all else is as in `like`.
+std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
+                                     const Array& ids, int64_t count, int skip,
+                                     const RowRequest& like);
+
 // Asks an owner for the rows (RPC Gather); `done` may run before this
 // returns. UNAVAILABLE (nothing was started, `done` never runs): no living
 // server of the partition.

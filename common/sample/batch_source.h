@@ -48,8 +48,9 @@ class BatchSource {
   // (`files` is empty for a fleet.)
   virtual const Manifest& manifest() const = 0;
 
-  // Makes one batch; `done` runs exactly once, on a thread of the source, and
-  // must not block. `job` must outlive the call of `done`.
+  // Makes one batch; `done` runs exactly once, on a thread of the source, or
+  // on the caller's before Fetch returns if it fails at once. It must neither
+  // block nor end the source. `job` must outlive the call of `done`.
   // Errors reach `done`: INVALID_ARGUMENT (seeds out of range), OUT_OF_RANGE
   // (no such batch), NOT_FOUND (no such split), UNAVAILABLE naming the
   // partition once partition_wait is over, DATA_LOSS, FAILED_PRECONDITION.

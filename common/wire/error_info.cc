@@ -40,10 +40,13 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
 bool IsRetryable(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kResourceExhausted:
     // Servers never send UNKNOWN: gRPC makes it of a broken stream.
     case absl::StatusCode::kUnknown:
       return true;
+    // Servers that are busy say when to ask again; gRPC says the same of a
+    // message that is too large, which stays so.
+    case absl::StatusCode::kResourceExhausted:
+      return ErrorInfoOf(status).retry_after > absl::ZeroDuration();
     default:
       return false;
   }

@@ -6,6 +6,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
+#include "tests/support/silent_listener.h"
 
 namespace millrace {
 namespace {
@@ -279,13 +282,115 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   EXPECT_GE(absl::Now() - start, options.partition_wait);
 }
 
-// A SIGINT while nobody answers; ends the process with 0 if Connect did so
-// soon.
+TEST(RemoteBatchSourceTest, MoreExplicitSeedsThanABatchMayHaveAreRefused) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  BatchRequest request;
+  request.explicit_seeds.emplace(1048577, 3);
+  Pending pending(**source, *job, std::move(request));
+  const absl::Status status = pending.Wait().status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1048577 explicit seeds are above the limit of 1048576 "
+                        "of one batch"));
+}
+
+// 2.5 million ids take more than one message.
+TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const int64_t nodes = (*source)->manifest().schema.node_types[0].count;
+  std::vector<int64_t> original_ids(2500000);
+  for (size_t i = 0; i < original_ids.size(); ++i) {
+    original_ids[i] = static_cast<int64_t>(i) % nodes;
+  }
+  const auto ids = (*source)->Resolve(0, original_ids);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  const auto back = (*source)->Gather(0, NodeColumn::kOriginalId, *ids);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ASSERT_EQ(back->rows(), static_cast<int64_t>(original_ids.size()));
+  for (size_t i = 0; i < original_ids.size(); ++i) {
+    ASSERT_EQ(back->IntegerAt(static_cast<int64_t>(i)), original_ids[i]) << i;
+  }
+}
+
+// Retried, it would only end once partition_wait, or the test, is over.
+TEST_F(ScriptedTest, MessageThatIsTooLargeIsFinalAndNamesTheLimit) {
+  Connect([this](int, const v1::SampleRequest& request, Writer& out) {
+    return scripted_->Pass(request, out, [](v1::Frame& frame) {
+      frame.mutable_payload()->resize(17 << 20);
+    });
+  });
+  const absl::Status status = Fetch().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("16777216 bytes"));
+  EXPECT_EQ(scripted_->calls(), 1);
+}
+
+// Two replicas; one is busy with a call that does not end: all others go to
+// the other one, also one after the other.
+TEST(RemoteBatchSourceTest, ReplicasShareCallsByOutstandingBytes) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  absl::Notification entered, release;
+  std::atomic<bool> hold = false;
+  std::unique_ptr<ScriptedSampler> replicas[2];
+  for (auto& replica : replicas) {
+    replica = std::make_unique<ScriptedSampler>(
+        servers.Stub(0),
+        [&](int, const v1::SampleRequest& request, Writer& out) {
+          if (hold.exchange(false)) {
+            entered.Notify();
+            release.WaitForNotification();
+          }
+          return replica->Pass(request, out);
+        });
+  }
+  RemoteOptions options;
+  options.servers = replicas[0]->address() + "," + replicas[1]->address();
+  auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto fetch = [&] {
+    return Pending(**source, *job, BatchRequest()).Wait().status();
+  };
+  // Until both are known.
+  while (replicas[0]->calls() == 0 || replicas[1]->calls() == 0) {
+    ASSERT_TRUE(fetch().ok());
+  }
+  hold = true;
+  const int before = replicas[0]->calls() + replicas[1]->calls();
+  Pending held(**source, *job, BatchRequest());
+  entered.WaitForNotification();
+  const int calls[2] = {replicas[0]->calls(), replicas[1]->calls()};
+  EXPECT_EQ(calls[0] + calls[1], before + 1);
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(fetch().ok());
+  EXPECT_THAT((std::vector<int>{replicas[0]->calls() - calls[0],
+                                replicas[1]->calls() - calls[1]}),
+              ::testing::UnorderedElementsAre(0, 6));
+  release.Notify();
+  EXPECT_TRUE(held.Wait().ok());
+}
+
+// A SIGINT once a server was found that never answers; ends the process with
+// 0 if Connect did so soon.
 void ConnectAndInterrupt() {
   InstallInterruptHandler();
-  std::thread interrupt([] { raise(SIGINT); });
+  const testing::SilentListener listener;
+  std::thread interrupt([&listener] {
+    listener.AwaitConnection();
+    raise(SIGINT);
+  });
   RemoteOptions options;
-  options.servers = "127.0.0.1:1";
+  options.servers = "127.0.0.1:" + std::to_string(listener.port());
   options.partition_wait = absl::Hours(1);
   const auto source = RemoteBatchSource::Connect(options);
   interrupt.join();

@@ -19,6 +19,7 @@ namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const absl::Time kStart = absl::UnixEpoch();
 
@@ -30,6 +31,14 @@ absl::Status Lost(int partition) {
 TEST(RetryTest, FinalErrorsAreReturnedAtOnce) {
   Retry retry(absl::Seconds(20));
   const absl::Status failure = absl::InvalidArgumentError("no such seed");
+  EXPECT_EQ(retry.After(failure, kStart).status(), failure);
+}
+
+// gRPC's own refusals; servers that are busy say when to ask again.
+TEST(RetryTest, MessagesThatAreTooLargeAreFinal) {
+  Retry retry(absl::Seconds(20));
+  const absl::Status failure =
+      absl::ResourceExhaustedError("Received message larger than max");
   EXPECT_EQ(retry.After(failure, kStart).status(), failure);
 }
 
@@ -58,7 +67,9 @@ TEST(RetryTest, GivesUpNamingThePartitionWhenTheWaitIsOver) {
 
 TEST(RetryTest, OverloadDoesNotCountAsALostPartition) {
   Retry retry(absl::Seconds(20));
-  const absl::Status busy = absl::ResourceExhaustedError("too many batches");
+  const absl::Status busy =
+      WithErrorInfo(absl::ResourceExhaustedError("too many batches"),
+                    {.partition = {}, .retry_after = absl::Milliseconds(50)});
   ASSERT_TRUE(retry.After(busy, kStart).ok());
   ASSERT_TRUE(retry.After(busy, kStart + absl::Minutes(5)).ok());
   ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Minutes(5)).ok());
@@ -88,12 +99,17 @@ TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   Retry retry(absl::Seconds(20));
   absl::Time now = kStart;
-  while (retry.After(Lost(1), now).ok()) {
+  absl::Status end;
+  while ((end = retry.After(Lost(1), now).status()).ok()) {
     ASSERT_LT(now, kStart + absl::Hours(1));
     retry.NoteAnswer(1);
     now += absl::Seconds(15);
   }
   EXPECT_EQ(now, kStart + absl::Minutes(10));
+  EXPECT_TRUE(absl::IsUnavailable(end)) << end;
+  EXPECT_THAT(std::string(end.message()),
+              HasSubstr("broke off again and again for 10m\n"));
+  EXPECT_THAT(std::string(end.message()), Not(HasSubstr("--partition-wait")));
 }
 
 TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {

@@ -39,9 +39,13 @@ TEST(StatusTest, CutsMessagesThatWouldNotFitTrailers) {
 
 TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
   EXPECT_TRUE(IsRetryable(absl::UnavailableError("")));
-  EXPECT_TRUE(IsRetryable(absl::ResourceExhaustedError("")));
+  EXPECT_TRUE(IsRetryable(
+      WithErrorInfo(absl::ResourceExhaustedError(""),
+                    {.partition = {}, .retry_after = absl::Milliseconds(50)})));
   EXPECT_TRUE(IsRetryable(absl::UnknownError("Stream removed")));
   EXPECT_FALSE(IsRetryable(absl::OkStatus()));
+  // gRPC's: a message that is too large.
+  EXPECT_FALSE(IsRetryable(absl::ResourceExhaustedError("")));
   EXPECT_FALSE(IsRetryable(absl::FailedPreconditionError("")));
   EXPECT_FALSE(IsRetryable(absl::InvalidArgumentError("")));
   EXPECT_FALSE(IsRetryable(absl::DataLossError("")));
