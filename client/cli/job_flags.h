@@ -45,7 +45,7 @@ class JobFlags {
   // --global-batch-size that the world does not divide.
   absl::StatusOr<JobSpec> Spec(int world = 1) const;
   // Spec() of a job that exists to sample. INVALID_ARGUMENT also: no
-  // --fanouts at all, which a trainer may do without.
+  // --fanouts at all. (A trainer says that itself, in words of layers.)
   absl::StatusOr<JobSpec> SamplingSpec() const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_flags.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -34,6 +35,15 @@ absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
     fanouts.push_back(fanout);
   }
   return fanouts;
+}
+
+// As ResolveJob counts them once the graph is known.
+int Hops(const JobSpec& job) {
+  size_t hops = job.fanouts.size();
+  for (const auto& [relation, fanouts] : job.relation_fanouts) {
+    hops = std::max(hops, fanouts.size());
+  }
+  return static_cast<int>(hops);
 }
 
 }  // namespace
@@ -160,8 +170,13 @@ absl::Status TrainFlags::CheckServed() const {
 absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.kind = model_;
   options.model.hidden = hidden_;
-  options.model.layers =
-      layers_ > 0 ? layers_ : static_cast<int>(options.job.fanouts.size());
+  const int hops = Hops(options.job);
+  if (hops == 0) {
+    return absl::InvalidArgumentError(
+        "--fanouts is needed to train, one number per layer\ngive e.g. "
+        "--fanouts 15,10 for two layers");
+  }
+  options.model.layers = layers_ > 0 ? layers_ : hops;
   options.model.dropout = dropout_;
   options.model.norm = norm_ == "batch"   ? NormKind::kBatch
                        : norm_ == "layer" ? NormKind::kLayer
@@ -169,14 +184,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.gcn_norm =
       gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
   options.model.seed = model_seed_;
-  if (options.model.layers < 1) {
-    return absl::InvalidArgumentError(
-        "--fanouts is needed to train, one number per layer: --fanouts 15,10");
-  }
-  // Fanouts of relations alone are counted once the graph is known.
-  const auto hops = static_cast<int>(options.job.fanouts.size());
-  return hops == 0 ? absl::OkStatus()
-                   : CheckLayers(options.model.layers, hops, "--fanouts");
+  return CheckLayers(options.model.layers, hops, "--fanouts");
 }
 
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {

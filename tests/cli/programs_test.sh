@@ -120,6 +120,8 @@ if [[ -x $bin/millrace-train ]]; then
   [[ $(grep -c batch-size err.txt) == 1 ]] || report "it was said twice"
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 0
   stderr_has "0 is no whole number of at least 1"
+  wrong_usage millrace-train "${source[@]}" --layers 2
+  stderr_has "--fanouts is needed to train"
 fi
 
 # What is wrong with the data is no question of usage.
