@@ -70,8 +70,8 @@ std::shared_ptr<gloo::transport::Device> MakeDevice(const std::string& host) {
              : c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
 
-// Whether somebody accepts connections there; waits for at most a slice of
-// the time that an interrupt may take.
+// Whether somebody accepts connections there. Gives each address a slice to
+// answer; the look-up of the name takes what the resolver takes.
 bool Listens(const GroupAddress& group) {
   addrinfo* found = nullptr;
   addrinfo hints{};
@@ -114,8 +114,6 @@ absl::Status AwaitListener(const GroupAddress& group, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-std::string HereKey(int rank) { return absl::StrCat("millrace/here/", rank); }
-
 }  // namespace
 
 struct Collectives::Group {
@@ -136,9 +134,13 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
     const GroupAddress& group, const CollectiveOptions& options) {
   auto collectives = std::unique_ptr<Collectives>(new Collectives(group));
   if (group.world > 1) {
-    MILLRACE_RETURN_IF_ERROR(CatchTorch("joining the group of trainers", [&] {
-      return collectives->Join(options);
-    }));
+    const absl::Status joined =
+        CatchTorch("joining the group of trainers",
+                   [&] { return collectives->Join(options); });
+    if (!joined.ok()) {
+      collectives->Fail(joined);
+      return joined;
+    }
   }
   return collectives;
 }
@@ -146,10 +148,18 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
 absl::Status Collectives::Join(const CollectiveOptions& options) {
   c10d_ = std::make_unique<Group>();
   silence_ = options.heartbeat.silence;
-  MILLRACE_RETURN_IF_ERROR(OpenStore(options.store_timeout));
+  const absl::Time deadline = absl::Now() + options.store_timeout;
+  // From its store on, rank 0 is watched: every word with a store whose rank
+  // 0 is stopped hangs, the first one too.
+  if (group_.rank == 0) {
+    MILLRACE_RETURN_IF_ERROR(OpenStore(deadline));
+    heartbeat_ = Heartbeat::Start(group_, options.heartbeat);
+  } else {
+    MILLRACE_RETURN_IF_ERROR(AwaitListener(group_, deadline));
+    heartbeat_ = Heartbeat::Start(group_, options.heartbeat);
+    MILLRACE_RETURN_IF_ERROR(OpenStore(deadline));
+  }
   MILLRACE_RETURN_IF_ERROR(Meet(options.start_timeout));
-  MILLRACE_ASSIGN_OR_RETURN(heartbeat_,
-                            Heartbeat::Start(group_, options.heartbeat));
   auto gloo_options = c10d::ProcessGroupGloo::Options::create(
       absl::ToChronoMilliseconds(options.start_timeout));
   gloo_options->devices.push_back(MakeDevice(group_.host));
@@ -161,12 +171,8 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
   return joined;
 }
 
-absl::Status Collectives::OpenStore(absl::Duration timeout) {
+absl::Status Collectives::OpenStore(absl::Time deadline) {
   const std::string address = StrCat(group_.host, ":", group_.port);
-  const absl::Time deadline = absl::Now() + timeout;
-  if (group_.rank != 0) {
-    MILLRACE_RETURN_IF_ERROR(AwaitListener(group_, deadline));
-  }
   c10d::TCPStoreOptions store_options;
   store_options.port = group_.port;
   store_options.isServer = group_.rank == 0;
@@ -188,31 +194,25 @@ absl::Status Collectives::OpenStore(absl::Duration timeout) {
   return absl::OkStatus();
 }
 
+// Asks the heartbeat alone, since a question to the store may hang.
 absl::Status Collectives::Meet(absl::Duration timeout) {
-  c10d_->store->set(HereKey(group_.rank), std::vector<uint8_t>{1});
   const absl::Time deadline = absl::Now() + timeout;
-  std::vector<int> missing;
-  for (int r = 0; r < group_.world; ++r) {
+  while (true) {
     // In slices, so that an interrupt ends the wait.
-    while (!c10d_->store->check({HereKey(r)})) {
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-      if (absl::Now() >= deadline) {
-        missing.push_back(r);
-        break;
-      }
-      try {
-        c10d_->store->wait({HereKey(r)}, std::chrono::seconds(1));
-      } catch (const std::exception&) {
-        // Not there yet.
-      }
-    }
+    const std::vector<int> missing =
+        heartbeat_->WaitForAll(absl::Milliseconds(kSliceMs));
+    // First, since others that are interrupted too look failed.
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
+    if (missing.empty()) return absl::OkStatus();
+    if (absl::Now() < deadline) continue;
+    return absl::DeadlineExceededError(
+        StrCat(missing.size() == 1 ? "rank " : "ranks ",
+               absl::StrJoin(missing, ", "), " of ", group_.world,
+               " did not come within ", absl::FormatDuration(timeout),
+               "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
+               "WORLD_SIZE"));
   }
-  if (missing.empty()) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      StrCat("ranks ", absl::StrJoin(missing, ", "), " of ", group_.world,
-             " did not come within ", absl::FormatDuration(timeout),
-             "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
-             "WORLD_SIZE"));
 }
 
 absl::Status Collectives::Run(const char* what,

@@ -31,7 +31,8 @@ struct CollectiveOptions {
 class Collectives {
  public:
   // Meets the other ranks. UNAVAILABLE: no store of rank 0 at the group's
-  // address within store_timeout. DEADLINE_EXCEEDED names the ranks that did
+  // address within store_timeout, or a rank that came is lost (named).
+  // DEADLINE_EXCEEDED names the ranks that did
   // not come within start_timeout. CANCELLED: interrupted.
   static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
       const GroupAddress& group, const CollectiveOptions& options = {});
@@ -59,7 +60,7 @@ class Collectives {
   struct Group;
   explicit Collectives(const GroupAddress& group);
   absl::Status Join(const CollectiveOptions& options);
-  absl::Status OpenStore(absl::Duration timeout);
+  absl::Status OpenStore(absl::Time deadline);
   absl::Status Meet(absl::Duration timeout);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);

@@ -12,21 +12,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "client/tensor/torch_status.h"
 #include "common/base/strings.h"
 
 namespace millrace {
 
 struct Heartbeat::State {
-  State(const GroupAddress& group_address, const HeartbeatOptions& opts,
-        c10::intrusive_ptr<c10d::TCPStore> connection)
+  State(const GroupAddress& group_address, const HeartbeatOptions& opts)
       : group(group_address),
         options(opts),
-        store(std::move(connection)),
         heard(group.world),
         counter(group.world, 0),
         ended(group.world, false) {}
 
+  void Connect();
   void Beat();
   void Watch();
   void ReadOthers();
@@ -35,12 +33,16 @@ struct Heartbeat::State {
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
+  std::vector<int> Missing() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
+  bool AllUpOrLost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+    return Lost() || Missing().empty();
+  }
   bool Lost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return !loss.ok(); }
 
   const GroupAddress group;
   const HeartbeatOptions options;
-  // Used by the beating thread alone.
-  const c10::intrusive_ptr<c10d::TCPStore> store;
+  // Used by the beating thread alone; null until it has connected.
+  c10::intrusive_ptr<c10d::TCPStore> store;
 
   mutable absl::Mutex mutex;
   absl::Duration watched ABSL_GUARDED_BY(mutex);             // time that counts
@@ -75,9 +77,26 @@ void Heartbeat::State::Lose(const std::string& why) {
 
 bool Heartbeat::State::OthersEnded() const {
   for (int r = 0; r < group.world; ++r) {
-    if (r != group.rank && !ended[r]) return false;
+    if (r != group.rank && counter[r] != 0 && !ended[r]) return false;
   }
   return true;
+}
+
+// The other ranks that have not beaten once.
+std::vector<int> Heartbeat::State::Missing() const {
+  std::vector<int> missing;
+  for (int r = 0; r < group.world; ++r) {
+    if (r != group.rank && counter[r] == 0) missing.push_back(r);
+  }
+  return missing;
+}
+
+// May hang: a rank 0 that is stopped takes connections and answers nothing.
+void Heartbeat::State::Connect() {
+  c10d::TCPStoreOptions store_options;
+  store_options.port = group.port;
+  store_options.timeout = absl::ToChronoMilliseconds(options.silence);
+  store = c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
 }
 
 void Heartbeat::State::ReadOthers() {
@@ -126,6 +145,7 @@ void Heartbeat::State::Publish() {
 void Heartbeat::State::Beat() {
   while (true) {
     try {
+      if (store == nullptr) Connect();
       store->add(Key("beat", group.rank), 1);
       Publish();
       ReadOthers();
@@ -134,7 +154,8 @@ void Heartbeat::State::Beat() {
       absl::MutexLock lock(&mutex);
       if (!published) {
         Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
-                    group.port, " has closed"));
+                    group.port,
+                    store == nullptr ? " does not answer" : " has closed"));
       }
       break;
     }
@@ -159,7 +180,8 @@ void Heartbeat::State::Look() {
                 absl::FormatDuration(options.silence)));
   }
   for (int r = 0; r < group.world; ++r) {
-    if (r == group.rank || ended[r]) continue;
+    // One that has not come up yet cannot be silent.
+    if (r == group.rank || ended[r] || counter[r] == 0) continue;
     if (watched - heard[r] <= options.silence) continue;
     Lose(StrCat("rank ", r, " is lost: silent for ",
                 absl::FormatDuration(options.silence)));
@@ -188,19 +210,10 @@ void Heartbeat::State::Watch() {
   watch_ended = true;
 }
 
-absl::StatusOr<std::unique_ptr<Heartbeat>> Heartbeat::Start(
-    const GroupAddress& group, const HeartbeatOptions& options) {
-  return CatchTorch(
-      "connecting to the store of rank 0",
-      [&]() -> absl::StatusOr<std::unique_ptr<Heartbeat>> {
-        c10d::TCPStoreOptions store_options;
-        store_options.port = group.port;
-        store_options.timeout = absl::ToChronoMilliseconds(options.silence);
-        auto store =
-            c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
-        auto state = std::make_shared<State>(group, options, std::move(store));
-        return std::unique_ptr<Heartbeat>(new Heartbeat(std::move(state)));
-      });
+std::unique_ptr<Heartbeat> Heartbeat::Start(const GroupAddress& group,
+                                            const HeartbeatOptions& options) {
+  return std::unique_ptr<Heartbeat>(
+      new Heartbeat(std::make_shared<State>(group, options)));
 }
 
 // The threads are detached because one may hang in the store for ever; the
@@ -221,6 +234,13 @@ Heartbeat::~Heartbeat() {
 absl::Status Heartbeat::status() const {
   absl::MutexLock lock(&state_->mutex);
   return state_->loss;
+}
+
+std::vector<int> Heartbeat::WaitForAll(absl::Duration timeout) const {
+  absl::MutexLock lock(&state_->mutex);
+  state_->mutex.AwaitWithTimeout(
+      absl::Condition(state_.get(), &State::AllUpOrLost), timeout);
+  return state_->Missing();
 }
 
 absl::Status Heartbeat::WaitForLoss(absl::Duration timeout) const {

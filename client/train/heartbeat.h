@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group.h"
@@ -15,7 +15,9 @@ namespace millrace {
 
 struct HeartbeatOptions {
   absl::Duration interval = absl::Seconds(1);
-  // A rank unheard of for this long is lost. Time in which this process did
+  // A rank unheard of for this long is lost, but for one that has not come up
+  // yet (see WaitForAll); so is rank 0 when its store takes as long to answer,
+  // even for the first time. Time in which this process did
   // not run itself (a stopped job, a suspended computer) does not count.
   absl::Duration silence = absl::Seconds(12);
   // A process that has not ended this long after a loss was seen (its main
@@ -32,15 +34,18 @@ struct HeartbeatOptions {
 // Threads: any may call any method.
 class Heartbeat {
  public:
-  // Connects to the store of rank 0, which must be up.
-  static absl::StatusOr<std::unique_ptr<Heartbeat>> Start(
-      const GroupAddress& group, const HeartbeatOptions& options = {});
+  // The store of rank 0 must be up; does not wait for it.
+  static std::unique_ptr<Heartbeat> Start(const GroupAddress& group,
+                                          const HeartbeatOptions& options = {});
   // Stops both threads; a rank that neither finished nor failed before looks
   // lost to the others.
   ~Heartbeat();
 
   // OK, or UNAVAILABLE naming the first rank found lost, or failed and why.
   absl::Status status() const;
+  // Waits until all ranks have come up or status() is an error, for at most
+  // `timeout`; returns the ranks that have not come up.
+  std::vector<int> WaitForAll(absl::Duration timeout) const;
   // Waits for status() to be an error, for at most `timeout`; returns it.
   absl::Status WaitForLoss(absl::Duration timeout) const;
 
@@ -48,7 +53,8 @@ class Heartbeat {
   void Finish();
   // Tells the others that this rank ends, and why.
   void Fail(const std::string& why);
-  // Waits until every other rank has finished or failed, at most `timeout`.
+  // Waits until every other rank that came up has finished or failed, at most
+  // `timeout`.
   // Rank 0 calls it last: its store goes with it.
   void WaitForOthers(absl::Duration timeout) const;
 

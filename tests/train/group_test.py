@@ -2,6 +2,7 @@
 """Groups of millrace-train: a rank that dies or stops ends the others within
 30 seconds with an error that names it; no process outlives its launcher."""
 import argparse
+import contextlib
 import os
 import pathlib
 import select
@@ -19,6 +20,21 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def connections(pid, port):
+    """How many connections to `port` a process has."""
+    links = set()
+    for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            links.add(os.readlink(descriptor))
+    count = 0
+    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().split("\n"):
+        words = line.split()
+        if (len(words) > 9 and words[2].endswith(f":{port:04X}")
+                and words[3] == "01" and f"socket:[{words[9]}]" in links):
+            count += 1
+    return count
 
 
 class GroupTest(unittest.TestCase):
@@ -43,19 +59,22 @@ class GroupTest(unittest.TestCase):
             "5,5", "--batch-size", 32, "--hidden", 16, "--threads", 1,
             *more)]
 
+    def start_rank(self, rank, world, port):
+        """A rank that trains for ever."""
+        environment = dict(
+            os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        process = subprocess.Popen(
+            self.command("--epochs", 1000000, "--eval-every", 0),
+            env=environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        return process
+
     def start_ranks(self, world):
-        """Ranks that train for ever; returns when all have made an epoch."""
-        port = str(free_port())
-        ranks = []
-        for rank in range(world):
-            environment = dict(
-                os.environ, RANK=str(rank), WORLD_SIZE=str(world),
-                MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-            ranks.append(subprocess.Popen(
-                self.command("--epochs", 1000000, "--eval-every", 0),
-                env=environment, text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE))
-            self.addCleanup(self.end, ranks[-1])
+        """Returns when all ranks have made an epoch."""
+        port = free_port()
+        ranks = [self.start_rank(rank, world, port) for rank in range(world)]
         self.assertIn("epoch 0", ranks[0].stdout.readline())
         return ranks
 
@@ -86,6 +105,19 @@ class GroupTest(unittest.TestCase):
 
     def test_stopped_rank_zero(self):
         self.lose(3, 0, signal.SIGSTOP)
+
+    def test_stopped_rank_zero_before_all_came(self):
+        port = free_port()
+        zero = self.start_rank(0, 3, port)
+        one = self.start_rank(1, 3, port)
+        # Rank 1 has found rank 0's store, and waits for rank 2.
+        while not connections(one.pid, port):
+            self.assertIsNone(one.poll())
+            time.sleep(0.05)
+        zero.send_signal(signal.SIGSTOP)
+        _, stderr = one.communicate(timeout=LIMIT)
+        self.assertEqual(one.returncode, 1, stderr)
+        self.assertIn("rank 0", stderr)
 
     def launch(self):
         launcher = subprocess.Popen(

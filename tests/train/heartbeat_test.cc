@@ -6,6 +6,8 @@
 #include <atomic>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "tests/support/silent_listener.h"
+
 namespace millrace::testing {
 namespace {
 
@@ -26,8 +28,7 @@ class HeartbeatTest : public ::testing::Test {
     options.silence = absl::Seconds(2);
     options.grace = absl::Seconds(60);
     return Heartbeat::Start({rank, world, "127.0.0.1", store_->getPort()},
-                            options)
-        .value();
+                            options);
   }
 
   c10::intrusive_ptr<c10d::TCPStore> store_;
@@ -42,6 +43,29 @@ TEST_F(HeartbeatTest, NamesTheRankThatFellSilent) {
   EXPECT_EQ(loss.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(loss.message().find("rank 1"), absl::string_view::npos) << loss;
   EXPECT_FALSE(two->WaitForLoss(absl::Seconds(30)).ok());
+}
+
+TEST_F(HeartbeatTest, ARankThatHasNotComeUpIsMissingAndNotLost) {
+  const auto zero = Start(0, 3);
+  const auto one = Start(1, 3);
+  EXPECT_EQ(zero->WaitForAll(absl::Seconds(3)), std::vector<int>{2});
+  EXPECT_TRUE(zero->status().ok()) << zero->status();
+  const auto two = Start(2, 3);
+  EXPECT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  EXPECT_TRUE(zero->status().ok()) << zero->status();
+}
+
+// A stopped rank 0 takes connections and answers nothing.
+TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreNeverAnswers) {
+  const SilentListener store;
+  HeartbeatOptions options;
+  options.interval = absl::Milliseconds(50);
+  options.silence = absl::Seconds(1);
+  options.grace = absl::Seconds(60);
+  const auto one = Heartbeat::Start({1, 2, "127.0.0.1", store.port()}, options);
+  const absl::Status loss = one->WaitForLoss(absl::Seconds(30));
+  EXPECT_EQ(loss.code(), absl::StatusCode::kUnavailable) << loss;
+  EXPECT_NE(loss.message().find("rank 0"), absl::string_view::npos) << loss;
 }
 
 TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
@@ -71,7 +95,7 @@ TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
   options.grace = absl::Seconds(60);
   options.now = [&hours] { return absl::Now() + absl::Hours(hours.load()); };
   const auto zero =
-      Heartbeat::Start({0, 2, "127.0.0.1", store_->getPort()}, options).value();
+      Heartbeat::Start({0, 2, "127.0.0.1", store_->getPort()}, options);
   auto one = Start(1, 2);
   ASSERT_TRUE(zero->WaitForLoss(absl::Milliseconds(200)).ok());
   ++hours;
