@@ -16,7 +16,8 @@
 namespace millrace {
 namespace {
 
-constexpr uint64_t kLeastLeafBytes = 64 << 20;
+// Enough for the largest request alone, with its reply.
+constexpr uint64_t kLeastLeafBytes = 128 << 20;
 
 // What a leaf call holds for each byte of its request: the message, which may
 // be there twice, and its ids with 64 bits. A Resolve, whose ids have these

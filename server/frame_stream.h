@@ -5,6 +5,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <optional>
 

@@ -29,7 +29,7 @@ struct ServerOptions {
   // host (or of its container).
   uint64_t max_inflight_bytes = 0;
   // Memory of all leaf calls (Expand, Resolve, Gather) together, besides. 0: a
-  // quarter of max_inflight_bytes, at least 64 MiB.
+  // quarter of max_inflight_bytes, at least 128 MiB.
   uint64_t max_leaf_bytes = 0;
 
   // Of calls whose client gave none.
