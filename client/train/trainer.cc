@@ -3,6 +3,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>

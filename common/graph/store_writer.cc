@@ -112,7 +112,8 @@ absl::Status StoreWriter::Commit(Manifest manifest) {
   manifest.files = std::move(files_);
   manifest.uuid = RandomUuid();
   manifest.fingerprint = ComputeFingerprint(manifest.files);
-  if (manifest.dataset_fingerprint.empty()) manifest.dataset_fingerprint = manifest.fingerprint;
+  if (manifest.dataset_fingerprint.empty())
+    manifest.dataset_fingerprint = manifest.fingerprint;
   // A store that no reader would open is not published.
   if (absl::Status valid = ValidateManifest(manifest); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(directory_.target().native(),
