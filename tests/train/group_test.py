@@ -29,11 +29,12 @@ def connections(pid, port):
         with contextlib.suppress(FileNotFoundError):
             links.add(os.readlink(descriptor))
     count = 0
-    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().split("\n"):
-        words = line.split()
-        if (len(words) > 9 and words[2].endswith(f":{port:04X}")
-                and words[3] == "01" and f"socket:[{words[9]}]" in links):
-            count += 1
+    for family in ("tcp", "tcp6"):
+        table = pathlib.Path(f"/proc/{pid}/net/{family}").read_text()
+        for words in map(str.split, table.splitlines()):
+            if (words[2].endswith(f":{port:04X}") and words[3] == "01"
+                    and f"socket:[{words[9]}]" in links):
+                count += 1
     return count
 
 
@@ -111,8 +112,10 @@ class GroupTest(unittest.TestCase):
         zero = self.start_rank(0, 3, port)
         one = self.start_rank(1, 3, port)
         # Rank 1 has found rank 0's store, and waits for rank 2.
+        until = time.monotonic() + LIMIT
         while not connections(one.pid, port):
             self.assertIsNone(one.poll())
+            self.assertLess(time.monotonic(), until)
             time.sleep(0.05)
         zero.send_signal(signal.SIGSTOP)
         _, stderr = one.communicate(timeout=LIMIT)
