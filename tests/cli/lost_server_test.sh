@@ -4,19 +4,7 @@
 # that comes back in time changes no batch; one that does not ends the client
 # after --partition-wait with an error that names its partition.
 set -euo pipefail
-bin=$1 work=$2
-root=$(cd "$(dirname "$0")/../.." && pwd)
-. "$root/deploy/processes.sh"
-stop_groups_at_exit
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
-
-fail() {
-  echo "FAILED: $1"
-  tail -n 30 ./*.txt
-  exit 1
-}
+. "$(dirname "$0")/script_test.sh"
 
 "$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
 "$bin/millrace" partition cora --parts 2 --method hash --out store

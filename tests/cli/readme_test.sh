@@ -3,20 +3,8 @@
 # readme_test.sh BIN_DIR WORK_DIR: the commands of README's "The same by hand",
 # as they stand there; set-up and build aside, on free ports and for 2 epochs.
 set -euo pipefail
-bin=$1 work=$2
-root=$(cd "$(dirname "$0")/../.." && pwd)
-. "$root/deploy/processes.sh"
-stop_groups_at_exit
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+. "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
-
-fail() {
-  echo "FAILED: $1"
-  tail -n 50 commands.sh output.txt
-  exit 1
-}
 
 # Below the range that connections and other tests' servers take theirs from.
 free_ports() {
@@ -36,12 +24,12 @@ read -r first second < <(free_ports)
     sed -e '/setup\.sh/d' -e '/^cmake /d' -e '/^export PATH/d' \
       -e "s/:7001/:$first/g" -e "s/:7002/:$second/g" \
       -e 's/--epochs [0-9]*/--epochs 2/'
-} >commands.sh
+} >commands.txt
 for needed in 'import ogb' '--partition 1' millrace-train 'digest --servers'; do
-  grep -q -- "$needed" commands.sh || fail "README does not show $needed"
+  grep -q -- "$needed" commands.txt || fail "README does not show $needed"
 done
 
-start_group env PATH="$bin:$PATH" bash commands.sh >output.txt 2>&1
+start_group env PATH="$bin:$PATH" bash commands.txt >output.txt 2>&1
 group=$STARTED
 wait "$group" || fail "a command of README fails"
 

@@ -2,19 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # up_test.sh BIN_DIR WORK_DIR: `millrace up` and `millrace status`.
 set -euo pipefail
-bin=$1 work=$2
-root=$(cd "$(dirname "$0")/../.." && pwd)
-. "$root/deploy/processes.sh"
-stop_groups_at_exit
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
-
-fail() {
-  echo "FAILED: $1"
-  tail -n 30 ./*.txt
-  exit 1
-}
+. "$(dirname "$0")/script_test.sh"
 
 "$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
 "$bin/millrace" partition cora --parts 3 --method hash --out store

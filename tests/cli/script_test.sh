@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What the scripts NAME.sh BIN_DIR WORK_DIR that start processes begin with;
+# sourced by bash. Leaves them in a new WORK_DIR.
+bin=$1 work=$2
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$root/deploy/processes.sh"
+stop_groups_at_exit
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+# fail WHAT: with the end of every .txt in WORK_DIR.
+fail() {
+  echo "FAILED: $1"
+  tail -n 50 ./*.txt
+  exit 1
+}
