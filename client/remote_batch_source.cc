@@ -20,6 +20,7 @@
 #include "common/sample/epoch_plan.h"
 #include "common/sample/gather.h"
 #include "common/sample/seed_plan.h"
+#include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -237,8 +238,7 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
         soon >= deadline) {
       return manifest;
     }
-    const std::string why(manifest.status().message());
-    spdlog::warn("{}; waiting for {}", why.substr(0, why.find('\n')),
+    spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),
                  absl::FormatDuration(
                      absl::Ceil(deadline - absl::Now(), absl::Seconds(1))));
   }

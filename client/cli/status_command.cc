@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
+#include "common/wire/error_info.h"
 
 namespace millrace {
 namespace {
@@ -83,11 +84,6 @@ int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
       [&](const FleetMemberInfo& other) {
         return other.partitions == members[index].partitions;
       }));
-}
-
-std::string FirstLine(const absl::Status& status) {
-  const absl::string_view message = status.message();
-  return std::string(message.substr(0, message.find('\n')));
 }
 
 void PrintTable(const std::vector<FleetMemberInfo>& members) {

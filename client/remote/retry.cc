@@ -26,12 +26,6 @@ double Jitter() {
   return std::uniform_real_distribution<double>(0.5, 1.0)(generator);
 }
 
-// The first line of a message.
-std::string What(const absl::Status& failure) {
-  const std::string message(failure.message());
-  return message.substr(0, message.find('\n'));
-}
-
 std::string NamePartition(const std::string& what, const ErrorInfo& info) {
   if (!info.partition.has_value() || what.rfind("partition ", 0) == 0) {
     return what;
@@ -42,7 +36,7 @@ std::string NamePartition(const std::string& what, const ErrorInfo& info) {
 absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
                   absl::Duration patience) {
   return absl::UnavailableError(
-      StrCat(NamePartition(What(failure), info), "; gave up after ",
+      StrCat(NamePartition(FirstLine(failure), info), "; gave up after ",
              absl::FormatDuration(patience),
              " (--partition-wait)\nstart a server of that partition, or see "
              "`millrace status --servers LIST`"));
@@ -51,7 +45,7 @@ absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
 // Of servers that answer, but never to the end.
 absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
                        absl::Duration patience) {
-  return absl::UnavailableError(StrCat(NamePartition(What(failure), info),
+  return absl::UnavailableError(StrCat(NamePartition(FirstLine(failure), info),
                                        "; broke off again and again for ",
                                        absl::FormatDuration(patience),
                                        "\nsee the messages of that server, or "
@@ -60,7 +54,8 @@ absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
 
 absl::Status Overloaded(const absl::Status& failure) {
   return absl::ResourceExhaustedError(StrCat(
-      What(failure), "; gave up after ", absl::FormatDuration(kLongPatience),
+      FirstLine(failure), "; gave up after ",
+      absl::FormatDuration(kLongPatience),
       "\nadd servers, raise their --max-inflight-bytes, or use a smaller "
       "--prefetch-batches"));
 }
@@ -114,7 +109,8 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                          info);
   }
   if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
-    spdlog::warn("{}; trying again for {}", NamePartition(What(failure), info),
+    spdlog::warn("{}; trying again for {}",
+                 NamePartition(FirstLine(failure), info),
                  absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
   }
   absl::MutexLock lock(&mutex_);

@@ -134,8 +134,7 @@ std::string FleetDirectory::Tried() const {
         tried += StrCat(" ", partition);
       }
     } else if (!info.error.ok()) {
-      const std::string message(info.error.message());
-      tried += StrCat(", ", message.substr(0, message.find('\n')));
+      tried += StrCat(", ", FirstLine(info.error));
     }
     if (tried.size() > 600) return tried + "; ...";
   }

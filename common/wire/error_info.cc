@@ -52,4 +52,9 @@ bool IsRetryable(const absl::Status& status) {
   }
 }
 
+std::string FirstLine(const absl::Status& status) {
+  const std::string message(status.message());
+  return message.substr(0, message.find('\n'));
+}
+
 }  // namespace millrace

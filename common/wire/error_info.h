@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -27,5 +28,8 @@ ErrorInfo ErrorInfoOf(const absl::Status& status);
 // Whether the same call may succeed later or on another replica; the table is
 // in docs/protocol.md. All calls are idempotent.
 bool IsRetryable(const absl::Status& status);
+
+// The first line of a message: what went wrong, without what to do.
+std::string FirstLine(const absl::Status& status);
 
 }  // namespace millrace
