@@ -32,7 +32,9 @@ def digest(store, job, batch):
     distinct = len(set(batch.seed_to_local))
     seed_rows = [v for _, v in batch.nodes[batch.seed_type][:distinct]]
     parts = [b'millrace', u32(1), u32(0), u32(names.index(batch.seed_type)),
-             array('int64', batch.seeds), ABSENT, ABSENT,
+             array('int64', batch.seeds),
+             ABSENT if batch.times is None else array('int64', batch.times),
+             ABSENT,
              array('uint32', batch.seed_to_local), u32(len(names))]
     for name in names:
         nodes = batch.nodes[name]
@@ -46,6 +48,11 @@ def digest(store, job, batch):
                   array('uint32', [e.src for e in edges]),
                   array('uint32', [e.dst for e in edges]),
                   array('int64', [e.edge_id for e in edges])]
+        if job.method == 'ppr':
+            parts.append(array('uint32', [e.visits for e in edges]))
+    if job.method == 'walk':
+        shape = len(batch.walks), job.walk_length + 1
+        parts.append(array('int32', np.reshape(batch.walks, shape)))
     parts.append(column(store.node_rows(seed_type, 'label', seed_rows)))
     for node_type in store.types:
         originals = [v for _, v in batch.nodes[node_type.name]]

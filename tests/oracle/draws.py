@@ -3,9 +3,11 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from philox import MASK, philox, words
 
-SHUFFLE, NEIGHBOUR, INTERLEAVE = 0, 1, 4
+SHUFFLE, NEIGHBOUR, WALK, INTERLEAVE, LABOR, STOP = 0, 1, 2, 4, 5, 6
 
 
 @dataclass(frozen=True)
@@ -27,64 +29,131 @@ class Domain:
         return replace(self, purpose=self.purpose + 256 * r)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How a job picks from a list of admissible slots."""
+    replace: bool = False
+    weighted: bool = False
+    last: bool = False
+    labor: bool = False
+
+
 def word(key, node, tree, i):
     """Word `i` of the stream of `node` in `tree`."""
     return philox(key[0], key[1], node & MASK, node >> 32, tree,
                   i // 4)[i % 4]
 
 
-def bounded(domain, node, tree, i, n, first=None):
-    """Draw `i` below `n`; `first` is word i of the stream if known."""
-    bits = 32 if n < 1 << 32 else 64
+def bounded(domain, node, tree, i, n, stream=()):
+    """Draw `i` below `n`; `stream`: the first words of the stream if known."""
+    return _draw(domain, node, tree, i, n, 32 if n < 1 << 32 else 64, stream)
+
+
+def wide(domain, node, tree, i, n, stream=()):
+    """The same by 64 bits, whatever `n` is."""
+    return _draw(domain, node, tree, i, n, 64, stream)
+
+
+def _draw(domain, node, tree, i, n, bits, stream):
+    places = [i] if bits == 32 else [2 * i, 2 * i + 1]
     r = 0
     while True:
-        if r == 0 and bits == 32 and first is not None:
-            w = first
+        if r == 0 and places[-1] < len(stream):
+            got = [stream[p] for p in places]
         else:
             key = domain.retry(r).key()
-            if bits == 32:
-                w = word(key, node, tree, i)
-            else:
-                w = (word(key, node, tree, 2 * i) +
-                     (word(key, node, tree, 2 * i + 1) << 32))
-        m = w * n
+            got = [word(key, node, tree, p) for p in places]
+        m = sum(w << 32 * j for j, w in enumerate(got)) * n
         if m % (1 << bits) >= ((1 << bits) - n) % n:
             return m >> bits
         r += 1
 
 
-def pick_slots(domain, nodes, trees, degrees, fanout, with_replacement):
-    """The slots that each node picks from its list, in pick order."""
-    streams = words(domain.key(), nodes, trees, max(fanout, 0)).tolist()
-    return [
-        _pick(domain, node, tree, d, fanout, with_replacement, stream)
-        for node, tree, d, stream in zip(nodes, trees, degrees, streams)
-    ]
+def pick_slots(domain, frontier, lists, fanout, rule):
+    """The slots that each (tree, node) of the frontier picks from its list.
+
+    `lists` are the admissible parts of the lists (store.List), and the slots
+    are in pick order.
+    """
+    if fanout == -1:
+        return [list(range(len(slots))) for slots in lists]
+    if rule.last:
+        return [list(range(max(0, len(slots) - fanout), len(slots)))
+                for slots in lists]
+    if rule.labor:
+        return _labor(replace(domain, purpose=LABOR), frontier, lists, fanout)
+    streams = words(domain.key(), [node for _, node in frontier],
+                    [tree for tree, _ in frontier],
+                    2 * fanout if rule.weighted else fanout).tolist()
+    pick = _successive if rule.weighted else _uniform
+    return [pick(domain, node, tree, slots, fanout, rule.replace, stream)
+            for (tree, node), slots, stream in zip(frontier, lists, streams)]
 
 
-def _pick(domain, node, tree, d, k, with_replacement, stream):
-    if k == 0 or d == 0:
+def _uniform(domain, node, tree, slots, k, with_replacement, stream):
+    d = len(slots)
+    if d == 0:
         return []
-    if k == -1 or (k >= d and not with_replacement):
-        return list(range(d))
     if with_replacement:
-        return [bounded(domain, node, tree, i, d, stream[i])
-                for i in range(k)]
+        return [bounded(domain, node, tree, i, d, stream) for i in range(k)]
+    if k >= d:
+        return list(range(d))
     picked = set()
     for i in range(k):
         j = d - k + i
-        x = bounded(domain, node, tree, i, j + 1, stream[i])
+        x = bounded(domain, node, tree, i, j + 1, stream)
         picked.add(j if x in picked else x)
     return sorted(picked)
 
 
+def _successive(domain, node, tree, slots, k, with_replacement, stream):
+    """By integer weights; without replacement they are zeroed once picked."""
+    weights, picks = list(slots.weights), []
+    for i in range(k):
+        rest = sum(weights)
+        if rest == 0:
+            break
+        x = wide(domain, node, tree, i, rest, stream)
+        slot = 0
+        while x >= weights[slot]:
+            x -= weights[slot]
+            slot += 1
+        picks.append(slot)
+        if not with_replacement:
+            weights[slot] = 0
+    return picks if with_replacement else sorted(picks)
+
+
+def _labor(domain, frontier, lists, k):
+    """The slots of the k neighbours with the smallest numbers."""
+    pairs = [(tree, v) for (tree, _), slots in zip(frontier, lists)
+             if len(slots) > k for v in slots.neighbours]
+    w = words(domain.key(), [v for _, v in pairs], [t for t, _ in pairs], 2)
+    numbers = iter((w[:, 0] + (w[:, 1] << np.uint64(32))).tolist())
+    picks = []
+    for slots in lists:
+        order = range(len(slots))
+        if len(slots) > k:
+            order = sorted((next(numbers), slot) for slot in order)[:k]
+            order = sorted(slot for _, slot in order)
+        picks.append(list(order))
+    return picks
+
+
 def permute(key, n, q):
     """P(key, n)(q): a permutation of 0 .. n-1."""
+    return permute_all(key, n, [q])[0]
+
+
+def permute_all(key, n, positions):
+    """P(key, n) of each of the positions, 0 .. n-1."""
     h = half_bits(n)
-    x = feistel(key, h, q)
-    while x >= n:
-        x = feistel(key, h, x)
-    return x
+    x = np.asarray(positions, np.uint64).copy()
+    walking = np.arange(len(x))
+    while len(walking):
+        x[walking] = feistel(key, h, x[walking])
+        walking = walking[x[walking] >= np.uint64(n)]
+    return x.tolist()
 
 
 def half_bits(n):
@@ -95,7 +164,7 @@ def half_bits(n):
 
 
 def feistel(key, h, x):
-    """Eight rounds on 2h bits; serves arrays too."""
+    """Eight rounds on 2h bits of an int, or of each of a uint64 array."""
     left, right = x >> h, x % 2**h
     for r in range(8):
         f = philox(key[0], key[1], right, 0, r, 0)[0]

@@ -14,7 +14,9 @@ import sys
 import numpy as np
 
 from digest import digest
-from sampler import Job, SeedPlan, sample
+from job import METHODS, Job
+from sampler import sample
+from seeds import SeedPlan
 from store import OracleError, Store
 
 
@@ -36,25 +38,36 @@ def parse_args(argv):
         p.add_argument('--seed-order', choices=['global', 'local'],
                        default='global')
         for flag in ('--drop-last', '--replace', '--disjoint',
-                     '--no-features', '--edge-features'):
+                     '--no-features', '--edge-features', '--weighted'):
             p.add_argument(flag, action='store_true')
+        p.add_argument('--method', choices=METHODS, default='uniform')
+        p.add_argument('--temporal', choices=['uniform', 'last'], default='')
+        p.add_argument('--walks', type=int, default=0)
+        p.add_argument('--walk-length', type=int, default=0)
+        p.add_argument('--restart', type=float, default=0)
+        p.add_argument('--metapath', default='')
         p.add_argument('--direction', choices=['in', 'out'], default='in')
         p.add_argument('--epoch', type=int, default=0)
         if name == 'sample':
             p.add_argument('--batch', type=int, default=0)
             p.add_argument('--seed-ids')
+            p.add_argument('--seed-times')
             p.add_argument('--with-features', action='store_true')
             p.add_argument('--json', action='store_true')
         else:
             p.add_argument('--batches', type=int)
-    return parser.parse_args(join_fanouts(argv))
+    return parser.parse_args(join_numbers(argv))
 
 
-def join_fanouts(argv):
+def join_numbers(argv):
     """Makes `--fanouts -1,2` one word: argparse takes -1,2 for an option."""
     words = iter(argv)
-    return [w if w != '--fanouts' else f'{w}={next(words, "")}'
-            for w in words]
+    return [w if w not in ('--fanouts', '--seed-times') else
+            f'{w}={next(words, "")}' for w in words]
+
+
+def integers(text):
+    return [int(v) for v in text.split(',')]
 
 
 def make_job(args):
@@ -63,10 +76,14 @@ def make_job(args):
               seed_order=args.seed_order, drop_last=args.drop_last,
               replace=args.replace, disjoint=args.disjoint,
               direction=args.direction, features=not args.no_features,
-              edge_features=args.edge_features)
+              edge_features=args.edge_features, method=args.method,
+              weighted=args.weighted, temporal=args.temporal,
+              walks=args.walks, walk_length=args.walk_length,
+              restart=args.restart,
+              metapath=[x for x in args.metapath.split(',') if x])
     for text in args.fanouts:
         name, _, numbers = text.rpartition('=')
-        fanouts = [int(k) for k in numbers.split(',')]
+        fanouts = integers(numbers)
         if min(fanouts) < -1:
             raise OracleError(f'--fanouts {text}: a fanout is -1 or more')
         if name:
@@ -78,18 +95,25 @@ def make_job(args):
     return job
 
 
-def to_json(store, batch, with_features):
+def to_json(store, job, batch, with_features):
+    columns = ['hop', 'src', 'dst', 'edge_id']
+    if job.method == 'ppr':
+        columns.append('visits')
     nodes = {name: [v for _, v in rows] for name, rows in batch.nodes.items()}
     out = {'epoch': batch.epoch, 'batch': batch.index,
            'seeds': {'type': batch.seed_type, 'ids': batch.seeds},
            'seed_to_local': batch.seed_to_local, 'nodes': nodes}
+    if batch.times is not None:
+        out['seeds']['time'] = batch.times
     if batch.disjoint:
         out['trees'] = {name: [t for t, _ in rows]
                         for name, rows in batch.nodes.items()}
     out['edges'] = {
         name: {key: [getattr(e, key) for e in edges]
-               for key in ('hop', 'src', 'dst', 'edge_id')}
+               for key in columns}
         for name, edges in batch.edges.items()}
+    if batch.walks is not None:
+        out['walks'] = batch.walks
     if with_features:
         seeds = nodes[batch.seed_type][:len(set(batch.seed_to_local))]
         out['x'] = {t.name: floats(store.node_rows(t, 'feature',
@@ -114,12 +138,15 @@ def floats(rows):
 def run(args, store=None):
     store, job = store or Store(args.store), make_job(args)
     if args.command == 'sample':
+        times = integers(args.seed_times) if args.seed_times else None
         if args.seed_ids:
-            seeds = [int(v) for v in args.seed_ids.split(',')]
+            seeds = integers(args.seed_ids)
+        elif times:
+            raise OracleError('--seed-times: only with --seed-ids')
         else:
             seeds = SeedPlan(store, job).seeds(args.epoch, args.batch)
-        batch = sample(store, job, args.epoch, args.batch, seeds)
-        print(json.dumps(to_json(store, batch, args.with_features),
+        batch = sample(store, job, args.epoch, args.batch, seeds, times)
+        print(json.dumps(to_json(store, job, batch, args.with_features),
                          separators=(',', ':')))
         return
     plan, total = SeedPlan(store, job), hashlib.sha256()

@@ -6,7 +6,9 @@ Everything that leaves this file is in original ids.
 
 import bisect
 import json
+import math
 import os
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +27,8 @@ class NodeType:
         self.name, self.count = info['name'], info['count']
         self.offsets = info['offsets']
         self.feature, self.label = info['feature'], info['label']
+        self.time = ({'dtype': 'int64', 'shape': []} if info['time'] else
+                     None)
         if (len(self.offsets) != store.parts + 1 or
                 self.offsets[-1] != self.count):
             raise OracleError(f'{store.root}: offsets of {self.name}')
@@ -48,12 +52,43 @@ class Relation:
         self.src, self.dst = info['src'], info['dst']
         self.name = f"{info['src']}__{info['name']}__{info['dst']}"
         self.has = {'in': info['in'], 'out': info['out']}
+        self.weight, self.time = info['weight'], info['time']
         self.feature = info['feature']
 
     def ends(self, direction):
         """The type whose nodes have lists, and the type of neighbours."""
         return ((self.dst, self.src) if direction == 'in' else
                 (self.src, self.dst))
+
+
+@dataclass
+class List:
+    """A node's list, or a part of it: columns with an element per slot."""
+    neighbours: list
+    edge_ids: list
+    places: list  # (partition, row) of the edge's features, or None
+    weights: list = None  # integers; None: the list has no weights
+    times: list = None
+
+    def __len__(self):
+        return len(self.neighbours)
+
+    def until(self, time):
+        """The admissible part; of a list without times, all of it."""
+        if self.times is None:
+            return self
+        count = bisect.bisect_right(self.times, time)
+        return List(*(column and column[:count] for column in (
+            self.neighbours, self.edge_ids, self.places, self.weights,
+            self.times)))
+
+
+def integer_weights(weights):
+    """Integers in proportion to one list's weights, largest below 2^32."""
+    _, exponent = math.frexp(max(weights, default=0))
+    # Doubles hold float32's times powers of two exactly.
+    return [max(1, math.floor(math.ldexp(w, 32 - exponent))) if w else 0
+            for w in weights]
 
 
 class Store:
@@ -64,14 +99,15 @@ class Store:
             raise OracleError(f'{path}: no such file')
         with open(path, encoding='utf-8') as f:
             self.manifest = json.load(f)
-        for member, expected in (('format', 'millrace-store'), ('version', 1),
+        for member, expected in (('format', 'millrace-store'), ('version', 2),
                                  ('sampling_version', 1)):
             if self.manifest.get(member) != expected:
                 raise OracleError(f'{path}: {member} is '
                                   f'{self.manifest.get(member)!r}, '
                                   f'expected {expected!r}')
         self.parts = self.manifest['parts']
-        self.cache = {}
+        self.neighbor_original_ids = self.manifest['neighbor_original_ids']
+        self.cache, self.lists = {}, {}
         self.types = [NodeType(self, t) for t in self.manifest['node_types']]
         self.by_name = {t.name: t for t in self.types}
         self.relations = [Relation(r) for r in self.manifest['relations']]
@@ -93,52 +129,122 @@ class Store:
                 return self.load(f'splits/{type_name}/{name}/original_id.npy')
         raise OracleError(f'{self.root}: {type_name} has no split {name!r}')
 
-    def neighbours(self, relation, direction, original):
-        """A node's list, in order: (neighbour, edge_id, feature row) each.
+    def list_times(self, relation, direction):
+        """Where the times of these lists come from; None: they have none."""
+        _, other = relation.ends(direction)
+        if relation.time == 'neighbor' and not self.by_name[other].time:
+            return None
+        return relation.time
 
-        The feature row is (partition, row) or None without edge features.
-        """
+    def list_of(self, relation, direction, original):
+        """A node's whole list."""
+        key = relation.name, direction, original
+        if key not in self.lists:
+            self.lists[key] = self._read_list(*key)
+        return self.lists[key]
+
+    def _read_list(self, name, direction, original):
+        relation = next(r for r in self.relations if r.name == name)
         if not relation.has[direction]:
-            raise OracleError(f'{self.root}: {relation.name} has no '
-                              f'{direction}-lists')
+            raise OracleError(f'{self.root}: {name} has no {direction}-lists')
         owner_type, other_type = map(self.by_name.get,
                                      relation.ends(direction))
         part, row = owner_type.locate(original)
-        folder = f'edges/{relation.name}/{direction}'
-        indptr = self.array(part, f'{folder}/indptr')
-        edges = slice(int(indptr[row]), int(indptr[row + 1]))
-        ids = self.array(part, f'{folder}/indices')[edges].astype(np.int64)
-        others = other_type.original[ids].tolist()
-        edge_ids = self.array(part, f'{folder}/edge_id')[edges].tolist()
-        if not relation.feature:
-            rows = [None] * len(others)
-        elif direction == 'in':
-            rows = [(part, i) for i in range(edges.start, edges.stop)]
-        else:
-            slots = self.array(part, f'{folder}/slot')[edges].tolist()
-            rows = [(other_type.locate(v)[0], s)
-                    for v, s in zip(others, slots)]
-        return list(zip(others, edge_ids, rows))
+
+        def column(file):
+            return self.array(part, f'edges/{name}/{direction}/{file}')
+
+        first, last = map(int, column('indptr')[row:row + 2])
+        ids = column('indices')[first:last].astype(np.int64)
+        result = List(other_type.original[ids].tolist(),
+                      column('edge_id')[first:last].tolist(),
+                      [None] * len(ids))
+        if relation.feature and direction == 'in':
+            result.places = [(part, i) for i in range(first, last)]
+        elif relation.feature:
+            slots = column('slot')[first:last].tolist()
+            result.places = [(other_type.locate(v)[0], s)
+                             for v, s in zip(result.neighbours, slots)]
+        if relation.weight:
+            result.weights = integer_weights(
+                column('weight')[first:last].tolist())
+        if self.list_times(relation, direction):
+            result.times = column('time')[first:last].tolist()
+        return result
 
     def node_rows(self, node_type, column, originals):
         """(dtype name, rows as stored), or None without the column."""
         spec = getattr(node_type, column)
         if not spec:
             return None
-        places = [node_type.locate(v) for v in originals]
+        ids = node_type.id[np.asarray(originals, np.int64)]
+        parts = np.searchsorted(node_type.offsets, ids, 'right') - 1
+        rows = ids - np.asarray(node_type.offsets)[parts]
         path = f'nodes/{node_type.name}/{column}'
-        return spec['dtype'], self._gather(path, spec, places)
+        return spec['dtype'], self._gather(path, spec, parts, rows)
 
     def edge_rows(self, relation, places):
         spec = relation.feature
         if not spec:
             return None
+        parts, rows = np.asarray(places, np.int64).reshape(-1, 2).T
         path = f'edges/{relation.name}/feature'
-        return spec['dtype'], self._gather(path, spec, places)
+        return spec['dtype'], self._gather(path, spec, parts, rows)
 
-    def _gather(self, path, spec, places):
-        rows = np.empty([len(places)] + spec['shape'],
-                        DTYPES[spec['dtype']][1])
-        for i, (part, row) in enumerate(places):
-            rows[i] = self.array(part, path)[row]
-        return rows
+    def _gather(self, path, spec, parts, rows):
+        values = np.empty([len(rows)] + spec['shape'],
+                          DTYPES[spec['dtype']][1])
+        for part in set(parts.tolist()):
+            mine = parts == part
+            values[mine] = self.array(part, path)[rows[mine]]
+        return values
+
+    def verify(self):
+        """Raises unless the columns that repeat others agree with them.
+
+        That is: the order of lists, sums of weights, times and original ids
+        of neighbours, and times of splits.
+        """
+        for relation in self.relations:
+            for direction in ('in', 'out'):
+                if relation.has[direction]:
+                    self._verify_lists(relation, direction)
+        for s in self.manifest['splits']:
+            node_type, folder = self.by_name[s['type']], (
+                f"splits/{s['type']}/{s['name']}")
+            seeds = self.split(s['type'], s['name'])
+            self._expect(f'{folder}/id', node_type.id[seeds])
+            if node_type.time:
+                self._expect(f'{folder}/time',
+                             self.node_rows(node_type, 'time', seeds)[1])
+
+    def _expect(self, path, values):
+        if not np.array_equal(self.load(f'{path}.npy'), values):
+            raise OracleError(f'{self.root}: {path} is not what it should be')
+
+    def _verify_lists(self, relation, direction):
+        owner_type, other_type = map(self.by_name.get,
+                                     relation.ends(direction))
+        neighbours = self.list_times(relation, direction) == 'neighbor'
+        for part in range(self.parts):
+            first, last = owner_type.offsets[part:part + 2]
+            lists = [self.list_of(relation, direction, v)
+                     for v in owner_type.original[first:last].tolist()]
+            folder = f'part-{part:05d}/edges/{relation.name}/{direction}'
+            for slots in lists:
+                order = list(zip(slots.times or [0] * len(slots),
+                                 slots.edge_ids))
+                if order != sorted(order):
+                    raise OracleError(f'{self.root}: {folder} has a list out '
+                                      'of order')
+            others = [v for slots in lists for v in slots.neighbours]
+            if relation.weight:
+                sums = [np.cumsum(slots.weights, dtype=np.uint64)
+                        for slots in lists if len(slots)]
+                self._expect(f'{folder}/weight_sum',
+                             np.concatenate([np.empty(0, np.uint64), *sums]))
+            if neighbours:
+                self._expect(f'{folder}/time',
+                             self.node_rows(other_type, 'time', others)[1])
+            if self.neighbor_original_ids:
+                self._expect(f'{folder}/neighbor_original_id', others)

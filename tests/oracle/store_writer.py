@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from store import DTYPES
+from store import DTYPES, integer_weights
 
 
 @dataclass
@@ -63,7 +63,10 @@ def homogeneous(count, edges, **columns):
 
 def write_store(root, nodes, relations, parts=1, seed=0,
                 directions=('in', 'out')):
-    """Nodes go to random partitions; with parts=1 ids are original ids."""
+    """Nodes go to random partitions; with parts=1 ids are original ids.
+
+    Of several partitions the lists carry the neighbours' original ids.
+    """
     _Writer(root, nodes, relations, parts, seed, directions).run()
 
 
@@ -131,6 +134,9 @@ class _Writer:
             self.save(f'splits/{name}/{split}/original_id', originals, '<i8')
             self.save(f'splits/{name}/{split}/id', self.id[name][originals],
                       ids)
+            if nodes.time is not None:
+                self.save(f'splits/{name}/{split}/time',
+                          np.asarray(nodes.time)[originals], '<i8')
 
     def write_relation(self, r):
         name = f'{r.src_type}__{r.name}__{r.dst_type}'
@@ -153,8 +159,12 @@ class _Writer:
             columns = {'indices': (self.id[other_type][other],
                                    id_dtype(self.nodes[other_type].count)),
                        'edge_id': (np.arange(count), '<i8')}
+            if self.parts > 1:
+                columns['neighbor_original_id'] = (np.asarray(other),
+                                                   columns['indices'][1])
             if r.weight is not None:
                 columns['weight'] = np.asarray(r.weight), '<f4'
+                columns['weight_sum'] = weight_sums(r.weight, at, order), '<u8'
             if time is not None:
                 columns['time'] = np.asarray(time), '<i8'
             if direction == 'out' and r.feature is not None:
@@ -201,13 +211,14 @@ class _Writer:
                         for f in sorted(self.files, key=lambda f: f['path']))
         method = 'given' if self.parts > 1 else 'none'
         manifest = {
-            'format': 'millrace-store', 'version': 1, 'sampling_version': 1,
+            'format': 'millrace-store', 'version': 2, 'sampling_version': 1,
             'uuid': str(uuid.UUID(int=self.rng.integers(1 << 62), version=4)),
             'fingerprint': hashlib.sha256(lines.encode()).hexdigest(),
             'dataset_fingerprint': hashlib.sha256(b'given').hexdigest(),
             'parts': self.parts,
             'partitioning': {'method': method, 'seed': 0, 'hot': 'degree'},
-            'node_types': types, 'relations': relations, 'splits': splits,
+            'node_types': types, 'relations': relations,
+            'neighbor_original_ids': self.parts > 1, 'splits': splits,
             'files': self.files, 'checksum': '0' * 16}
         text = json.dumps(manifest, indent=1)
         checksum = xxh3(text.encode())
@@ -220,6 +231,16 @@ class _Writer:
     def bounds(self, name):
         # Histogram bins [offset p, offset p + 1), empty ones included.
         return np.array(self.offsets[name]) - 0.5
+
+
+def weight_sums(weights, owners, order):
+    """Per edge the sum of its list's integer weights up to it."""
+    sums = np.zeros(len(order), np.uint64)
+    ends = np.flatnonzero(np.diff(owners[order], append=-1)) + 1
+    for mine in np.split(order, ends):
+        integers = integer_weights(np.asarray(weights, '<f4')[mine].tolist())
+        sums[mine] = np.cumsum(np.array(integers, np.uint64))
+    return sums
 
 
 def spec(values, dtype=''):

@@ -32,9 +32,11 @@ import numpy as np
 import digest
 import draws
 import oracle
+from job import Job
 from philox import MASK, philox, words
-from sampler import Job, SeedPlan, sample
-from store import OracleError, Store
+from sampler import sample
+from seeds import SeedPlan
+from store import List, OracleError, Store
 from store_writer import Edges, Nodes, homogeneous, write_store
 
 ALPHA = 1e-6
@@ -203,8 +205,9 @@ class PermutationTest(unittest.TestCase):
 class PickTest(unittest.TestCase):
     def picks(self, degree, fanout, replace=False, node=3):
         domain = draws.Domain(1, 0, 0, draws.NEIGHBOUR)
-        return draws.pick_slots(domain, [node], [0], [degree], fanout,
-                                replace)[0]
+        slots = List(*[list(range(degree))] * 3)
+        return draws.pick_slots(domain, [(0, node)], [slots], fanout,
+                                draws.Rule(replace))[0]
 
     def test_edge_cases(self):
         self.assertEqual(self.picks(0, 3), [])

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs: what they ask for, and which of them are refused."""
+
+from dataclasses import dataclass, field
+
+from draws import Rule
+from store import OracleError
+
+METHODS = ('uniform', 'labor', 'induced', 'walk', 'ppr')
+MAX_STEPS = 256  # of a walk: hops are uint8
+
+
+@dataclass
+class Job:
+    type: str = ''
+    split: str = 'train'
+    seeds_file: object = None  # original ids, in order
+    fanouts: list = field(default_factory=list)
+    relation_fanouts: dict = field(default_factory=dict)
+    batch_size: int = 1024
+    seed: int = 1
+    shuffle: bool = True
+    seed_order: str = 'global'
+    drop_last: bool = False
+    replace: bool = False
+    disjoint: bool = False
+    direction: str = 'in'
+    features: bool = True
+    edge_features: bool = False
+    method: str = 'uniform'
+    weighted: bool = False
+    temporal: str = ''  # 'uniform' or 'last'
+    walks: int = 0
+    walk_length: int = 0
+    restart: float = 0
+    metapath: list = field(default_factory=list)  # names of relations
+
+    @property
+    def trees(self):
+        """Whether each seed has a tree of its own."""
+        return self.disjoint or bool(self.temporal)
+
+    def rule(self):
+        return Rule(self.replace, self.weighted, self.temporal == 'last',
+                    self.method == 'labor')
+
+    def step_rule(self):
+        """Of one step of a walk."""
+        return Rule(True, self.weighted, self.temporal == 'last')
+
+
+def seed_type(store, job):
+    if not job.type and len(store.types) == 1:
+        return store.types[0].name
+    if job.type not in store.by_name:
+        raise OracleError(f'--type {job.type!r}: the store has the types '
+                          f'{", ".join(store.by_name)}')
+    return job.type
+
+
+def relation_fanouts(store, job):
+    """Hops, and per relation its fanouts, all of the same length."""
+    names = [r.name for r in store.relations]
+    for name in job.relation_fanouts:
+        relation_number(store, name, '--fanouts')
+    lists = {n: job.relation_fanouts.get(n, job.fanouts) for n in names}
+    hops = max([len(f) for f in lists.values()], default=0)
+    for name, fanouts in lists.items():
+        if fanouts and len(fanouts) != hops:
+            raise OracleError(f'--fanouts {name}: {len(fanouts)} hops, '
+                              f'others have {hops}')
+    return hops, {n: f or [0] * hops for n, f in lists.items()}
+
+
+def relation_number(store, name, option):
+    names = [r.name for r in store.relations]
+    if name not in names:
+        raise OracleError(f'{option} {name}: the store has the relations '
+                          f'{", ".join(names)}')
+    return names.index(name)
+
+
+def metapath(store, job):
+    """Numbers of the relations of a walk's steps, one after the other."""
+    if job.metapath:
+        numbers = [relation_number(store, name, '--metapath')
+                   for name in job.metapath]
+    elif len(store.relations) == 1:
+        numbers = [0]
+    else:
+        raise OracleError('--metapath: the graph has '
+                          f'{len(store.relations)} relations')
+    here, steps = seed_type(store, job), []
+    for step in range(job.walk_length):
+        number = numbers[step % len(numbers)]
+        owner, other = store.relations[number].ends(job.direction)
+        if owner != here:
+            raise OracleError(
+                f'--metapath: step {step} leaves from {here}, but lists of '
+                f'{store.relations[number].name} belong to {owner}')
+        steps.append(number)
+        here = other
+    return steps
+
+
+def check_job(store, job):
+    """Refuses what section 3 or 5 excludes, and what the store lacks."""
+    if job.method not in METHODS:
+        raise OracleError(f'--method {job.method}')
+    if job.method == 'labor' and (job.replace or job.weighted):
+        raise OracleError('--method labor: not with --replace, --weighted')
+    if job.method in ('walk', 'ppr'):
+        check_walks(store, job)
+    if job.metapath and job.method != 'walk':
+        raise OracleError('--metapath: of --method walk')
+    for relation in drawn_relations(store, job):
+        if job.weighted and not relation.weight:
+            raise OracleError(f'--weighted: {relation.name} has no weights')
+
+
+def check_walks(store, job):
+    if min(job.walks, job.walk_length) < 1 or job.walk_length > MAX_STEPS:
+        raise OracleError(f'--walks {job.walks} --walk-length '
+                          f'{job.walk_length}: 1 or more, and up to '
+                          f'{MAX_STEPS} steps')
+    if job.method == 'walk':
+        if job.fanouts or job.relation_fanouts:
+            raise OracleError('--method walk: no fanouts')
+        return
+    if job.trees:
+        raise OracleError('--method ppr: neither temporal nor disjoint')
+    if job.edge_features:
+        raise OracleError('--method ppr: its edges have no features')
+    if job.walks * job.walk_length > 1 << 20 or not 0 <= job.restart <= 1:
+        raise OracleError(f'--walks {job.walks} --walk-length '
+                          f'{job.walk_length} --restart {job.restart}')
+    relations = store.relations
+    if len(relations) != 1 or relations[0].src != relations[0].dst:
+        raise OracleError('--method ppr: one relation, of a type with itself')
+
+
+def drawn_relations(store, job):
+    """The relations of whose lists slots are drawn."""
+    if job.method == 'walk':
+        return [store.relations[n] for n in metapath(store, job)]
+    _, fanouts = relation_fanouts(store, job)
+    return [r for r in store.relations if any(fanouts[r.name])]

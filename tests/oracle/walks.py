@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random walks and personalised PageRank: docs/determinism.md, section 5."""
+
+from collections import Counter
+
+from draws import STOP, WALK, pick_slots
+from job import metapath
+from philox import words
+
+
+def step(builder, hop, number, walkers, nodes):
+    """One slot of its node's list for each walker.
+
+    `walkers` are numbers and `nodes` (tree, original id). Yields (index,
+    neighbour, edge_id, place) of those that do not end here.
+    """
+    lists = builder.lists(builder.store.relations[number], nodes)
+    places = [(n, v) for n, (_, v) in zip(walkers, nodes)]
+    picks = pick_slots(builder.domain(WALK, hop, number), places, lists, 1,
+                       builder.job.step_rule())
+    for i, (slots, chosen) in enumerate(zip(lists, picks)):
+        for s in chosen:
+            yield i, slots.neighbours[s], slots.edge_ids[s], slots.places[s]
+
+
+def walk(builder):
+    """--method walk."""
+    batch, job = builder.batch, builder.job
+    here = [v for v in batch.seed_to_local for _ in range(job.walks)]
+    batch.walks = [[v] + [-1] * job.walk_length for v in here]
+    walkers = list(range(len(here)))
+    found = {r.name: [] for r in builder.store.relations}
+    for s, number in enumerate(metapath(builder.store, job)):
+        relation = builder.store.relations[number]
+        owner, other = relation.ends(job.direction)
+        nodes = [batch.nodes[owner][v] for v in here]
+        going = []
+        for i, neighbour, *columns in step(builder, s, number, walkers,
+                                           nodes):
+            there = builder.local_id(other, (nodes[i][0], neighbour))
+            batch.walks[walkers[i]][s + 1] = there
+            found[relation.name].append(
+                ((here[i], s, walkers[i]),
+                 builder.edge(s, here[i], there, *columns)))
+            going.append((walkers[i], there))
+        walkers, here = [w for w, _ in going], [v for _, v in going]
+    for name, edges in found.items():
+        edges.sort(key=lambda pair: pair[0])
+        batch.edges[name] = [edge for _, edge in edges]
+
+
+def visit(builder, hop, number, frontier, fanout):
+    """--method ppr: per node of the frontier its most visited nodes.
+
+    Each is (original id, edge_id -1, no place, visits).
+    """
+    job = builder.job
+    threshold = int(job.restart * 2**32)
+    # Per walker the nodes it reached, in order.
+    paths = [[] for _ in range(len(frontier) * job.walks)]
+    walkers = list(range(len(paths)))
+    here = [v for _, v in frontier for _ in range(job.walks)]
+    for s in range(job.walk_length):
+        if s > 0:
+            key = builder.domain(STOP, 256 * hop + s, number).key()
+            stop = words(key, here, walkers, 1)[:, 0].tolist()
+            going = [w >= threshold for w in stop]
+            walkers = [n for n, go in zip(walkers, going) if go]
+            here = [v for v, go in zip(here, going) if go]
+        reached = [(walkers[i], v) for i, v, *_ in step(
+            builder, 256 * hop + s, number, walkers, [(0, v) for v in here])]
+        for n, v in reached:
+            paths[n].append(v)
+        walkers, here = [n for n, _ in reached], [v for _, v in reached]
+    picks = []
+    for f, (_, node) in enumerate(frontier):
+        # Counter keeps the order of the first visits, and so does
+        # most_common among equals.
+        visits = Counter(v for path in paths[f * job.walks:
+                                             (f + 1) * job.walks]
+                         for v in path if v != node)
+        picks.append([(v, -1, None, count) for v, count in
+                      visits.most_common(None if fanout == -1 else fanout)])
+    return picks
