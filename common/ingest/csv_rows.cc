@@ -27,6 +27,13 @@ std::string Quoted(std::string_view field) {
                 field.size() > 40 ? "...\"" : "\"");
 }
 
+// "1, 2" is written as well as "1,2".
+std::string_view WithoutBlanks(std::string_view field) {
+  const size_t first = field.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return field.substr(first, field.find_last_not_of(' ') - first + 1);
+}
+
 bool Parse(std::string_view field, int64_t& value) {
   const char* end = field.data() + field.size();
   const auto [stop, error] = std::from_chars(field.data(), end, value);
@@ -73,7 +80,7 @@ class CsvReader final : public RowReader {
       const size_t comma = rest.find(',');
       const bool last = column + 1 == width_;
       if ((comma == std::string_view::npos) != last) return Ragged(line);
-      const std::string_view field = rest.substr(0, comma);
+      const std::string_view field = WithoutBlanks(rest.substr(0, comma));
       if (!Parse(field, values[column])) {
         return absl::InvalidArgumentError(
             StrCat(lines_.name(), ": line ", lines_.line_number(), ": field ",
@@ -112,7 +119,7 @@ class CsvSource final : public RowSource {
       MILLRACE_ASSIGN_OR_RETURN(std::optional<std::string_view> line,
                                 lines.Next());
       if (!line.has_value()) return true;
-      if (line->find_first_not_of("0123456789-,") != std::string_view::npos) {
+      if (line->find_first_not_of("0123456789-, ") != std::string_view::npos) {
         return false;
       }
       if (lines.line_number() % 4096 == 0) {

@@ -57,6 +57,7 @@ absl::StatusOr<bool> EdgeReader::Next(EdgeBlock& block) {
   }
   MILLRACE_RETURN_IF_ERROR(CheckIds(block));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(weight_, block, block.weight));
+  MILLRACE_RETURN_IF_ERROR(CheckWeights(block));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(time_, block, block.time));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(type_, block, block.type));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(feature_, block, block.feature));
@@ -84,6 +85,16 @@ absl::Status EdgeReader::CheckIds(const EdgeBlock& block) const {
     if (static_cast<uint64_t>(block.dst(i)) >= dst_count) {
       return IdError(block.first + i, block.dst(i), false);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EdgeReader::CheckWeights(const EdgeBlock& block) const {
+  for (size_t i = 0; i < block.weight.size(); ++i) {
+    if (block.weight[i] >= 0) continue;
+    return absl::InvalidArgumentError(StrCat(
+        weight_.source->Where(block.first + static_cast<int64_t>(i)),
+        ": weight ", block.weight[i], " is negative; a weight is 0 or more"));
   }
   return absl::OkStatus();
 }

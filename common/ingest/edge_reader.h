@@ -35,8 +35,8 @@ class EdgeReader {
 
   // Fills in the next edges; false at the end. Besides the errors of
   // RowReader, INVALID_ARGUMENT: an id outside its node type, a weight or
-  // feature that is not finite, an edge type beyond 32 bits, columns of
-  // different lengths, a count that disagrees with the declared one.
+  // feature that is not finite, a negative weight, an edge type beyond 32 bits,
+  // columns of different lengths, a count that disagrees with the declared one.
   absl::StatusOr<bool> Next(EdgeBlock& block);
 
  private:
@@ -51,6 +51,7 @@ class EdgeReader {
   static absl::Status OpenColumn(const std::shared_ptr<const RowSource>& source,
                                  Column& column);
   absl::Status CheckIds(const EdgeBlock& block) const;
+  absl::Status CheckWeights(const EdgeBlock& block) const;
   absl::Status IdError(int64_t edge, int64_t id, bool is_src) const;
   absl::Status CheckEnd();
   absl::Status ReadColumn(Column& column, EdgeBlock& block,

@@ -10,7 +10,7 @@
 #include "common/base/philox.h"
 #include "common/base/strings.h"
 #include "common/graph/schema.h"
-#include "common/ingest/row_source.h"
+#include "common/ingest/computed_rows.h"
 
 namespace millrace {
 namespace {
@@ -63,69 +63,6 @@ void FillFeatures(const FakeInput& input, int64_t row, float* out) {
   }
 }
 
-// T is the type of the numbers, Fill(input, row, T* out) computes a row.
-template <typename T>
-class FakeRows final : public RowSource {
- public:
-  using Fill = void (*)(const FakeInput&, int64_t, T*);
-
-  FakeRows(std::string name, int64_t width, int64_t rows, FakeInput input,
-           Fill fill)
-      : RowSource(std::move(name), width, rows), input_(input), fill_(fill) {}
-
-  absl::StatusOr<std::unique_ptr<RowReader>> Open() const override {
-    return std::make_unique<Reader>(*this);
-  }
-  absl::StatusOr<bool> Integral() const override {
-    return std::is_same_v<T, int64_t>;
-  }
-  std::string Where(int64_t row) const override {
-    return StrCat(name(), ": row ", row);
-  }
-
- private:
-  class Reader final : public RowReader {
-   public:
-    explicit Reader(const FakeRows& source)
-        : input_(source.input_),
-          fill_(source.fill_),
-          width_(source.width()),
-          rows_(source.rows()) {}
-
-    absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
-                                         int64_t* values) override {
-      return Read(max_rows, values);
-    }
-    absl::StatusOr<int64_t> ReadFloats(int64_t max_rows,
-                                       float* values) override {
-      return Read(max_rows, values);
-    }
-
-   private:
-    template <typename To>
-    absl::StatusOr<int64_t> Read(int64_t max_rows, To* values) {
-      if constexpr (std::is_same_v<T, To>) {
-        const int64_t count = std::min(max_rows, rows_ - next_);
-        for (int64_t i = 0; i < count; ++i) {
-          fill_(input_, next_++, values + i * width_);
-        }
-        return count;
-      } else {
-        return absl::InvalidArgumentError("a fake column of another type");
-      }
-    }
-
-    const FakeInput input_;
-    const Fill fill_;
-    const int64_t width_;
-    const int64_t rows_;
-    int64_t next_ = 0;
-  };
-
-  const FakeInput input_;
-  const Fill fill_;
-};
-
 absl::Status CheckInput(const FakeInput& input) {
   if (input.nodes < 1 || input.classes < 1 || input.classes > input.nodes ||
       input.features < 0) {
@@ -153,20 +90,21 @@ absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input) {
   nodes.name = kHomogeneousType;
   nodes.count = input.nodes;
   if (input.features > 0) {
-    nodes.feature = std::make_shared<FakeRows<float>>(
-        "fake features", input.features, input.nodes, input, &FillFeatures);
+    nodes.feature = std::make_shared<ComputedRows<float>>(
+        "fake features", input.features, input.nodes,
+        [input](int64_t row, float* out) { FillFeatures(input, row, out); });
   }
-  nodes.label = std::make_shared<FakeRows<int64_t>>(
-      "fake labels", 1, input.nodes, input,
-      [](const FakeInput& fake, int64_t row, int64_t* out) {
-        *out = row % fake.classes;
+  nodes.label = std::make_shared<ComputedRows<int64_t>>(
+      "fake labels", 1, input.nodes,
+      [classes = input.classes](int64_t row, int64_t* out) {
+        *out = row % classes;
       });
   RawEdges& edges = graph.edges.emplace_back();
   edges.name = "to";
-  edges.endpoints = std::make_shared<FakeRows<int64_t>>(
+  edges.endpoints = std::make_shared<ComputedRows<int64_t>>(
       "fake edges", 2,
       std::llround(input.average_degree * static_cast<double>(input.nodes)),
-      input, &FillEndpoints);
+      [input](int64_t row, int64_t* out) { FillEndpoints(input, row, out); });
   return graph;
 }
 

@@ -34,9 +34,16 @@ struct ImportOptions {
   // Empty, or the shares of train, valid and test among the labelled nodes of
   // every node type with labels: each in [0, 1], together at most 1.
   std::vector<double> split_fractions;
+  // 0, or the number K >= 3 of folds for cross validation: every node type
+  // with labels gets the splits train0, valid0, test0, .. up to K-1. testI is
+  // fold I, validI the fold after it (cyclically), trainI the rest.
+  int folds = 0;
   uint64_t split_seed = 1;
   // Bytes for edges in memory; the rest waits in files beside the dataset.
   uint64_t memory_bytes = uint64_t{1} << 30;
+
+  // Splits are made here; those of the input are left out.
+  bool makes_splits() const { return !split_fractions.empty() || folds != 0; }
 };
 
 }  // namespace millrace

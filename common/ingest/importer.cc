@@ -91,17 +91,32 @@ class Importer {
           std::vector<uint64_t>{0, static_cast<uint64_t>(imported.type.count)});
       manifest_.schema.node_types.push_back(std::move(imported.type));
       times_.push_back(std::move(imported.times));
-      MILLRACE_RETURN_IF_ERROR(AddFractions(type, imported.labelled));
+      MILLRACE_RETURN_IF_ERROR(MakeSplits(type, imported));
+    }
+    return absl::OkStatus();
+  }
+
+  // `imported.type` is moved from.
+  absl::Status MakeSplits(TypeIndex type, const ImportedNodes& imported) {
+    const NodeType& nodes = manifest_.schema.node_types[type];
+    if (!options_.makes_splits() || !nodes.label.present()) {
+      return absl::OkStatus();
+    }
+    if (options_.folds == 0) return AddFractions(type, imported.labelled);
+    MILLRACE_RETURN_IF_ERROR(
+        CheckFolds(options_.folds,
+                   static_cast<int64_t>(imported.labelled.size()), nodes.name));
+    for (NamedSplit& split :
+         SplitByFolds(imported.labelled, imported.classes, options_.folds,
+                      options_.split_seed, type)) {
+      MILLRACE_RETURN_IF_ERROR(
+          AddSplit(type, split.name, std::move(split.ids)));
     }
     return absl::OkStatus();
   }
 
   absl::Status AddFractions(TypeIndex type,
                             const std::vector<int64_t>& labelled) {
-    if (options_.split_fractions.empty() ||
-        !manifest_.schema.node_types[type].label.present()) {
-      return absl::OkStatus();
-    }
     std::vector<std::vector<int64_t>> splits = SplitByFractions(
         labelled, options_.split_fractions, options_.split_seed, type);
     for (size_t i = 0; i < splits.size(); ++i) {
@@ -129,6 +144,12 @@ class Importer {
                         std::vector<int64_t> ids) {
     const NodeType& nodes = manifest_.schema.node_types[type];
     const auto count = static_cast<int64_t>(ids.size());
+    if (nodes.has_time) {
+      std::vector<int64_t> times;
+      for (const int64_t id : ids) times.push_back(times_[type][id]);
+      MILLRACE_RETURN_IF_ERROR(store_.Write(SplitPath(nodes.name, name, "time"),
+                                            Array::Adopt(std::move(times))));
+    }
     const Array narrow =
         nodes.id_dtype() == DType::kUint32
             ? Array::Adopt(std::vector<uint32_t>(ids.begin(), ids.end()))
@@ -164,19 +185,26 @@ absl::Status CheckReverseNames(const RawGraph& graph) {
 absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   MILLRACE_RETURN_IF_ERROR(options.add_reverse ? CheckReverseNames(graph)
                                                : CheckNames(graph));
-  if (options.split_fractions.empty()) return absl::OkStatus();
-  MILLRACE_RETURN_IF_ERROR(CheckFractions(options.split_fractions));
+  if (!options.makes_splits()) return absl::OkStatus();
+  if (!options.split_fractions.empty()) {
+    if (options.folds != 0) {
+      return absl::InvalidArgumentError(
+          "--split-fractions and --folds exclude each other");
+    }
+    MILLRACE_RETURN_IF_ERROR(CheckFractions(options.split_fractions));
+  }
+  const char* option = options.folds != 0 ? "--folds" : "--split-fractions";
   if (!graph.splits.empty()) {
     return absl::InvalidArgumentError(
-        "--split-fractions: this input has splits of its own; leave one of "
-        "the two out");
+        StrCat(option,
+               ": this input has splits of its own; leave one of the two "
+               "out"));
   }
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.label != nullptr) return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      "--split-fractions divides the labelled nodes, but this input has no "
-      "labels");
+  return absl::InvalidArgumentError(StrCat(
+      option, " divides the labelled nodes, but this input has no labels"));
 }
 
 }  // namespace

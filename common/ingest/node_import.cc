@@ -101,6 +101,9 @@ absl::Status WriteLabels(const RowSource& source, ImportedNodes& imported,
           const T* label = values + row * width;
           if (std::all_of(label, label + width, unlabelled)) continue;
           imported.labelled.push_back(first + row);
+          if constexpr (std::is_same_v<T, int64_t>) {
+            if (width == 1) imported.classes.push_back(*label);
+          }
         }
         return column.PutBytes(values,
                                static_cast<size_t>(rows * width) * sizeof(T));

@@ -17,6 +17,8 @@ struct ImportedNodes {
   NodeType type;
   std::vector<int64_t> times;     // empty: the type has none
   std::vector<int64_t> labelled;  // original ids with a label, ascending
+  // Their labels, where a label is one integer; else empty.
+  std::vector<int64_t> classes;
 };
 
 // Streams the columns of a node type into partition 0 of `store`. Integer

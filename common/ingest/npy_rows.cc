@@ -264,11 +264,16 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
         StrCat(path.string(), ": shape ", ShapeText(shape),
                ", but one or two dimensions are needed here"));
   }
+  return ArrayRows(path.string(), std::move(array));
+}
+
+std::unique_ptr<RowSource> ArrayRows(std::string name, Array array) {
+  const std::vector<int64_t>& shape = array.shape();
   Layout layout;
   layout.rows = shape[0];
   layout.width = shape.size() == 2 ? shape[1] : 1;
   layout.row_step = layout.width;
-  return std::make_unique<NpySource>(path.string(), "row", std::move(array),
+  return std::make_unique<NpySource>(std::move(name), "row", std::move(array),
                                      layout);
 }
 
@@ -322,9 +327,7 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
         StrCat(path.string(), ": shape ", ShapeText(ids.shape()),
                ", but a list of ids has one dimension"));
   }
-  const Layout layout{.rows = ids.rows()};
-  return std::make_unique<NpySource>(path.string(), "row", std::move(ids),
-                                     layout);
+  return ArrayRows(path.string(), std::move(ids));
 }
 
 }  // namespace millrace

@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "common/base/array.h"
 #include "common/ingest/row_source.h"
 
 namespace millrace {
 
-// All functions name the file in their errors: NOT_FOUND: no such file;
-// INVALID_ARGUMENT: a damaged file, a dtype or shape that does not fit.
+// All functions that read files name them in their errors: NOT_FOUND: no such
+// file; INVALID_ARGUMENT: a damaged file, a dtype or shape that does not fit.
 
 // A .npy array of one or two dimensions, one row per index of the first.
 // float16 and float64 become float32 when read as floats.
@@ -28,5 +30,8 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
 // any length of a bool array fits.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
     const std::filesystem::path& path, int64_t node_count);
+
+// An array of one or two dimensions in memory; `name` is for messages.
+std::unique_ptr<RowSource> ArrayRows(std::string name, Array array);
 
 }  // namespace millrace

@@ -127,7 +127,7 @@ class OgbFolder {
       MILLRACE_RETURN_IF_ERROR(AddHomogeneous());
     }
     MILLRACE_RETURN_IF_ERROR(ReplaceFeatures());
-    if (options_.split_fractions.empty()) {
+    if (!options_.makes_splits()) {
       MILLRACE_RETURN_IF_ERROR(AddSplits());
     }
     return std::move(graph_);

@@ -23,8 +23,8 @@ struct OgbInput {
 };
 
 // Describes a homogeneous (raw/edge.csv) or heterogeneous
-// (raw/triplet-type-list.csv) graph. With options.split_fractions the
-// folder's splits are left out.
+// (raw/triplet-type-list.csv) graph. With split fractions or folds
+// the folder's splits are left out.
 //
 // homogeneous raw/: edge, num-node-list, num-edge-list, node-feat,
 // node-label, node_year or node_time, edge-feat, edge_weight, edge_year or

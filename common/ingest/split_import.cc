@@ -44,6 +44,16 @@ absl::StatusOr<std::vector<SeedRow>> ReadRows(const RowSource& source) {
   }
 }
 
+// The order in which labelled nodes are dealt out. There must be some.
+Permutation OrderOf(const std::vector<int64_t>& labelled, uint64_t seed,
+                    int type) {
+  DrawDomain domain;
+  domain.job_seed = seed;
+  domain.purpose = Purpose::kShuffle;
+  domain.hop = type;
+  return Permutation(domain.Key(), labelled.size());
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
@@ -91,11 +101,7 @@ std::vector<std::vector<int64_t>> SplitByFractions(
   std::vector<std::vector<int64_t>> splits(fractions.size());
   if (labelled.empty()) return splits;
   const auto count = static_cast<int64_t>(labelled.size());
-  DrawDomain domain;
-  domain.job_seed = seed;
-  domain.purpose = Purpose::kShuffle;
-  domain.hop = type;
-  const Permutation permutation(domain.Key(), labelled.size());
+  const Permutation permutation = OrderOf(labelled, seed, type);
   double share = 0;
   int64_t position = 0;
   for (size_t i = 0; i < fractions.size(); ++i) {
@@ -106,6 +112,53 @@ std::vector<std::vector<int64_t>> SplitByFractions(
       splits[i].push_back(labelled[permutation(position)]);
     }
     std::sort(splits[i].begin(), splits[i].end());
+  }
+  return splits;
+}
+
+absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type) {
+  if (folds < 3) {
+    return absl::InvalidArgumentError(
+        StrCat("--folds ", folds,
+               ": at least 3 are needed, one each to train, validate and "
+               "test"));
+  }
+  if (labelled >= folds) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--folds ", folds, ": node type ", type, " has only ", labelled,
+             " labelled nodes; each fold needs one"));
+}
+
+std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
+                                     const std::vector<int64_t>& classes,
+                                     int folds, uint64_t seed, int type) {
+  const Permutation permutation = OrderOf(labelled, seed, type);
+  std::vector<size_t> order;  // places in `labelled`
+  order.reserve(labelled.size());
+  for (size_t i = 0; i < labelled.size(); ++i) order.push_back(permutation(i));
+  if (!classes.empty()) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return classes[a] < classes[b];
+    });
+  }
+  std::vector<int> fold_of(labelled.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    fold_of[order[i]] = static_cast<int>(i % static_cast<size_t>(folds));
+  }
+  std::vector<NamedSplit> splits;
+  for (int fold = 0; fold < folds; ++fold) {
+    NamedSplit train{StrCat("train", fold), {}};
+    NamedSplit valid{StrCat("valid", fold), {}};
+    NamedSplit test{StrCat("test", fold), {}};
+    for (size_t i = 0; i < labelled.size(); ++i) {
+      NamedSplit& split = fold_of[i] == fold                 ? test
+                          : fold_of[i] == (fold + 1) % folds ? valid
+                                                             : train;
+      split.ids.push_back(labelled[i]);
+    }
+    for (NamedSplit* split : {&train, &valid, &test}) {
+      splits.push_back(std::move(*split));
+    }
   }
   return splits;
 }

@@ -29,6 +29,25 @@ std::vector<std::vector<int64_t>> SplitByFractions(
     const std::vector<int64_t>& labelled, const std::vector<double>& fractions,
     uint64_t seed, int type);
 
+// A split by its name: ascending original ids.
+struct NamedSplit {
+  std::string name;
+  std::vector<int64_t> ids;
+};
+
+// INVALID_ARGUMENT (starting with "--folds"): fewer than 3 folds, or more
+// than the `labelled` nodes of `type`.
+absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type);
+
+// The splits of cross validation (ImportOptions::folds). `labelled` is
+// brought into the order of the permutation of SplitByFractions(), then, if
+// `classes` (the label of each) is not empty, stably sorted by class; the
+// node at place p of this order is in fold p mod `folds`. So the folds have
+// equal sizes, and equal shares of each class, to within one node.
+std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
+                                     const std::vector<int64_t>& classes,
+                                     int folds, uint64_t seed, int type);
+
 // A split's name is a folder: letters, digits, '-', '_' and '.', not
 // starting with '.'.
 absl::Status CheckSplitName(const std::string& name);

@@ -341,6 +341,85 @@ TEST_F(TinyImportTest, SplitsLabelledNodesByFractions) {
   }
 }
 
+// The original ids of each split.
+std::map<std::string, std::set<int64_t>> Splits(const Store& store) {
+  std::map<std::string, std::set<int64_t>> splits;
+  for (const SplitInfo& info : store.manifest().splits) {
+    const auto ids = (*store.FindSplit(0, info.name))->original_id;
+    for (int64_t id : ids.As<int64_t>()) splits[info.name].insert(id);
+  }
+  return splits;
+}
+
+TEST_F(TinyImportTest, DividesClassesEquallyAmongFolds) {
+  NpyInput input = Tiny();
+  input.node_counts[""] = 100;
+  std::vector<int32_t> labels(100, 7);
+  for (int i = 0; i < 33; ++i) labels[i * 3] = -2;
+  input.labels[""] = File(labels, {100});
+  ImportOptions options;
+  options.folds = 4;
+  ASSERT_TRUE(Import(input, options).ok());
+  const auto store = Store::Open(directory_ / "out");
+  auto splits = Splits(**store);
+  ASSERT_EQ(splits.size(), 12);
+  std::set<int64_t> tested;
+  for (int fold = 0; fold < 4; ++fold) {
+    const std::string number = std::to_string(fold);
+    const auto& test = splits["test" + number];
+    EXPECT_EQ(test.size(), 25);
+    const auto rare = std::count_if(test.begin(), test.end(),
+                                    [&](int64_t id) { return labels[id] < 0; });
+    EXPECT_TRUE(rare == 8 || rare == 9) << rare;
+    tested.insert(test.begin(), test.end());
+    EXPECT_EQ(splits["valid" + number],
+              splits["test" + std::to_string((fold + 1) % 4)]);
+    std::set<int64_t> all = splits["train" + number];
+    EXPECT_EQ(all.size(), 50);
+    all.insert(test.begin(), test.end());
+    all.insert(splits["valid" + number].begin(),
+               splits["valid" + number].end());
+    EXPECT_EQ(all.size(), 100);
+  }
+  EXPECT_EQ(tested.size(), 100);
+}
+
+TEST_F(TinyImportTest, FoldsDependOnTheSplitSeed) {
+  NpyInput input = Tiny();
+  input.node_counts[""] = 40;
+  std::vector<float> labels(40, 0.5f);
+  labels[11] = NAN;
+  input.labels[""] = File(labels, {40});
+  std::vector<std::map<std::string, std::set<int64_t>>> splits;
+  for (uint64_t seed : {1, 2, 1}) {
+    ImportOptions options;
+    options.folds = 3;
+    options.split_seed = seed;
+    ASSERT_TRUE(Import(input, options).ok());
+    splits.push_back(Splits(**Store::Open(directory_ / "out")));
+    std::filesystem::remove_all(directory_ / "out");
+  }
+  EXPECT_EQ(splits[0], splits[2]);
+  EXPECT_NE(splits[0], splits[1]);
+  EXPECT_EQ(splits[0]["test0"].size(), 13);
+  EXPECT_FALSE(splits[0]["train0"].contains(11));
+}
+
+TEST_F(TinyImportTest, RefusesFoldsThatCannotBe) {
+  NpyInput input = Tiny();
+  ImportOptions options;
+  options.folds = 3;
+  ExpectRefusal(input, "--folds divides the labelled nodes", options);
+  input.labels[""] = File(std::vector<int32_t>{1, 2, 1, 2}, {4});
+  options.folds = 5;
+  ExpectRefusal(input, "--folds 5: node type node has only 4", options);
+  options.folds = 2;
+  ExpectRefusal(input, "--folds 2: at least 3 are needed", options);
+  options.folds = 3;
+  options.split_fractions = {0.5, 0.2, 0.2};
+  ExpectRefusal(input, "exclude each other", options);
+}
+
 TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {
   NpyInput input = Tiny();
   input.train[""] = File(std::vector<int32_t>{3, 0, 2}, {3});
@@ -434,6 +513,10 @@ TEST_F(TinyImportTest, RefusesBadInputByPlace) {
   input = Tiny();
   input.edge_weights[""] = File(std::vector<float>{1, 2}, {2});
   ExpectRefusal(input, "column.npy: 2 rows, but");
+  input.edge_weights[""] = File(std::vector<float>{0, 1, -0.5f}, {3});
+  ExpectRefusal(input, "column.npy: row 2: weight -0.5 is negative");
+  input.edge_weights[""] = File(std::vector<float>{0, INFINITY, 1}, {3});
+  ExpectRefusal(input, "column.npy: row 1: column 1 is infinite");
   input = Tiny();
   input.edge_times[""] = File(std::vector<float>{1, 2, 3}, {3});
   ExpectRefusal(input, "dtype float32, but integers are needed");

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/import_formats.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/ingest/npy_importer.h"
+#include "common/ingest/ogb_importer.h"
+#include "common/ingest/tu_importer.h"
+
+namespace millrace {
+namespace {
+
+const std::map<std::string, TuFeatures> kTuFeatures = {
+    {"default", TuFeatures::kDefault},
+    {"ones", TuFeatures::kOnes},
+    {"degree", TuFeatures::kDegree},
+    {"labels", TuFeatures::kLabels},
+    {"attributes", TuFeatures::kAttributes}};
+
+// "NAME=FILE" or "FILE" (name "").
+std::pair<std::string, std::string> SplitName(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+absl::StatusOr<NamedFiles> ParseFiles(const std::string& option,
+                                      const std::vector<std::string>& texts) {
+  NamedFiles files;
+  for (const std::string& text : texts) {
+    const auto [name, path] = SplitName(text);
+    if (!files.emplace(name, path).second) {
+      return absl::InvalidArgumentError(
+          StrCat(option, " ", text, ": given twice for ",
+                 name.empty() ? "the same type" : name));
+    }
+  }
+  return files;
+}
+
+absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
+  NpyInput input;
+  for (const std::string& text : flags.edges) {
+    input.edges.push_back(SplitName(text));
+  }
+  for (const std::string& text : flags.node_counts) {
+    const auto [name, number] = SplitName(text);
+    int64_t count = 0;
+    if (!absl::SimpleAtoi(number, &count) || count < 0) {
+      return absl::InvalidArgumentError(
+          StrCat("--num-nodes ", text, ": give N or TYPE=N"));
+    }
+    input.node_counts[name] = count;
+  }
+  const std::pair<const char*,
+                  std::pair<const std::vector<std::string>*, NamedFiles*>>
+      columns[] = {
+          {"--features", {&flags.features, &input.features}},
+          {"--labels", {&flags.labels, &input.labels}},
+          {"--node-times", {&flags.node_times, &input.node_times}},
+          {"--edge-weights", {&flags.edge_weights, &input.edge_weights}},
+          {"--edge-times", {&flags.edge_times, &input.edge_times}},
+          {"--edge-types", {&flags.edge_types, &input.edge_types}},
+          {"--edge-features", {&flags.edge_features, &input.edge_features}},
+          {"--train", {&flags.train, &input.train}},
+          {"--valid", {&flags.valid, &input.valid}},
+          {"--test", {&flags.test, &input.test}}};
+  for (const auto& [option, column] : columns) {
+    MILLRACE_ASSIGN_OR_RETURN(*column.second,
+                              ParseFiles(option, *column.first));
+  }
+  return input;
+}
+
+absl::StatusOr<RawGraph> DescribeOgbFlags(const ImportFlags& flags) {
+  OgbInput input;
+  input.directory = flags.directory;
+  input.split = flags.ogb_split;
+  if (!input.split.empty() && flags.options.makes_splits()) {
+    return absl::InvalidArgumentError(
+        "--split takes the folder's split, which --split-fractions and "
+        "--folds replace; leave one of the two out");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(input.features,
+                            ParseFiles("--features", flags.features));
+  return DescribeOgb(input, flags.options);
+}
+
+absl::StatusOr<RawGraph> DescribeNpyFlags(const ImportFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const NpyInput input, ParseNpyInput(flags));
+  return DescribeNpy(input);
+}
+
+absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
+  return DescribeFake(flags.fake);
+}
+
+absl::StatusOr<RawGraph> DescribeTuFlags(const ImportFlags& flags) {
+  return DescribeTu({flags.directory, kTuFeatures.at(flags.node_features)});
+}
+
+void AddFiles(CLI::App& command, const char* option,
+              std::vector<std::string>& files, const char* help) {
+  command.add_option(option, files, help)
+      ->type_name("[NAME=]FILE")
+      ->allow_extra_args(false);
+}
+
+void AddDirectory(CLI::App& command, ImportFlags& flags, const char* help) {
+  command.add_option("DIR", flags.directory, help)->required();
+}
+
+void AddOgb(CLI::App& command, ImportFlags& flags) {
+  AddDirectory(command, flags, "The folder with raw/");
+  command.add_option("--split", flags.ogb_split,
+                     "Folder under split/; needed where there are several");
+  AddFiles(command, "--features", flags.features,
+           "Node features (.npy) instead of the folder's, TYPE=FILE where "
+           "there are several types; repeatable");
+}
+
+void AddNpy(CLI::App& command, ImportFlags& flags) {
+  AddFiles(command, "--edges", flags.edges,
+           "Integers [2, E] (sources, destinations) or [E, 2]; "
+           "SRC__NAME__DST=FILE for each of several relations");
+  command.get_option("--edges")->required();
+  command
+      .add_option("--num-nodes", flags.node_counts,
+                  "Nodes of a type, where not all have features, labels or "
+                  "edges")
+      ->type_name("[TYPE=]N")
+      ->allow_extra_args(false);
+  AddFiles(command, "--features", flags.features, "Node features [n, d]");
+  AddFiles(command, "--labels", flags.labels,
+           "Node labels [n] or [n, k]: integers, or floats (NaN: none)");
+  AddFiles(command, "--node-times", flags.node_times, "Integers [n]");
+  AddFiles(command, "--edge-weights", flags.edge_weights, "Floats [E]");
+  AddFiles(command, "--edge-times", flags.edge_times, "Integers [E]");
+  AddFiles(command, "--edge-types", flags.edge_types, "Integers [E]");
+  AddFiles(command, "--edge-features", flags.edge_features, "Floats [E, d]");
+  const char* seeds = "Seeds: node ids, or a bool mask [n]";
+  AddFiles(command, "--train", flags.train, seeds);
+  AddFiles(command, "--valid", flags.valid, seeds);
+  AddFiles(command, "--test", flags.test, seeds);
+}
+
+void AddTu(CLI::App& command, ImportFlags& flags) {
+  AddDirectory(command, flags, "The folder with DS_A.txt (or .txt.gz)");
+  command
+      .add_option("--node-features", flags.node_features,
+                  "ones, degree (one-hot in-degree), labels (one-hot node "
+                  "labels) or attributes; default: labels where the "
+                  "collection has them, else ones")
+      ->check(CLI::IsMember(kTuFeatures));
+}
+
+void AddFake(CLI::App& command, ImportFlags& flags) {
+  FakeInput& input = flags.fake;
+  command.add_option("--nodes", input.nodes, "Number of nodes")->required();
+  command.add_option("--avg-degree", input.average_degree, "Edges per node")
+      ->required();
+  command.add_option("--features", input.features, "Features of a node")
+      ->required();
+  command.add_option("--classes", input.classes, "Number of classes")
+      ->required();
+  command.add_option("--seed", input.seed, "Of the random numbers");
+  flags.options.split_fractions = {0.8, 0.1, 0.1};
+}
+
+constexpr ImportFormat kFormats[] = {
+    {"ogb", "A folder in OGB's raw layout: raw/, split/NAME/", &AddOgb,
+     &DescribeOgbFlags},
+    {"npy", "Arrays in .npy files", &AddNpy, &DescribeNpyFlags},
+    {"tu", "A collection of small graphs in TU Dortmund's format", &AddTu,
+     &DescribeTuFlags},
+    {"fake", "Random numbers that a model can learn from", &AddFake,
+     &DescribeFakeFlags}};
+
+}  // namespace
+
+std::span<const ImportFormat> ImportFormats() { return kFormats; }
+
+}  // namespace millrace

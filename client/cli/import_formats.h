@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `millrace import` can read: a table of formats with their options.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/ingest/fake_importer.h"
+#include "common/ingest/import_options.h"
+#include "common/ingest/raw_graph.h"
+
+namespace millrace {
+
+// Options as they were typed.
+struct ImportFlags {
+  ImportOptions options;
+  std::string self_loops = "keep";
+  std::string normalize_features = "none";
+  std::string target;
+  bool json = false;
+
+  FakeInput fake;
+
+  std::string directory;
+  std::string ogb_split;
+  std::string node_features = "default";
+
+  std::vector<std::string> edges, node_counts;
+  std::vector<std::string> features, labels, node_times;
+  std::vector<std::string> edge_weights, edge_times, edge_types, edge_features;
+  std::vector<std::string> train, valid, test;
+};
+
+struct ImportFormat {
+  const char* name;
+  const char* help;
+  // Adds the options of this format alone.
+  void (*add_options)(CLI::App& command, ImportFlags& flags);
+  // Errors that start with "--" are wrong usage.
+  absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
+};
+
+// In the order of --help.
+std::span<const ImportFormat> ImportFormats();
+
+}  // namespace millrace
