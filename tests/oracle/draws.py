@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random draws: docs/determinism.md, sections 2 to 4."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -142,18 +143,24 @@ def _labor(domain, frontier, lists, k):
 
 def permute(key, n, q):
     """P(key, n)(q): a permutation of 0 .. n-1."""
-    return permute_all(key, n, [q])[0]
-
-
-def permute_all(key, n, positions):
-    """P(key, n) of each of the positions, 0 .. n-1."""
+    if n <= 1 << 18:
+        return int(order(key, n)[q])
     h = half_bits(n)
-    x = np.asarray(positions, np.uint64).copy()
-    walking = np.arange(len(x))
-    while len(walking):
-        x[walking] = feistel(key, h, x[walking])
-        walking = walking[x[walking] >= np.uint64(n)]
-    return x.tolist()
+    x = feistel(key, h, q)
+    while x >= n:
+        x = feistel(key, h, x)
+    return x
+
+
+@functools.lru_cache(64)
+def order(key, n):
+    """P(key, n) of 0 .. n-1."""
+    h = half_bits(n)
+    table = feistel(key, h, np.arange(4**h, dtype=np.uint64))
+    x = table[:n]
+    while (x >= n).any():
+        x = np.where(x >= n, table[x], x)
+    return x
 
 
 def half_bits(n):

@@ -7,7 +7,8 @@ from draws import Rule
 from store import OracleError
 
 METHODS = ('uniform', 'labor', 'induced', 'walk', 'ppr')
-MAX_STEPS = 256  # of a walk: hops are uint8
+MAX_STEPS = {'walk': 255, 'ppr': 256}
+MAX_WALKERS_STEPS = 1 << 20
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Job:
 
     def step_rule(self):
         """Of one step of a walk."""
-        return Rule(True, self.weighted, self.temporal == 'last')
+        return Rule(replace=True, weighted=self.weighted)
 
 
 def seed_type(store, job):
@@ -107,8 +108,10 @@ def check_job(store, job):
     """Refuses what section 3 or 5 excludes, and what the store lacks."""
     if job.method not in METHODS:
         raise OracleError(f'--method {job.method}')
-    if job.method == 'labor' and (job.replace or job.weighted):
-        raise OracleError('--method labor: not with --replace, --weighted')
+    if job.method == 'labor' and (job.replace or job.weighted or
+                                  job.temporal == 'last'):
+        raise OracleError('--method labor: not with --replace, --weighted, '
+                          '--temporal last')
     if job.method in ('walk', 'ppr'):
         check_walks(store, job)
     if job.metapath and job.method != 'walk':
@@ -119,21 +122,23 @@ def check_job(store, job):
 
 
 def check_walks(store, job):
-    if min(job.walks, job.walk_length) < 1 or job.walk_length > MAX_STEPS:
+    if (min(job.walks, job.walk_length) < 1 or
+            job.walk_length > MAX_STEPS[job.method] or
+            job.walks * job.walk_length > MAX_WALKERS_STEPS):
         raise OracleError(f'--walks {job.walks} --walk-length '
-                          f'{job.walk_length}: 1 or more, and up to '
-                          f'{MAX_STEPS} steps')
+                          f'{job.walk_length}: out of range')
+    if job.temporal:
+        raise OracleError(f'--method {job.method}: not temporal')
     if job.method == 'walk':
         if job.fanouts or job.relation_fanouts:
             raise OracleError('--method walk: no fanouts')
         return
-    if job.trees:
-        raise OracleError('--method ppr: neither temporal nor disjoint')
+    if job.disjoint:
+        raise OracleError('--method ppr: not disjoint')
     if job.edge_features:
         raise OracleError('--method ppr: its edges have no features')
-    if job.walks * job.walk_length > 1 << 20 or not 0 <= job.restart <= 1:
-        raise OracleError(f'--walks {job.walks} --walk-length '
-                          f'{job.walk_length} --restart {job.restart}')
+    if not 0 <= job.restart <= 1:
+        raise OracleError(f'--restart {job.restart}: a probability')
     relations = store.relations
     if len(relations) != 1 or relations[0].src != relations[0].dst:
         raise OracleError('--method ppr: one relation, of a type with itself')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which seeds a batch holds: docs/determinism.md, section 4."""
 
-from draws import INTERLEAVE, SHUFFLE, Domain, permute, permute_all
+from draws import INTERLEAVE, SHUFFLE, Domain, permute
 from job import seed_type
 from store import OracleError
 
@@ -43,7 +43,7 @@ class SeedPlan:
         if job.shuffle:
             key = Domain(job.seed, epoch, 0, SHUFFLE, 1 if local else 0,
                          part).key()
-            positions = permute_all(key, len(group), positions)
+            positions = [permute(key, len(group), q) for q in positions]
         return [group[q] for q in positions]
 
 

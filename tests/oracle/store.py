@@ -117,7 +117,7 @@ class Store:
             full = os.path.join(self.root, path)
             if not os.path.exists(full):
                 raise OracleError(f'{full}: no such file')
-            self.cache[path] = np.load(full, mmap_mode='r')
+            self.cache[path] = np.asarray(np.load(full, mmap_mode='r'))
         return self.cache[path]
 
     def array(self, part, path):

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the oracle against answers that do not come from us.
 
-Cases by value come from the test suites of pyg-lib and PyG. Of those suites,
-these kinds of sampling are not covered here:
+Cases by value come from the test suites of pyg-lib and PyG; test_kinds.py has
+those of weighted, temporal and induced sampling and of walks. Of those suites
+these are not covered:
 
-    node time, edge time, nothing admissible   temporal
-    weighted                                   weighted
-    merge                                      (the fleet's merging of picks)
-    subgraph                                   induced
-    random walk                                walks
-    alias and CDF tables                       weighted
-    METIS                                      tests of the partitioners
-    triplet indices, binary labels             negatives
+    merge                             (the fleet's merging of picks)
+    alias and CDF tables              (weights are integers here)
+    METIS                             tests of the partitioners
+    triplet indices, binary labels    negatives
 
 Each chi-square test fails by chance with probability ALPHA; keys are fixed,
 so that a pass is a pass for ever.
@@ -203,11 +200,15 @@ class PermutationTest(unittest.TestCase):
 
 
 class PickTest(unittest.TestCase):
-    def picks(self, degree, fanout, replace=False, node=3):
+    def picks_of(self, nodes, degree, fanout, replace=False):
         domain = draws.Domain(1, 0, 0, draws.NEIGHBOUR)
         slots = List(*[list(range(degree))] * 3)
-        return draws.pick_slots(domain, [(0, node)], [slots], fanout,
-                                draws.Rule(replace))[0]
+        return draws.pick_slots(domain, [(0, node) for node in nodes],
+                                [slots] * len(nodes), fanout,
+                                draws.Rule(replace))
+
+    def picks(self, *args):
+        return self.picks_of([3], *args)[0]
 
     def test_edge_cases(self):
         self.assertEqual(self.picks(0, 3), [])
@@ -219,16 +220,14 @@ class PickTest(unittest.TestCase):
         self.assertEqual(self.picks(1, 4, True), [0, 0, 0, 0])
 
     def test_without_replacement_is_a_sorted_set(self):
-        for node in range(200):
-            picks = self.picks(9, 4, node=node)
+        for picks in self.picks_of(range(200), 9, 4):
             self.assertEqual(picks, sorted(set(picks)))
             self.assertEqual(len(picks), 4)
             self.assertTrue(0 <= picks[0] and picks[-1] < 9)
 
     def test_every_subset_is_equally_likely(self):
         nodes, subsets = 8000, {}
-        for node in range(nodes):
-            s = tuple(self.picks(6, 3, node=node))
+        for s in map(tuple, self.picks_of(range(nodes), 6, 3)):
             subsets[s] = subsets.get(s, 0) + 1
         self.assertEqual(len(subsets), 20)
         e = nodes / 20
@@ -245,16 +244,19 @@ def reverse(edges):
     return [(d, s) for s, d in edges]
 
 
-class ConformanceTest(StoreTest):
+class ConformanceCases(StoreTest):
     """`row` is the frontier node and `col` the neighbour, as with csc=False;
     for direction `in` on the reversed graph they are dst and src."""
 
-    def run_both(self, edges, seeds, fanouts, expected, count=6, **options):
+    def run_both(self, edges, seeds, fanouts, expected, count=6, columns=None,
+                 times=None, **options):
+        """`columns` are the graph's, `times` the seeds', `options` the
+        job's."""
         row, col, nodes, edge_ids, per_hop = expected
         for direction, pairs in (('out', edges), ('in', reverse(edges))):
-            store = self.store(*homogeneous(count, pairs))
+            store = self.store(*homogeneous(count, pairs, **(columns or {})))
             job = Job(fanouts=fanouts, direction=direction, **options)
-            batch = sample(store, job, 0, 0, seeds)
+            batch = sample(store, job, 0, 0, seeds, times)
             got = batch.edges['node__to__node']
             ends = [(e.src, e.dst) for e in got]
             if direction == 'in':
@@ -263,12 +265,14 @@ class ConformanceTest(StoreTest):
             self.assertEqual([c for _, c in ends], col)
             self.assertEqual([e.edge_id for e in got], edge_ids)
             found = batch.nodes['node']
-            if not options.get('disjoint'):
+            if not batch.disjoint:
                 found = [v for _, v in found]
             self.assertEqual(found, nodes)
             self.assertEqual([sum(e.hop == h for e in got)
-                              for h in range(len(fanouts))], per_hop)
+                              for h in range(len(per_hop))], per_hop)
 
+
+class ConformanceTest(ConformanceCases):
     def test_full_two_hops(self):
         self.run_both(cycle(6), [2, 3], [-1, -1],
                       ([0, 0, 1, 1, 2, 2, 3, 3], [2, 1, 0, 3, 4, 0, 1, 5],

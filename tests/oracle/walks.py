@@ -63,7 +63,7 @@ def visit(builder, hop, number, frontier, fanout):
     for s in range(job.walk_length):
         if s > 0:
             key = builder.domain(STOP, 256 * hop + s, number).key()
-            stop = words(key, here, walkers, 1)[:, 0].tolist()
+            stop = words(key, walkers, [0] * len(walkers), 1)[:, 0].tolist()
             going = [w >= threshold for w in stop]
             walkers = [n for n, go in zip(walkers, going) if go]
             here = [v for v, go in zip(here, going) if go]
