@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "common/ingest/npy_importer.h"
 #include "common/ingest/ogb_importer.h"
+#include "common/ingest/reddit_importer.h"
 #include "common/ingest/tu_importer.h"
 
 namespace millrace {
@@ -97,6 +98,10 @@ absl::StatusOr<RawGraph> DescribeNpyFlags(const ImportFlags& flags) {
   return DescribeNpy(input);
 }
 
+absl::StatusOr<RawGraph> DescribeRedditFlags(const ImportFlags& flags) {
+  return DescribeReddit(flags.directory, flags.options);
+}
+
 absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
   return DescribeFake(flags.fake);
 }
@@ -160,6 +165,11 @@ void AddTu(CLI::App& command, ImportFlags& flags) {
       ->check(CLI::IsMember(kTuFeatures));
 }
 
+void AddReddit(CLI::App& command, ImportFlags& flags) {
+  AddDirectory(command, flags,
+               "The folder with reddit_data.npz and reddit_graph.npz");
+}
+
 void AddFake(CLI::App& command, ImportFlags& flags) {
   FakeInput& input = flags.fake;
   command.add_option("--nodes", input.nodes, "Number of nodes")->required();
@@ -174,11 +184,13 @@ void AddFake(CLI::App& command, ImportFlags& flags) {
 }
 
 constexpr ImportFormat kFormats[] = {
-    {"ogb", "A folder in OGB's raw layout: raw/, split/NAME/", &AddOgb,
-     &DescribeOgbFlags},
+    {"ogb", "A folder in OGB's raw layout: raw/ (CSV or binary), split/NAME/",
+     &AddOgb, &DescribeOgbFlags},
     {"npy", "Arrays in .npy files", &AddNpy, &DescribeNpyFlags},
     {"tu", "A collection of small graphs in TU Dortmund's format", &AddTu,
      &DescribeTuFlags},
+    {"reddit", "The Reddit data set as DGL and PyG ship it", &AddReddit,
+     &DescribeRedditFlags},
     {"fake", "Random numbers that a model can learn from", &AddFake,
      &DescribeFakeFlags}};
 

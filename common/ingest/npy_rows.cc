@@ -13,61 +13,13 @@
 
 #include "absl/strings/str_join.h"
 #include "common/base/array.h"
-#include "common/base/float16.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/elements.h"
 
 namespace millrace {
 namespace {
-
-struct Half {
-  uint16_t bits;
-};
-
-bool IsInteger(DType dtype) {
-  return dtype == DType::kUint8 || dtype == DType::kInt8 ||
-         dtype == DType::kInt32 || dtype == DType::kUint32 ||
-         dtype == DType::kInt64 || dtype == DType::kUint64;
-}
-
-template <typename T>
-float ToFloat(T value) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return FromFloat16(value.bits);
-  } else {
-    return static_cast<float>(value);
-  }
-}
-
-// Calls `body` with a value of the C++ type of `dtype`.
-template <typename Body>
-void WithElementType(DType dtype, Body body) {
-  switch (dtype) {
-    case DType::kUint8:
-      return body(uint8_t{});
-    case DType::kInt8:
-      return body(int8_t{});
-    case DType::kInt32:
-      return body(int32_t{});
-    case DType::kUint32:
-      return body(uint32_t{});
-    case DType::kInt64:
-      return body(int64_t{});
-    case DType::kUint64:
-      return body(uint64_t{});
-    case DType::kFloat16:
-      return body(Half{});
-    case DType::kFloat32:
-      return body(float{});
-    case DType::kFloat64:
-      return body(double{});
-    case DType::kBFloat16:
-    case DType::kNone:
-      break;
-  }
-  MILLRACE_CHECK(false);
-}
 
 // Where the elements of a row are: element (r, c) at r * row_step + c *
 // column_step, in elements.
@@ -87,22 +39,11 @@ class NpyReader final : public RowReader {
 
   absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
                                        int64_t* values) override {
-    if (!IsInteger(array_.dtype())) {
-      return absl::InvalidArgumentError(
-          StrCat(name_, ": dtype ", DTypeName(array_.dtype()),
-                 ", but integers are needed here"));
-    }
+    MILLRACE_RETURN_IF_ERROR(RequireIntegers(name_, array_.dtype()));
     const int64_t first = row_;
     const int64_t rows = Copy<int64_t>(max_rows, values);
-    if (array_.dtype() == DType::kUint64) {
-      for (int64_t i = 0; i < rows * layout_.width; ++i) {
-        if (values[i] >= 0) continue;
-        return absl::InvalidArgumentError(
-            StrCat(name_, ": row ", first + i / layout_.width, ": ",
-                   static_cast<uint64_t>(values[i]),
-                   " is above the largest integer, 2^63 - 1"));
-      }
-    }
+    MILLRACE_RETURN_IF_ERROR(RefuseLargeIntegers(name_, array_.dtype(), first,
+                                                 values, rows, layout_.width));
     return rows;
   }
 
@@ -137,21 +78,10 @@ class NpyReader final : public RowReader {
           data + row_ * layout_.row_step + column * layout_.column_step;
       To* to = values + column;
       for (int64_t row = 0; row < rows; ++row) {
-        *to = Convert<To>(*from);
+        *to = ConvertElement<To>(*from);
         from += layout_.row_step;
         to += layout_.width;
       }
-    }
-  }
-
-  template <typename To, typename From>
-  static To Convert(From value) {
-    if constexpr (std::is_same_v<To, float>) {
-      return ToFloat(value);
-    } else if constexpr (std::is_integral_v<From>) {
-      return static_cast<To>(value);
-    } else {
-      return 0;  // refused before
     }
   }
 
@@ -190,7 +120,7 @@ class NpySource final : public RowSource {
     return std::make_unique<NpyReader>(name(), array_, layout_);
   }
   absl::StatusOr<bool> Integral() const override {
-    return IsInteger(array_.dtype());
+    return IsIntegerDType(array_.dtype());
   }
   std::string Where(int64_t row) const override {
     return StrCat(name(), ": ", unit_, " ", row);
@@ -204,14 +134,6 @@ class NpySource final : public RowSource {
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-absl::Status RequireIntegers(const std::filesystem::path& path,
-                             const Array& array) {
-  if (IsInteger(array.dtype())) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(path.string(), ": dtype ",
-                                           DTypeName(array.dtype()),
-                                           ", but integers are needed here"));
 }
 
 // The elements of a one-dimensional bool file; nothing when it has another
@@ -280,7 +202,7 @@ std::unique_ptr<RowSource> ArrayRows(std::string name, Array array) {
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
     const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(Array array, MapNpy(path));
-  MILLRACE_RETURN_IF_ERROR(RequireIntegers(path, array));
+  MILLRACE_RETURN_IF_ERROR(RequireIntegers(path.string(), array.dtype()));
   const std::vector<int64_t>& shape = array.shape();
   if (shape.size() != 2 || (shape[0] != 2 && shape[1] != 2)) {
     return absl::InvalidArgumentError(
@@ -321,7 +243,7 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
   } else {
     MILLRACE_ASSIGN_OR_RETURN(ids, MapNpy(path));
   }
-  MILLRACE_RETURN_IF_ERROR(RequireIntegers(path, ids));
+  MILLRACE_RETURN_IF_ERROR(RequireIntegers(path.string(), ids.dtype()));
   if (ids.shape().size() != 1) {
     return absl::InvalidArgumentError(
         StrCat(path.string(), ": shape ", ShapeText(ids.shape()),

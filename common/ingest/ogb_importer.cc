@@ -18,6 +18,7 @@
 #include "common/ingest/csv_rows.h"
 #include "common/ingest/line_reader.h"
 #include "common/ingest/npy_rows.h"
+#include "common/ingest/ogb_binary.h"
 
 namespace millrace {
 namespace {
@@ -99,8 +100,8 @@ absl::Status DescribeEdges(const Path& directory, RawEdges& edges) {
     MILLRACE_ASSIGN_OR_RETURN(edges.declared_count, ReadCount(*path));
     edges.declared_by = path->string();
   }
-  MILLRACE_ASSIGN_OR_RETURN(edges.weight,
-                            OptionalRows(directory, {"edge_weight"}));
+  MILLRACE_ASSIGN_OR_RETURN(
+      edges.weight, OptionalRows(directory, {"edge_weight", "edge-weight"}));
   MILLRACE_ASSIGN_OR_RETURN(
       edges.time, OptionalRows(directory, {"edge_time", "edge_year"}));
   MILLRACE_ASSIGN_OR_RETURN(
@@ -123,6 +124,10 @@ class OgbFolder {
     if (FindCsv(raw_, "triplet-type-list").has_value()) {
       MILLRACE_RETURN_IF_ERROR(AddRelations());
       MILLRACE_RETURN_IF_ERROR(AddNodeTypes());
+    } else if (IsOgbBinary(raw_)) {
+      const std::string type(kHomogeneousType);
+      MILLRACE_RETURN_IF_ERROR(
+          AddOgbBinary(raw_, HasOwnFeatures(type), graph_));
     } else {
       MILLRACE_RETURN_IF_ERROR(AddHomogeneous());
     }

@@ -26,10 +26,11 @@ struct OgbInput {
 // (raw/triplet-type-list.csv) graph. With split fractions or folds
 // the folder's splits are left out.
 //
+// homogeneous, binary (raw/data.npz): ogb_binary.h; the splits are CSV.
 // homogeneous raw/: edge, num-node-list, num-edge-list, node-feat,
-// node-label, node_year or node_time, edge-feat, edge_weight, edge_year or
-// edge_time, edge_reltype or edge_type.
-// heterogeneous raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
+// node-label, node_year or node_time, edge-feat or edge_feat, edge_weight or
+// edge-weight, edge_year or edge_time, edge_reltype or edge_type. heterogeneous
+// raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
 // nodetype-has-label, node-feat/TYPE/node-feat, node-label/TYPE/node-label,
 // node_year/TYPE/node_year, relations/S___R___D/ with edge, num-edge-list and
 // the edge columns.

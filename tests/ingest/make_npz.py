@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the .npz inputs of npz_importers_test.cc: make_npz.py FOLDER.
+
+The graph has N nodes and E edges; edge i goes from i * 7 % N to i * i % N.
+What scipy.sparse.save_npz writes is numpy.savez_compressed of these keys.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+
+N, E = 50, 70000  # more edges than a reader takes at a time
+I = np.arange(E, dtype=np.int64)
+SRC, DST = I * 7 % N, I * I % N
+NODES = np.arange(N)
+
+
+def reddit(folder, save, **matrix):
+    folder.mkdir()
+    save(folder / "reddit_data.npz",
+         feature=NODES[:, None] / np.array([2.0, 4.0]),
+         label=(NODES % 3).astype(np.int32), node_ids=NODES + 1000,
+         node_types=NODES % 4)
+    save(folder / "reddit_graph.npz", data=np.ones(E), **matrix)
+
+
+def compressed(heads, tails):
+    order = np.argsort(heads, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(heads, minlength=N))])
+    return {"indices": tails[order].astype(np.int32),
+            "indptr": indptr.astype(np.int32)}
+
+
+def papers(folder, save, edge_index):
+    (folder / "raw").mkdir(parents=True)
+    split = folder / "split" / "time"
+    split.mkdir(parents=True)
+    save(folder / "raw" / "data.npz", edge_index=edge_index,
+         num_nodes_list=np.array([N]), num_edges_list=np.array([E]),
+         node_feat=(NODES[:, None] / np.array([2.0, 4.0])).astype(np.float16),
+         node_year=NODES[:, None] + 2000,
+         edge_weight=(I[:, None] % 5).astype(np.float32))
+    label = np.where(NODES % 2 == 0, np.nan, NODES % 7).astype(np.float32)
+    save(folder / "raw" / "node-label.npz", node_label=label[:, None])
+    for name, first in (("train", 1), ("valid", 3), ("test", 5)):
+        (split / f"{name}.csv").write_text(f"{first}\n{first + 10}\n")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    shape = np.array([N, N])
+    coo = {"row": SRC.astype(np.int32), "col": DST.astype(np.int32)}
+    reddit(root / "coo", np.savez_compressed, format=np.array(b"coo"),
+           shape=shape, **coo)
+    reddit(root / "stored", np.savez, format=np.array("coo"), shape=shape,
+           **coo)
+    reddit(root / "csr", np.savez_compressed, format=np.array(b"csr"),
+           shape=shape, **compressed(SRC, DST))
+    reddit(root / "csc", np.savez, format=np.array(b"csc"), shape=shape,
+           **compressed(DST, SRC))
+    reddit(root / "dia", np.savez, format=np.array(b"dia"), shape=shape)
+    reddit(root / "shape", np.savez, format=np.array(b"coo"), shape=shape + 1,
+           **coo)
+    edge_index = np.stack([SRC, DST])
+    papers(root / "papers", np.savez_compressed, edge_index)
+    papers(root / "papers_stored", np.savez, np.asfortranarray(edge_index))
+    np.savez(root / "odd.npz", cube=np.zeros((2, 2, 2)), empty=np.zeros((0, 3)),
+             fortran=np.asfortranarray(np.ones((3, 3))), text=np.array("abc"),
+             large=np.array([1, 2 ** 63], np.uint64),
+             half=np.array([1.5, -2], np.float16))
+
+
+main()
