@@ -198,6 +198,10 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
       .add_option("--feature-dtype", flags.feature_dtype,
                   "convert node features (default: as in the dataset)")
       ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
+  command.add_flag("--neighbor-original-ids,!--no-neighbor-original-ids",
+                   options.neighbor_original_ids,
+                   "store the original id of each neighbour in the lists, "
+                   "which --method labor draws by (4 or 8 bytes an edge)");
   command
       .add_option("--memory", options.memory_bytes,
                   "bytes for windows of rows and lists; METIS and what grows "

@@ -355,6 +355,8 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
       root, "splits",
       [&manifest](const Json& item) { return ParseSplit(item, manifest); }));
   MILLRACE_RETURN_IF_ERROR(
+      Get(root, "neighbor_original_ids", manifest.neighbor_original_ids));
+  MILLRACE_RETURN_IF_ERROR(
       ForEach(root, "files", [&manifest](const Json& item) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(FileInfo file, ParseFile(item));
         manifest.files.push_back(std::move(file));
@@ -428,7 +430,8 @@ std::string FormatManifest(const Manifest& manifest) {
                {"fingerprint", manifest.fingerprint},
                {"dataset_fingerprint", manifest.dataset_fingerprint},
                {"parts", manifest.parts()},
-               {"partitioning", FormatPartitioning(manifest.partitioning)}};
+               {"partitioning", FormatPartitioning(manifest.partitioning)},
+               {"neighbor_original_ids", manifest.neighbor_original_ids}};
   Json& types = root["node_types"] = Json::array();
   for (size_t i = 0; i < schema.node_types.size(); ++i) {
     types.push_back(FormatType(schema.node_types[i], manifest.books[i]));

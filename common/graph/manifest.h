@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-inline constexpr int kStoreVersion = 1;
+inline constexpr int kStoreVersion = 2;
 inline constexpr int kSamplingVersion = 1;
 
 struct SplitInfo {
@@ -51,8 +51,16 @@ struct Manifest {
   Schema schema;
   std::vector<PartitionBook> books;  // per node type
   std::vector<SplitInfo> splits;
+  // The lists carry the original ids of their neighbours.
+  bool neighbor_original_ids = false;
   std::vector<FileInfo> files;
 
+  // Ids are original ids: a dataset.
+  bool is_dataset() const { return partitioning.method == "none"; }
+  // A list's entries tell the original ids of the neighbours.
+  bool draws_by_neighbor() const {
+    return neighbor_original_ids || is_dataset();
+  }
   int parts() const { return books.empty() ? 1 : books[0].parts(); }
 
   // The place in `splits` of a type's split.

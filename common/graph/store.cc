@@ -75,6 +75,10 @@ class StoreMapper {
     MILLRACE_ASSIGN_OR_RETURN(
         split.original_id,
         Map(path("original_id"), {DType::kInt64, {info.count}}));
+    if (type.has_time) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          split.time, Map(path("time"), {DType::kInt64, {info.count}}));
+    }
     return split;
   }
 
@@ -213,6 +217,11 @@ class StoreMapper {
         map_if(true, "edge_id", DType::kInt64, lists.edge_id));
     MILLRACE_RETURN_IF_ERROR(
         map_if(relation.has_weight, "weight", DType::kFloat32, lists.weight));
+    MILLRACE_RETURN_IF_ERROR(map_if(relation.has_weight, "weight_sum",
+                                    DType::kUint64, lists.weight_sum));
+    MILLRACE_RETURN_IF_ERROR(
+        map_if(manifest_.neighbor_original_ids, "neighbor_original_id",
+               lists.indices.dtype(), lists.neighbor_original_id));
     MILLRACE_RETURN_IF_ERROR(
         map_if(ListsHaveTime(manifest_.schema, index, direction), "time",
                DType::kInt64, lists.time));

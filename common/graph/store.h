@@ -35,9 +35,14 @@ struct NeighborLists {
   Array indices;  // [e_p] ids of the neighbours
   Array edge_id;  // [e_p] int64
   Array weight;   // [e_p] float32
-  Array time;     // [e_p] int64
-  Array type;     // [e_p] int32
-  Array slot;     // [e_p] int64, out-lists only
+  // [e_p] uint64: sums of integer weights within each list (weights.h).
+  Array weight_sum;
+  Array time;  // [e_p] int64
+  Array type;  // [e_p] int32
+  Array slot;  // [e_p] int64, out-lists only
+  // [e_p] id dtype of the neighbours; absent in datasets, whose indices are
+  // original ids.
+  Array neighbor_original_id;
   bool present() const { return indptr.present(); }
 };
 
@@ -58,6 +63,7 @@ struct Partition {
 struct Split {
   Array id;           // [s] id dtype
   Array original_id;  // [s] int64, ascending
+  Array time;         // [s] int64; absent unless the type has times
 };
 
 // An open dataset or store. Immutable; any thread may read. All arrays stay

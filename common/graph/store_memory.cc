@@ -16,8 +16,10 @@ void Copy(Array& array) {
 }
 
 void CopyLists(NeighborLists& lists) {
-  for (Array* array : {&lists.indptr, &lists.indices, &lists.edge_id,
-                       &lists.weight, &lists.time, &lists.type, &lists.slot}) {
+  // Not the weights: draws read their sums.
+  for (Array* array :
+       {&lists.indptr, &lists.indices, &lists.edge_id, &lists.weight_sum,
+        &lists.time, &lists.type, &lists.slot, &lists.neighbor_original_id}) {
     Copy(*array);
   }
 }

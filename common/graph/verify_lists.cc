@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/verify_content.h"
+#include "common/graph/weights.h"
 
 namespace millrace {
 namespace {
@@ -39,6 +42,8 @@ class ListsVerifier {
       MILLRACE_RETURN_IF_ERROR(VerifyEdgeIds(part, seen, largest));
       MILLRACE_RETURN_IF_ERROR(VerifyOrder(part));
       MILLRACE_RETURN_IF_ERROR(VerifyNeighborTimes(part));
+      MILLRACE_RETURN_IF_ERROR(VerifyNeighborOriginalIds(part));
+      MILLRACE_RETURN_IF_ERROR(VerifyWeights(part));
       MILLRACE_RETURN_IF_ERROR(VerifySlots(part));
       edges += Lists(part).indices.rows();
     }
@@ -185,6 +190,50 @@ class ListsVerifier {
       return Violation(store_, File(part, "time"), i,
                        StrCat(time[static_cast<size_t>(i)],
                               ", but the neighbour's time is ", expected));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VerifyNeighborOriginalIds(int part) const {
+    const NeighborLists& lists = Lists(part);
+    if (!lists.neighbor_original_id.present()) return absl::OkStatus();
+    const IdReader indices(lists.indices);
+    const IdReader originals(lists.neighbor_original_id);
+    for (int64_t i = 0; i < indices.size(); ++i) {
+      const NodeRow node = FindNode(store_, neighbor_, indices[i]);
+      const IdReader owned(
+          store_.partition(node.part)->nodes[neighbor_].original_id);
+      if (originals[i] == owned[node.row]) continue;
+      return Violation(
+          store_, File(part, "neighbor_original_id"), i,
+          StrCat(originals[i], ", but the neighbour's original id is ",
+                 owned[node.row]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VerifyWeights(int part) const {
+    const NeighborLists& lists = Lists(part);
+    if (!lists.weight.present()) return absl::OkStatus();
+    const auto indptr = lists.indptr.As<int64_t>();
+    const auto weights = lists.weight.As<float>();
+    const auto stored = lists.weight_sum.As<uint64_t>();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
+      return Violation(store_, File(part, "weight"), static_cast<int64_t>(i),
+                       StrCat(weights[i], " is not a finite number >= 0"));
+    }
+    for (size_t row = 0; row + 1 < indptr.size(); ++row) {
+      const auto begin = static_cast<size_t>(indptr[row]);
+      const auto degree = static_cast<size_t>(indptr[row + 1]) - begin;
+      const std::vector<uint64_t> sums =
+          WeightSums(weights.subspan(begin, degree));
+      for (size_t i = 0; i < degree; ++i) {
+        if (stored[begin + i] == sums[i]) continue;
+        return Violation(
+            store_, File(part, "weight_sum"), static_cast<int64_t>(begin + i),
+            StrCat(stored[begin + i], ", but the weights give ", sums[i]));
+      }
     }
     return absl::OkStatus();
   }

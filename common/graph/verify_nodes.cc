@@ -149,6 +149,16 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
                        StrCat("id ", ids[i], " has original id ",
                               owner[node.row], ", not ", original));
     }
+    if (split->time.present()) {
+      const int64_t time = split->time.As<int64_t>()[static_cast<size_t>(i)];
+      const int64_t expected = store.partition(node.part)
+                                   ->nodes[info.type]
+                                   .time.As<int64_t>()[node.row];
+      if (time != expected) {
+        return Violation(store, SplitPath(type.name, info.name, "time"), i,
+                         StrCat(time, ", but the node's time is ", expected));
+      }
+    }
     ++counts[static_cast<size_t>(node.part)];
   }
   if (counts == info.part_counts) return absl::OkStatus();

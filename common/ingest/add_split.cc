@@ -58,6 +58,21 @@ absl::StatusOr<std::vector<uint64_t>> ToIds(
   return ids;
 }
 
+// The node times of `ids`.
+Array TimesOf(const Store& store, TypeIndex type,
+              const std::vector<uint64_t>& ids) {
+  const PartitionBook& book = store.book(type);
+  std::vector<int64_t> times;
+  times.reserve(ids.size());
+  for (const uint64_t id : ids) {
+    const int owner = book.Owner(id);
+    times.push_back(store.partition(owner)
+                        ->nodes[type]
+                        .time.As<int64_t>()[id - book.begin(owner)]);
+  }
+  return Array::Adopt(std::move(times));
+}
+
 // Writes one column of the split and adds it to the manifest's files.
 absl::Status WriteColumn(const fs::path& root, const std::string& path,
                          const Array& values, Manifest& manifest) {
@@ -83,6 +98,11 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
           : Array::Adopt(ids);
   MILLRACE_RETURN_IF_ERROR(WriteColumn(
       store.path(), SplitPath(nodes.name, name, "id"), narrow, manifest));
+  if (nodes.has_time) {
+    MILLRACE_RETURN_IF_ERROR(WriteColumn(store.path(),
+                                         SplitPath(nodes.name, name, "time"),
+                                         TimesOf(store, type, ids), manifest));
+  }
   MILLRACE_RETURN_IF_ERROR(
       WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
                   Array::Adopt(std::move(originals)), manifest));

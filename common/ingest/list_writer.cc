@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/graph/store.h"
+#include "common/graph/weights.h"
 
 namespace millrace {
 namespace {
@@ -81,6 +83,8 @@ absl::StatusOr<std::unique_ptr<ListWriter>> ListWriter::Create(
   if (layout.has_weight) {
     MILLRACE_ASSIGN_OR_RETURN(lists->weight_,
                               lists->Column(store, "weight", DType::kFloat32));
+    MILLRACE_ASSIGN_OR_RETURN(
+        lists->weight_sum_, lists->Column(store, "weight_sum", DType::kUint64));
   }
   if (layout.has_time) {
     MILLRACE_ASSIGN_OR_RETURN(lists->time_,
@@ -151,12 +155,29 @@ absl::Status ListWriter::PutEdge(const EdgeRecord& edge) {
   return absl::OkStatus();
 }
 
+absl::Status ListWriter::PutWeightSums(const EdgeGroup& group, int64_t node) {
+  if (list_.size() > kMaxWeightedDegree) {
+    return absl::InvalidArgumentError(StrCat(
+        "node ", node, " has a list of ", list_.size(), " weighted edges of ",
+        options_.relation, "; the limit is ", kMaxWeightedDegree));
+  }
+  list_weights_.clear();
+  for (const Entry& entry : list_) {
+    list_weights_.push_back(group.Edge(entry.entry).weight);
+  }
+  const std::vector<uint64_t> sums = WeightSums(list_weights_);
+  return weight_sum_->PutBytes(sums.data(), sums.size() * sizeof(uint64_t));
+}
+
 absl::Status ListWriter::Write(const EdgeGroup& group,
                                const EdgeObserver& observer) {
   const size_t feature_bytes =
       static_cast<size_t>(options_.layout.feature_width) * sizeof(float);
   for (int64_t node = 0; node < group.end - group.begin; ++node) {
     OrderList(group, group.starts[node], group.starts[node + 1]);
+    if (weight_sum_) {
+      MILLRACE_RETURN_IF_ERROR(PutWeightSums(group, group.begin + node));
+    }
     for (const Entry& entry : list_) {
       const EdgeRecord edge = group.Edge(entry.entry);
       MILLRACE_RETURN_IF_ERROR(PutEdge(edge));
@@ -175,8 +196,8 @@ absl::Status ListWriter::Write(const EdgeGroup& group,
 }
 
 absl::Status ListWriter::Finish() {
-  for (auto* column : {&indptr_, &indices_, &edge_id_, &weight_, &time_, &type_,
-                       &slot_, &feature_}) {
+  for (auto* column : {&indptr_, &indices_, &edge_id_, &weight_, &weight_sum_,
+                       &time_, &type_, &slot_, &feature_}) {
     if (column->has_value()) MILLRACE_RETURN_IF_ERROR((*column)->Finish());
   }
   return absl::OkStatus();

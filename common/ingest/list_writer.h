@@ -87,13 +87,16 @@ class ListWriter {
   explicit ListWriter(Options options) : options_(std::move(options)) {}
   void OrderList(const EdgeGroup& group, int64_t begin, int64_t end);
   absl::Status PutEdge(const EdgeRecord& edge);
+  absl::Status PutWeightSums(const EdgeGroup& group, int64_t node);
   absl::StatusOr<ColumnWriter> Column(StoreWriter& store, std::string_view name,
                                       DType dtype);
 
   const Options options_;
   std::optional<ColumnWriter> indptr_, indices_, edge_id_;
-  std::optional<ColumnWriter> weight_, time_, type_, slot_, feature_;
-  std::vector<Entry> list_;    // the list being written
+  std::optional<ColumnWriter> weight_, weight_sum_, time_, type_, slot_;
+  std::optional<ColumnWriter> feature_;
+  std::vector<Entry> list_;  // the list being written
+  std::vector<float> list_weights_;
   std::vector<int64_t> seen_;  // per neighbour: last node that had it
   int64_t edge_count_ = 0;
   int64_t max_edge_id_ = -1;

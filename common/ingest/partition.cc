@@ -175,6 +175,10 @@ absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
       writer.Write(SplitPath(type.name, info.name, "id"), ids));
   MILLRACE_RETURN_IF_ERROR(writer.Write(
       SplitPath(type.name, info.name, "original_id"), split->original_id));
+  if (split->time.present()) {
+    MILLRACE_RETURN_IF_ERROR(
+        writer.Write(SplitPath(type.name, info.name, "time"), split->time));
+  }
   return info;
 }
 
@@ -221,6 +225,7 @@ absl::StatusOr<PartitionReport> WriteLists(
   ListOptions lists;
   lists.in = options.directions != StoredDirections::kOut;
   lists.out = options.directions != StoredDirections::kIn;
+  lists.neighbor_original_ids = options.neighbor_original_ids;
   lists.memory_bytes = options.memory_bytes / 2;
   const Schema& schema = dataset.schema();
   Progress progress("write", EntriesToWrite(schema, options), "edges");
@@ -269,6 +274,7 @@ absl::StatusOr<PartitionReport> WriteStore(
   }
   MILLRACE_ASSIGN_OR_RETURN(PartitionReport report,
                             WriteLists(dataset, numbers, options, writer));
+  manifest.neighbor_original_ids = options.neighbor_original_ids;
   manifest.partitioning.method = PartitionMethodName(options.method);
   manifest.partitioning.seed = options.seed;
   manifest.partitioning.hot = HotnessMethodName(options.hot);

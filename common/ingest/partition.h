@@ -38,6 +38,8 @@ struct PartitionOptions {
   std::optional<JobSpec> hot_job;
   uint32_t hot_batches = 100;          // at most so many batches of one epoch
   DType feature_dtype = DType::kNone;  // of nodes; kNone: as in the dataset
+  // Store the neighbours' original ids in the lists: LABOR draws by them.
+  bool neighbor_original_ids = true;
   // For windows of rows and lists; what grows with nodes, and METIS, come on
   // top.
   uint64_t memory_bytes = uint64_t{1} << 30;

@@ -267,11 +267,17 @@ class ListPass {
   int64_t cut_edges_ = 0;
 };
 
-std::vector<Column> ColumnsOf(const NeighborLists& lists) {
+std::vector<Column> ColumnsOf(const NeighborLists& lists,
+                              bool neighbor_original_ids) {
   std::vector<Column> columns;
   columns.push_back({Column::Kind::kNeighbor, "indices", lists.indices});
+  if (neighbor_original_ids) {
+    columns.push_back(
+        {Column::Kind::kCopy, "neighbor_original_id", lists.indices});
+  }
   columns.push_back({Column::Kind::kCopy, "edge_id", lists.edge_id});
   columns.push_back({Column::Kind::kCopy, "weight", lists.weight});
+  columns.push_back({Column::Kind::kCopy, "weight_sum", lists.weight_sum});
   columns.push_back({Column::Kind::kCopy, "time", lists.time});
   columns.push_back({Column::Kind::kCopy, "type", lists.type});
   columns.push_back({Column::Kind::kSlot, "slot", lists.slot});
@@ -323,7 +329,8 @@ class RelationPass {
     ListPass::Spec spec = SpecOf(direction);
     MILLRACE_RETURN_IF_ERROR(CheckStarts(spec.lists));
     spec.starts = spec.lists.starts();
-    std::vector<Column> columns = ColumnsOf(*spec.lists.lists);
+    std::vector<Column> columns =
+        ColumnsOf(*spec.lists.lists, options_.neighbor_original_ids);
     if (direction == Direction::kIn) AddFeatures(columns);
     return ListPass(std::move(spec), std::move(columns), writer, progress)
         .Run(parts);

@@ -22,7 +22,8 @@ struct PartSummary {
 struct ListOptions {
   bool in = true;  // which lists are written; at least one
   bool out = false;
-  uint64_t memory_bytes = 0;  // for a window of lists; the rest streams
+  bool neighbor_original_ids = true;  // beside the neighbours' ids
+  uint64_t memory_bytes = 0;          // for a window of lists; the rest streams
 };
 
 // Writes all files of one relation: lists in the order of the new ids, each

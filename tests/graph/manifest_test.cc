@@ -131,12 +131,12 @@ TEST(Manifest, AcceptsOtherSpacingAndOrder) {
 TEST(Manifest, RefusesOtherVersions) {
   for (const char* member : {"version", "sampling_version"}) {
     Json root = Json::parse(FormatManifest(Example()));
-    root[member] = 2;
+    root[member] = 3;
     const absl::Status status =
         ParseManifest(Signed(root), "DIR/store.json").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("DIR/store.json"), HasSubstr("version 2")));
+                AllOf(HasSubstr("DIR/store.json"), HasSubstr("version 3")));
   }
 }
 

@@ -147,9 +147,10 @@ TEST_F(VerifyTest, CatchesCountsInTheManifest) {
 using Ids = std::vector<uint32_t>;
 using Longs = std::vector<int64_t>;
 using Floats = std::vector<float>;
+using Sums = std::vector<uint64_t>;
 using Edit =
     std::variant<std::function<void(Ids&)>, std::function<void(Longs&)>,
-                 std::function<void(Floats&)>>;
+                 std::function<void(Floats&)>, std::function<void(Sums&)>>;
 
 // One file with wrong elements, and what verification must say of it.
 struct Damage {
@@ -219,8 +220,21 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
        "not below the 5 rows"},
       {out + "slot.npy", SwapFirstTwo<Longs>(), "out/slot.npy[0]",
        "not of edge 0"},
-      {out + "weight.npy", Put<float>(0, 17), "edge 0 of author__writes",
-       "not the same"},
+      // Twice the weights of a whole list are the same integer weights.
+      {out + "weight.npy", std::function<void(Floats&)>([](Floats& list) {
+         list[0] = list[1] = 2;
+       }),
+       "edge 0 of author__writes", "not the same"},
+      {out + "weight.npy", Put<float>(1, -1), "weight.npy[1]",
+       "not a finite number"},
+      {out + "weight.npy", Put<float>(1, nan), "weight.npy[1]",
+       "not a finite number"},
+      {out + "weight_sum.npy", Put<uint64_t>(1, 5), "weight_sum.npy[1]",
+       "the weights give"},
+      {cites + "in/neighbor_original_id.npy", Put<uint32_t>(1, 1),
+       "neighbor_original_id.npy[1]", "original id is"},
+      {"splits/paper/train/time.npy", Put<int64_t>(1, 77), "time.npy[1]",
+       "the node's time is"},
       {cites + "in/indices.npy", SwapFirstTwo<Ids>(), "in/time.npy[0]",
        "neighbour's time"},
       {"splits/paper/train/original_id.npy", Put<int64_t>(1, 0),

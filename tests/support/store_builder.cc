@@ -61,6 +61,7 @@ class Builder {
   absl::Status Build(const std::vector<std::vector<int>>& assignment) {
     FillSchema(!assignment.empty());
     manifest_.partitioning.method = assignment.empty() ? "none" : "given";
+    manifest_.neighbor_original_ids = !assignment.empty();
     for (size_t type = 0; type < graph_.types.size(); ++type) {
       Number(type, assignment.empty()
                        ? std::vector<int>(graph_.types[type].count, 0)
@@ -235,17 +236,24 @@ class Builder {
       return writer_.Write(ListPath(part, name, direction, column), array);
     };
     std::vector<int64_t> indices;
+    std::vector<int64_t> originals;
     for (const int64_t edge : lists.edges) {
       const auto [src, dst] = relation.edges[edge];
+      originals.push_back(in ? src : dst);
       indices.push_back(in ? numbering_[schema.src].id_of[src]
                            : numbering_[schema.dst].id_of[dst]);
     }
     MILLRACE_RETURN_IF_ERROR(write("indptr", Array::Adopt(lists.indptr)));
     MILLRACE_RETURN_IF_ERROR(write("indices", Ids(indices)));
     MILLRACE_RETURN_IF_ERROR(write("edge_id", Array::Adopt(lists.edges)));
+    if (manifest_.neighbor_original_ids) {
+      MILLRACE_RETURN_IF_ERROR(write("neighbor_original_id", Ids(originals)));
+    }
     if (!relation.weight.empty()) {
       MILLRACE_RETURN_IF_ERROR(
           write("weight", TakeValues(relation.weight, lists.edges)));
+      MILLRACE_RETURN_IF_ERROR(
+          write("weight_sum", WeightSumsOf(relation, lists)));
     }
     if (!relation.type.empty()) {
       MILLRACE_RETURN_IF_ERROR(
@@ -259,6 +267,30 @@ class Builder {
           write("slot", Array::Adopt(SlotsOf(index, lists))));
     }
     return absl::OkStatus();
+  }
+
+  // By the documented rule, with arithmetic of its own: the scale is halved
+  // or doubled until the largest weight has 32 bits.
+  static Array WeightSumsOf(const TestRelation& relation, const Lists& lists) {
+    std::vector<uint64_t> sums;
+    for (size_t row = 0; row + 1 < lists.indptr.size(); ++row) {
+      double largest = 0;
+      for (int64_t i = lists.indptr[row]; i < lists.indptr[row + 1]; ++i) {
+        largest = std::max<double>(largest, relation.weight[lists.edges[i]]);
+      }
+      double scale = 1;
+      while (largest > 0 && largest * scale >= 4294967296.0) scale /= 2;
+      while (largest > 0 && largest * scale < 2147483648.0) scale *= 2;
+      uint64_t sum = 0;
+      for (int64_t i = lists.indptr[row]; i < lists.indptr[row + 1]; ++i) {
+        const double weight = relation.weight[lists.edges[i]];
+        if (weight > 0) {
+          sum += std::max<uint64_t>(1, static_cast<uint64_t>(weight * scale));
+        }
+        sums.push_back(sum);
+      }
+    }
+    return Array::Adopt(std::move(sums));
   }
 
   std::vector<int64_t> SlotsOf(int index, const Lists& out) const {
@@ -302,6 +334,11 @@ class Builder {
     manifest_.splits.push_back(info);
     MILLRACE_RETURN_IF_ERROR(
         writer_.Write(SplitPath(split.type, split.name, "id"), Ids(ids)));
+    if (!graph_.types[type].time.empty()) {
+      MILLRACE_RETURN_IF_ERROR(
+          writer_.Write(SplitPath(split.type, split.name, "time"),
+                        TakeValues(graph_.types[type].time, split.ids)));
+    }
     return writer_.Write(SplitPath(split.type, split.name, "original_id"),
                          Array::Adopt(split.ids));
   }
