@@ -45,8 +45,8 @@ struct LoaderOptions {
 
   Columns columns = {};
 
-  // Seeds by original id instead of the job's split.
-  std::optional<std::vector<int64_t>> seeds = {};
+  // Seeds instead of the job's split.
+  std::optional<SeedList> seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.

@@ -84,6 +84,9 @@ class FleetBatchSource final : public RemoteBatchSource {
 
   void Fetch(const ResolvedJob& job, BatchRequest request,
              BatchCallback done) override {
+    const absl::Status possible =
+        CheckColumns(request.columns, manifest_.schema);
+    if (!possible.ok()) return done(possible);
     absl::StatusOr<int> home = HomeOf(job, request);
     if (!home.ok()) return done(home.status());
     const BatchFetch::Options options = {

@@ -103,6 +103,10 @@ absl::Status FrameSource::GatherSome(const ArrayInfo& info,
 
 absl::Status FrameSource::GatherInto(const ArrayInfo& info,
                                      const StreamPart& part, std::byte* out) {
+  if (part.edge_relation >= 0) {
+    return GatherEdgeRows(store_, part.edge_relation, part.edge_part, ids_,
+                          out);
+  }
   const ColumnSpec stored = ColumnOf(store_.schema(), part.type, part.column);
   if (stored.dtype == info.dtype) {
     return GatherRows(store_, part.type, part.column, ids_, out);

@@ -26,10 +26,13 @@ struct StreamPart {
   const std::byte* data = nullptr;
   std::shared_ptr<const void> owner;
 
-  // Gathered: writes the ids of rows [first, first + ids.size()).
+  // Gathered: writes the ids of rows [first, first + ids.size()), or, of edge
+  // features, their rows in `edge_part`.
   std::function<void(size_t first, std::span<uint64_t> ids)> ids;
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
+  RelationIndex edge_relation = -1;  // -1: rows of nodes
+  int edge_part = 0;
 };
 
 // Cuts a stream into frames. Topology is borrowed; rows are copied once, from

@@ -15,6 +15,21 @@
 namespace millrace {
 namespace {
 
+// The edge features that are asked for.
+absl::StatusOr<ColumnSpec> WireEdgeFeature(const Schema& schema,
+                                           const v1::GatherRequest& request) {
+  if (request.edge_relation() >= schema.relations.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("relation ", request.edge_relation(), ": the graph has ",
+               schema.relations.size()));
+  }
+  const auto relation = static_cast<RelationIndex>(request.edge_relation());
+  const ColumnSpec& feature = schema.relations[relation].feature;
+  if (feature.present()) return feature;
+  return absl::FailedPreconditionError(StrCat(
+      "the edges of ", schema.RelationName(relation), " have no features"));
+}
+
 absl::Status CheckColumn(const Schema& schema,
                          const v1::GatherRequest& request) {
   if (request.node_type() >= schema.node_types.size() ||
@@ -51,26 +66,22 @@ absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
   return spec;
 }
 
-StreamLayout LayoutRows(int part, TypeIndex type, const ColumnSpec& spec,
+StreamLayout LayoutRows(int part, int index, const ColumnSpec& spec,
                         size_t rows) {
   StreamLayout layout;
   layout.partition = part;
   std::vector<int64_t> shape = {static_cast<int64_t>(rows)};
   shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  layout.Append(ArrayKind::kRows, type, spec.dtype, std::move(shape));
+  layout.Append(ArrayKind::kRows, index, spec.dtype, std::move(shape));
   return layout;
 }
 
-StreamPart RowsOfIds(TypeIndex type, NodeColumn column,
-                     std::vector<uint64_t> ids) {
-  StreamPart rows;
-  rows.type = type;
-  rows.column = column;
-  rows.ids = [ids = std::move(ids)](size_t first, std::span<uint64_t> out) {
-    std::copy_n(ids.begin() + static_cast<ptrdiff_t>(first), out.size(),
+std::function<void(size_t, std::span<uint64_t>)> Values(
+    std::vector<uint64_t> values) {
+  return [values = std::move(values)](size_t first, std::span<uint64_t> out) {
+    std::copy_n(values.begin() + static_cast<ptrdiff_t>(first), out.size(),
                 out.begin());
   };
-  return rows;
 }
 
 }  // namespace
@@ -124,23 +135,51 @@ absl::Status GatherCall::ReadRequest() {
   message_.Clear();
   MILLRACE_RETURN_IF_ERROR(
       core_.CheckTarget(request.partition(), request.fingerprint()));
+  return request.has_edge_relation() ? StartEdgeRows(request)
+                                     : StartNodeRows(request);
+}
+
+absl::Status GatherCall::StartNodeRows(const v1::GatherRequest& request) {
   const Schema& schema = core_.store->schema();
   MILLRACE_RETURN_IF_ERROR(CheckColumn(schema, request));
   MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec, WireColumn(schema, request));
-  const auto type = static_cast<TypeIndex>(request.node_type());
-  const auto part = static_cast<int>(request.partition());
-  const PartitionBook& book = core_.store->book(type);
+  StreamPart part;
+  part.type = static_cast<TypeIndex>(request.node_type());
+  part.column = static_cast<NodeColumn>(request.column());
+  const auto owner = static_cast<int>(request.partition());
+  const PartitionBook& book = core_.store->book(part.type);
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<uint64_t> ids,
-      ReadIds(request.ids(), schema.node_types[type].id_dtype(),
-              book.begin(part), book.end(part), "ids"));
-  StreamLayout layout = LayoutRows(part, type, spec, ids.size());
+      ReadIds(request.ids(), schema.node_types[part.type].id_dtype(),
+              book.begin(owner), book.end(owner), "ids"));
+  StreamLayout layout = LayoutRows(owner, part.type, spec, ids.size());
+  part.ids = Values(std::move(ids));
+  return StartRows(std::move(layout), std::move(part));
+}
+
+absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
+  MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec,
+                            WireEdgeFeature(core_.store->schema(), request));
+  StreamPart part;
+  part.edge_relation = static_cast<RelationIndex>(request.edge_relation());
+  part.edge_part = static_cast<int>(request.partition());
+  const Array& feature =
+      core_.store->partition(part.edge_part)->edges[part.edge_relation].feature;
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::vector<uint64_t> rows,
+      ReadIds(request.rows(), DType::kUint64, 0,
+              static_cast<uint64_t>(feature.rows()), "rows"));
+  StreamLayout layout =
+      LayoutRows(part.edge_part, part.edge_relation, spec, rows.size());
+  part.ids = Values(std::move(rows));
+  return StartRows(std::move(layout), std::move(part));
+}
+
+absl::Status GatherCall::StartRows(StreamLayout layout, StreamPart part) {
   MILLRACE_RETURN_IF_ERROR(memory_.GrowTo(
       memory_.bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
-  StreamPart rows = RowsOfIds(type, static_cast<NodeColumn>(request.column()),
-                              std::move(ids));
   source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
-                                          std::vector{std::move(rows)});
+                                          std::vector{std::move(part)});
   return absl::OkStatus();
 }
 

@@ -17,6 +17,10 @@
 namespace millrace {
 
 // One Gather call, all of it on the leaf pool. Deletes itself.
+namespace v1 {
+class GatherRequest;
+}  // namespace v1
+
 class GatherCall final : public FrameStream {
  public:
   // `core` outlives all calls.
@@ -29,6 +33,9 @@ class GatherCall final : public FrameStream {
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
   absl::Status Enter();
   absl::Status ReadRequest();
+  absl::Status StartNodeRows(const v1::GatherRequest& request);
+  absl::Status StartEdgeRows(const v1::GatherRequest& request);
+  absl::Status StartRows(StreamLayout layout, StreamPart part);
 
   ServerCore& core_;
   ::grpc::CallbackServerContext* const context_;

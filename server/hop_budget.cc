@@ -14,6 +14,7 @@ namespace {
 // among the edges, and, if it is a new node, its share of the table of nodes.
 constexpr uint64_t kBytesPerPick = 48;
 constexpr uint64_t kBytesPerEdgeId = 16;
+constexpr uint64_t kBytesPerFeatureRow = 16;
 constexpr uint64_t kBytesPerNode = 24;  // grouped by owner
 
 // Sum of the degrees of the nodes that are mapped here.
@@ -59,7 +60,8 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
   const DType ids = store_.schema()
                         .node_types[NeighborType(relation, draw.direction)]
                         .id_dtype();
-  const uint64_t edge_bytes = ItemBytes(ids) + (draw.edge_ids ? 8 : 0);
+  const uint64_t edge_bytes =
+      ItemBytes(ids) + (draw.edge_ids ? 8 : 0) + (draw.feature_rows ? 8 : 0);
   expected.reply_bytes = kMaxExpandReplyBytes;
   if (frontier.trees.empty()) {
     expected.reply_bytes =
@@ -70,7 +72,8 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
 
 absl::Status HopBudget::StartHop(const DrawContext& draw,
                                  std::span<const Frontier> frontiers) {
-  bytes_per_pick_ = kBytesPerPick + (draw.edge_ids ? kBytesPerEdgeId : 0);
+  bytes_per_pick_ = kBytesPerPick + (draw.edge_ids ? kBytesPerEdgeId : 0) +
+                    (draw.feature_rows ? kBytesPerFeatureRow : 0);
   reply_bytes_ = 0;
   expected_.clear();
   for (const Frontier& frontier : frontiers) {

@@ -26,10 +26,22 @@ constexpr uint64_t kReplyCopies = 3;
 
 // One frontier of a request, checked.
 struct OwnedNodes {
-  Frontier frontier;  // ids and trees refer to the vectors
+  Frontier frontier;  // relation and fanout
   std::vector<uint64_t> ids;
   std::vector<uint32_t> trees;
+  std::vector<int64_t> times;
+  NodeSet among;
   DType neighbor_dtype = DType::kNone;
+
+  // Of `count` nodes from `begin` on.
+  Frontier Part(size_t begin, size_t count) const {
+    Frontier all = frontier;
+    all.ids = ids;
+    all.trees = trees;
+    all.times = times;
+    all.among = &among;
+    return all.Part(begin, count);
+  }
 };
 
 absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
@@ -70,10 +82,21 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
     return absl::InvalidArgumentError(
         StrCat(nodes.trees.size(), " trees for ", nodes.ids.size(), " ids"));
   }
+  MILLRACE_ASSIGN_OR_RETURN(nodes.times, ReadRaw<int64_t>(in.times(), "times"));
+  if (!nodes.times.empty() && nodes.times.size() != nodes.ids.size()) {
+    return absl::InvalidArgumentError(
+        StrCat(nodes.times.size(), " times for ", nodes.ids.size(), " ids"));
+  }
+  const NodeType& neighbors =
+      schema.node_types[NeighborType(relation, direction)];
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> among,
+      ReadIds(in.among(), neighbors.id_dtype(), 0,
+              static_cast<uint64_t>(neighbors.count), "among"));
+  nodes.among.insert(among.begin(), among.end());
   nodes.frontier.relation = static_cast<RelationIndex>(in.relation());
   nodes.frontier.fanout = in.fanout();
-  nodes.neighbor_dtype =
-      schema.node_types[NeighborType(relation, direction)].id_dtype();
+  nodes.neighbor_dtype = neighbors.id_dtype();
   return nodes;
 }
 
@@ -104,8 +127,11 @@ class Expansion {
     draw_.batch = request.batch();
     draw_.hop = static_cast<int>(request.hop());
     draw_.direction = static_cast<Direction>(request.direction());
+    draw_.rule = static_cast<DrawRule>(request.rule());
     draw_.replace = request.replace();
+    draw_.walk = request.walk();
     draw_.edge_ids = request.edge_ids();
+    draw_.feature_rows = request.feature_rows();
   }
 
   // Draws as many of the nodes as fit the reply; returns how many.
@@ -145,8 +171,9 @@ Expansion::Chunk Expansion::NextChunk(const OwnedNodes& nodes,
       core_.store->partition(part)->edges[relation].lists(draw_.direction);
   const auto indptr = lists.indptr.As<int64_t>();
   const int64_t fanout = nodes.frontier.fanout;
-  const uint64_t per_pick =
-      ItemBytes(nodes.neighbor_dtype) + (draw_.edge_ids ? 8 : 0);
+  const uint64_t per_pick = ItemBytes(nodes.neighbor_dtype) +
+                            (draw_.edge_ids ? 8 : 0) +
+                            (draw_.feature_rows ? 8 : 0);
   Chunk chunk;
   while (first + chunk.count < nodes.ids.size() && chunk.count < kChunk &&
          used_ + chunk.bytes < kMaxExpandReplyBytes) {
@@ -166,9 +193,12 @@ void Expansion::Append(const Picks& picks, DType neighbor_dtype,
   AppendRaw(std::span<const uint32_t>(picks.counts), *out.mutable_counts());
   AppendIds(picks.neighbors, neighbor_dtype, *out.mutable_neighbors());
   AppendRaw(std::span<const int64_t>(picks.edge_ids), *out.mutable_edge_ids());
+  AppendRaw(std::span<const uint64_t>(picks.feature_rows),
+            *out.mutable_feature_rows());
   used_ += picks.counts.size() * sizeof(uint32_t) +
            picks.neighbors.size() * ItemBytes(neighbor_dtype) +
-           picks.edge_ids.size() * sizeof(int64_t);
+           picks.edge_ids.size() * sizeof(int64_t) +
+           picks.feature_rows.size() * sizeof(uint64_t);
 }
 
 absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
@@ -182,15 +212,10 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     const Chunk chunk = NextChunk(nodes, done);
     MILLRACE_RETURN_IF_ERROR(
         memory_.GrowTo(held_ + kReplyCopies * (used_ + chunk.bytes)));
-    Frontier frontier = nodes.frontier;
-    frontier.ids = std::span(nodes.ids).subspan(done, chunk.count);
-    if (!nodes.trees.empty()) {
-      frontier.trees = std::span(nodes.trees).subspan(done, chunk.count);
-    }
     picks.Clear();
     MILLRACE_RETURN_IF_ERROR(
         DrawNeighbors(*core_.store, static_cast<int>(request_.partition()),
-                      draw_, frontier, picks));
+                      draw_, nodes.Part(done, chunk.count), picks));
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }
@@ -206,11 +231,14 @@ absl::Status AnswerExpand(const ServerCore& core,
                           v1::ExpandReply& reply) {
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
+  constexpr uint32_t kHopNumbers = 1 << 16;  // steps of walks are hops too
   if (!v1::Job::Direction_IsValid(request.direction()) ||
-      request.hop() >= static_cast<uint32_t>(kMaxHops)) {
-    return absl::InvalidArgumentError(StrCat(
-        "direction ", static_cast<int>(request.direction()), ", hop ",
-        request.hop(), ": no such direction, or beyond hop ", kMaxHops - 1));
+      !v1::ExpandRequest::Rule_IsValid(request.rule()) ||
+      request.hop() >= kHopNumbers) {
+    return absl::InvalidArgumentError(
+        StrCat("direction ", static_cast<int>(request.direction()), ", rule ",
+               static_cast<int>(request.rule()), ", hop ", request.hop(),
+               ": no such direction or rule, or beyond hop ", kHopNumbers - 1));
   }
   Expansion expansion(core, context, request, memory);
   for (const v1::ExpandRequest::Frontier& in : request.frontiers()) {

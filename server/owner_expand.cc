@@ -41,6 +41,10 @@ absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
               static_cast<uint64_t>(neighbor_type.count), "neighbors"));
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> edge_ids,
                             ReadRaw<int64_t>(in.edge_ids(), "edge_ids"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> feature_rows,
+      ReadRaw<uint64_t>(in.feature_rows(), "feature_rows"));
+  const bool has_rows = draw.feature_rows && relation.feature.present();
   const uint64_t total =
       std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   const bool too_many =
@@ -49,7 +53,8 @@ absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
         return count > static_cast<uint32_t>(fanout);
       });
   if (total != neighbors.size() || too_many ||
-      edge_ids.size() != (draw.edge_ids ? neighbors.size() : 0)) {
+      edge_ids.size() != (draw.edge_ids ? neighbors.size() : 0) ||
+      feature_rows.size() != (has_rows ? neighbors.size() : 0)) {
     return absl::InternalError(StrCat("the picks of relation ", relation.name,
                                       " contradict "
                                       "themselves"));
@@ -58,6 +63,8 @@ absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
   picks.neighbors.insert(picks.neighbors.end(), neighbors.begin(),
                          neighbors.end());
   picks.edge_ids.insert(picks.edge_ids.end(), edge_ids.begin(), edge_ids.end());
+  picks.feature_rows.insert(picks.feature_rows.end(), feature_rows.begin(),
+                            feature_rows.end());
   return counts.size();
 }
 
@@ -159,8 +166,11 @@ void OwnerExpand::FillRequest(Call& call) {
   request.set_batch(hop_.draw.batch);
   request.set_hop(static_cast<uint32_t>(hop_.draw.hop));
   request.set_direction(static_cast<v1::Job::Direction>(hop_.draw.direction));
+  request.set_rule(static_cast<v1::ExpandRequest::Rule>(hop_.draw.rule));
   request.set_replace(hop_.draw.replace);
+  request.set_walk(hop_.draw.walk);
   request.set_edge_ids(hop_.draw.edge_ids);
+  request.set_feature_rows(hop_.draw.feature_rows);
   request.set_partition(static_cast<uint32_t>(partition_));
   request.set_fingerprint(hop_.core.store->manifest().fingerprint);
   const Schema& schema = hop_.core.store->schema();
@@ -181,6 +191,18 @@ void OwnerExpand::FillRequest(Call& call) {
     if (!owned.trees.empty()) {
       AppendRaw(std::span(owned.trees).subspan(node, count),
                 *out.mutable_trees());
+    }
+    if (!owned.times.empty()) {
+      AppendRaw(std::span(owned.times).subspan(node, count),
+                *out.mutable_times());
+    }
+    if (const NodeSet* among = hop_.frontiers[i].among; among != nullptr) {
+      std::vector<uint64_t> ids(among->begin(), among->end());
+      std::sort(ids.begin(), ids.end());
+      const TypeIndex neighbors =
+          NeighborType(schema.relations[relation], hop_.draw.direction);
+      AppendIds(ids, schema.node_types[neighbors].id_dtype(),
+                *out.mutable_among());
     }
     call.pieces.push_back({i, count});
     room -= count;

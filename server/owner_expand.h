@@ -18,6 +18,7 @@ namespace millrace {
 struct OwnedFrontier {
   std::vector<uint64_t> ids;
   std::vector<uint32_t> trees;  // disjoint jobs only
+  std::vector<int64_t> times;   // temporal jobs only
   Picks picks;
 };
 

@@ -45,6 +45,7 @@ Groups GroupByOwner(const HopContext& hop) {
       OwnedFrontier& owned = groups.owned[owner][f];
       owned.ids.push_back(frontier.ids[i]);
       if (!frontier.trees.empty()) owned.trees.push_back(frontier.trees[i]);
+      if (!frontier.times.empty()) owned.times.push_back(frontier.times[i]);
     }
   }
   return groups;
@@ -75,13 +76,7 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
     const Picks& picks = groups.owned[owner][f].picks;
     Cursor& at = cursors[owner];
     const uint32_t count = picks.counts[at.node++];
-    out.counts.push_back(count);
-    const auto first = picks.neighbors.begin() + at.pick;
-    out.neighbors.insert(out.neighbors.end(), first, first + count);
-    if (!picks.edge_ids.empty()) {
-      const auto edge = picks.edge_ids.begin() + at.pick;
-      out.edge_ids.insert(out.edge_ids.end(), edge, edge + count);
-    }
+    out.AppendNode(picks, at.pick, count);
     at.pick += count;
   }
 }
@@ -91,12 +86,9 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
   for (size_t at = 0; at < frontier.ids.size(); at += kChunk) {
     if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
-    Frontier chunk = frontier;
     const size_t count = std::min(kChunk, frontier.ids.size() - at);
-    chunk.ids = frontier.ids.subspan(at, count);
-    if (!chunk.trees.empty()) chunk.trees = frontier.trees.subspan(at, count);
-    MILLRACE_RETURN_IF_ERROR(
-        DrawNeighbors(*hop.core.store, part, hop.draw, chunk, picks));
+    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(*hop.core.store, part, hop.draw,
+                                           frontier.Part(at, count), picks));
   }
   return absl::OkStatus();
 }
@@ -144,6 +136,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
       Frontier own = hop.frontiers[f];
       own.ids = owned.ids;
       own.trees = owned.trees;
+      own.times = owned.times;
       MILLRACE_RETURN_IF_ERROR(DrawHere(hop, part, own, owned.picks));
     }
   }

@@ -78,6 +78,17 @@ std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
   };
 }
 
+// Where the edges that are sent have their features.
+std::function<void(size_t, std::span<uint64_t>)> RowsOfEdges(
+    std::shared_ptr<const Batch> batch, RelationIndex relation,
+    std::shared_ptr<const std::vector<uint32_t>> edges) {
+  return [batch = std::move(batch), relation, edges = std::move(edges)](
+             size_t first, std::span<uint64_t> rows) {
+    const auto all = batch->edges[relation].feature_row.As<uint64_t>();
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = all[(*edges)[first + i]];
+  };
+}
+
 // What is ready of a batch.
 StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
                         const ArrayInfo& info) {
@@ -93,12 +104,16 @@ StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
 
 // Memory of a call from the end of its hops on. The arrays of a batch come
 // from vectors that grew by doubling, so up to twice their bytes are theirs;
-// beside them are a few frames and SentRows, three lists of local ids.
+// beside them are a few frames and SentRows: three lists of local ids, and
+// one of edges.
 uint64_t StreamingBytes(const Batch& batch) {
-  uint64_t nodes = 0;
-  for (const NodeBlock& block : batch.nodes) nodes += block.count();
+  uint64_t entries = 0;
+  for (const NodeBlock& block : batch.nodes) entries += 3 * block.count();
+  for (const EdgeBlock& block : batch.edges) {
+    entries += static_cast<uint64_t>(block.feature_row.rows());
+  }
   return kMaxHeldFrameBytes + 2 * batch.total_bytes() +
-         3 * sizeof(uint32_t) * nodes;
+         sizeof(uint32_t) * entries;
 }
 
 }  // namespace
@@ -176,6 +191,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
   MILLRACE_RETURN_IF_ERROR(CheckLimits(spec));
   MILLRACE_RETURN_IF_ERROR(CheckCast(manifest.schema, request.columns));
+  MILLRACE_RETURN_IF_ERROR(CheckColumns(request.columns, manifest.schema));
   MILLRACE_ASSIGN_OR_RETURN(request.job, ResolveJob(spec, manifest));
   request.cached_rows.assign(proto.cached_rows().begin(),
                              proto.cached_rows().end());
@@ -191,6 +207,9 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
           StrCat(request.seeds.ids.size(),
                  " explicit seeds are above the limit of ", kMaxSeeds));
     }
+    MILLRACE_ASSIGN_OR_RETURN(
+        request.seeds.times,
+        ReadRaw<int64_t>(proto.explicit_times(), "explicit_times"));
     // The client has the original ids; the draws do not need them.
     request.seeds.original_ids.resize(request.seeds.ids.size());
   } else {
@@ -205,14 +224,17 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
     const Request& request, uint64_t held) {
-  const BatchSeeds seeds = {request.seeds.ids, request.seeds.original_ids};
+  const BatchSeeds seeds = {request.seeds.ids, request.seeds.original_ids,
+                            request.seeds.times};
   HopBudget budget(*core_.store, reservation_, held);
   PeerNeighborSource neighbors(core_, *context_, deadline_, budget);
   const absl::Time begin = absl::Now();
   MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch, SampleTopology(request.job, core_.store->manifest(),
-                                  request.proto.epoch(), request.proto.batch(),
-                                  seeds, request.columns.edge_ids, neighbors));
+      Batch batch,
+      SampleTopology(request.job, core_.store->manifest(),
+                     {request.proto.epoch(), request.proto.batch(),
+                      request.columns.edge_ids, request.columns.edge_features},
+                     seeds, neighbors));
   core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
   MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
@@ -225,8 +247,9 @@ void SampleCall::MakeSource(const Request& request,
   const int home = static_cast<int>(request.proto.partition());
   const auto rows = std::make_shared<const SentRows>(
       SelectRows(*batch, manifest, request.columns, home, request.cached_rows));
-  StreamLayout layout = LayoutBatch(*batch, manifest, request.columns, *rows,
-                                    request.explicit_seeds);
+  StreamLayout layout = LayoutBatch(
+      *batch, {manifest, request.job, request.columns, request.explicit_seeds},
+      *rows);
   layout.partition = home;
   std::vector<StreamPart> parts(layout.arrays.size());
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -235,10 +258,17 @@ void SampleCall::MakeSource(const Request& request,
       parts[i] = TopologyPart(batch, info);
       continue;
     }
+    const std::shared_ptr<const std::vector<uint32_t>> sent = {
+        rows, &RowsOf(*rows, info.kind, info.index)};
+    if (info.kind == ArrayKind::kEdgeFeature) {
+      parts[i].edge_relation = info.index;
+      parts[i].edge_part = home;
+      parts[i].ids = RowsOfEdges(batch, info.index, sent);
+      continue;
+    }
     parts[i].type = info.index;
     parts[i].column = RowColumn(info.kind, batch->direction);
-    parts[i].ids = IdsOfRows(batch, info.index,
-                             {rows, &RowsOf(*rows, info.kind, info.index)});
+    parts[i].ids = IdsOfRows(batch, info.index, sent);
   }
   source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
                                           std::move(parts));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -65,28 +64,15 @@ Json ArrayJson(const Array& array) {
 
 Json EdgesJson(const Batch& batch, const Relation& relation,
                const EdgeBlock& block) {
-  const std::span<const uint32_t> indptr = block.indptr.As<uint32_t>();
-  const std::span<const uint32_t> neighbor = block.neighbor.As<uint32_t>();
-  const std::vector<uint32_t>& hop_offsets =
-      batch.nodes[ListType(relation, batch.direction)].hop_offsets;
-  std::vector<int> hops;
-  std::vector<uint32_t> owners;
-  for (int hop = 0; hop < batch.hops; ++hop) {
-    for (uint32_t v = hop_offsets[hop]; v < hop_offsets[hop + 1]; ++v) {
-      hops.insert(hops.end(), indptr[v + 1] - indptr[v], hop);
-      owners.insert(owners.end(), indptr[v + 1] - indptr[v], v);
-    }
-  }
+  EdgePlaces places = PlacesOfEdges(batch, relation, block);
   const bool in = batch.direction == Direction::kIn;
   Json edges;
-  edges["hop"] = hops;
-  edges["src"] =
-      in ? Json(std::vector<uint32_t>(neighbor.begin(), neighbor.end()))
-         : Json(owners);
-  edges["dst"] =
-      in ? Json(owners)
-         : Json(std::vector<uint32_t>(neighbor.begin(), neighbor.end()));
+  edges["hop"] = std::vector<int>(places.hop.begin(), places.hop.end());
+  edges["src"] = in ? ArrayJson(block.neighbor) : Json(places.owner);
+  edges["dst"] = in ? Json(places.owner) : ArrayJson(block.neighbor);
   edges["edge_id"] = ArrayJson(block.edge_id);
+  if (block.visits.present()) edges["visits"] = ArrayJson(block.visits);
+  if (block.feature.present()) edges["x"] = ArrayJson(block.feature);
   return edges;
 }
 
@@ -99,6 +85,9 @@ nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
   json["batch"] = batch.index;
   json["seeds"]["type"] = schema.node_types[batch.seed_type].name;
   json["seeds"]["ids"] = ArrayJson(batch.seed);
+  if (batch.seed_time.present()) {
+    json["seeds"]["time"] = ArrayJson(batch.seed_time);
+  }
   json["seed_to_local"] = ArrayJson(batch.seed_to_local);
   for (size_t t = 0; t < batch.nodes.size(); ++t) {
     const std::string& name = schema.node_types[t].name;
@@ -111,6 +100,7 @@ nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
     json["edges"][schema.RelationName(static_cast<int>(r))] =
         EdgesJson(batch, schema.relations[r], batch.edges[r]);
   }
+  if (batch.walks.present()) json["walks"] = ArrayJson(batch.walks);
   if (!with_features) return json;
   json["x"] = Json::object();
   json["y"] = Json::object();

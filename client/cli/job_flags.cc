@@ -2,8 +2,10 @@
 #include "client/cli/job_flags.h"
 
 #include <charconv>
+#include <map>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
@@ -59,6 +61,17 @@ absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
   return absl::OkStatus();
 }
 
+const std::map<std::string, SampleMethod> kMethods = {
+    {"uniform", SampleMethod::kUniform},
+    {"labor", SampleMethod::kLabor},
+    {"walk", SampleMethod::kWalk},
+    {"ppr", SampleMethod::kPpr},
+    {"induced", SampleMethod::kInduced}};
+const std::map<std::string, TemporalStrategy> kTemporal = {
+    {"", TemporalStrategy::kNone},
+    {"uniform", TemporalStrategy::kUniform},
+    {"last", TemporalStrategy::kLast}};
+
 }  // namespace
 
 CLI::Validator ServerList() {
@@ -106,7 +119,8 @@ void JobFlags::AddTo(CLI::App& app) {
   app.add_option("--split", split_, "split that the seeds come from");
   app.add_option("--type", type_, "node type of the seeds");
   app.add_option("--seeds-file", seeds_file_,
-                 "seeds by original id (.npy), instead of a split");
+                 "seeds by original id (.npy), instead of a split: [n], or "
+                 "[n, 2] with their times");
   app.add_option("--fanouts", fanouts_,
                  "neighbours per node and hop: 15,10,5, or per relation: "
                  "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
@@ -133,6 +147,7 @@ void JobFlags::AddTo(CLI::App& app) {
   app.add_option("--direction", direction_,
                  "follow in-edges or out-edges from the seeds")
       ->check(CLI::IsMember({"in", "out"}));
+  AddMethod(app);
   app.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
       ->check(CLI::IsMember({"seeds", "all"}));
   app.add_flag("--no-features", no_features_, "topology and ids only");
@@ -146,6 +161,27 @@ void JobFlags::AddTo(CLI::App& app) {
   app.add_option("--prefetch-bytes", prefetch_bytes_,
                  "bytes fetched ahead (K, M, G)")
       ->transform(ByteSize());
+}
+
+void JobFlags::AddMethod(CLI::App& app) {
+  app.add_option("--method", method_,
+                 "uniform; labor: neighbours that frontier nodes share; walk: "
+                 "random walks; ppr: what walks visit most; induced: all edges "
+                 "among the sampled nodes")
+      ->check(CLI::IsMember(kMethods));
+  app.add_flag("--weighted", weighted_, "draw by the edges' weights");
+  app.add_option("--temporal", temporal_,
+                 "draw among edges and nodes not later than the seed, "
+                 "uniformly or the last ones; implies --disjoint")
+      ->check(CLI::IsMember({"uniform", "last"}));
+  app.add_option("--walks", walks_, "walk, ppr: walks from each node");
+  app.add_option("--walk-length", walk_length_, "walk, ppr: steps of a walk");
+  app.add_option("--restart", restart_,
+                 "ppr: chance that a walk ends before a step");
+  app.add_option("--metapath", metapath_,
+                 "walk, ppr: relations of the steps, in turn: "
+                 "SRC__REL__DST,...; not needed where there is only one")
+      ->delimiter(',');
 }
 
 absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
@@ -171,11 +207,18 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.replace = replace_;
   spec.disjoint = disjoint_;
   spec.direction = direction_ == "out" ? Direction::kOut : Direction::kIn;
+  spec.method = kMethods.at(method_);
+  spec.weighted = weighted_;
+  spec.temporal = kTemporal.at(temporal_);
+  spec.walks = walks_;
+  spec.walk_length = walk_length_;
+  spec.restart = restart_;
+  spec.metapath = metapath_;
   return spec;
 }
 
 absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
-  if (fanouts_.empty()) {
+  if (fanouts_.empty() && method_ != "walk" && method_ != "induced") {
     return absl::InvalidArgumentError(
         "--fanouts is needed: the neighbours to draw per node, a number for "
         "each hop\ngive e.g. --fanouts 15,10,5, or --fanouts 0 for the seeds "
@@ -185,11 +228,6 @@ absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
 }
 
 absl::StatusOr<Columns> JobFlags::WantedColumns() const {
-  if (edge_features_) {
-    return absl::UnimplementedError(
-        "--edge-features: batches with edge features are not supported by "
-        "this version");
-  }
   Columns columns;
   columns.features = !no_features_;
   columns.edge_features = edge_features_;
@@ -201,20 +239,25 @@ absl::StatusOr<Columns> JobFlags::WantedColumns() const {
   return columns;
 }
 
-absl::StatusOr<std::optional<std::vector<int64_t>>> JobFlags::Seeds() const {
+absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds() const {
   if (seeds_file_.empty()) return std::nullopt;
   MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(seeds_file_));
   const bool integers =
       array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
       array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
-  if (array.shape().size() != 1 || !integers) {
+  const std::vector<int64_t>& shape = array.shape();
+  const bool timed = shape.size() == 2 && shape[1] == 2;
+  if (!integers || (shape.size() != 1 && !timed)) {
     return absl::InvalidArgumentError(
         StrCat("--seeds-file ", seeds_file_, " holds ",
-               DTypeName(array.dtype()), " with ", array.shape().size(),
-               " dimensions; it must be one dimension of integers"));
+               DTypeName(array.dtype()), " (", absl::StrJoin(shape, ", "),
+               "); it must be integers: (n), or (n, 2) with times"));
   }
-  std::vector<int64_t> seeds(array.rows());
-  for (int64_t i = 0; i < array.rows(); ++i) seeds[i] = array.IntegerAt(i);
+  SeedList seeds;
+  for (int64_t i = 0; i < array.rows(); ++i) {
+    seeds.ids.push_back(array.IntegerAt(timed ? 2 * i : i));
+    if (timed) seeds.times.push_back(array.IntegerAt(2 * i + 1));
+  }
   return seeds;
 }
 

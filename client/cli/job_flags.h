@@ -49,13 +49,15 @@ class JobFlags {
   absl::StatusOr<JobSpec> SamplingSpec() const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
-  // The seeds file as original ids, or nullopt without one. INVALID_ARGUMENT:
-  // not a 1-d array of integers (names the file).
-  absl::StatusOr<std::optional<std::vector<int64_t>>> Seeds() const;
+  // The seeds file, or nullopt without one. INVALID_ARGUMENT: not integers
+  // [n], or [n, 2] with times (names the file).
+  absl::StatusOr<std::optional<SeedList>> Seeds() const;
   int prefetch_batches() const { return prefetch_batches_; }
   int64_t prefetch_bytes() const { return prefetch_bytes_; }
 
  private:
+  void AddMethod(CLI::App& app);
+
   std::string seed_kind_ = "node";
   std::string split_ = "train";
   std::string type_;
@@ -70,6 +72,13 @@ class JobFlags {
   bool replace_ = false;
   bool disjoint_ = false;
   std::string direction_ = "in";
+  std::string method_ = "uniform";
+  bool weighted_ = false;
+  std::string temporal_;
+  int walks_ = 0;
+  int walk_length_ = 0;
+  double restart_ = 0.15;
+  std::vector<std::string> metapath_;
   std::string labels_ = "seeds";
   bool no_features_ = false;
   bool edge_features_ = false;

@@ -13,6 +13,7 @@
 #include "client/cli/fetch_one.h"
 #include "client/cli/job_flags.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/sample/digest.h"
 #include "common/sample/epoch_plan.h"
 
@@ -25,6 +26,7 @@ struct SampleFlags {
   uint32_t epoch = 0;
   uint32_t batch = 0;
   std::vector<int64_t> seed_ids;
+  std::vector<int64_t> seed_times;
   bool with_features = false;
   bool json = true;
 };
@@ -37,10 +39,19 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
   columns.edge_ids = true;
   columns.features = flags.with_features;
   if (!flags.seed_ids.empty()) {
-    return BatchRequest{flags.epoch, flags.batch, flags.seed_ids, columns};
+    if (!flags.seed_times.empty() &&
+        flags.seed_times.size() != flags.seed_ids.size()) {
+      return absl::InvalidArgumentError(StrCat(
+          "--seed-times has ", flags.seed_times.size(), " times for ",
+          flags.seed_ids.size(), " seeds\ngive one for each of --seed-ids"));
+    }
+    return BatchRequest{
+        .epoch = flags.epoch,
+        .batch = flags.batch,
+        .explicit_seeds = SeedList{flags.seed_ids, flags.seed_times},
+        .columns = columns};
   }
-  MILLRACE_ASSIGN_OR_RETURN(std::optional<std::vector<int64_t>> seeds,
-                            flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds, flags.job.Seeds());
   MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
                             EpochPlan::Create(job, manifest, std::move(seeds)));
   return plan.Request(flags.epoch, flags.batch, columns);
@@ -76,6 +87,11 @@ void AddSampleCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--seed-ids", flags->seed_ids,
                    "seeds by original id, in this order, instead of a split")
+      ->delimiter(',');
+  command
+      ->add_option("--seed-times", flags->seed_times,
+                   "times of --seed-ids, for --temporal; default: the nodes' "
+                   "own")
       ->delimiter(',');
   command->add_flag("--with-features", flags->with_features,
                     "add x and y: features and labels");

@@ -22,9 +22,10 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
       retry_(options.partition_wait),
       context_{options.fleet, options.manifest, options.call_timeout, retry_},
       job_(job),
-      request_(std::move(request)),
       done_(std::move(done)),
-      seeds_resolved_(!request_.explicit_seeds.has_value()) {}
+      request_(std::move(request)),
+      stage_(request_.explicit_seeds.has_value() ? Stage::kResolve
+                                                 : Stage::kSample) {}
 
 void BatchFetch::StartAttempt() {
   {
@@ -35,12 +36,19 @@ void BatchFetch::StartAttempt() {
   assembler_.reset();
   // The attempt's own share keeps it open until all calls are started.
   AddCall();
-  OnCallDone(seeds_resolved_ ? StartSample() : StartResolves());
+  switch (stage_) {
+    case Stage::kResolve:
+      return OnCallDone(StartResolves());
+    case Stage::kTimes:
+      return OnCallDone(StartTimes());
+    case Stage::kSample:
+      return OnCallDone(StartSample());
+  }
 }
 
 absl::Status BatchFetch::StartResolves() {
   // A server would say so too, but only after all of them are resolved.
-  const size_t count = request_.explicit_seeds->size();
+  const size_t count = request_.explicit_seeds->ids.size();
   if (count > static_cast<size_t>(kMaxSeeds)) {
     return absl::InvalidArgumentError(
         StrCat(count, " explicit seeds are above the limit of ", kMaxSeeds,
@@ -49,8 +57,8 @@ absl::Status BatchFetch::StartResolves() {
   seed_ids_.resize(count);
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<ResolveRequest> requests,
-      SplitByLookup(context_.manifest, job_.seed_type, *request_.explicit_seeds,
-                    seed_ids_.data()));
+      SplitByLookup(context_.manifest, job_.seed_type,
+                    request_.explicit_seeds->ids, seed_ids_.data()));
   for (ResolveRequest& request : requests) {
     AddCall();
     absl::StatusOr<std::shared_ptr<Call>> call = StartResolveCall(
@@ -67,6 +75,25 @@ absl::Status BatchFetch::StartResolves() {
   return absl::OkStatus();
 }
 
+// The seeds' own times, from their owners.
+absl::Status BatchFetch::StartTimes() {
+  const auto count = static_cast<int64_t>(seed_ids_.size());
+  std::vector<int64_t>& times = request_.explicit_seeds->times;
+  times.resize(seed_ids_.size());
+  RowRequest like;
+  like.type = job_.seed_type;
+  like.column = NodeColumn::kTime;
+  like.target = Array::Borrow(DType::kInt64, {count}, times.data(), nullptr);
+  const Array ids =
+      Array::Borrow(DType::kUint64, {count}, seed_ids_.data(), nullptr);
+  for (RowRequest& request :
+       SplitByOwner(context_.manifest.books[job_.seed_type], ids, count,
+                    /*skip=*/-1, like)) {
+    MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BatchFetch::StartSample() {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
@@ -78,6 +105,8 @@ absl::Status BatchFetch::StartSample() {
   if (request_.explicit_seeds.has_value()) {
     const NodeType& type = context_.manifest.schema.node_types[job_.seed_type];
     AppendIds(seed_ids_, type.id_dtype(), *message.mutable_explicit_ids());
+    AppendRaw(std::span<const int64_t>(request_.explicit_seeds->times),
+              *message.mutable_explicit_times());
     message.mutable_job()->clear_split();
   }
   ColumnsToProto(request_.columns, *message.mutable_columns());
@@ -147,6 +176,27 @@ absl::Status BatchFetch::StartGathers() {
                                           block.count(), block.original_id));
     MILLRACE_RETURN_IF_ERROR(GatherColumn(type, DegreeColumn(batch.direction),
                                           block.count(), block.degree));
+  }
+  for (size_t r = 0; r < batch.edges.size(); ++r) {
+    MILLRACE_RETURN_IF_ERROR(GatherEdgeFeatures(static_cast<RelationIndex>(r)));
+  }
+  return absl::OkStatus();
+}
+
+// Asks the owners other than the home for the features of their edges.
+absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
+  const Batch& batch = assembler_->batch();
+  const EdgeBlock& block = batch.edges[index];
+  const Relation& relation = context_.manifest.schema.relations[index];
+  const PartitionBook& book = context_.manifest.books[relation.dst];
+  if (!block.feature.present() || book.parts() == 1) return absl::OkStatus();
+  RowRequest like;
+  like.edge_relation = index;
+  like.target = block.feature;
+  for (RowRequest& request :
+       SplitByOwner(FeatureOwners(batch, relation, block, book), book.parts(),
+                    block.feature_row, options_.home, like)) {
+    MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
 }
@@ -225,11 +275,14 @@ void BatchFetch::EndAttempt() {
     failure =
         cancelled_ ? absl::CancelledError("the source was closed") : failure_;
   }
-  if (failure.ok() && seeds_resolved_) {
+  if (failure.ok() && stage_ == Stage::kSample) {
     return Finish(std::move(assembler_->batch()));
   }
   if (failure.ok()) {
-    seeds_resolved_ = true;
+    const bool times = stage_ == Stage::kResolve &&
+                       NeedsSeedTimes(job_, context_.manifest.schema,
+                                      *request_.explicit_seeds);
+    stage_ = times ? Stage::kTimes : Stage::kSample;
     return StartAttempt();
   }
   const absl::Time now = absl::Now();

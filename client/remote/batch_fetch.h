@@ -21,7 +21,8 @@
 
 namespace millrace {
 
-// Fetches one batch from a fleet: resolves explicit seeds, streams topology
+// Fetches one batch from a fleet: resolves explicit seeds (and looks up their
+// times for temporal jobs), streams topology
 // and the home's rows (Sample), and asks the other owners for theirs (Gather)
 // as soon as the ids are there. An attempt that fails is given up whole and
 // repeated, into new memory, as Retry says.
@@ -49,13 +50,18 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   // One call of an attempt; `call` is set when it has been started.
   using CallSlot = std::shared_ptr<Call>;
 
+  // What an attempt is to bring; explicit seeds go through all.
+  enum class Stage { kResolve, kTimes, kSample };
+
   void StartAttempt();
   absl::Status StartResolves();
+  absl::Status StartTimes();
   absl::Status StartSample();
   absl::Status OnFrame(const ReceivedFrame& frame);
   absl::Status StartGathers();
   absl::Status GatherColumn(TypeIndex type, NodeColumn column,
                             uint32_t row_count, const Array& target);
+  absl::Status GatherEdgeFeatures(RelationIndex index);
   absl::Status StartGather(RowRequest request);
 
   // Bracket every call: an attempt ends when its last call did.
@@ -70,12 +76,12 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   Retry retry_;
   const CallContext context_;
   const ResolvedJob& job_;
-  const BatchRequest request_;
   BatchSource::BatchCallback done_;
 
   // Touched by the calls of one stage at a time.
+  BatchRequest request_;  // gets the seeds' times
   std::vector<uint64_t> seed_ids_;
-  bool seeds_resolved_ = false;
+  Stage stage_;
   std::optional<BatchAssembler> assembler_;
 
   absl::Mutex mutex_;

@@ -81,22 +81,33 @@ class RowScatter {
 std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
                                      const Array& ids, int64_t count, int skip,
                                      const RowRequest& like) {
+  std::vector<uint32_t> owners(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    owners[i] = static_cast<uint32_t>(
+        book.Owner(static_cast<uint64_t>(ids.IntegerAt(i))));
+  }
+  return SplitByOwner(owners, book.parts(), ids, skip, like);
+}
+
+std::vector<RowRequest> SplitByOwner(std::span<const uint32_t> owners,
+                                     int parts, const Array& ids, int skip,
+                                     const RowRequest& like) {
   std::vector<RowRequest> requests;
-  std::vector<RowRequest> by_part(book.parts(), like);
+  std::vector<RowRequest> by_part(static_cast<size_t>(parts), like);
   const auto add = [&](int part) {
     if (by_part[part].ids.empty()) return;
     by_part[part].partition = part;
     requests.push_back(std::exchange(by_part[part], like));
   };
-  for (int64_t i = 0; i < count; ++i) {
-    const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
-    const int owner = book.Owner(id);
+  for (size_t i = 0; i < owners.size(); ++i) {
+    const auto owner = static_cast<int>(owners[i]);
     if (owner == skip) continue;
-    by_part[owner].ids.push_back(id);
+    by_part[owner].ids.push_back(
+        static_cast<uint64_t>(ids.IntegerAt(static_cast<int64_t>(i))));
     by_part[owner].rows.push_back(static_cast<uint32_t>(i));
     if (by_part[owner].ids.size() == kMaxIdsPerCall) add(owner);
   }
-  for (int part = 0; part < book.parts(); ++part) add(part);
+  for (int part = 0; part < parts; ++part) add(part);
   return requests;
 }
 
@@ -107,11 +118,16 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
       std::shared_ptr<FleetMember> member,
       context.fleet.Pick(request.partition, absl::InfinitePast()));
   v1::GatherRequest message;
-  message.set_node_type(static_cast<uint32_t>(request.type));
-  message.set_column(static_cast<v1::NodeColumn>(request.column));
-  AppendIds(request.ids,
-            context.manifest.schema.node_types[request.type].id_dtype(),
-            *message.mutable_ids());
+  if (request.edge_relation >= 0) {
+    message.set_edge_relation(static_cast<uint32_t>(request.edge_relation));
+    AppendIds(request.ids, DType::kUint64, *message.mutable_rows());
+  } else {
+    message.set_node_type(static_cast<uint32_t>(request.type));
+    message.set_column(static_cast<v1::NodeColumn>(request.column));
+    AppendIds(request.ids,
+              context.manifest.schema.node_types[request.type].id_dtype(),
+              *message.mutable_ids());
+  }
   message.set_partition(static_cast<uint32_t>(request.partition));
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);

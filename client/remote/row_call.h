@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,13 +13,15 @@
 
 namespace millrace {
 
-// Rows of one node column that one partition owns, and where they go.
+// Rows of one node column, or of the features of edges, that one partition
+// owns, and where they go.
 struct RowRequest {
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
   DType feature_dtype = DType::kNone;  // cast on the wire
+  RelationIndex edge_relation = -1;    // -1: rows of nodes
   int partition = 0;
-  std::vector<uint64_t> ids;
+  std::vector<uint64_t> ids;  // of edges: rows of the partition's features
   // Row ids[i] lands in row `rows[i]` of `target`.
   std::vector<uint32_t> rows;
   Array target;
@@ -29,6 +32,10 @@ struct RowRequest {
 // positions in `ids`; all else is as in `like`.
 std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
                                      const Array& ids, int64_t count, int skip,
+                                     const RowRequest& like);
+// The same for rows whose owners are given, one for each.
+std::vector<RowRequest> SplitByOwner(std::span<const uint32_t> owners,
+                                     int parts, const Array& ids, int skip,
                                      const RowRequest& like);
 
 // Asks an owner for the rows (RPC Gather); `done` may run before this

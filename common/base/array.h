@@ -26,13 +26,21 @@ class Array {
   // Uninitialised memory, 64-byte aligned.
   static Array Allocate(DType dtype, std::vector<int64_t> shape);
 
-  // Takes over `values` without a copy; one dimension.
+  // Takes over `values` without a copy; one dimension, or `shape` of as many
+  // elements.
   template <typename T>
   static Array Adopt(std::vector<T> values) {
+    auto size = static_cast<int64_t>(values.size());
+    return Adopt(std::move(values), {size});
+  }
+  template <typename T>
+  static Array Adopt(std::vector<T> values, std::vector<int64_t> shape) {
     auto owner = std::make_shared<std::vector<T>>(std::move(values));
     auto* data = reinterpret_cast<std::byte*>(owner->data());
-    auto size = static_cast<int64_t>(owner->size());
-    return Array(kDTypeOf<T>, {size}, data, std::move(owner));
+    Array array(kDTypeOf<T>, std::move(shape), data, owner);
+    MILLRACE_CHECK(array.element_count() ==
+                   static_cast<int64_t>(owner->size()));
+    return array;
   }
 
   // Refers to memory that `owner` keeps alive (nullptr: the caller does).

@@ -31,13 +31,19 @@ struct NodeBlock {
 
 // Edges of one relation as one CSR over the nodes that were expanded: those
 // of the list's type (destination for kIn, source for kOut) with local ids
-// below hop_offsets[hops]. Edges of hop h are those of the nodes first seen
-// at hop h - 1.
+// below hop_offsets[hops], or all of them (EdgesOfAllNodes). Edges of hop h are
+// those of the nodes first seen at hop h - 1, except for those two methods: see
+// PlacesOfEdges.
 struct EdgeBlock {
   Array indptr;    // [expanded + 1] uint32
   Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
-  Array edge_id;   // [e] int64, if asked for
+  Array edge_id;   // [e] int64, if asked for; -1 with SampleMethod::kPpr
+  Array hop;       // [e] uint8: the step; SampleMethod::kWalk only
+  Array visits;    // [e] uint32; SampleMethod::kPpr only
   Array feature;   // [e, d], if asked for
+  // [e] uint64: where the edge's feature stands among those of the partition
+  // that owns its destination; with features only.
+  Array feature_row;
 
   int64_t edge_count() const { return neighbor.rows(); }
 };
@@ -49,10 +55,15 @@ struct Batch {
   SeedKind seed_kind = SeedKind::kNode;
   TypeIndex seed_type = 0;
   Direction direction = Direction::kIn;
+  SampleMethod method = SampleMethod::kUniform;
   int hops = 0;
   bool disjoint = false;
-  Array seed;                    // [seeds] int64 original ids, in seed order
-  Array seed_to_local;           // [seeds] uint32
+  Array seed;           // [seeds] int64 original ids, in seed order
+  Array seed_time;      // [seeds] int64; temporal jobs only
+  Array seed_to_local;  // [seeds] uint32
+  // [seeds * walks, length + 1] int32 local ids, -1 where a walk has ended;
+  // SampleMethod::kWalk only.
+  Array walks;
   std::vector<NodeBlock> nodes;  // per node type
   std::vector<EdgeBlock> edges;  // per relation
 
@@ -60,6 +71,15 @@ struct Batch {
   // Bytes of all arrays.
   size_t total_bytes() const;
 };
+
+// The hop of each edge of `relation` and the local id of the node whose list
+// it is from.
+struct EdgePlaces {
+  std::vector<uint8_t> hop;
+  std::vector<uint32_t> owner;
+};
+EdgePlaces PlacesOfEdges(const Batch& batch, const Relation& relation,
+                         const EdgeBlock& block);
 
 // The type whose nodes a relation's lists belong to.
 inline TypeIndex ListType(const Relation& relation, Direction direction) {

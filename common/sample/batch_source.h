@@ -14,6 +14,7 @@
 #include "common/graph/manifest.h"
 #include "common/sample/batch.h"
 #include "common/sample/job.h"
+#include "common/sample/seed_list.h"
 
 namespace millrace {
 
@@ -21,9 +22,8 @@ namespace millrace {
 struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t batch = 0;
-  // Original ids in seed order; without it the seeds are those of the job's
-  // split at (epoch, batch).
-  std::optional<std::vector<int64_t>> explicit_seeds = {};
+  // Without it the seeds are those of the job's split at (epoch, batch).
+  std::optional<SeedList> explicit_seeds = {};
   Columns columns = {};
 };
 
@@ -34,6 +34,7 @@ enum class NodeColumn : uint8_t {
   kOriginalId = 2,
   kInDegree = 3,   // length of the node's in-lists, summed over relations
   kOutDegree = 4,  // the same of its out-lists
+  kTime = 5,
 };
 
 // Threads: any thread may call any method.

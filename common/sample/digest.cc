@@ -67,28 +67,17 @@ class Hasher {
 
 void HashEdges(const Batch& batch, const Relation& relation,
                const EdgeBlock& block, Hasher& hasher) {
-  const std::span<const uint32_t> indptr = block.indptr.As<uint32_t>();
-  const std::vector<uint32_t>& hop_offsets =
-      batch.nodes[ListType(relation, batch.direction)].hop_offsets;
-  std::vector<uint8_t> hops(block.edge_count());
-  std::vector<uint32_t> owners(block.edge_count());  // whose list it is
-  for (int hop = 0; hop < batch.hops; ++hop) {
-    for (uint32_t v = hop_offsets[hop]; v < hop_offsets[hop + 1]; ++v) {
-      for (uint32_t e = indptr[v]; e < indptr[v + 1]; ++e) {
-        hops[e] = static_cast<uint8_t>(hop);
-        owners[e] = v;
-      }
-    }
-  }
-  hasher.Values(hops);
+  const EdgePlaces places = PlacesOfEdges(batch, relation, block);
+  hasher.Values(places.hop);
   if (batch.direction == Direction::kIn) {
     hasher.Whole(block.neighbor);
-    hasher.Values(owners);
+    hasher.Values(places.owner);
   } else {
-    hasher.Values(owners);
+    hasher.Values(places.owner);
     hasher.Whole(block.neighbor);
   }
   hasher.Whole(block.edge_id);
+  if (block.visits.present()) hasher.Whole(block.visits);
 }
 
 }  // namespace
@@ -101,7 +90,7 @@ Sha256 DigestBatch(const Batch& batch, const Schema& schema) {
   hasher.U32(static_cast<uint32_t>(batch.seed_kind));
   hasher.U32(static_cast<uint32_t>(batch.seed_type));
   hasher.Whole(batch.seed);
-  hasher.Absent();  // seed times
+  hasher.Whole(batch.seed_time);
   hasher.Absent();  // negatives
   hasher.Whole(batch.seed_to_local);
   hasher.U32(static_cast<uint32_t>(batch.nodes.size()));
@@ -115,6 +104,7 @@ Sha256 DigestBatch(const Batch& batch, const Schema& schema) {
     MILLRACE_CHECK(batch.edges[r].edge_id.present());
     HashEdges(batch, schema.relations[r], batch.edges[r], hasher);
   }
+  if (batch.walks.present()) hasher.Whole(batch.walks);
   const NodeBlock& seeds = batch.nodes[batch.seed_type];
   hasher.Rows(seeds.label, seeds.hop_offsets[1]);
   for (const NodeBlock& block : batch.nodes) hasher.Whole(block.feature);

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/pick_slots.h"
+#include "common/sample/word_stream.h"
 
 namespace millrace {
 namespace {
@@ -19,128 +20,6 @@ namespace {
 constexpr uint32_t Low(uint64_t value) { return static_cast<uint32_t>(value); }
 constexpr uint32_t High(uint64_t value) {
   return static_cast<uint32_t>(value >> 32);
-}
-
-// The words of one frontier node in one domain, four at a time.
-class WordStream {
- public:
-  WordStream(const DrawDomain& domain, PhiloxKey key, uint64_t node,
-             uint32_t tree)
-      : domain_(domain), key_(key), node_(node), tree_(tree) {}
-
-  // bounded(i, n) of the specification, 1 <= n.
-  uint64_t Bounded(uint32_t i, uint64_t n) {
-    return n <= std::numeric_limits<uint32_t>::max()
-               ? Bounded32(i, static_cast<uint32_t>(n))
-               : Bounded64(i, n);
-  }
-
- private:
-  uint32_t Word(uint32_t i) {
-    if (const uint32_t block = i / 4; block != block_) {
-      words_ = Philox(key_, {Low(node_), High(node_), tree_, block});
-      block_ = block;
-    }
-    return words_[i % 4];
-  }
-  uint32_t RetryWord(uint32_t i, uint32_t retry) const {
-    return Philox(domain_.Key(retry),
-                  {Low(node_), High(node_), tree_, i / 4})[i % 4];
-  }
-
-  uint32_t Bounded32(uint32_t i, uint32_t n) {
-    uint64_t product = uint64_t{Word(i)} * n;
-    if (Low(product) < n) [[unlikely]] {
-      const uint32_t threshold = (0u - n) % n;
-      for (uint32_t retry = 1; Low(product) < threshold; ++retry) {
-        product = uint64_t{RetryWord(i, retry)} * n;
-      }
-    }
-    return High(product);
-  }
-
-  uint64_t Bounded64(uint32_t i, uint64_t n) {
-    using Wide = unsigned __int128;
-    const uint64_t threshold = (0u - n) % n;
-    uint64_t word = Word(2 * i) | uint64_t{Word(2 * i + 1)} << 32;
-    Wide product = Wide{word} * n;
-    for (uint32_t retry = 1; static_cast<uint64_t>(product) < threshold;
-         ++retry) {
-      word = RetryWord(2 * i, retry) | uint64_t{RetryWord(2 * i + 1, retry)}
-                                           << 32;
-      product = Wide{word} * n;
-    }
-    return static_cast<uint64_t>(product >> 64);
-  }
-
-  const DrawDomain& domain_;
-  const PhiloxKey key_;
-  const uint64_t node_;
-  const uint32_t tree_;
-  uint32_t block_ = std::numeric_limits<uint32_t>::max();
-  PhiloxWords words_{};
-};
-
-// Where a node's list lies in its partition's arrays.
-struct ListRange {
-  int64_t begin = 0;
-  int64_t degree = 0;
-};
-
-// Floyd's algorithm with the picks kept sorted: `j` exceeds all earlier
-// picks, so a repeated draw appends it. Quadratic, for small k.
-void DrawFewDistinct(WordStream& words, ListRange list, int32_t k,
-                     std::vector<int64_t>& slots) {
-  const size_t first = slots.size();
-  for (int32_t i = 0; i < k; ++i) {
-    const int64_t j = list.degree - k + i;
-    const int64_t pick = static_cast<int64_t>(words.Bounded(i, j + 1));
-    size_t at = slots.size();
-    while (at > first && slots[at - 1] > list.begin + pick) --at;
-    const bool repeated = at > first && slots[at - 1] == list.begin + pick;
-    if (repeated) {
-      slots.push_back(list.begin + j);
-    } else {
-      slots.insert(slots.begin() + static_cast<ptrdiff_t>(at),
-                   list.begin + pick);
-    }
-  }
-}
-
-// The same for large k.
-void DrawManyDistinct(WordStream& words, ListRange list, int32_t k,
-                      std::vector<int64_t>& slots) {
-  const size_t first = slots.size();
-  absl::flat_hash_set<int64_t> picked;
-  picked.reserve(k);
-  for (int32_t i = 0; i < k; ++i) {
-    const int64_t j = list.degree - k + i;
-    const int64_t pick = static_cast<int64_t>(words.Bounded(i, j + 1));
-    const int64_t slot = picked.insert(pick).second ? pick : j;
-    picked.insert(slot);
-    slots.push_back(list.begin + slot);
-  }
-  std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
-}
-
-// Appends the picked positions of one list (section 3).
-void DrawSlots(const DrawContext& context, WordStream& words, ListRange list,
-               int32_t fanout, std::vector<int64_t>& slots) {
-  constexpr int32_t kFew = 48;
-  if (fanout == kAllNeighbors || (!context.replace && fanout >= list.degree)) {
-    for (int64_t i = 0; i < list.degree; ++i) slots.push_back(list.begin + i);
-  } else if (list.degree == 0) {
-    return;
-  } else if (context.replace) {
-    for (int32_t i = 0; i < fanout; ++i) {
-      slots.push_back(list.begin +
-                      static_cast<int64_t>(words.Bounded(i, list.degree)));
-    }
-  } else if (fanout <= kFew) {
-    DrawFewDistinct(words, list, fanout, slots);
-  } else {
-    DrawManyDistinct(words, list, fanout, slots);
-  }
 }
 
 // One relation's lists in one partition, as the stages below read them.
@@ -165,18 +44,26 @@ struct ListView {
   }
 };
 
-// Stage 1: where the lists of the frontier lie. The loads of a block of nodes
-// are independent, so their cache misses overlap.
-absl::Status FindLists(const ListView& view, std::span<const uint64_t> ids,
+// Of a list's entries those that are not later than `time`: lists are sorted.
+int64_t Admissible(std::span<const int64_t> times, ListRange list,
+                   int64_t time) {
+  const auto begin = times.begin() + list.begin;
+  return std::upper_bound(begin, begin + list.degree, time) - begin;
+}
+
+// Stage 1: where the lists of the frontier lie, or their admissible parts.
+// The loads of a block of nodes are independent, so their cache misses
+// overlap.
+absl::Status FindLists(const ListView& view, const Frontier& frontier,
                        std::vector<ListRange>& ranges) {
   const std::span<const int64_t> indptr = view.lists.indptr.As<int64_t>();
   const int64_t edge_count = view.lists.indices.rows();
-  ranges.resize(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const uint64_t row = ids[i] - view.first_id;
+  ranges.resize(frontier.ids.size());
+  for (size_t i = 0; i < frontier.ids.size(); ++i) {
+    const uint64_t row = frontier.ids[i] - view.first_id;
     if (row >= view.node_count) {
       return absl::InvalidArgumentError(
-          StrCat("id ", ids[i], " at position ", i,
+          StrCat("id ", frontier.ids[i], " at position ", i,
                  " is not owned by partition ", view.part, ", which owns ",
                  view.first_id, " to ", view.first_id + view.node_count));
     }
@@ -189,29 +76,138 @@ absl::Status FindLists(const ListView& view, std::span<const uint64_t> ids,
     }
     ranges[i] = {begin, end - begin};
   }
+  if (frontier.times.empty() || !view.lists.time.present()) {
+    return absl::OkStatus();
+  }
+  const std::span<const int64_t> times = view.lists.time.As<int64_t>();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    ranges[i].degree = Admissible(times, ranges[i], frontier.times[i]);
+  }
   return absl::OkStatus();
 }
 
-// Stage 2: which slots are picked.
-template <typename Id>
-void DrawAll(const ListView& view, const Frontier& frontier,
-             std::span<const ListRange> ranges, std::vector<int64_t>& slots,
-             std::vector<uint32_t>& counts) {
-  const DrawDomain domain{.job_seed = view.context.job_seed,
-                          .epoch = view.context.epoch,
-                          .batch = view.context.batch,
-                          .purpose = Purpose::kNeighbor,
-                          .hop = view.context.hop,
-                          .relation = frontier.relation};
-  const PhiloxKey key = domain.Key();
-  const std::span<const Id> original_ids = view.nodes.original_id.As<Id>();
+// Stage 2: which slots are picked. `pick(i, range, slots)` picks for the i-th
+// node of the frontier.
+template <typename PickFn>
+void PickAll(std::span<const ListRange> ranges, PickFn pick,
+             std::vector<int64_t>& slots, std::vector<uint32_t>& counts) {
   for (size_t i = 0; i < ranges.size(); ++i) {
     const size_t before = slots.size();
-    const uint64_t node = original_ids[frontier.ids[i] - view.first_id];
-    const uint32_t tree = frontier.trees.empty() ? 0 : frontier.trees[i];
-    WordStream words(domain, key, node, tree);
-    DrawSlots(view.context, words, ranges[i], frontier.fanout, slots);
+    pick(i, ranges[i], slots);
     counts.push_back(static_cast<uint32_t>(slots.size() - before));
+  }
+}
+
+DrawDomain DomainOf(const DrawContext& context, RelationIndex relation) {
+  Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
+  if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
+  return {.job_seed = context.job_seed,
+          .epoch = context.epoch,
+          .batch = context.batch,
+          .purpose = purpose,
+          .hop = context.hop,
+          .relation = relation};
+}
+
+// The rules that draw by a random stream of the frontier node.
+template <typename Id>
+void PickByStream(const ListView& view, const Frontier& frontier,
+                  std::span<const ListRange> ranges,
+                  std::vector<int64_t>& slots, std::vector<uint32_t>& counts) {
+  const DrawDomain domain = DomainOf(view.context, frontier.relation);
+  const PhiloxKey key = domain.Key();
+  const std::span<const Id> original_ids = view.nodes.original_id.As<Id>();
+  const auto stream = [&](size_t i) {
+    const uint64_t node = original_ids[frontier.ids[i] - view.first_id];
+    return WordStream(domain, key, node, frontier.tree(i));
+  };
+  const int32_t fanout = frontier.fanout;
+  const bool replace = view.context.replace;
+  if (view.context.rule == DrawRule::kWeighted) {
+    const auto sums = view.lists.weight_sum.As<uint64_t>();
+    PickAll(
+        ranges,
+        [&](size_t i, ListRange list, std::vector<int64_t>& out) {
+          WordStream words = stream(i);
+          PickWeighted(words, list, sums, fanout, replace, out);
+        },
+        slots, counts);
+    return;
+  }
+  PickAll(
+      ranges,
+      [&](size_t i, ListRange list, std::vector<int64_t>& out) {
+        WordStream words = stream(i);
+        PickUniform(words, list, fanout, replace, out);
+      },
+      slots, counts);
+}
+
+// Draws by numbers of the neighbours.
+template <typename Id>
+void PickByNeighbor(const ListView& view, const Frontier& frontier,
+                    std::span<const ListRange> ranges,
+                    std::vector<int64_t>& slots,
+                    std::vector<uint32_t>& counts) {
+  const PhiloxKey key = DomainOf(view.context, frontier.relation).Key();
+  // In a dataset ids are original ids.
+  const std::span<const Id> originals =
+      view.lists.neighbor_original_id.present()
+          ? view.lists.neighbor_original_id.As<Id>()
+          : view.lists.indices.As<Id>();
+  std::vector<std::pair<uint64_t, int64_t>> ranks;
+  PickAll(
+      ranges,
+      [&](size_t i, ListRange list, std::vector<int64_t>& out) {
+        PickLabor(key, frontier.tree(i), list, originals, frontier.fanout,
+                  ranks, out);
+      },
+      slots, counts);
+}
+
+template <typename Id>
+void PickAmong(const ListView& view, const NodeSet& among,
+               std::span<const ListRange> ranges, std::vector<int64_t>& slots,
+               std::vector<uint32_t>& counts) {
+  const std::span<const Id> indices = view.lists.indices.As<Id>();
+  PickAll(
+      ranges,
+      [&](size_t, ListRange list, std::vector<int64_t>& out) {
+        for (int64_t i = list.begin; i < list.begin + list.degree; ++i) {
+          if (among.contains(indices[i])) out.push_back(i);
+        }
+      },
+      slots, counts);
+}
+
+void PickSlots(const ListView& view, const Frontier& frontier,
+               std::span<const ListRange> ranges, std::vector<int64_t>& slots,
+               std::vector<uint32_t>& counts) {
+  const bool narrow = view.lists.indices.dtype() == DType::kUint32;
+  switch (view.context.rule) {
+    case DrawRule::kUniform:
+    case DrawRule::kWeighted:
+      return view.nodes.original_id.dtype() == DType::kUint32
+                 ? PickByStream<uint32_t>(view, frontier, ranges, slots, counts)
+                 : PickByStream<uint64_t>(view, frontier, ranges, slots,
+                                          counts);
+    case DrawRule::kLabor:
+      return narrow ? PickByNeighbor<uint32_t>(view, frontier, ranges, slots,
+                                               counts)
+                    : PickByNeighbor<uint64_t>(view, frontier, ranges, slots,
+                                               counts);
+    case DrawRule::kLast:
+      return PickAll(
+          ranges,
+          [&](size_t, ListRange list, std::vector<int64_t>& out) {
+            PickLast(list, frontier.fanout, out);
+          },
+          slots, counts);
+    case DrawRule::kAmong:
+      return narrow ? PickAmong<uint32_t>(view, *frontier.among, ranges, slots,
+                                          counts)
+                    : PickAmong<uint64_t>(view, *frontier.among, ranges, slots,
+                                          counts);
   }
 }
 
@@ -247,17 +243,27 @@ void ReleaseLarge(std::vector<T>& scratch) {
   }
 }
 
+// Where the features of the picked edges stand in the owner of their
+// destinations: in-lists and features have one order.
+void ReadFeatureRows(const ListView& view, std::span<const int64_t> slots,
+                     std::vector<uint64_t>& rows) {
+  if (view.context.direction == Direction::kIn) {
+    rows.insert(rows.end(), slots.begin(), slots.end());
+    return;
+  }
+  const std::span<const int64_t> row_of = view.lists.slot.As<int64_t>();
+  for (const int64_t slot : slots) {
+    rows.push_back(static_cast<uint64_t>(row_of[slot]));
+  }
+}
+
 // All stages; `ranges` and `slots` are scratch.
 absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
                       std::vector<ListRange>& ranges,
                       std::vector<int64_t>& slots, Picks& picks) {
-  MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier.ids, ranges));
+  MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier, ranges));
   slots.clear();
-  if (view.nodes.original_id.dtype() == DType::kUint32) {
-    DrawAll<uint32_t>(view, frontier, ranges, slots, picks.counts);
-  } else {
-    DrawAll<uint64_t>(view, frontier, ranges, slots, picks.counts);
-  }
+  PickSlots(view, frontier, ranges, slots, picks.counts);
   const bool narrow = view.lists.indices.dtype() == DType::kUint32;
   MILLRACE_RETURN_IF_ERROR(
       narrow ? ReadNeighbors<uint32_t>(view, slots, picks.neighbors)
@@ -266,7 +272,25 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
     const std::span<const int64_t> edge_ids = view.lists.edge_id.As<int64_t>();
     for (const int64_t slot : slots) picks.edge_ids.push_back(edge_ids[slot]);
   }
+  if (view.context.feature_rows && view.relation.feature.present()) {
+    ReadFeatureRows(view, slots, picks.feature_rows);
+  }
   return absl::OkStatus();
+}
+
+// What a draw reads that not every store has. ResolveJob says so first;
+// this is for requests that come past it.
+absl::Status CheckColumns(const ListView& view) {
+  const bool weighted = view.context.rule == DrawRule::kWeighted;
+  const bool labor = view.context.rule == DrawRule::kLabor;
+  if ((!weighted || view.lists.weight_sum.present()) &&
+      (!labor || view.store.manifest().draws_by_neighbor())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(StrCat(
+      "the lists of ", view.store.schema().RelationName(view.relation_index),
+      weighted ? " have no weights"
+               : " do not hold the original ids of neighbours"));
 }
 
 }  // namespace
@@ -321,6 +345,7 @@ absl::Status DrawNeighbors(const Store& store, int part,
       partition.nodes[list_type],
       store.book(list_type).begin(part),
       store.book(list_type).end(part) - store.book(list_type).begin(part)};
+  MILLRACE_RETURN_IF_ERROR(CheckColumns(view));
   // Kept per thread: a hop allocates nothing once warm.
   thread_local std::vector<ListRange> ranges;
   thread_local std::vector<int64_t> slots;

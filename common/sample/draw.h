@@ -18,6 +18,8 @@ enum class Purpose : uint32_t {
   kWalk = 2,
   kNegative = 3,
   kInterleave = 4,
+  kLabor = 5,
+  kStop = 6,
 };
 
 // The key of one domain of random numbers; section 2, "Key".
@@ -47,6 +49,7 @@ class Permutation {
 // Draws from the lists of one partition; section 3. All ids of `frontier`
 // must be owned by `part` of `store` (mapped). Appends to `picks`.
 // DATA_LOSS: a list that leaves its file, or an id beyond its type's range.
+// FAILED_PRECONDITION: the lists lack what the rule reads.
 absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks);

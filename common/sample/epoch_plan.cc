@@ -16,12 +16,12 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
   return manifest.splits[index].part_counts;
 }
 
-EpochPlan::EpochPlan(SeedPlan plan, std::optional<std::vector<int64_t>> seeds)
+EpochPlan::EpochPlan(SeedPlan plan, std::optional<SeedList> seeds)
     : plan_(std::move(plan)), seeds_(std::move(seeds)) {}
 
-absl::StatusOr<EpochPlan> EpochPlan::Create(
-    const ResolvedJob& job, const Manifest& manifest,
-    std::optional<std::vector<int64_t>> seeds) {
+absl::StatusOr<EpochPlan> EpochPlan::Create(const ResolvedJob& job,
+                                            const Manifest& manifest,
+                                            std::optional<SeedList> seeds) {
   std::vector<int64_t> part_counts;
   if (!seeds.has_value()) {
     MILLRACE_ASSIGN_OR_RETURN(part_counts, SplitPartCounts(job, manifest));
@@ -45,9 +45,12 @@ absl::StatusOr<BatchRequest> EpochPlan::Request(uint32_t epoch, uint32_t batch,
   if (seeds_.has_value() || batch >= plan_.batch_count()) {
     MILLRACE_ASSIGN_OR_RETURN(const SeedPlan::BatchPositions where,
                               plan_.Positions(epoch, batch));
-    request.explicit_seeds.emplace();
+    SeedList& seeds = request.explicit_seeds.emplace();
     for (const uint64_t position : where.positions) {
-      request.explicit_seeds->push_back((*seeds_)[position]);
+      seeds.ids.push_back(seeds_->ids[position]);
+      if (!seeds_->times.empty()) {
+        seeds.times.push_back(seeds_->times[position]);
+      }
     }
   }
   return request;

@@ -17,12 +17,12 @@ namespace millrace {
 // Immutable; any thread.
 class EpochPlan {
  public:
-  // `seeds`: original ids instead of the job's split.
+  // `seeds`: instead of the job's split.
   // NOT_FOUND: no such split (lists those there are). INVALID_ARGUMENT:
   // `seeds` with --seed-order local.
   static absl::StatusOr<EpochPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
-      std::optional<std::vector<int64_t>> seeds = std::nullopt);
+      std::optional<SeedList> seeds = std::nullopt);
 
   uint32_t batch_count() const { return plan_.batch_count(); }
   int64_t seed_count() const { return plan_.seed_count(); }
@@ -31,10 +31,10 @@ class EpochPlan {
                                        const Columns& columns) const;
 
  private:
-  EpochPlan(SeedPlan plan, std::optional<std::vector<int64_t>> seeds);
+  EpochPlan(SeedPlan plan, std::optional<SeedList> seeds);
 
   SeedPlan plan_;
-  std::optional<std::vector<int64_t>> seeds_;
+  std::optional<SeedList> seeds_;
 };
 
 // The seeds of `split` of a job per partition. NOT_FOUND lists the splits.

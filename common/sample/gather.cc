@@ -15,7 +15,25 @@ namespace {
 const Array& StoredColumn(const Partition& partition, TypeIndex type,
                           NodeColumn column) {
   const NodeColumns& nodes = partition.nodes[type];
-  return column == NodeColumn::kLabel ? nodes.label : nodes.feature;
+  switch (column) {
+    case NodeColumn::kLabel:
+      return nodes.label;
+    case NodeColumn::kTime:
+      return nodes.time;
+    default:
+      return nodes.feature;
+  }
+}
+
+std::string_view ColumnName(NodeColumn column) {
+  switch (column) {
+    case NodeColumn::kLabel:
+      return "labels";
+    case NodeColumn::kTime:
+      return "times";
+    default:
+      return "features";
+  }
 }
 
 absl::Status NotMapped(int part) {
@@ -140,6 +158,9 @@ ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column) {
       return schema.node_types[type].label;
     case NodeColumn::kOriginalId:
       return {DType::kInt64, {}};
+    case NodeColumn::kTime:
+      if (!schema.node_types[type].has_time) return {};
+      return {DType::kInt64, {}};
     case NodeColumn::kInDegree:
     case NodeColumn::kOutDegree:
       return {DType::kUint32, {}};
@@ -152,10 +173,11 @@ absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
   switch (column) {
     case NodeColumn::kFeature:
     case NodeColumn::kLabel:
+    case NodeColumn::kTime:
       if (!ColumnOf(store.schema(), type, column).present()) {
-        return absl::FailedPreconditionError(StrCat(
-            "node type ", store.schema().node_types[type].name, " has no ",
-            column == NodeColumn::kFeature ? "features" : "labels"));
+        return absl::FailedPreconditionError(
+            StrCat("node type ", store.schema().node_types[type].name,
+                   " has no ", ColumnName(column)));
       }
       return GatherStored(store, type, column, ids, out);
     case NodeColumn::kOriginalId:
@@ -168,6 +190,83 @@ absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
   return absl::InvalidArgumentError(
       StrCat("no such column: ", static_cast<int>(column)));
 }
+
+std::vector<uint32_t> FeatureOwners(const Batch& batch,
+                                    const Relation& relation,
+                                    const EdgeBlock& block,
+                                    const PartitionBook& destinations) {
+  std::vector<uint32_t> owners(static_cast<size_t>(block.edge_count()), 0);
+  if (destinations.parts() == 1) return owners;
+  const Array& ids = batch.nodes[relation.dst].id;
+  const auto fill = [&](std::span<const uint32_t> nodes) {
+    for (size_t e = 0; e < owners.size(); ++e) {
+      owners[e] = static_cast<uint32_t>(
+          destinations.Owner(static_cast<uint64_t>(ids.IntegerAt(nodes[e]))));
+    }
+  };
+  if (batch.direction == Direction::kOut) {
+    fill(block.neighbor.As<uint32_t>());
+  } else {
+    fill(PlacesOfEdges(batch, relation, block).owner);
+  }
+  return owners;
+}
+
+absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
+                            int part, std::span<const uint64_t> rows,
+                            std::byte* out) {
+  const Partition* partition = store.partition(part);
+  if (partition == nullptr) return NotMapped(part);
+  const Array& feature = partition->edges[relation].feature;
+  const std::string name = store.schema().RelationName(relation);
+  if (!feature.present()) {
+    return absl::FailedPreconditionError(
+        StrCat("the edges of ", name, " have no features"));
+  }
+  const size_t row_bytes = feature.row_bytes();
+  for (const uint64_t row : rows) {
+    if (row >= static_cast<uint64_t>(feature.rows())) {
+      return absl::DataLossError(
+          StrCat((store.path() / EdgeFeaturePath(part, name)).string(),
+                 " has no row ", row, ", only ", feature.rows(),
+                 "\nrun `millrace verify` on the "
+                 "store"));
+    }
+    std::memcpy(out, feature.data() + row * row_bytes, row_bytes);
+    out += row_bytes;
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// The features of a relation's edges, from all their owners.
+absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
+                                const Batch& batch, EdgeBlock& block) {
+  const Relation& relation = store.schema().relations[index];
+  if (!relation.feature.present()) return absl::OkStatus();
+  std::vector<int64_t> shape = {block.edge_count()};
+  shape.insert(shape.end(), relation.feature.row_shape.begin(),
+               relation.feature.row_shape.end());
+  block.feature = Array::Allocate(relation.feature.dtype, std::move(shape));
+  const std::vector<uint32_t> owners =
+      FeatureOwners(batch, relation, block, store.book(relation.dst));
+  const std::span<const uint64_t> rows = block.feature_row.As<uint64_t>();
+  std::byte* out = block.feature.mutable_data();
+  const size_t row_bytes = block.feature.row_bytes();
+  // Runs of edges with one owner are gathered together.
+  for (size_t begin = 0; begin < rows.size();) {
+    size_t end = begin + 1;
+    while (end < rows.size() && owners[end] == owners[begin]) ++end;
+    MILLRACE_RETURN_IF_ERROR(GatherEdgeRows(
+        store, index, static_cast<int>(owners[begin]),
+        rows.subspan(begin, end - begin), out + begin * row_bytes));
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status GatherColumns(const Store& store, const Columns& columns,
                            Batch& batch) {
@@ -193,6 +292,10 @@ absl::Status GatherColumns(const Store& store, const Columns& columns,
     MILLRACE_RETURN_IF_ERROR(
         fill(WantsLabels(columns, is_seed_type), NodeColumn::kLabel,
              ids.first(LabelRowCount(columns, block)), block.label));
+  }
+  for (size_t r = 0; columns.edge_features && r < batch.edges.size(); ++r) {
+    MILLRACE_RETURN_IF_ERROR(GatherEdgeFeatures(
+        store, static_cast<RelationIndex>(r), batch, batch.edges[r]));
   }
   return absl::OkStatus();
 }

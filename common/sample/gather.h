@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,20 @@ inline NodeColumn DegreeColumn(Direction direction) {
 // is not mapped, or no such column (names the type).
 absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
                         std::span<const uint64_t> ids, std::byte* out);
+
+// Per edge the partition that owns its destination, and with it the edge's
+// feature.
+std::vector<uint32_t> FeatureOwners(const Batch& batch,
+                                    const Relation& relation,
+                                    const EdgeBlock& block,
+                                    const PartitionBook& destinations);
+
+// Copies rows of a partition's edge features to `out`, densely, in order.
+// DATA_LOSS: a row beyond the file (as damaged lists name). Others as
+// GatherRows.
+absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
+                            int part, std::span<const uint64_t> rows,
+                            std::byte* out);
 
 // Fills the columns of a batch whose topology is done; all partitions mapped.
 absl::Status GatherColumns(const Store& store, const Columns& columns,

@@ -57,22 +57,174 @@ absl::Status ResolveFanouts(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
+// The relations whose lists the job reads.
+std::vector<RelationIndex> ReadRelations(const Schema& schema,
+                                         const ResolvedJob& job) {
+  std::vector<RelationIndex> read;
+  const SampleMethod method = job.spec.method;
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    const auto relation = static_cast<RelationIndex>(r);
+    const bool reads =
+        method == SampleMethod::kInduced ||
+        std::any_of(job.fanouts[r].begin(), job.fanouts[r].end(),
+                    [](int32_t fanout) { return fanout != 0; }) ||
+        std::find(job.metapath.begin(), job.metapath.end(), relation) !=
+            job.metapath.end();
+    if (reads) read.push_back(relation);
+  }
+  return read;
+}
+
 absl::Status CheckDirection(const Schema& schema, const ResolvedJob& job) {
   const Direction direction = job.spec.direction;
-  for (size_t r = 0; r < schema.relations.size(); ++r) {
+  for (const RelationIndex r : ReadRelations(schema, job)) {
     const Relation& relation = schema.relations[r];
-    const bool stored =
-        direction == Direction::kIn ? relation.has_in : relation.has_out;
-    const bool sampled =
-        std::any_of(job.fanouts[r].begin(), job.fanouts[r].end(),
-                    [](int32_t fanout) { return fanout != 0; });
-    if (sampled && !stored) {
-      return absl::FailedPreconditionError(StrCat(
-          "the store has no ", DirectionName(direction), "-lists of ",
-          schema.RelationName(static_cast<int>(r)),
-          "\nmake one that has: millrace partition DATASET --directions both "
-          "..."));
+    if (direction == Direction::kIn ? relation.has_in : relation.has_out) {
+      continue;
     }
+    return absl::FailedPreconditionError(StrCat(
+        "the store has no ", DirectionName(direction), "-lists of ",
+        schema.RelationName(r),
+        "\nmake one that has: millrace partition DATASET --directions both "
+        "..."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Excluded(std::string_view option, std::string_view other) {
+  return absl::InvalidArgumentError(
+      StrCat(option, " and ", other, " exclude each other\nleave one out"));
+}
+
+absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  if (!spec.weighted) return absl::OkStatus();
+  if (spec.method == SampleMethod::kLabor) {
+    return Excluded("--weighted", "--method labor");
+  }
+  if (spec.temporal == TemporalStrategy::kLast) {
+    return Excluded("--weighted", "--temporal last");
+  }
+  for (const RelationIndex r : ReadRelations(schema, job)) {
+    if (schema.relations[r].has_weight) continue;
+    return absl::FailedPreconditionError(
+        StrCat("--weighted: the edges of ", schema.RelationName(r),
+               " have no weights\nimport the dataset with --edge-weights ",
+               schema.RelationName(r), "=F.npy and partition it again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTimes(const Schema& schema, const ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  if (spec.temporal == TemporalStrategy::kNone) return absl::OkStatus();
+  if (!job.metapath.empty()) {
+    return Excluded("--temporal", "--method walk or ppr");
+  }
+  if (spec.temporal == TemporalStrategy::kLast && spec.replace) {
+    return Excluded("--temporal last", "--replace");
+  }
+  const std::vector<RelationIndex> read = ReadRelations(schema, job);
+  const bool timed =
+      std::any_of(read.begin(), read.end(), [&](RelationIndex r) {
+        return ListsHaveTime(schema, r, spec.direction);
+      });
+  if (timed || read.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "--temporal: none of the edges and nodes that are sampled have times\n"
+      "import the dataset with --edge-times F.npy or --node-times F.npy and "
+      "partition it again");
+}
+
+absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
+  if (spec.method != SampleMethod::kLabor) return absl::OkStatus();
+  if (spec.replace) return Excluded("--method labor", "--replace");
+  if (spec.temporal == TemporalStrategy::kLast) {
+    return Excluded("--method labor", "--temporal last");
+  }
+  if (manifest.draws_by_neighbor()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "--method labor: the store has no original ids of neighbours\nmake one "
+      "that has: millrace partition DATASET --neighbor-original-ids ...");
+}
+
+// Fills job.metapath for walks.
+absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  for (const std::string& name : spec.metapath) {
+    MILLRACE_ASSIGN_OR_RETURN(const RelationIndex relation,
+                              schema.FindRelation(name));
+    job.metapath.push_back(relation);
+  }
+  if (job.metapath.empty() && schema.relations.size() == 1) {
+    job.metapath.push_back(0);
+  }
+  if (job.metapath.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("--metapath is needed: the graph has ", schema.relations.size(),
+               " relations\nname those that a walk follows, in turn: "
+               "--metapath SRC__REL__DST,..."));
+  }
+  TypeIndex at = job.seed_type;
+  for (int step = 0; step < spec.walk_length; ++step) {
+    const RelationIndex r = job.metapath[step % job.metapath.size()];
+    const Relation& relation = schema.relations[r];
+    if (ListType(relation, spec.direction) != at) {
+      return absl::InvalidArgumentError(StrCat(
+          "--metapath: step ", step, " follows ", schema.RelationName(r),
+          ", but the walk is at a node of type ", schema.node_types[at].name,
+          "\nname relations that join (--direction says which way)"));
+    }
+    at = NeighborType(relation, spec.direction);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWalkNumbers(const JobSpec& spec) {
+  if (spec.walks < 1 || spec.walk_length < 1 ||
+      spec.walk_length > kMaxWalkLength ||
+      int64_t{spec.walks} * spec.walk_length > kMaxWalkSteps) {
+    return absl::InvalidArgumentError(
+        StrCat("--walks ", spec.walks, " --walk-length ", spec.walk_length,
+               ": both must be at least 1, the length at most ", kMaxWalkLength,
+               ", their product at most ", kMaxWalkSteps));
+  }
+  if (!(spec.restart >= 0 && spec.restart <= 1)) {
+    return absl::InvalidArgumentError(
+        StrCat("--restart ", spec.restart, " is not from 0 to 1"));
+  }
+  if (spec.replace) return Excluded("--replace", "--method walk or ppr");
+  return absl::OkStatus();
+}
+
+// After the fanouts: walks have none, PPR those of its one relation.
+absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  const bool walk = spec.method == SampleMethod::kWalk;
+  if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(CheckWalkNumbers(spec));
+  MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
+  if (walk) {
+    if (job.hops > 0) return Excluded("--fanouts", "--method walk");
+    // The steps are what hops are to other methods.
+    if (spec.walk_length > kMaxHops) {
+      return absl::InvalidArgumentError(
+          StrCat("--walk-length ", spec.walk_length,
+                 " is above the limit of --method walk, ", kMaxHops));
+    }
+    job.hops = spec.walk_length;
+    job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
+    return absl::OkStatus();
+  }
+  if (job.metapath.size() != 1) {
+    return absl::InvalidArgumentError(
+        "--method ppr walks over one relation, which joins a node type with "
+        "itself\nname it: --metapath SRC__REL__DST");
+  }
+  if (spec.disjoint) return Excluded("--disjoint", "--method ppr");
+  for (size_t r = 0; r < job.fanouts.size(); ++r) {
+    if (static_cast<RelationIndex>(r) == job.metapath[0]) continue;
+    job.fanouts[r].assign(job.hops, 0);
   }
   return absl::OkStatus();
 }
@@ -112,8 +264,29 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   job.spec = spec;
   MILLRACE_ASSIGN_OR_RETURN(job.seed_type, ResolveSeedType(spec, schema));
   MILLRACE_RETURN_IF_ERROR(ResolveFanouts(schema, job));
+  MILLRACE_RETURN_IF_ERROR(ResolveWalks(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckDirection(schema, job));
+  MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
+  MILLRACE_RETURN_IF_ERROR(CheckTimes(schema, job));
+  MILLRACE_RETURN_IF_ERROR(CheckLabor(manifest, job.spec));
+  if (spec.temporal != TemporalStrategy::kNone) job.spec.disjoint = true;
   return job;
+}
+
+bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
+                    const SeedList& seeds) {
+  return job.spec.temporal != TemporalStrategy::kNone && seeds.times.empty() &&
+         schema.node_types[job.seed_type].has_time;
+}
+
+absl::Status CheckColumns(const Columns& columns, const Schema& schema) {
+  const bool any_edge_feature = std::any_of(
+      schema.relations.begin(), schema.relations.end(),
+      [](const Relation& relation) { return relation.feature.present(); });
+  if (!columns.edge_features || any_edge_feature) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "--edge-features: no relation of the graph has features\nimport the "
+      "dataset with --edge-features F.npy and partition it again");
 }
 
 }  // namespace millrace

@@ -12,16 +12,29 @@
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/graph/schema.h"
+#include "common/sample/seed_list.h"
 
 namespace millrace {
 
 enum class SeedKind : uint8_t { kNode = 0, kEdge = 1, kGraph = 2 };
 enum class SeedOrder : uint8_t { kGlobal = 0, kLocal = 1 };
+// How nodes are found around the seeds; docs/determinism.md sections 3 and 5.
+enum class SampleMethod : uint8_t {
+  kUniform = 0,  // neighbours, uniformly or by weight
+  kLabor = 1,    // neighbours that frontier nodes share
+  kWalk = 2,     // random walks from the seeds
+  kPpr = 3,      // the nodes that walks from a node visit most
+  kInduced = 4,  // all edges among the nodes that kUniform finds
+};
+// Which of the neighbours that are not later than the seed are drawn.
+enum class TemporalStrategy : uint8_t { kNone = 0, kUniform = 1, kLast = 2 };
 
 // Neighbours drawn per frontier node, one number per hop; kAllNeighbors = all.
 using Fanouts = std::vector<int32_t>;
 inline constexpr int32_t kAllNeighbors = -1;
 inline constexpr int kMaxHops = 255;
+inline constexpr int kMaxWalkLength = 256;
+inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;  // of one node
 
 // The sampling spec plus seed, as a user gives it and as every request
 // carries it. Defaults are those of the command line.
@@ -39,6 +52,16 @@ struct JobSpec {
   bool replace = false;
   bool disjoint = false;
   Direction direction = Direction::kIn;
+  SampleMethod method = SampleMethod::kUniform;
+  bool weighted = false;
+  // Other than kNone: implies `disjoint`.
+  TemporalStrategy temporal = TemporalStrategy::kNone;
+  // kWalk and kPpr: walks from each node, and their steps.
+  int walks = 0;
+  int walk_length = 0;
+  double restart = 0.15;  // kPpr: chance that a walk ends before a step
+  // kWalk: the relations of the steps, in turn; empty: the only one.
+  std::vector<std::string> metapath;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -60,18 +83,38 @@ struct Columns {
   friend bool operator==(const Columns&, const Columns&) = default;
 };
 
-// A job checked against a graph, names replaced by numbers.
+// A job checked against a graph, names replaced by numbers. A temporal job is
+// disjoint here, whether that was asked for or not.
 struct ResolvedJob {
   JobSpec spec;
   TypeIndex seed_type = 0;
-  int hops = 0;
-  std::vector<Fanouts> fanouts;  // [relation][hop]
+  int hops = 0;                  // kWalk: steps of a walk
+  std::vector<Fanouts> fanouts;  // [relation][hop]; kWalk: all 0
+  // kWalk, kPpr: relations of the steps, in turn.
+  std::vector<RelationIndex> metapath;
 };
 
+// Whether the edges of a batch are those of all its nodes, not only of the
+// expanded ones: methods whose edges do not follow the hops.
+inline bool EdgesOfAllNodes(SampleMethod method) {
+  return method == SampleMethod::kInduced || method == SampleMethod::kWalk;
+}
+
 // INVALID_ARGUMENT: a value out of range (names the option, the value and the
-// limit). NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store
-// lacks the direction, naming the command that makes it.
+// limit), options that exclude each other. NOT_FOUND: no such type or
+// relation. FAILED_PRECONDITION: the store lacks the direction, the weights,
+// the times or the original ids of neighbours, naming the command that makes
+// them.
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest);
+
+// Whether the times of these seeds are the times of their nodes, which whoever
+// resolves the seeds must look up.
+bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
+                    const SeedList& seeds);
+
+// FAILED_PRECONDITION: columns that nothing in the graph has, naming the
+// command that makes them.
+absl::Status CheckColumns(const Columns& columns, const Schema& schema);
 
 }  // namespace millrace

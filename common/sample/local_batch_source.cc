@@ -50,13 +50,8 @@ class MappedNeighborSource final : public NeighborSource {
           ++end;
         }
       }
-      Frontier run = frontier;
-      run.ids = frontier.ids.subspan(begin, end - begin);
-      if (!frontier.trees.empty()) {
-        run.trees = frontier.trees.subspan(begin, end - begin);
-      }
-      MILLRACE_RETURN_IF_ERROR(
-          DrawNeighbors(store_, owner, context, run, picks));
+      MILLRACE_RETURN_IF_ERROR(DrawNeighbors(
+          store_, owner, context, frontier.Part(begin, end - begin), picks));
       begin = end;
     }
     return absl::OkStatus();
@@ -91,27 +86,38 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
       new LocalBatchSource(std::move(store), threads));
 }
 
-absl::StatusOr<Batch> LocalBatchSource::Make(
+absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
     const ResolvedJob& job, const BatchRequest& request) const {
-  if (request.columns.edge_features) {
-    return absl::UnimplementedError(
-        "batches with edge features are not supported by this version");
+  if (!request.explicit_seeds.has_value()) {
+    return split_seeds_.OfBatch(job, request.epoch, request.batch);
   }
   ResolvedSeeds seeds;
-  if (request.explicit_seeds.has_value()) {
-    seeds.original_ids = *request.explicit_seeds;
-    MILLRACE_ASSIGN_OR_RETURN(
-        seeds.ids, ResolveIds(*store_, job.seed_type, seeds.original_ids));
-  } else {
-    MILLRACE_ASSIGN_OR_RETURN(
-        seeds, split_seeds_.OfBatch(job, request.epoch, request.batch));
+  seeds.original_ids = request.explicit_seeds->ids;
+  seeds.times = request.explicit_seeds->times;
+  MILLRACE_ASSIGN_OR_RETURN(
+      seeds.ids, ResolveIds(*store_, job.seed_type, seeds.original_ids));
+  if (NeedsSeedTimes(job, manifest().schema, *request.explicit_seeds)) {
+    seeds.times.resize(seeds.ids.size());
+    MILLRACE_RETURN_IF_ERROR(
+        GatherRows(*store_, job.seed_type, NodeColumn::kTime, seeds.ids,
+                   reinterpret_cast<std::byte*>(seeds.times.data())));
   }
+  return seeds;
+}
+
+absl::StatusOr<Batch> LocalBatchSource::Make(
+    const ResolvedJob& job, const BatchRequest& request) const {
+  const Columns& columns = request.columns;
+  MILLRACE_RETURN_IF_ERROR(CheckColumns(columns, manifest().schema));
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedSeeds seeds, SeedsOf(job, request));
   MappedNeighborSource source(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch, SampleTopology(job, manifest(), request.epoch, request.batch,
-                                  {seeds.ids, seeds.original_ids},
-                                  request.columns.edge_ids, source));
-  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, request.columns, batch));
+      Batch batch,
+      SampleTopology(job, manifest(),
+                     {request.epoch, request.batch, columns.edge_ids,
+                      columns.edge_features},
+                     {seeds.ids, seeds.original_ids, seeds.times}, source));
+  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, columns, batch));
   return batch;
 }
 

@@ -7,10 +7,22 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
 
 namespace millrace {
+
+using NodeSet = absl::flat_hash_set<uint64_t>;  // ids
+
+// What a list is drawn by; docs/determinism.md section 3.
+enum class DrawRule : uint8_t {
+  kUniform = 0,
+  kWeighted = 1,
+  kLabor = 2,
+  kLast = 3,   // no draw: the last slots
+  kAmong = 4,  // no draw: the slots whose neighbour is one of Frontier::among
+};
 
 // What names the random numbers of a hop, and how lists are drawn from.
 struct DrawContext {
@@ -19,8 +31,11 @@ struct DrawContext {
   uint32_t batch = 0;
   int hop = 0;
   Direction direction = Direction::kIn;
-  bool replace = false;
-  bool edge_ids = false;  // fill Picks::edge_ids
+  DrawRule rule = DrawRule::kUniform;
+  bool replace = false;       // kUniform, kWeighted
+  bool walk = false;          // random numbers of walks, not of neighbours
+  bool edge_ids = false;      // fill Picks::edge_ids
+  bool feature_rows = false;  // fill Picks::feature_rows
 };
 
 // The nodes whose lists of one relation are drawn from in a hop. Views; valid
@@ -30,6 +45,21 @@ struct Frontier {
   int32_t fanout = 0;                    // kAllNeighbors or > 0
   std::span<const uint64_t> ids = {};    // of the list's type, any owner
   std::span<const uint32_t> trees = {};  // as ids; empty unless disjoint
+  // As ids: slots that are later are not there. Empty unless temporal.
+  std::span<const int64_t> times = {};
+  // Nodes of the neighbours' type; DrawRule::kAmong only.
+  const NodeSet* among = nullptr;
+
+  uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
+
+  // The same for some of the nodes.
+  Frontier Part(size_t begin, size_t count) const {
+    Frontier part = *this;
+    part.ids = ids.subspan(begin, count);
+    if (!trees.empty()) part.trees = trees.subspan(begin, count);
+    if (!times.empty()) part.times = times.subspan(begin, count);
+    return part;
+  }
 };
 
 // The answer to one Frontier, in its order.
@@ -37,12 +67,18 @@ struct Picks {
   std::vector<uint32_t> counts;     // per frontier node
   std::vector<uint64_t> neighbors;  // ids, counts concatenated, pick order
   std::vector<int64_t> edge_ids;    // as neighbors, or empty
+  // As neighbors, or empty: see EdgeBlock::feature_row. Empty too where the
+  // relation has no features.
+  std::vector<uint64_t> feature_rows;
 
   void Clear() {
     counts.clear();
     neighbors.clear();
     edge_ids.clear();
+    feature_rows.clear();
   }
+  // Appends the `count` picks of one node that stand in `from` from `at` on.
+  void AppendNode(const Picks& from, size_t at, uint32_t count);
 };
 
 class NeighborSource {

@@ -40,6 +40,16 @@ uint32_t Relabeler::FindOrAppendOne(uint64_t id, uint32_t tree) {
   }
 }
 
+std::optional<uint32_t> Relabeler::Find(uint64_t id, uint32_t tree) const {
+  size_t at = SlotOf(id, tree);
+  while (slots_[at].local_plus_one != 0) {
+    const Slot& slot = slots_[at];
+    if (slot.id == id && slot.tree == tree) return slot.local_plus_one - 1;
+    at = at + 1 == slots_.size() ? 0 : at + 1;
+  }
+  return std::nullopt;
+}
+
 uint32_t Relabeler::Append(uint64_t id, uint32_t tree) {
   const uint32_t local = count();
   ids_.push_back(id);

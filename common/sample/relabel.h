@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ class Relabeler {
   void FindOrAppend(std::span<const uint64_t> ids,
                     std::span<const uint32_t> trees,
                     std::vector<uint32_t>& out);
+
+  // The local id of a node; `tree` is 0 unless disjoint.
+  std::optional<uint32_t> Find(uint64_t id, uint32_t tree) const;
 
   uint32_t count() const { return static_cast<uint32_t>(ids_.size()); }
   const std::vector<uint64_t>& ids() const { return ids_; }

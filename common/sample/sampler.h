@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-hop neighbour sampling: a pure function of its arguments.
+// Multi-hop sampling: a pure function of its arguments.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,35 @@
 
 namespace millrace {
 
-// The seeds of one batch, in order; the two spans have equal length.
+// The seeds of one batch, in order; the spans have equal length.
 struct BatchSeeds {
   std::span<const uint64_t> ids;
   std::span<const int64_t> original_ids;
+  std::span<const int64_t> times = {};  // temporal jobs only
+};
+
+// Which batch, and what its topology carries.
+struct BatchName {
+  uint32_t epoch = 0;
+  uint32_t batch = 0;
+  bool edge_ids = false;      // fill EdgeBlock::edge_id
+  bool feature_rows = false;  // fill EdgeBlock::feature_row
 };
 
 // Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree},
-// EdgeBlock::{indptr, neighbor, edge_id}, seed and seed_to_local. Columns
-// are gathered afterwards (gather.h). `edge_ids`: fill EdgeBlock::edge_id.
+// EdgeBlock but its features, seed, seed_time, seed_to_local and walks.
+// Columns are gathered afterwards (gather.h).
 // Errors: those of NeighborSource; OUT_OF_RANGE: more than 2^31 - 1 nodes of
-// a type or edges of a relation in one batch (tensors index with int32).
-// The method is GraphSAGE's (Hamilton et al. 2017) with each node expanded
-// once per batch; see docs/determinism.md section 5.
+// a type or edges of a relation in one batch (tensors index with int32), or
+// 2^32 walkers. INVALID_ARGUMENT: a temporal job without times of its seeds,
+// features of edges that are none (--method ppr).
+// The hops are GraphSAGE's (Hamilton et al. 2017) with each node expanded
+// once per batch; see docs/determinism.md section 5, also for the other
+// methods.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
-                                     const Manifest& manifest, uint32_t epoch,
-                                     uint32_t batch, const BatchSeeds& seeds,
-                                     bool edge_ids, NeighborSource& source);
+                                     const Manifest& manifest,
+                                     const BatchName& name,
+                                     const BatchSeeds& seeds,
+                                     NeighborSource& source);
 
 }  // namespace millrace

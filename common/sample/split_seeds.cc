@@ -38,6 +38,7 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::OfBatch(const ResolvedJob& job,
     if (id >= nodes) return OutOfRange(index, i, id);
     seeds.ids.push_back(id);
     seeds.original_ids.push_back(split->original_id.IntegerAt(i));
+    if (split->time.present()) seeds.times.push_back(split->time.IntegerAt(i));
   }
   return seeds;
 }

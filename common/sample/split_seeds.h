@@ -17,6 +17,7 @@ namespace millrace {
 struct ResolvedSeeds {
   std::vector<uint64_t> ids;
   std::vector<int64_t> original_ids;  // as ids
+  std::vector<int64_t> times;         // as ids, or empty: not known
 };
 
 // The seeds of the batches of a store's splits, for whoever makes batches of

@@ -52,8 +52,12 @@ Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
   return Array::Allocate(info.dtype, std::move(shape));
 }
 
-Array& RowArray(NodeBlock& block, ArrayKind kind) {
-  switch (kind) {
+Array& RowArray(Batch& batch, const ArrayInfo& info) {
+  if (info.kind == ArrayKind::kEdgeFeature) {
+    return batch.edges[info.index].feature;
+  }
+  NodeBlock& block = batch.nodes[info.index];
+  switch (info.kind) {
     case ArrayKind::kNodeFeature:
       return block.feature;
     case ArrayKind::kNodeLabel:
@@ -90,8 +94,8 @@ absl::Status BatchAssembler::CheckArrays() const {
                request_.home));
   }
   const std::vector<ArraySlot> slots =
-      ArraysOf(request_.manifest, request_.request.columns, job.spec.disjoint,
-               request_.request.explicit_seeds.has_value());
+      ArraysOf({request_.manifest, job, request_.request.columns,
+                request_.request.explicit_seeds.has_value()});
   if (layout_.arrays.size() != slots.size()) {
     return absl::InvalidArgumentError(StrCat("the stream has ",
                                              layout_.arrays.size(),
@@ -111,6 +115,7 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
   const int64_t length = info.shape[0];
   switch (info.kind) {
     case ArrayKind::kSeed:
+    case ArrayKind::kSeedTime:
     case ArrayKind::kSeedToLocal: {
       const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
       const auto& given = request_.request.explicit_seeds;
@@ -120,6 +125,11 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
       }
       return absl::OkStatus();
     }
+    case ArrayKind::kWalks:
+      return length == Find(ArrayKind::kSeedToLocal, 0)->shape[0] *
+                           request_.job.spec.walks
+                 ? absl::OkStatus()
+                 : Wrong(info, "has another number of walks");
     case ArrayKind::kHopOffsets:
       return length == layout_.hops + 2 ? absl::OkStatus()
                                         : Wrong(info, "has a wrong length");
@@ -130,6 +140,9 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
     case ArrayKind::kIndptr:
       return length >= 1 ? absl::OkStatus() : Wrong(info, "is empty");
     case ArrayKind::kEdgeId:
+    case ArrayKind::kEdgeHop:
+    case ArrayKind::kVisits:
+    case ArrayKind::kFeatureRow:
       return length == Find(ArrayKind::kNeighbor, info.index)->shape[0]
                  ? absl::OkStatus()
                  : Wrong(info, "is not as long as the neighbours");
@@ -153,13 +166,16 @@ void BatchAssembler::AllocateTopology() {
   batch_.seed_kind = job.spec.seed_kind;
   batch_.seed_type = job.seed_type;
   batch_.direction = job.spec.direction;
+  batch_.method = job.spec.method;
   batch_.hops = job.hops;
   batch_.disjoint = job.spec.disjoint;
   batch_.nodes.resize(request_.manifest.schema.node_types.size());
   batch_.edges.resize(request_.manifest.schema.relations.size());
   hop_offsets_.resize(batch_.nodes.size());
   if (request_.request.explicit_seeds) {
-    batch_.seed = Array::Adopt(*request_.request.explicit_seeds);
+    const SeedList& seeds = *request_.request.explicit_seeds;
+    batch_.seed = Array::Adopt(seeds.ids);
+    if (!seeds.times.empty()) batch_.seed_time = Array::Adopt(seeds.times);
   }
   for (const ArrayInfo& info : layout_.arrays) {
     if (IsRowKind(info.kind)) continue;
@@ -211,7 +227,7 @@ void BatchAssembler::WriteArray(const ArrayInfo& info, uint64_t at,
 void BatchAssembler::WriteRows(const ArrayInfo& info, uint64_t at,
                                std::span<const std::byte> bytes) {
   const std::vector<uint32_t>& rows = RowsOf(rows_, info.kind, info.index);
-  Array& array = RowArray(batch_.nodes[info.index], info.kind);
+  Array& array = RowArray(batch_, info);
   const size_t row_bytes = array.row_bytes();
   std::byte* base = array.mutable_data();
   while (!bytes.empty()) {
@@ -266,6 +282,29 @@ absl::Status BatchAssembler::CheckTopology() const {
   for (size_t r = 0; r < batch_.edges.size(); ++r) {
     MILLRACE_RETURN_IF_ERROR(CheckRelation(static_cast<int>(r)));
   }
+  return CheckWalks();
+}
+
+absl::Status BatchAssembler::CheckWalks() const {
+  if (!batch_.walks.present()) return absl::OkStatus();
+  const std::vector<Relation>& relations = request_.manifest.schema.relations;
+  const std::vector<RelationIndex>& path = request_.job.metapath;
+  const std::span<const int32_t> walks = batch_.walks.As<int32_t>();
+  const auto columns = static_cast<size_t>(batch_.hops) + 1;
+  std::vector<uint32_t> limits = {batch_.nodes[batch_.seed_type].count()};
+  for (size_t step = 0; step + 1 < columns; ++step) {
+    const Relation& relation = relations[path[step % path.size()]];
+    limits.push_back(
+        batch_.nodes[NeighborType(relation, batch_.direction)].count());
+  }
+  for (size_t i = 0; i < walks.size(); ++i) {
+    if (walks[i] < -1 ||
+        walks[i] >= static_cast<int64_t>(limits[i % columns])) {
+      return absl::InvalidArgumentError(StrCat("a walk is at local id ",
+                                               walks[i], " of ",
+                                               limits[i % columns], " nodes"));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -277,10 +316,14 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
   const NodeBlock& neighbors =
       batch_.nodes[NeighborType(info, batch_.direction)];
   const auto indptr = block.indptr.As<uint32_t>();
-  if (indptr.size() != size_t{lists.hop_offsets[batch_.hops]} + 1 ||
-      indptr.front() != 0 || indptr.back() != block.neighbor.rows() ||
+  const size_t expanded = EdgesOfAllNodes(batch_.method)
+                              ? lists.count()
+                              : lists.hop_offsets[batch_.hops];
+  if (indptr.size() != expanded + 1 || indptr.front() != 0 ||
+      indptr.back() != block.neighbor.rows() ||
       !std::is_sorted(indptr.begin(), indptr.end()) ||
-      !AllBelow(block.neighbor.As<uint32_t>(), neighbors.count())) {
+      !AllBelow(block.neighbor.As<uint32_t>(), neighbors.count()) ||
+      !AllBelow(block.hop.As<uint8_t>(), static_cast<uint64_t>(batch_.hops))) {
     return absl::InvalidArgumentError(StrCat("the edges of ",
                                              schema.RelationName(relation),
                                              " contradict themselves"));
@@ -288,26 +331,28 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
   return absl::OkStatus();
 }
 
-absl::Status BatchAssembler::AllocateRows() {
+int64_t BatchAssembler::WholeLength(const ArrayInfo& info) const {
+  if (info.kind == ArrayKind::kEdgeFeature) {
+    return batch_.edges[info.index].edge_count();
+  }
+  const NodeBlock& block = batch_.nodes[info.index];
+  if (info.kind != ArrayKind::kNodeLabel) return block.count();
   const Columns& columns = request_.request.columns;
+  return WantsLabels(columns, IsSeedType(request_.job, info.index))
+             ? LabelRowCount(columns, block)
+             : -1;
+}
+
+absl::Status BatchAssembler::AllocateRows() {
   uint64_t bytes = topology_end_;
-  std::vector<int64_t> lengths;
   for (const ArrayInfo& info : layout_.arrays) {
     if (!IsRowKind(info.kind)) continue;
     const auto sent = RowsOf(rows_, info.kind, info.index).size();
     if (info.shape[0] != static_cast<int64_t>(sent)) {
       return Wrong(info, StrCat("has ", info.shape[0], " rows, not ", sent));
     }
-    const NodeBlock& block = batch_.nodes[info.index];
-    int64_t length = block.count();
-    if (info.kind == ArrayKind::kNodeLabel) {
-      length = WantsLabels(columns, IsSeedType(request_.job, info.index))
-                   ? LabelRowCount(columns, block)
-                   : -1;
-    }
-    lengths.push_back(length);
     ArrayInfo whole = info;
-    whole.shape[0] = std::max<int64_t>(length, 0);
+    whole.shape[0] = std::max<int64_t>(WholeLength(info), 0);
     bytes += whole.total_bytes();
     if (bytes > request_.max_bytes) {
       return absl::FailedPreconditionError(
@@ -315,13 +360,9 @@ absl::Status BatchAssembler::AllocateRows() {
                  request_.max_bytes));
     }
   }
-  size_t next = 0;
   for (const ArrayInfo& info : layout_.arrays) {
-    if (!IsRowKind(info.kind)) continue;
-    const int64_t length = lengths[next++];
-    if (length < 0) continue;  // labels of a type without seeds
-    RowArray(batch_.nodes[info.index], info.kind) =
-        AllocateRowArray(length, info);
+    const int64_t length = IsRowKind(info.kind) ? WholeLength(info) : -1;
+    if (length >= 0) RowArray(batch_, info) = AllocateRowArray(length, info);
   }
   return absl::OkStatus();
 }

@@ -71,6 +71,10 @@ class BatchAssembler {
   absl::Status FinishTopology();
   absl::Status CheckTopology() const;
   absl::Status CheckRelation(RelationIndex relation) const;
+  absl::Status CheckWalks() const;
+  // Rows of the whole array; -1: there is none (labels of a type without
+  // seeds).
+  int64_t WholeLength(const ArrayInfo& info) const;
   absl::Status AllocateRows();
   Array& PlaceOf(const ArrayInfo& info);  // of topology
   void WriteRows(const ArrayInfo& info, uint64_t at,

@@ -44,7 +44,10 @@ int64_t LengthOf(const Batch& batch, const SentRows& rows,
                  const ArraySlot& slot) {
   switch (slot.kind) {
     case ArrayKind::kSeed:
+    case ArrayKind::kSeedTime:
       return batch.seed.rows();
+    case ArrayKind::kWalks:
+      return batch.walks.rows();
     case ArrayKind::kSeedToLocal:
       return batch.seed_to_local.rows();
     case ArrayKind::kHopOffsets:
@@ -56,31 +59,56 @@ int64_t LengthOf(const Batch& batch, const SentRows& rows,
       return batch.edges[slot.index].indptr.rows();
     case ArrayKind::kNeighbor:
     case ArrayKind::kEdgeId:
+    case ArrayKind::kEdgeHop:
+    case ArrayKind::kVisits:
+    case ArrayKind::kFeatureRow:
       return batch.edges[slot.index].neighbor.rows();
     default:
       return static_cast<int64_t>(RowsOf(rows, slot.kind, slot.index).size());
   }
 }
 
-void AddTopology(const Schema& schema, const Columns& columns, bool disjoint,
-                 std::vector<ArraySlot>& slots) {
+void AddSeeds(const StreamContent& content, std::vector<ArraySlot>& slots) {
+  const JobSpec& spec = content.job.spec;
+  if (!content.explicit_seeds) {
+    slots.push_back({ArrayKind::kSeed, 0, {DType::kInt64, {}}});
+    if (spec.temporal != TemporalStrategy::kNone) {
+      slots.push_back({ArrayKind::kSeedTime, 0, {DType::kInt64, {}}});
+    }
+  }
+  slots.push_back({ArrayKind::kSeedToLocal, 0, {kU32, {}}});
+  if (spec.method == SampleMethod::kWalk) {
+    slots.push_back(
+        {ArrayKind::kWalks, 0, {DType::kInt32, {content.job.hops + 1}}});
+  }
+}
+
+void AddTopology(const StreamContent& content, std::vector<ArraySlot>& slots) {
+  const Schema& schema = content.manifest.schema;
+  const JobSpec& spec = content.job.spec;
   for (int t = 0; t < static_cast<int>(schema.node_types.size()); ++t) {
     slots.push_back({ArrayKind::kHopOffsets, t, {kU32, {}}});
     slots.push_back(
         {ArrayKind::kNodeId, t, {schema.node_types[t].id_dtype(), {}}});
-    if (disjoint) slots.push_back({ArrayKind::kTree, t, {kU32, {}}});
+    if (spec.disjoint) slots.push_back({ArrayKind::kTree, t, {kU32, {}}});
   }
   for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-    slots.push_back({ArrayKind::kIndptr, r, {kU32, {}}});
-    slots.push_back({ArrayKind::kNeighbor, r, {kU32, {}}});
-    if (columns.edge_ids) {
-      slots.push_back({ArrayKind::kEdgeId, r, {DType::kInt64, {}}});
-    }
+    const auto add = [&](bool wanted, ArrayKind kind, DType dtype) {
+      if (wanted) slots.push_back({kind, r, {dtype, {}}});
+    };
+    add(true, ArrayKind::kIndptr, kU32);
+    add(true, ArrayKind::kNeighbor, kU32);
+    add(content.columns.edge_ids, ArrayKind::kEdgeId, DType::kInt64);
+    add(spec.method == SampleMethod::kWalk, ArrayKind::kEdgeHop, DType::kUint8);
+    add(spec.method == SampleMethod::kPpr, ArrayKind::kVisits, kU32);
+    add(content.columns.edge_features && schema.relations[r].feature.present(),
+        ArrayKind::kFeatureRow, DType::kUint64);
   }
 }
 
-void AddRows(const Schema& schema, const Columns& columns,
-             std::vector<ArraySlot>& slots) {
+void AddRows(const StreamContent& content, std::vector<ArraySlot>& slots) {
+  const Schema& schema = content.manifest.schema;
+  const Columns& columns = content.columns;
   const int types = static_cast<int>(schema.node_types.size());
   for (int t = 0; t < types; ++t) {
     const ColumnSpec& label = schema.node_types[t].label;
@@ -98,6 +126,27 @@ void AddRows(const Schema& schema, const Columns& columns,
       slots.push_back({ArrayKind::kNodeFeature, t, std::move(feature)});
     }
   }
+  const int relations = static_cast<int>(schema.relations.size());
+  for (int r = 0; columns.edge_features && r < relations; ++r) {
+    const ColumnSpec& feature = schema.relations[r].feature;
+    if (feature.present()) {
+      slots.push_back({ArrayKind::kEdgeFeature, r, feature});
+    }
+  }
+}
+
+std::vector<uint32_t> EdgesOfHome(const Batch& batch, const Manifest& manifest,
+                                  RelationIndex index, int home) {
+  const Relation& relation = manifest.schema.relations[index];
+  const std::vector<uint32_t> owners = FeatureOwners(
+      batch, relation, batch.edges[index], manifest.books[relation.dst]);
+  std::vector<uint32_t> edges;
+  for (size_t e = 0; e < owners.size(); ++e) {
+    if (owners[e] == static_cast<uint32_t>(home)) {
+      edges.push_back(static_cast<uint32_t>(e));
+    }
+  }
+  return edges;
 }
 
 }  // namespace
@@ -108,7 +157,8 @@ SentRows SelectRows(const Batch& batch, const Manifest& manifest,
   const size_t types = batch.nodes.size();
   SentRows rows{std::vector<std::vector<uint32_t>>(types),
                 std::vector<std::vector<uint32_t>>(types),
-                std::vector<std::vector<uint32_t>>(types)};
+                std::vector<std::vector<uint32_t>>(types),
+                std::vector<std::vector<uint32_t>>(batch.edges.size())};
   for (size_t t = 0; t < types; ++t) {
     const NodeBlock& block = batch.nodes[t];
     const uint64_t begin = manifest.books[t].begin(home);
@@ -127,30 +177,29 @@ SentRows SelectRows(const Batch& batch, const Manifest& manifest,
       rows.label[t].assign(rows.home[t].begin(), last);
     }
   }
+  for (size_t r = 0; columns.edge_features && r < rows.edge.size(); ++r) {
+    if (manifest.schema.relations[r].feature.present()) {
+      rows.edge[r] =
+          EdgesOfHome(batch, manifest, static_cast<RelationIndex>(r), home);
+    }
+  }
   return rows;
 }
 
-std::vector<ArraySlot> ArraysOf(const Manifest& manifest,
-                                const Columns& columns, bool disjoint,
-                                bool explicit_seeds) {
+std::vector<ArraySlot> ArraysOf(const StreamContent& content) {
   std::vector<ArraySlot> slots;
-  if (!explicit_seeds) {
-    slots.push_back({ArrayKind::kSeed, 0, {DType::kInt64, {}}});
-  }
-  slots.push_back({ArrayKind::kSeedToLocal, 0, {kU32, {}}});
-  AddTopology(manifest.schema, columns, disjoint, slots);
-  AddRows(manifest.schema, columns, slots);
+  AddSeeds(content, slots);
+  AddTopology(content, slots);
+  AddRows(content, slots);
   return slots;
 }
 
-StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
-                         const Columns& columns, const SentRows& rows,
-                         bool explicit_seeds) {
+StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,
+                         const SentRows& rows) {
   StreamLayout layout;
   layout.hops = batch.hops;
   layout.seed_type = batch.seed_type;
-  for (const ArraySlot& slot :
-       ArraysOf(manifest, columns, batch.disjoint, explicit_seeds)) {
+  for (const ArraySlot& slot : ArraysOf(content)) {
     std::vector<int64_t> shape = {LengthOf(batch, rows, slot)};
     shape.insert(shape.end(), slot.element.row_shape.begin(),
                  slot.element.row_shape.end());
@@ -177,6 +226,16 @@ const Array* TopologyArray(const Batch& batch, ArrayKind kind, int index) {
       return &batch.edges[index].neighbor;
     case ArrayKind::kEdgeId:
       return &batch.edges[index].edge_id;
+    case ArrayKind::kSeedTime:
+      return &batch.seed_time;
+    case ArrayKind::kWalks:
+      return &batch.walks;
+    case ArrayKind::kEdgeHop:
+      return &batch.edges[index].hop;
+    case ArrayKind::kVisits:
+      return &batch.edges[index].visits;
+    case ArrayKind::kFeatureRow:
+      return &batch.edges[index].feature_row;
     case ArrayKind::kUnknown:
     case ArrayKind::kNodeFeature:
     case ArrayKind::kNodeLabel:
@@ -195,11 +254,12 @@ Array* TopologyArray(Batch& batch, ArrayKind kind, int index) {
 
 bool IsRowKind(ArrayKind kind) {
   return kind == ArrayKind::kNodeFeature || kind == ArrayKind::kNodeLabel ||
-         kind == ArrayKind::kOriginalId || kind == ArrayKind::kDegree;
+         kind == ArrayKind::kOriginalId || kind == ArrayKind::kDegree ||
+         kind == ArrayKind::kEdgeFeature;
 }
 
 NodeColumn RowColumn(ArrayKind kind, Direction direction) {
-  MILLRACE_CHECK(IsRowKind(kind));
+  MILLRACE_CHECK(IsRowKind(kind) && kind != ArrayKind::kEdgeFeature);
   switch (kind) {
     case ArrayKind::kNodeFeature:
       return NodeColumn::kFeature;
@@ -213,11 +273,12 @@ NodeColumn RowColumn(ArrayKind kind, Direction direction) {
 }
 
 const std::vector<uint32_t>& RowsOf(const SentRows& rows, ArrayKind kind,
-                                    TypeIndex type) {
+                                    int index) {
   MILLRACE_CHECK(IsRowKind(kind));
-  if (kind == ArrayKind::kNodeFeature) return rows.feature[type];
-  if (kind == ArrayKind::kNodeLabel) return rows.label[type];
-  return rows.home[type];
+  if (kind == ArrayKind::kEdgeFeature) return rows.edge[index];
+  if (kind == ArrayKind::kNodeFeature) return rows.feature[index];
+  if (kind == ArrayKind::kNodeLabel) return rows.label[index];
+  return rows.home[index];
 }
 
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast) {

@@ -14,7 +14,8 @@
 
 namespace millrace {
 
-// The local ids, ascending, whose rows a stream carries: per node type.
+// The local ids, ascending, whose rows a stream carries: per node type; and
+// the edges.
 struct SentRows {
   // Nodes that the home owns: original ids and degrees.
   std::vector<std::vector<uint32_t>> home;
@@ -22,6 +23,18 @@ struct SentRows {
   std::vector<std::vector<uint32_t>> feature;
   // Those of `home` that labels are asked for: all, or seeds (of their type).
   std::vector<std::vector<uint32_t>> label;
+  // Per relation the places of the edges whose destination the home owns:
+  // edge features.
+  std::vector<std::vector<uint32_t>> edge;
+};
+
+// What decides which arrays a Sample stream has. All must outlive it.
+struct StreamContent {
+  const Manifest& manifest;
+  const ResolvedJob& job;
+  const Columns& columns;
+  // The client knows the seeds' original ids and times: they are not sent.
+  bool explicit_seeds = false;
 };
 
 // Computes them from ids. `cached_rows`: per node type, the length of the
@@ -39,29 +52,25 @@ struct ArraySlot {
 };
 
 // The arrays of a Sample stream in their order. Topology and ids first, then
-// small columns, then features. `explicit_seeds`: the client knows the
-// original ids of the seeds, so they are not sent.
-std::vector<ArraySlot> ArraysOf(const Manifest& manifest,
-                                const Columns& columns, bool disjoint,
-                                bool explicit_seeds);
+// small columns, then features.
+std::vector<ArraySlot> ArraysOf(const StreamContent& content);
 
 // The layout of a batch whose topology is done.
-StreamLayout LayoutBatch(const Batch& batch, const Manifest& manifest,
-                         const Columns& columns, const SentRows& rows,
-                         bool explicit_seeds);
+StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,
+                         const SentRows& rows);
 
-// The array of a batch that a stream's array without rows of nodes is, sent or
+// The array of a batch that a stream's array of topology is, sent or
 // received. Null for kHopOffsets: NodeBlock has them as a vector.
 const Array* TopologyArray(const Batch& batch, ArrayKind kind, int index);
 Array* TopologyArray(Batch& batch, ArrayKind kind, int index);
 
 // Whether an array has rows of nodes (features, labels, original ids,
-// degrees), and which column and nodes then. `RowColumn` and `RowsOf` are for
-// those only.
+// degrees) or of edges (kEdgeFeature), and which rows, and of which column of
+// nodes then. `RowsOf` is for those only, `RowColumn` for those of nodes.
 bool IsRowKind(ArrayKind kind);
 NodeColumn RowColumn(ArrayKind kind, Direction direction);
 const std::vector<uint32_t>& RowsOf(const SentRows& rows, ArrayKind kind,
-                                    TypeIndex type);
+                                    int index);
 
 // Type of features on the wire: as stored, or cast.
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);

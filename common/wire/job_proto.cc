@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/job_proto.h"
 
+#include <algorithm>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +33,12 @@ absl::Status CheckJobEnums(const v1::Job& in) {
   }
   if (!v1::Job::Direction_IsValid(in.direction())) {
     return BadEnum("job.direction", in.direction());
+  }
+  if (!v1::Job::Method_IsValid(in.method())) {
+    return BadEnum("job.method", in.method());
+  }
+  if (!v1::Job::Temporal_IsValid(in.temporal())) {
+    return BadEnum("job.temporal", in.temporal());
   }
   return absl::OkStatus();
 }
@@ -183,6 +191,13 @@ void JobToProto(const JobSpec& spec, v1::Job& out) {
   out.set_replace(spec.replace);
   out.set_disjoint(spec.disjoint);
   out.set_direction(static_cast<v1::Job::Direction>(spec.direction));
+  out.set_method(static_cast<v1::Job::Method>(spec.method));
+  out.set_weighted(spec.weighted);
+  out.set_temporal(static_cast<v1::Job::Temporal>(spec.temporal));
+  out.set_walks(static_cast<uint32_t>(spec.walks));
+  out.set_walk_length(static_cast<uint32_t>(spec.walk_length));
+  out.set_restart(spec.restart);
+  for (const std::string& relation : spec.metapath) out.add_metapath(relation);
 }
 
 absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
@@ -212,6 +227,15 @@ absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
   spec.replace = in.replace();
   spec.disjoint = in.disjoint();
   spec.direction = static_cast<Direction>(in.direction());
+  spec.method = static_cast<SampleMethod>(in.method());
+  spec.weighted = in.weighted();
+  spec.temporal = static_cast<TemporalStrategy>(in.temporal());
+  // ResolveJob has lower limits.
+  constexpr uint32_t kMaxInt = std::numeric_limits<int>::max();
+  spec.walks = static_cast<int>(std::min(in.walks(), kMaxInt));
+  spec.walk_length = static_cast<int>(std::min(in.walk_length(), kMaxInt));
+  spec.restart = in.restart();
+  spec.metapath.assign(in.metapath().begin(), in.metapath().end());
   return spec;
 }
 
@@ -229,12 +253,9 @@ absl::StatusOr<Columns> ColumnsFromProto(const v1::Columns& in) {
   if (!v1::Columns::LabelRows_IsValid(in.labels())) {
     return BadEnum("columns.labels", in.labels());
   }
-  if (in.edge_features()) {
-    return absl::UnimplementedError(
-        "columns.edge_features: this server does not send edge features");
-  }
   Columns columns;
   columns.features = in.features();
+  columns.edge_features = in.edge_features();
   columns.original_ids = in.original_ids();
   columns.edge_ids = in.edge_ids();
   columns.degrees = in.degrees();
@@ -250,6 +271,7 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
   out.set_store_uuid(manifest.uuid);
   out.set_fingerprint(manifest.fingerprint);
   out.set_dataset_fingerprint(manifest.dataset_fingerprint);
+  out.set_neighbor_original_ids(manifest.draws_by_neighbor());
   out.set_parts(manifest.parts());
   for (size_t t = 0; t < manifest.schema.node_types.size(); ++t) {
     TypeToProto(manifest.schema.node_types[t], manifest.books[t],
@@ -282,6 +304,7 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
   manifest.dataset_fingerprint = in.dataset_fingerprint().empty()
                                      ? in.fingerprint()
                                      : in.dataset_fingerprint();
+  manifest.neighbor_original_ids = in.neighbor_original_ids();
   for (const auto& entry : in.node_types()) {
     MILLRACE_ASSIGN_OR_RETURN(NodeType type, TypeFromProto(entry));
     MILLRACE_ASSIGN_OR_RETURN(PartitionBook book,

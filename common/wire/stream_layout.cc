@@ -60,6 +60,16 @@ std::string_view ArrayKindName(ArrayKind kind) {
       return "EDGE_FEATURE";
     case ArrayKind::kRows:
       return "ROWS";
+    case ArrayKind::kSeedTime:
+      return "SEED_TIME";
+    case ArrayKind::kWalks:
+      return "WALKS";
+    case ArrayKind::kEdgeHop:
+      return "EDGE_HOP";
+    case ArrayKind::kVisits:
+      return "VISITS";
+    case ArrayKind::kFeatureRow:
+      return "FEATURE_ROW";
   }
   return "UNKNOWN";
 }

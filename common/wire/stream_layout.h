@@ -29,6 +29,11 @@ enum class ArrayKind : uint8_t {
   kDegree = 12,
   kEdgeFeature = 13,
   kRows = 14,
+  kSeedTime = 15,
+  kWalks = 16,
+  kEdgeHop = 17,
+  kVisits = 18,
+  kFeatureRow = 19,
 };
 // "NODE_ID", ...
 std::string_view ArrayKindName(ArrayKind kind);

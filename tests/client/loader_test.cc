@@ -174,7 +174,7 @@ TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
   JobSpec spec = Job(2);
   spec.shuffle = false;
   LoaderOptions options;
-  options.seeds = std::vector<int64_t>{7, 3, 7};
+  options.seeds = SeedList{{7, 3, 7}, {}};
   auto loader = Loader::Create(source, spec, std::move(options));
   ASSERT_TRUE(loader.ok()) << loader.status();
   const std::vector<LoaderStep> steps = Drain(**loader);
@@ -200,7 +200,7 @@ TEST(LoaderTest, EmptySplitHasNoSteps) {
 TEST(LoaderTest, ErrorsStayUntilTheEnd) {
   const auto source = PathSource(20, "errors");
   LoaderOptions options;
-  options.seeds = std::vector<int64_t>{1, 99};
+  options.seeds = SeedList{{1, 99}, {}};
   auto loader = Loader::Create(source, Job(4), std::move(options));
   ASSERT_TRUE(loader.ok());
   for (int i = 0; i < 2; ++i) {

@@ -271,7 +271,7 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   servers.StopServer(1);
   const absl::Time start = absl::Now();
   BatchRequest request;
-  request.explicit_seeds = std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7};
+  request.explicit_seeds = SeedList{{0, 1, 2, 3, 4, 5, 6, 7}, {}};
   Pending pending(**source, *job, std::move(request));
   const absl::Status status = pending.Wait().status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -291,7 +291,7 @@ TEST(RemoteBatchSourceTest, MoreExplicitSeedsThanABatchMayHaveAreRefused) {
   const auto job = ResolveJob(Job(), (*source)->manifest());
   ASSERT_TRUE(job.ok()) << job.status();
   BatchRequest request;
-  request.explicit_seeds.emplace(1048577, 3);
+  request.explicit_seeds.emplace().ids.assign(1048577, 3);
   Pending pending(**source, *job, std::move(request));
   const absl::Status status = pending.Wait().status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

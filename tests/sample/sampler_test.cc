@@ -64,7 +64,7 @@ absl::StatusOr<Batch> Sample(const LocalBatchSource& source,
                              const JobSpec& spec, std::vector<int64_t> seeds) {
   absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
   if (!job.ok()) return job.status();
-  return source.Make(*job, {.explicit_seeds = std::move(seeds),
+  return source.Make(*job, {.explicit_seeds = SeedList{std::move(seeds), {}},
                             .columns = DigestColumns(false, false)});
 }
 
@@ -283,7 +283,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
   Columns columns = DigestColumns(true, false);
   columns.degrees = true;
   const auto batch = source->Make(
-      *job, {.explicit_seeds = std::vector<int64_t>{5, 0}, .columns = columns});
+      *job, {.explicit_seeds = SeedList{{5, 0}, {}}, .columns = columns});
   ASSERT_TRUE(batch.ok()) << batch.status();
   const NodeBlock& nodes = batch->nodes[0];
   const Array& all = graph.types[0].feature;

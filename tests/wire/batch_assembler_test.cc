@@ -69,8 +69,10 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
     const SentRows rows =
         SelectRows(batch_, store_->manifest(), request_.columns, home, cached);
     Sent sent;
-    sent.layout = LayoutBatch(batch_, store_->manifest(), request_.columns,
-                              rows, request_.explicit_seeds.has_value());
+    sent.layout = LayoutBatch(batch_,
+                              {store_->manifest(), job_, request_.columns,
+                               request_.explicit_seeds.has_value()},
+                              rows);
     sent.layout.partition = home;
     sent.bytes.resize(sent.layout.total_bytes);
     for (const ArrayInfo& info : sent.layout.arrays) Copy(info, rows, sent);
@@ -213,15 +215,16 @@ TEST_P(BatchAssemblerTest, SkipsCachedFeatureRows) {
 }
 
 TEST_P(BatchAssemblerTest, TakesExplicitSeedsFromTheRequest) {
-  request_.explicit_seeds = std::vector<int64_t>(
-      batch_.seed.As<int64_t>().begin(), batch_.seed.As<int64_t>().end());
+  request_.explicit_seeds.emplace();
+  request_.explicit_seeds->ids.assign(batch_.seed.As<int64_t>().begin(),
+                                      batch_.seed.As<int64_t>().end());
   const Sent sent = Send(0);
   auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
   ASSERT_TRUE(assembler.ok()) << assembler.status();
   ASSERT_TRUE(assembler->Write(sent.bytes).ok());
   const auto seeds = assembler->batch().seed.As<int64_t>();
-  EXPECT_TRUE(
-      std::equal(seeds.begin(), seeds.end(), request_.explicit_seeds->begin()));
+  EXPECT_TRUE(std::equal(seeds.begin(), seeds.end(),
+                         request_.explicit_seeds->ids.begin()));
 }
 
 TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
