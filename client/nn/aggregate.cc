@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding_bag.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,11 +16,15 @@ namespace {
 // EmbeddingBag's numbers for its modes.
 constexpr int64_t kBagSum = 0;
 constexpr int64_t kBagMean = 1;
+constexpr int64_t kBagMax = 2;
 
 // embedding_bag walks CSR lists as they are and runs 10 times as fast as
 // gather and index_add, forward and backward.
 at::Tensor Bag(const at::Tensor& source, const Neighbors& neighbors,
                int64_t mode, const std::optional<at::Tensor>& weights) {
+  if (neighbors.index.size(0) == 0) {
+    return at::zeros({neighbors.rows(), source.size(1)}, at::kFloat);
+  }
   return std::get<0>(at::embedding_bag(
       source, neighbors.index, neighbors.indptr,
       /*scale_grad_by_freq=*/false, mode, /*sparse=*/false, weights,
@@ -96,9 +101,33 @@ Neighbors FirstRows(const Neighbors& all, int64_t rows) {
   return first;
 }
 
-at::Tensor MeanOfNeighbors(const at::Tensor& source,
-                           const Neighbors& neighbors) {
-  return Bag(source, neighbors, kBagMean, std::nullopt);
+Neighbors WithSelfLoops(const Neighbors& lists) {
+  const int64_t rows = lists.rows();
+  const int32_t* indptr = lists.indptr.const_data_ptr<int32_t>();
+  const int32_t* index = lists.index.const_data_ptr<int32_t>();
+  Neighbors looped;
+  looped.indptr = at::empty({rows + 1}, at::kInt);
+  looped.index = at::empty({lists.index.size(0) + rows}, at::kInt);
+  int32_t* out_indptr = looped.indptr.mutable_data_ptr<int32_t>();
+  int32_t* begin = looped.index.mutable_data_ptr<int32_t>();
+  int32_t* out = begin;
+  out_indptr[0] = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto own = static_cast<int32_t>(i);
+    out = std::remove_copy(index + indptr[i], index + indptr[i + 1], out, own);
+    *out++ = own;
+    out_indptr[i + 1] = static_cast<int32_t>(out - begin);
+  }
+  looped.index = looped.index.narrow(0, 0, out - begin);
+  return looped;
+}
+
+at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
+                     const Neighbors& neighbors) {
+  const int64_t mode = how == Aggregation::kMean  ? kBagMean
+                       : how == Aggregation::kSum ? kBagSum
+                                                  : kBagMax;
+  return Bag(source, neighbors, mode, std::nullopt);
 }
 
 at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,

@@ -11,8 +11,8 @@ namespace millrace {
 // The neighbour lists that one layer reads: row r of the result draws on rows
 // index[indptr[r]] .. index[indptr[r + 1] - 1] of a source matrix.
 struct Neighbors {
-  at::Tensor indptr;  // [rows + 1] kInt (or kLong, as `index`)
-  at::Tensor index;   // [e] kInt (or kLong)
+  at::Tensor indptr;  // [rows + 1] kInt
+  at::Tensor index;   // [e] kInt
   // Coefficients of models that weigh neighbours; else undefined.
   at::Tensor edge_weight;  // [e] float
   at::Tensor self_weight;  // [rows] float
@@ -24,9 +24,20 @@ struct Neighbors {
 // lists (nodes that were not expanded). Weights are cut alike.
 Neighbors FirstRows(const Neighbors& all, int64_t rows);
 
-// [rows, d]: the mean of each row's neighbours, 0 for an empty list.
-at::Tensor MeanOfNeighbors(const at::Tensor& source,
-                           const Neighbors& neighbors);
+// The lists of graphs in which node i is row i of both sides, with each
+// node's own loops replaced by one, the last of its list.
+Neighbors WithSelfLoops(const Neighbors& lists);
+
+enum class Aggregation { kMean, kSum, kMax };
+
+// [rows, d]: the mean, sum or elementwise maximum of each row's neighbours, 0
+// for an empty list.
+at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
+                     const Neighbors& neighbors);
+inline at::Tensor MeanOfNeighbors(const at::Tensor& source,
+                                  const Neighbors& neighbors) {
+  return Aggregate(Aggregation::kMean, source, neighbors);
+}
 
 // [rows, d]: the sum of each row's neighbours times edge_weight.
 at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,

@@ -16,7 +16,7 @@ GcnConv::GcnConv(const std::string& prefix, int64_t in, int64_t out,
 // The sum comes first, the product second: a layer has far fewer targets than
 // sources, and the sum over raw features needs no gradient.
 at::Tensor GcnConv::Forward(const at::Tensor& source, const at::Tensor& target,
-                            const Neighbors& neighbors) const {
+                            const Neighbors& neighbors, const Pass&) const {
   const at::Tensor sum =
       WeightedSumOfNeighbors(source, neighbors)
           .addcmul(target, neighbors.self_weight.unsqueeze(1));

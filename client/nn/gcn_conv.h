@@ -18,8 +18,8 @@ class GcnConv final : public Conv {
           ParameterSet& parameters, Initializer& initializer);
 
   at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
-                     const Neighbors& neighbors) const override;
-  bool weighs_neighbors() const override { return true; }
+                     const Neighbors& neighbors,
+                     const Pass& pass) const override;
 
  private:
   const at::Tensor bias_;    // [out]

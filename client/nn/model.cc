@@ -4,98 +4,197 @@
 #include <ATen/ops/relu.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "client/nn/gat_conv.h"
 #include "client/nn/gcn_conv.h"
+#include "client/nn/gin_conv.h"
+#include "client/nn/relation_layer.h"
+#include "client/nn/rgcn_layer.h"
 #include "client/nn/sage_conv.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
 
-absl::Status Validate(const ModelConfig& config) {
-  if (config.kind != "sage" && config.kind != "gcn") {
-    return absl::UnimplementedError(
-        absl::StrCat("--model ", config.kind,
-                     " does not exist in this version; use sage or gcn"));
-  }
-  if (config.layers < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--layers is ", config.layers, ", below 1"));
-  }
-  if (config.hidden < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--hidden is ", config.hidden, ", below 1"));
-  }
-  if (!(config.dropout >= 0.0 && config.dropout < 1.0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--dropout is ", config.dropout, ", not in [0, 1)"));
-  }
-  if (config.in < 1 || config.out < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a model from ", config.in, " features to ", config.out,
-                     " classes; both must be at least 1"));
-  }
-  return absl::OkStatus();
-}
+// Dropout takes a number per place; there are at most 255 layers.
+constexpr int kLayersPerPlace = 256;
 
-std::unique_ptr<Conv> MakeConv(const ModelConfig& config, int64_t in,
-                               int64_t out, const std::string& prefix,
-                               ParameterSet& parameters,
-                               Initializer& initializer) {
-  if (config.kind == "gcn") {
-    return std::make_unique<GcnConv>(prefix, in, out, parameters, initializer);
-  }
-  return std::make_unique<SageConv>(prefix, in, out, parameters, initializer);
+int DropoutPlace(int layer, size_t place) {
+  return layer + kLayersPerPlace * static_cast<int>(place);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(
-    const ModelConfig& config) {
-  MILLRACE_RETURN_IF_ERROR(Validate(config));
+    const ModelConfig& config, const std::optional<GraphShape>& shape) {
+  const GraphShape known =
+      shape.has_value() ? *shape : GraphShape::Homogeneous(config.in);
+  MILLRACE_RETURN_IF_ERROR(ValidateModel(config, known));
   return CatchTorch("making the model",
                     [&]() -> absl::StatusOr<std::unique_ptr<Model>> {
-                      return std::unique_ptr<Model>(new Model(config));
+                      return std::unique_ptr<Model>(new Model(config, known));
                     });
 }
 
-Model::Model(const ModelConfig& config) : config_(config) {
+Model::Model(const ModelConfig& config, const GraphShape& shape)
+    : config_(config), shape_(shape), inputs_(shape.types.size()) {
+  FindNeeded();
   Initializer initializer(config.seed);
-  for (int i = 0; i < config.layers; ++i) {
-    convs_.push_back(MakeConv(config, InputWidth(i), OutputWidth(i),
-                              absl::StrCat("convs.", i), parameters_,
-                              initializer));
+  for (size_t t = 0; t < inputs_.size(); ++t) {
+    if (shape.homogeneous() || !needed_[0][t]) continue;
+    inputs_[t] = std::make_unique<NodeInput>(shape.types[t], config.hidden,
+                                             parameters_, initializer);
   }
-  for (int i = 0; i + 1 < config.layers; ++i) {
-    norms_.push_back(Norm::Create(config.norm, absl::StrCat("norms.", i),
-                                  config.hidden, parameters_));
+  for (int i = 0; i < config.layers; ++i) {
+    layers_.push_back(MakeLayer(i, initializer));
+  }
+  MakeNorms();
+}
+
+void Model::FindNeeded() {
+  needed_.assign(static_cast<size_t>(config_.layers) + 1,
+                 std::vector<bool>(shape_.types.size(), false));
+  needed_.back()[shape_.seed_type] = true;
+  for (int i = config_.layers - 1; i >= 0; --i) {
+    needed_[i] = needed_[i + 1];
+    for (const GraphShape::Relation& relation : shape_.relations) {
+      if (needed_[i + 1][relation.lists]) needed_[i][relation.neighbors] = true;
+    }
+  }
+}
+
+std::unique_ptr<Layer> Model::MakeLayer(int layer, Initializer& initializer) {
+  if (config_.kind == "rgcn") {
+    return std::make_unique<RgcnLayer>(
+        StrCat("convs.", layer), shape_.relations,
+        RgcnLayer::Options{InputWidth(layer), OutputWidth(layer),
+                           config_.bases},
+        parameters_, initializer);
+  }
+  std::vector<std::unique_ptr<Conv>> convs;
+  for (size_t r = 0; r < shape_.relations.size(); ++r) {
+    convs.push_back(Computes(layer, shape_.relations[r].lists)
+                        ? MakeConv(layer, r, initializer)
+                        : nullptr);
+  }
+  return std::make_unique<RelationLayer>(shape_.relations, std::move(convs));
+}
+
+std::unique_ptr<Conv> Model::MakeConv(int layer, size_t relation,
+                                      Initializer& initializer) {
+  const int64_t in = InputWidth(layer);
+  const int64_t out = OutputWidth(layer);
+  std::string prefix = StrCat("convs.", layer);
+  if (!shape_.homogeneous()) {
+    absl::StrAppend(&prefix, ".convs.", shape_.relations[relation].name);
+  }
+  if (config_.kind == "gcn") {
+    return std::make_unique<GcnConv>(prefix, in, out, parameters_, initializer);
+  }
+  if (config_.kind == "gin") {
+    return std::make_unique<GinConv>(prefix, in, out, config_.norm, parameters_,
+                                     initializer);
+  }
+  if (config_.kind == "gat") {
+    GatOptions options;
+    options.in = in;
+    options.out = out;
+    options.heads = config_.heads;
+    options.concat = layer + 1 < config_.layers;
+    options.bipartite = !shape_.homogeneous();
+    options.dropout = config_.dropout;
+    options.dropout_layer = DropoutPlace(layer, shape_.types.size() + relation);
+    return std::make_unique<GatConv>(prefix, options, parameters_, initializer);
+  }
+  return std::make_unique<SageConv>(prefix, in, out, config_.aggregation,
+                                    parameters_, initializer);
+}
+
+void Model::MakeNorms() {
+  for (int i = 0; i + 1 < config_.layers; ++i) {
+    norms_.emplace_back(shape_.types.size());
+    for (size_t t = 0; t < shape_.types.size(); ++t) {
+      if (!Computes(i, static_cast<TypeIndex>(t))) continue;
+      std::string prefix = StrCat("norms.", i);
+      if (!shape_.homogeneous()) {
+        absl::StrAppend(&prefix, ".", shape_.types[t].name);
+      }
+      norms_.back()[t] =
+          Norm::Create(config_.norm, prefix, config_.hidden, parameters_);
+    }
+  }
+}
+
+bool Model::reads_original_ids() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) {
+    return input != nullptr && input->learned();
+  });
+}
+
+at::Tensor Model::Input(TypeIndex type, const at::Tensor& x,
+                        const at::Tensor& original_id) const {
+  if (!needed_[0][type]) return {};
+  return inputs_[type] == nullptr ? x : inputs_[type]->Forward(x, original_id);
+}
+
+void Model::TakeTargets(int layer, const Subgraph& graph,
+                        LayerInput& input) const {
+  // Nodes of depth d are first seen at hop d - 1.
+  const auto rows = [&](TypeIndex type) -> int64_t {
+    const std::vector<uint32_t>& offsets = graph.nodes[type].hop_offsets;
+    const int hops = static_cast<int>(offsets.size()) - 2;
+    return offsets[std::min(hops, config_.layers - 1 - layer) + 1];
+  };
+  for (TypeIndex t = 0; t < types(); ++t) {
+    input.target[t] = Computes(layer, t) ? input.source[t].narrow(0, 0, rows(t))
+                                         : at::Tensor();
+  }
+  for (size_t r = 0; r < shape_.relations.size(); ++r) {
+    const TypeIndex lists = shape_.relations[r].lists;
+    if (!Computes(layer, lists)) continue;
+    input.neighbors[r] = FirstRows(graph.neighbors[r], rows(lists));
   }
 }
 
 at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
-  at::Tensor x = graph.x;
-  const auto hops = static_cast<int>(graph.hop_offsets.size()) - 2;
+  LayerInput input{std::vector<at::Tensor>(shape_.types.size()),
+                   std::vector<at::Tensor>(shape_.types.size()),
+                   std::vector<Neighbors>(shape_.relations.size())};
+  for (TypeIndex t = 0; t < types(); ++t) {
+    input.source[t] = Input(t, graph.nodes[t].x, graph.nodes[t].original_id);
+  }
+  const bool drops = pass.training && config_.dropout > 0;
   for (int i = 0; i < config_.layers; ++i) {
-    const int depth = std::min(hops, config_.layers - 1 - i);
-    const int64_t rows = graph.hop_offsets[depth + 1];
-    x = Layer(i, x, x.narrow(0, 0, rows), FirstRows(graph.neighbors, rows),
-              pass.training);
-    if (pass.training && i + 1 < config_.layers && config_.dropout > 0) {
-      x = Dropout(x, config_.dropout, pass.dropout, i);
+    TakeTargets(i, graph, input);
+    input.source = RunLayer(i, input, pass);
+    if (!drops || i + 1 == config_.layers) continue;
+    for (TypeIndex t = 0; t < types(); ++t) {
+      at::Tensor& rows = input.source[t];
+      if (!rows.defined()) continue;
+      rows = Dropout(rows, config_.dropout, pass.dropout, DropoutPlace(i, t));
     }
   }
-  return x;
+  return input.source[shape_.seed_type];
 }
 
-at::Tensor Model::Layer(int layer, const at::Tensor& source,
-                        const at::Tensor& target, const Neighbors& neighbors,
-                        bool training) {
-  at::Tensor x = convs_[layer]->Forward(source, target, neighbors);
-  if (layer + 1 == config_.layers) return x;
-  if (norms_[layer] != nullptr) x = norms_[layer]->Forward(x, training);
-  return at::relu(x);
+std::vector<at::Tensor> Model::RunLayer(int layer, const LayerInput& input,
+                                        const Pass& pass) {
+  std::vector<at::Tensor> results = layers_[layer]->Forward(input, pass);
+  const bool last = layer + 1 == config_.layers;
+  for (size_t t = 0; t < results.size(); ++t) {
+    at::Tensor& rows = results[t];
+    if (!rows.defined()) {
+      rows = input.target[t];
+    } else if (!last) {
+      Norm* norm = norms_[layer][t].get();
+      if (norm != nullptr) rows = norm->Forward(rows, pass.training);
+      rows = at::relu(rows);
+    }
+  }
+  return results;
 }
 
 }  // namespace millrace

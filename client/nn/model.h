@@ -5,82 +5,117 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/nn/aggregate.h"
 #include "client/nn/conv.h"
-#include "client/nn/dropout.h"
+#include "client/nn/graph_shape.h"
+#include "client/nn/layer.h"
+#include "client/nn/model_config.h"
+#include "client/nn/node_input.h"
 #include "client/nn/norm.h"
 #include "client/nn/parameters.h"
 
 namespace millrace {
 
-struct ModelConfig {
-  std::string kind = "sage";  // sage, gcn
-  int64_t in = 0;             // width of the features
-  int64_t hidden = 256;
-  int64_t out = 0;  // classes
-  int layers = 2;
-  double dropout = 0.0;  // [0, 1)
-  NormKind norm = NormKind::kNone;
-  GcnNorm gcn_norm = GcnNorm::kFull;
-  uint64_t seed = 1;
-};
-
-// One sampled subgraph as a model reads it: nodes by hop, seeds first.
-struct Subgraph {
-  at::Tensor x;  // [n, in] float
+// The nodes of one type in a sampled subgraph, by hop, seeds first.
+struct SubgraphNodes {
+  at::Tensor x;            // [n, features] float; undefined: no features
+  at::Tensor original_id;  // [n] kLong, where embeddings are learned
   // [hops + 2]: nodes first seen at hop h - 1 end at hop_offsets[h + 1].
   std::vector<uint32_t> hop_offsets;
-  Neighbors neighbors;  // of the expanded nodes
 };
 
-struct Pass {
-  bool training = false;
-  DropoutKey dropout;  // read while training
+// One sampled subgraph as a model reads it.
+struct Subgraph {
+  std::vector<SubgraphNodes> nodes;  // per node type
+  std::vector<Neighbors> neighbors;  // per relation, of the expanded nodes
 };
 
 // A stack of convolutions as PyG's BasicGNN: conv, norm, relu, dropout, and
-// after the last conv nothing; tensors under PyG's names, so that
-// torch_geometric.nn.GraphSAGE or GCN load them.
+// after the last conv nothing.
+//
+// On a homogeneous graph tensors have PyG's names: torch_geometric.nn.
+// GraphSAGE, GCN, GAT and GIN load them, and RGCNConv those of convs.I.
+//
+// On other graphs each node type is first made --hidden wide (NodeInput).
+// sage, gat and gin have one convolution per relation, convs.I.convs.NAME.*
+// where NAME is SRC__REL__DST, summed per node type (PyG's HeteroConv; gat
+// without self loops); rgcn's are convs.I.*; norms are norms.I.TYPE.*. A type
+// that no relation leads to keeps its rows. What cannot reach the seeds'
+// type is left out: the last layer holds the relations into that type alone.
 // Threads: one at a time.
 class Model {
  public:
-  // INVALID_ARGUMENT: a value out of range. UNIMPLEMENTED: another kind.
+  // Errors of ValidateModel. Without a shape: of a homogeneous graph with
+  // config.in features.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
-      const ModelConfig& config);
+      const ModelConfig& config,
+      const std::optional<GraphShape>& shape = std::nullopt);
 
   const ModelConfig& config() const { return config_; }
+  const GraphShape& shape() const { return shape_; }
   ParameterSet& parameters() { return parameters_; }
   const ParameterSet& parameters() const { return parameters_; }
-  bool weighs_neighbors() const { return convs_[0]->weighs_neighbors(); }
 
-  // Rows of the seeds, [hop_offsets[1], out]. Layer i computes only nodes
-  // within layers - 1 - i hops of a seed. Throws what LibTorch throws.
+  // What the model wants of the lists and of the columns of a batch.
+  bool weighs_neighbors() const { return config_.kind == "gcn"; }
+  bool adds_self_loops() const {
+    return config_.kind == "gat" && shape_.homogeneous();
+  }
+  bool reads_original_ids() const;
+
+  // Rows of the seeds, [seeds, out]. Layer i computes only nodes within
+  // layers - 1 - i hops of a seed. Throws what LibTorch throws.
   at::Tensor Forward(const Subgraph& graph, const Pass& pass);
 
-  // Layer i of Forward by itself, without dropout (layer-wise inference).
-  at::Tensor Layer(int layer, const at::Tensor& source,
-                   const at::Tensor& target, const Neighbors& neighbors,
-                   bool training);
+  // The rows of `type` that layer 0 reads, from what the type has of them;
+  // undefined for types that no layer reads.
+  at::Tensor Input(TypeIndex type, const at::Tensor& x,
+                   const at::Tensor& original_id) const;
 
-  // Width of the matrix that layer i reads.
+  // Layer i of Forward by itself, without dropout (layer-wise inference).
+  // Per type, defined where the target is.
+  std::vector<at::Tensor> RunLayer(int layer, const LayerInput& input,
+                                   const Pass& pass);
+
+  // Whether layer i computes rows of `type`; -1: whether layer 0 reads them.
+  bool Computes(int layer, TypeIndex type) const {
+    return needed_[layer + 1][type];
+  }
+  // Width of the matrices that layer i reads.
   int64_t InputWidth(int layer) const {
-    return layer == 0 ? config_.in : config_.hidden;
+    return layer == 0 && shape_.homogeneous() ? shape_.types[0].features
+                                              : config_.hidden;
   }
   int64_t OutputWidth(int layer) const {
     return layer + 1 == config_.layers ? config_.out : config_.hidden;
   }
 
  private:
-  explicit Model(const ModelConfig& config);
+  Model(const ModelConfig& config, const GraphShape& shape);
+
+  void FindNeeded();
+  std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
+  std::unique_ptr<Conv> MakeConv(int layer, size_t relation,
+                                 Initializer& initializer);
+  void MakeNorms();
+  // The target rows of a layer and their lists, from `input.source`.
+  void TakeTargets(int layer, const Subgraph& graph, LayerInput& input) const;
+  TypeIndex types() const {
+    return static_cast<TypeIndex>(shape_.types.size());
+  }
 
   const ModelConfig config_;
+  const GraphShape shape_;
+  std::vector<std::vector<bool>> needed_;  // [1 + layer][type]; see Computes
   ParameterSet parameters_;
-  std::vector<std::unique_ptr<Conv>> convs_;
-  std::vector<std::unique_ptr<Norm>> norms_;  // layers - 1; null: none
+  std::vector<std::unique_ptr<NodeInput>> inputs_;  // per type; null: as is
+  std::vector<std::unique_ptr<Layer>> layers_;
+  // [layer][type], layers - 1; null: none.
+  std::vector<std::vector<std::unique_ptr<Norm>>> norms_;
 };
 
 }  // namespace millrace

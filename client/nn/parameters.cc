@@ -113,4 +113,9 @@ at::Tensor Initializer::Glorot(int64_t out, int64_t in) {
   return Uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)));
 }
 
+at::Tensor Initializer::GlorotStack(int64_t count, int64_t in, int64_t out) {
+  return Uniform({count, in, out},
+                 std::sqrt(6.0 / static_cast<double>(in + out)));
+}
+
 }  // namespace millrace

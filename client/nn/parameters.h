@@ -55,6 +55,8 @@ class Initializer {
   at::Tensor LinearBias(int64_t out, int64_t in);
   // Glorot and Bengio 2010, as PyG's `glorot`.
   at::Tensor Glorot(int64_t out, int64_t in);
+  // [count, in, out], each matrix with its own bound of Glorot.
+  at::Tensor GlorotStack(int64_t count, int64_t in, int64_t out);
 
  private:
   const PhiloxKey key_;

@@ -6,8 +6,10 @@
 namespace millrace {
 
 SageConv::SageConv(const std::string& prefix, int64_t in, int64_t out,
-                   ParameterSet& parameters, Initializer& initializer)
-    : neighbor_weight_(parameters.AddParameter(
+                   Aggregation aggregation, ParameterSet& parameters,
+                   Initializer& initializer)
+    : aggregation_(aggregation),
+      neighbor_weight_(parameters.AddParameter(
           prefix + ".lin_l.weight", initializer.LinearWeight(out, in))),
       bias_(parameters.AddParameter(prefix + ".lin_l.bias",
                                     initializer.LinearBias(out, in))),
@@ -15,9 +17,9 @@ SageConv::SageConv(const std::string& prefix, int64_t in, int64_t out,
                                           initializer.LinearWeight(out, in))) {}
 
 at::Tensor SageConv::Forward(const at::Tensor& source, const at::Tensor& target,
-                             const Neighbors& neighbors) const {
-  const at::Tensor mean = MeanOfNeighbors(source, neighbors);
-  return at::linear(mean, neighbor_weight_, bias_)
+                             const Neighbors& neighbors, const Pass&) const {
+  const at::Tensor sum = Aggregate(aggregation_, source, neighbors);
+  return at::linear(sum, neighbor_weight_, bias_)
       .add_(at::linear(target, own_weight_));
 }
 

@@ -9,19 +9,21 @@
 
 namespace millrace {
 
-// GraphSAGE with mean aggregation (Hamilton et al. 2017), as PyG's SAGEConv:
-// lin_l(mean of neighbours) + lin_r(own features), the bias in lin_l.
+// GraphSAGE (Hamilton et al. 2017), as PyG's SAGEConv: lin_l(mean, sum or
+// maximum of neighbours) + lin_r(own features), the bias in lin_l.
 class SageConv final : public Conv {
  public:
   // Adds PREFIX.lin_l.weight, PREFIX.lin_l.bias and PREFIX.lin_r.weight.
   SageConv(const std::string& prefix, int64_t in, int64_t out,
-           ParameterSet& parameters, Initializer& initializer);
+           Aggregation aggregation, ParameterSet& parameters,
+           Initializer& initializer);
 
   at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
-                     const Neighbors& neighbors) const override;
-  bool weighs_neighbors() const override { return false; }
+                     const Neighbors& neighbors,
+                     const Pass& pass) const override;
 
  private:
+  const Aggregation aggregation_;
   const at::Tensor neighbor_weight_;  // [out, in]
   const at::Tensor bias_;             // [out]
   const at::Tensor own_weight_;       // [out, in]

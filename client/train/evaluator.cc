@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/evaluator.h"
 
-#include <ATen/ops/argmax.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -11,7 +10,6 @@
 #include "client/loader.h"
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
-#include "client/train/labels.h"
 #include "client/train/minibatch.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
@@ -23,15 +21,6 @@ std::vector<int64_t> ToVector(const at::Tensor& ids) {
   const at::Tensor whole = ids.contiguous();
   const int64_t* data = whole.const_data_ptr<int64_t>();
   return {data, data + whole.numel()};
-}
-
-int64_t CountLabelled(const at::Tensor& labels) {
-  return labels.ne(kUnlabelled).sum().item().toLong();
-}
-
-int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels) {
-  if (labels.numel() == 0) return 0;
-  return at::argmax(logits, 1).eq(labels).sum().item().toLong();
 }
 
 }  // namespace
@@ -56,22 +45,22 @@ std::vector<const SeedTable*> Evaluator::CountedTables() const {
           pointer(tables_.test)};
 }
 
-absl::StatusOr<std::vector<Evaluator::Count>> Evaluator::CountFull(
-    const std::vector<const SeedTable*>& tables) {
+absl::Status Evaluator::CountFull(const std::vector<const SeedTable*>& tables,
+                                  std::vector<Metric>& metrics) {
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor logits,
                             full_.Run(model_.config().layers));
-  std::vector<Count> counts(tables.size());
   for (size_t i = 0; i < tables.size(); ++i) {
     if (tables[i] == nullptr) continue;
     const at::Tensor& ids = tables[i]->original_id;
-    const at::Tensor mine =
-        ids.ge(full_.begin()).logical_and(ids.lt(full_.end()));
-    const at::Tensor rows = ids.masked_select(mine).sub(full_.begin());
-    const at::Tensor labels = tables[i]->label.masked_select(mine);
-    counts[i] = {CountCorrect(logits.index_select(0, rows), labels),
-                 CountLabelled(labels)};
+    const at::Tensor mine = ids.ge(full_.begin())
+                                .logical_and(ids.lt(full_.end()))
+                                .nonzero()
+                                .squeeze(1);
+    const at::Tensor rows = ids.index_select(0, mine).sub(full_.begin());
+    metrics[i].Add(logits.index_select(0, rows),
+                   tables[i]->label.index_select(0, mine));
   }
-  return counts;
+  return absl::OkStatus();
 }
 
 template <typename Use>
@@ -92,9 +81,10 @@ absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
   options.rank = all ? collectives_.rank() : 0;
   options.world = all ? collectives_.world() : 1;
   options.columns.degrees = model_.weighs_neighbors();
+  options.columns.original_ids = model_.reads_original_ids();
   options.prefetch_batches = options_.inference.prefetch_batches;
   options.prefetch_bytes = options_.inference.prefetch_bytes;
-  options.seeds = std::move(seeds);
+  options.seeds = SeedList{.ids = std::move(seeds), .times = {}};
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source_, job, std::move(options)));
   c10::NoGradGuard no_grad;
@@ -103,67 +93,51 @@ absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
     MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
     if (!step.has_value()) return absl::OkStatus();
     if (!step->batch.has_value()) continue;
-    MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
-                              MakeMinibatch(*step->batch, model_));
+    MILLRACE_ASSIGN_OR_RETURN(
+        const Minibatch minibatch,
+        MakeMinibatch(*step->batch, model_, options_.task.kind));
     const at::Tensor logits =
         minibatch.OfSeeds(model_.Forward(minibatch.graph, Pass{}));
     MILLRACE_RETURN_IF_ERROR(use(*step->batch, minibatch, logits));
   }
 }
 
-absl::StatusOr<Evaluator::Count> Evaluator::CountSampled(
-    const SeedTable& table) {
-  Count count;
-  MILLRACE_RETURN_IF_ERROR(
-      ForEachSampled(ToVector(table.original_id),
-                     [&count](const Batch&, const Minibatch& minibatch,
-                              const at::Tensor& logits) {
-                       count.correct += CountCorrect(logits, minibatch.labels);
-                       count.labelled += minibatch.labelled;
-                       return absl::OkStatus();
-                     }));
-  return count;
-}
-
-absl::Status Evaluator::AddOverRanks(std::vector<Count>& counts) {
-  const auto size = static_cast<int64_t>(counts.size());
-  at::Tensor sums = at::zeros({size, 2}, at::kLong);
-  int64_t* cells = sums.mutable_data_ptr<int64_t>();
-  for (int64_t i = 0; i < size; ++i) {
-    cells[2 * i] = counts[i].correct;
-    cells[2 * i + 1] = counts[i].labelled;
-  }
-  MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(sums));
-  for (int64_t i = 0; i < size; ++i) {
-    counts[i] = {cells[2 * i], cells[2 * i + 1]};
-  }
-  return absl::OkStatus();
+absl::Status Evaluator::CountSampled(const SeedTable& table, Metric& metric) {
+  return ForEachSampled(ToVector(table.original_id),
+                        [&metric](const Batch&, const Minibatch& minibatch,
+                                  const at::Tensor& logits) {
+                          if (minibatch.labels.defined()) {
+                            metric.Add(logits, minibatch.labels);
+                          }
+                          return absl::OkStatus();
+                        });
 }
 
 absl::StatusOr<Accuracy> Evaluator::Run() {
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
     const std::vector<const SeedTable*> tables = CountedTables();
-    std::vector<Count> counts(tables.size());
+    std::vector<Metric> metrics;
+    for (size_t i = 0; i < tables.size(); ++i) {
+      metrics.emplace_back(options_.task, model_.config().out);
+    }
     if (options_.kind == InferenceKind::kFull) {
-      MILLRACE_ASSIGN_OR_RETURN(counts, CountFull(tables));
+      MILLRACE_RETURN_IF_ERROR(CountFull(tables, metrics));
     } else {
       for (size_t i = 0; i < tables.size(); ++i) {
         if (tables[i] == nullptr) continue;
-        MILLRACE_ASSIGN_OR_RETURN(counts[i], CountSampled(*tables[i]));
+        MILLRACE_RETURN_IF_ERROR(CountSampled(*tables[i], metrics[i]));
       }
     }
-    MILLRACE_RETURN_IF_ERROR(AddOverRanks(counts));
-    const auto share = [&](size_t i) -> std::optional<double> {
-      if (tables[i] == nullptr || counts[i].labelled == 0) return std::nullopt;
-      return static_cast<double>(counts[i].correct) /
-             static_cast<double>(counts[i].labelled);
-    };
-    return Accuracy{share(0), share(1), share(2)};
+    for (Metric& metric : metrics) {
+      MILLRACE_RETURN_IF_ERROR(metric.AddOverRanks(collectives_));
+    }
+    return Accuracy{metrics[0].Value(), metrics[1].Value(), metrics[2].Value()};
   });
 }
 
 absl::StatusOr<at::Tensor> Evaluator::PredictSampled() {
-  const int64_t nodes = source_->manifest().schema.node_types[0].count;
+  const int64_t nodes =
+      source_->manifest().schema.node_types[model_.shape().seed_type].count;
   std::vector<int64_t> seeds(static_cast<size_t>(nodes));
   std::iota(seeds.begin(), seeds.end(), 0);
   // Each row is written by one rank; the sum with the others' zeros is it.

@@ -10,7 +10,9 @@
 #include "client/nn/model.h"
 #include "client/train/collectives.h"
 #include "client/train/inference.h"
+#include "client/train/metric.h"
 #include "client/train/seed_table.h"
+#include "client/train/task.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
@@ -19,19 +21,20 @@ namespace millrace {
 enum class InferenceKind { kFull, kSampled };
 
 struct EvaluationOptions {
+  Task task;
   InferenceKind kind = InferenceKind::kFull;
   Fanouts fanouts;  // kSampled; empty: the job's
   InferenceOptions inference;
 };
 
-// The share of labelled seeds whose largest logit is their label.
+// The task's metric over each split.
 struct Accuracy {
   std::optional<double> train;  // kFull alone: free there
   std::optional<double> valid;
   std::optional<double> test;
 };
 
-// Accuracy of the model as it is, by exact or by sampled inference.
+// The metric of the model as it is, by exact or by sampled inference.
 // Threads: one at a time; all ranks run together and get the same numbers.
 class Evaluator {
  public:
@@ -47,21 +50,16 @@ class Evaluator {
   // Errors of FullInference, Loader and Collectives.
   absl::StatusOr<Accuracy> Run();
 
-  // Rows of all nodes in original id order, on every rank: logits, or the
-  // input of the last layer.
+  // Rows of all nodes of the seeds' type in original id order, on every rank:
+  // logits, or the input of the last layer.
   // UNIMPLEMENTED: embeddings by sampled inference or of a single layer.
   absl::StatusOr<at::Tensor> Predict(bool embeddings);
 
  private:
-  struct Count {
-    int64_t correct = 0;
-    int64_t labelled = 0;
-  };
   std::vector<const SeedTable*> CountedTables() const;
-  absl::StatusOr<std::vector<Count>> CountFull(
-      const std::vector<const SeedTable*>& tables);
-  absl::StatusOr<Count> CountSampled(const SeedTable& table);
-  absl::Status AddOverRanks(std::vector<Count>& counts);
+  absl::Status CountFull(const std::vector<const SeedTable*>& tables,
+                         std::vector<Metric>& metrics);
+  absl::Status CountSampled(const SeedTable& table, Metric& metric);
   absl::StatusOr<at::Tensor> PredictSampled();
   // This rank's logits of seeds and of which, batch by batch.
   template <typename Use>

@@ -69,113 +69,141 @@ FullInference::FullInference(std::shared_ptr<BatchSource> source,
       model_(model),
       collectives_(collectives),
       options_(options) {
-  job_.seed_type = job.seed_type;
   job_.direction = job.direction;
   job_.split.clear();
   job_.fanouts = {kAllNeighbors};
   job_.batch_size = options.chunk;
   job_.shuffle = false;
-  nodes_ = source_->manifest().schema.node_types[0].count;
 }
 
-int64_t FullInference::BoundOf(int rank) const {
-  if (!options_.all_ranks) return rank == 0 ? 0 : nodes_;
+int64_t FullInference::CountOf(TypeIndex type) const {
+  return source_->manifest().schema.node_types[type].count;
+}
+
+int64_t FullInference::BoundOf(TypeIndex type, int rank) const {
+  const int64_t nodes = CountOf(type);
+  if (!options_.all_ranks) return rank == 0 ? 0 : nodes;
   const auto world = static_cast<int64_t>(collectives_.world());
-  return nodes_ / world * rank + std::min<int64_t>(nodes_ % world, rank);
+  return nodes / world * rank + std::min<int64_t>(nodes % world, rank);
 }
 
 absl::Status FullInference::CheckMemory(int layers) const {
-  int64_t width = 0;
+  const auto types = static_cast<TypeIndex>(model_.shape().types.size());
+  int64_t bytes = 0;
   for (int i = 0; i < layers; ++i) {
-    width = std::max(
-        width, (i == 0 ? 0 : model_.InputWidth(i)) + model_.OutputWidth(i));
+    int64_t cells = 0;
+    for (TypeIndex t = 0; t < types; ++t) {
+      if (i > 0 && model_.Computes(i - 1, t)) {
+        cells += CountOf(t) * model_.InputWidth(i);
+      }
+      if (model_.Computes(i, t)) cells += CountOf(t) * model_.OutputWidth(i);
+    }
+    bytes = std::max(bytes, cells * static_cast<int64_t>(sizeof(float)));
   }
-  const auto bytes = nodes_ * width * static_cast<int64_t>(sizeof(float));
   if (bytes <= MemoryBytes()) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      StrCat("full inference keeps ", bytes, " bytes of layers for ", nodes_,
-             " nodes in each trainer, but this host has ", MemoryBytes(),
-             "\nuse --inference sampled"));
+      StrCat("full inference keeps ", bytes, " bytes of layers for ",
+             CountOf(seed_type()), " nodes in each trainer, but this host has ",
+             MemoryBytes(), "\nuse --inference sampled"));
 }
 
-absl::StatusOr<std::unique_ptr<Loader>> FullInference::Load(
-    const Columns& columns) const {
-  std::vector<int64_t> seeds(static_cast<size_t>(end() - begin()));
-  std::iota(seeds.begin(), seeds.end(), begin());
+template <typename Use>
+absl::Status FullInference::ForEachChunk(TypeIndex type, const Columns& columns,
+                                         Use&& use) const {
+  const int64_t begin = BoundOf(type, collectives_.rank());
+  const int64_t end = BoundOf(type, collectives_.rank() + 1);
+  if (begin == end) return absl::OkStatus();
+  std::vector<int64_t> seeds(static_cast<size_t>(end - begin));
+  std::iota(seeds.begin(), seeds.end(), begin);
+  JobSpec job = job_;
+  job.seed_type = source_->manifest().schema.node_types[type].name;
   LoaderOptions options;
   options.columns = columns;
   options.prefetch_batches = options_.prefetch_batches;
   options.prefetch_bytes = options_.prefetch_bytes;
-  options.seeds = std::move(seeds);
-  return Loader::Create(source_, job_, std::move(options));
+  options.seeds = SeedList{.ids = std::move(seeds), .times = {}};
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                            Loader::Create(source_, job, std::move(options)));
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
+    if (!step.has_value()) return absl::OkStatus();
+    const int64_t row = step->batch->seed.IntegerAt(0) - begin;
+    MILLRACE_RETURN_IF_ERROR(use(*step->batch, row));
+  }
 }
 
-absl::Status FullInference::RunChunk(int layer, const at::Tensor& input,
-                                     const Batch& batch,
-                                     at::Tensor& output) const {
+Neighbors FullInference::ListsOf(const NodeTensors& nodes,
+                                 const EdgeTensors& edges) const {
+  Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+  if (model_.adds_self_loops()) return WithSelfLoops(lists);
+  if (!model_.weighs_neighbors()) return lists;
+  if (others_.defined()) {
+    WholeGraphWeights(others_.index_select(0, nodes.original_id), lists);
+  } else {
+    GcnWeights(GcnNorm::kFull, nodes.original_id.size(0), nodes.degree, lists);
+  }
+  lists.self_weight = lists.self_weight.narrow(0, 0, lists.rows());
+  return lists;
+}
+
+absl::Status FullInference::RunChunk(int layer, TypeIndex type,
+                                     const PerType& input, const Batch& batch,
+                                     const at::Tensor& output) const {
   MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
   return CatchTorch("inference", [&]() -> absl::Status {
-    const NodeTensors& nodes = tensors.nodes[0];
-    const EdgeTensors& edges = tensors.edges[0];
-    const int64_t rows = batch.seed_count();
-    Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-    if (others_.defined()) {
-      WholeGraphWeights(others_.index_select(0, nodes.original_id), lists);
-    } else if (model_.weighs_neighbors()) {
-      GcnWeights(GcnNorm::kFull, nodes.original_id.size(0), nodes.degree,
-                 lists);
+    const size_t types = tensors.nodes.size();
+    LayerInput chunk{PerType(types), PerType(types),
+                     std::vector<Neighbors>(tensors.edges.size())};
+    for (size_t t = 0; t < types; ++t) {
+      const NodeTensors& nodes = tensors.nodes[t];
+      const auto index = static_cast<TypeIndex>(t);
+      if (!model_.Computes(layer - 1, index)) continue;
+      const at::Tensor feature =
+          nodes.feature.defined() ? nodes.feature.to(at::kFloat) : at::Tensor();
+      chunk.source[t] = layer == 0
+                            ? model_.Input(index, feature, nodes.original_id)
+                            : input[t].index_select(0, nodes.original_id);
     }
-    if (lists.self_weight.defined()) {
-      lists.self_weight = lists.self_weight.narrow(0, 0, rows);
+    chunk.target[type] = chunk.source[type].narrow(0, 0, batch.seed_count());
+    for (size_t r = 0; r < tensors.edges.size(); ++r) {
+      if (model_.shape().relations[r].lists != type) continue;
+      chunk.neighbors[r] = ListsOf(tensors.nodes[type], tensors.edges[r]);
     }
-    const int64_t first = batch.seed.IntegerAt(0);
-    at::Tensor source, target;
-    if (layer == 0) {
-      source = nodes.feature.to(at::kFloat);
-      target = source.narrow(0, 0, rows);
-    } else {
-      source = input;
-      target = input.narrow(0, first, rows);
-      lists.indptr = lists.indptr.to(at::kLong);
-      lists.index = nodes.original_id.index_select(0, lists.index);
-    }
-    output.narrow(0, first - begin(), rows)
-        .copy_(model_.Layer(layer, source, target, lists, /*training=*/false));
+    output.copy_(model_.RunLayer(layer, chunk, Pass{})[type]);
     return absl::OkStatus();
   });
 }
 
-absl::StatusOr<at::Tensor> FullInference::RunLayer(int layer,
-                                                   const at::Tensor& input) {
-  at::Tensor output =
-      at::empty({end() - begin(), model_.OutputWidth(layer)}, at::kFloat);
-  if (begin() == end()) return output;
+absl::StatusOr<at::Tensor> FullInference::RunLayer(int layer, TypeIndex type,
+                                                   const PerType& input) {
+  const int64_t rows = BoundOf(type, collectives_.rank() + 1) -
+                       BoundOf(type, collectives_.rank());
+  at::Tensor output = at::empty({rows, model_.OutputWidth(layer)}, at::kFloat);
   Columns columns;
   columns.features = layer == 0;
   columns.labels = LabelRows::kNone;
   columns.original_ids = true;
   columns.degrees = model_.weighs_neighbors();
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                            Load(columns));
-  while (true) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
-    if (!step.has_value()) break;
-    MILLRACE_RETURN_IF_ERROR(RunChunk(layer, input, *step->batch, output));
-  }
+  MILLRACE_RETURN_IF_ERROR(
+      ForEachChunk(type, columns, [&](const Batch& batch, int64_t row) {
+        return RunChunk(layer, type, input, batch,
+                        output.narrow(0, row, batch.seed_count()));
+      }));
   return output;
 }
 
 absl::StatusOr<at::Tensor> FullInference::Exchange(
-    const at::Tensor& own) const {
+    TypeIndex type, const at::Tensor& own) const {
   if (collectives_.world() == 1) return own;
   std::vector<int64_t> shape = own.sizes().vec();
-  shape[0] = nodes_;
+  shape[0] = CountOf(type);
   at::Tensor all = at::empty(shape, own.options());
   for (int rank = 0; rank < collectives_.world(); ++rank) {
-    const int64_t rows = BoundOf(rank + 1) - BoundOf(rank);
+    const int64_t begin = BoundOf(type, rank);
+    const int64_t rows = BoundOf(type, rank + 1) - begin;
     if (rows == 0) continue;
-    const at::Tensor part = all.narrow(0, BoundOf(rank), rows);
+    const at::Tensor part = all.narrow(0, begin, rows);
     if (rank == collectives_.rank()) part.copy_(own);
     MILLRACE_RETURN_IF_ERROR(collectives_.Broadcast(part, rank));
   }
@@ -187,21 +215,15 @@ absl::Status FullInference::CountOthers() {
   columns.features = false;
   columns.labels = LabelRows::kNone;
   at::Tensor own = at::zeros({end() - begin()}, at::kInt);
-  if (begin() != end()) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                              Load(columns));
-    while (true) {
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-      MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
-      if (!step.has_value()) break;
-      MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
-                                ToTensors(*step->batch));
-      own.narrow(0, step->batch->seed.IntegerAt(0) - begin(),
-                 step->batch->seed_count())
-          .copy_(OtherNeighbors(tensors.edges[0]));
-    }
-  }
-  MILLRACE_ASSIGN_OR_RETURN(others_, Exchange(own));
+  MILLRACE_RETURN_IF_ERROR(ForEachChunk(
+      seed_type(), columns,
+      [&own](const Batch& batch, int64_t row) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+        own.narrow(0, row, batch.seed_count())
+            .copy_(OtherNeighbors(tensors.edges[0]));
+        return absl::OkStatus();
+      }));
+  MILLRACE_ASSIGN_OR_RETURN(others_, Exchange(seed_type(), own));
   return absl::OkStatus();
 }
 
@@ -213,20 +235,26 @@ absl::StatusOr<at::Tensor> FullInference::Run(int layers) {
         model_.config().gcn_norm == GcnNorm::kSampled) {
       MILLRACE_RETURN_IF_ERROR(CountOthers());
     }
-    at::Tensor rows, all;
+    const auto types = static_cast<TypeIndex>(model_.shape().types.size());
+    PerType own(types), all(types);
     for (int i = 0; i < layers; ++i) {
-      if (i > 0) {
-        MILLRACE_ASSIGN_OR_RETURN(all, Exchange(rows));
+      for (TypeIndex t = 0; t < types; ++t) {
+        if (i == 0 || !model_.Computes(i - 1, t)) continue;
+        MILLRACE_ASSIGN_OR_RETURN(all[t], Exchange(t, own[t]));
       }
-      MILLRACE_ASSIGN_OR_RETURN(rows, RunLayer(i, all));
+      for (TypeIndex t = 0; t < types; ++t) {
+        const bool wanted = i + 1 < layers || t == seed_type();
+        if (!wanted || !model_.Computes(i, t)) continue;
+        MILLRACE_ASSIGN_OR_RETURN(own[t], RunLayer(i, t, all));
+      }
     }
-    return rows;
+    return own[seed_type()];
   });
 }
 
 absl::StatusOr<at::Tensor> FullInference::RunForAll(int layers) {
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows, Run(layers));
-  return Exchange(rows);
+  return Exchange(seed_type(), rows);
 }
 
 }  // namespace millrace

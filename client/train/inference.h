@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/loader.h"
 #include "client/nn/model.h"
+#include "client/tensor/batch_tensors.h"
 #include "client/train/collectives.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
@@ -23,15 +25,15 @@ struct InferenceOptions {
   int64_t prefetch_bytes = int64_t{1} << 30;
 };
 
-// Exact inference of all nodes, layer by layer over all neighbours: what the
-// whole graph at once would give, with the memory of two layers' matrices.
-// Each rank computes a contiguous range of original ids and they tell each
-// other between layers.
+// Exact inference of all nodes of the seeds' type, layer by layer over all
+// neighbours: what the whole graph at once would give, with the memory of two
+// layers' matrices of all node types that count. Each rank computes a
+// contiguous range of original ids per type and they tell each other between
+// layers.
 // Threads: one at a time; all ranks run together.
 class FullInference {
  public:
-  // Keeps references to all but `job`, of which the direction and the seed
-  // type count.
+  // Keeps references to all but `job`, of which the direction counts.
   FullInference(std::shared_ptr<BatchSource> source, const JobSpec& job,
                 Model& model, Collectives& collectives,
                 const InferenceOptions& options);
@@ -45,20 +47,31 @@ class FullInference {
   absl::StatusOr<at::Tensor> RunForAll(int layers);
 
   // This rank's original ids.
-  int64_t begin() const { return BoundOf(collectives_.rank()); }
-  int64_t end() const { return BoundOf(collectives_.rank() + 1); }
+  int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
+  int64_t end() const { return BoundOf(seed_type(), collectives_.rank() + 1); }
 
  private:
-  struct Chunk;
-  int64_t BoundOf(int rank) const;
+  using PerType = std::vector<at::Tensor>;
+
+  TypeIndex seed_type() const { return model_.shape().seed_type; }
+  int64_t CountOf(TypeIndex type) const;
+  // The first original id of a rank's range.
+  int64_t BoundOf(TypeIndex type, int rank) const;
   absl::Status CheckMemory(int layers) const;
-  absl::StatusOr<std::unique_ptr<Loader>> Load(const Columns& columns) const;
-  // One layer over this rank's range: [end() - begin(), width].
-  absl::StatusOr<at::Tensor> RunLayer(int layer, const at::Tensor& input);
-  absl::Status RunChunk(int layer, const at::Tensor& input, const Batch& batch,
-                        at::Tensor& output) const;
+  // Calls `use` with batches of one hop around this rank's nodes of `type`.
+  template <typename Use>
+  absl::Status ForEachChunk(TypeIndex type, const Columns& columns,
+                            Use&& use) const;
+  // One layer over this rank's range of `type`. `input`: the rows of all
+  // nodes from the layer before.
+  absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,
+                                      const PerType& input);
+  absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,
+                        const Batch& batch, const at::Tensor& output) const;
+  Neighbors ListsOf(const NodeTensors& nodes, const EdgeTensors& edges) const;
   // Rows of all ranks from this rank's.
-  absl::StatusOr<at::Tensor> Exchange(const at::Tensor& own) const;
+  absl::StatusOr<at::Tensor> Exchange(TypeIndex type,
+                                      const at::Tensor& own) const;
   // Degrees without self loops, for GcnNorm::kSampled; by original id.
   absl::Status CountOthers();
 
@@ -67,7 +80,6 @@ class FullInference {
   Model& model_;
   Collectives& collectives_;
   const InferenceOptions options_;
-  int64_t nodes_ = 0;
   at::Tensor others_;  // [n] kInt; see CountOthers
 };
 

@@ -6,17 +6,24 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "client/train/task.h"
 
 namespace millrace {
 
 // What cross-entropy leaves out (torch's ignore_index).
 inline constexpr int64_t kUnlabelled = -100;
 
-// Class numbers of one row each, kLong, from a label column as stored:
-// integers, or floats with NaN for unlabelled; [n] or [n, 1]. Negative
-// integers are unlabelled too.
-// INVALID_ARGUMENT: a label that is no whole number. UNIMPLEMENTED: several
-// labels a row.
-absl::StatusOr<at::Tensor> ClassLabels(const at::Tensor& stored);
+// The labels of a task from a label column as stored, [n] or [n, k].
+// kSingle: [n] kLong, class numbers, kUnlabelled where none.
+// Others: [n, k] kFloat, NaN where unlabelled; k is 1 for kBinary, and values
+// are 0 and 1 but for kRegression.
+// Unlabelled are NaN and, but for kRegression, negative numbers.
+// INVALID_ARGUMENT: a label or a number of columns that the task does not
+// take (names row and value).
+absl::StatusOr<at::Tensor> ReadLabels(TaskKind kind, const at::Tensor& stored);
+
+// As many as `labels`, bool: which values are labelled.
+at::Tensor Labelled(const at::Tensor& labels);
+int64_t CountLabelled(const at::Tensor& labels);
 
 }  // namespace millrace

@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/minibatch.h"
 
-#include <ATen/ops/full.h>
-
 #include <utility>
 
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/labels.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
 
-absl::Status FillLabels(const NodeTensors& nodes, Minibatch& minibatch) {
-  if (!nodes.label.defined()) {
-    minibatch.labels = at::full({minibatch.seeds}, kUnlabelled, at::kLong);
-    return absl::OkStatus();
-  }
-  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels, ClassLabels(nodes.label));
+// Nothing is labelled without a label column.
+absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
+                        Minibatch& minibatch) {
+  if (!nodes.label.defined()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels,
+                            ReadLabels(task, nodes.label));
   return CatchTorch("reading labels", [&]() -> absl::Status {
     minibatch.labels = minibatch.seed_rows.defined()
                            ? labels.index_select(0, minibatch.seed_rows)
                            : labels.narrow(0, 0, minibatch.seeds);
-    minibatch.labelled = minibatch.labels.ne(kUnlabelled).sum().item().toLong();
+    minibatch.labelled = CountLabelled(minibatch.labels);
     return absl::OkStatus();
   });
+}
+
+absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
+  for (size_t t = 0; t < tensors.nodes.size(); ++t) {
+    const GraphShape::Type& type = model.shape().types[t];
+    const NodeTensors& nodes = tensors.nodes[t];
+    if (!model.Computes(-1, static_cast<TypeIndex>(t))) continue;
+    if (type.features > 0 && !nodes.feature.defined()) {
+      return absl::FailedPreconditionError(
+          StrCat("the batch has no features of node type ", type.name,
+                 "\nimport the dataset with --features F.npy, and do not use "
+                 "--no-features"));
+    }
+    if (type.features == 0 && !nodes.original_id.defined()) {
+      return absl::FailedPreconditionError(
+          StrCat("the batch has no original ids of node type ", type.name,
+                 ", whose embeddings are learned\nask for them in the "
+                 "batch's columns"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -34,33 +54,35 @@ at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
   return seed_rows.defined() ? result.index_select(0, seed_rows) : result;
 }
 
-absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch,
-                                        const Model& model) {
+absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
+                                        TaskKind task) {
   MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors, ToTensors(batch));
-  NodeTensors& nodes = tensors.nodes[0];
-  EdgeTensors& edges = tensors.edges[0];
-  if (!nodes.feature.defined()) {
-    return absl::FailedPreconditionError(
-        "the batch has no features\nimport the dataset with --features F.npy, "
-        "and do not use --no-features");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
   minibatch.seeds = batch.seed_count();
-  if (batch.seed_count() != nodes.hop_offsets[1]) {
+  NodeTensors& seeds = tensors.nodes[batch.seed_type];
+  if (batch.seed_count() != seeds.hop_offsets[1]) {
     minibatch.seed_rows = tensors.seed_to_local;
   }
+  MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task, minibatch));
   MILLRACE_RETURN_IF_ERROR(CatchTorch("reading a batch", [&] {
-    Subgraph& graph = minibatch.graph;
-    graph.x = nodes.feature.to(at::kFloat);
-    graph.neighbors = {edges.indptr, edges.neighbor, {}, {}};
-    if (model.weighs_neighbors()) {
-      GcnWeights(model.config().gcn_norm, graph.x.size(0), nodes.degree,
-                 graph.neighbors);
+    for (NodeTensors& nodes : tensors.nodes) {
+      minibatch.graph.nodes.push_back(
+          {nodes.feature.defined() ? nodes.feature.to(at::kFloat)
+                                   : at::Tensor(),
+           nodes.original_id, std::move(nodes.hop_offsets)});
     }
-    graph.hop_offsets = std::move(nodes.hop_offsets);
+    for (const EdgeTensors& edges : tensors.edges) {
+      Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+      if (model.adds_self_loops()) lists = WithSelfLoops(lists);
+      minibatch.graph.neighbors.push_back(std::move(lists));
+    }
+    if (model.weighs_neighbors()) {
+      GcnWeights(model.config().gcn_norm, minibatch.graph.nodes[0].x.size(0),
+                 tensors.nodes[0].degree, minibatch.graph.neighbors[0]);
+    }
     return absl::OkStatus();
   }));
-  MILLRACE_RETURN_IF_ERROR(FillLabels(nodes, minibatch));
   return minibatch;
 }
 

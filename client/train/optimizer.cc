@@ -129,7 +129,7 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
     return absl::InvalidArgumentError(
         StrCat("--lr is ", lr, "; it must be above 0"));
   }
-  if (schedule == "none") return rate;
+  if (schedule == "constant" || schedule == "none") return rate;
   if (schedule == "cosine") {
     rate.kind_ = Kind::kCosine;
     rate.epochs_ = std::max(epochs, 1u);
@@ -144,7 +144,7 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
   }
   return absl::InvalidArgumentError(
       StrCat("--lr-schedule is \"", schedule,
-             "\", not none, cosine or step:EPOCHS:FACTOR"));
+             "\", not constant, cosine or step:EPOCHS:FACTOR"));
 }
 
 double LearningRate::At(uint32_t epoch) const {

@@ -67,8 +67,8 @@ class Optimizer {
 // The learning rate as a function of the epoch.
 class LearningRate {
  public:
-  // "none"; "cosine" (from lr to 0 over all epochs); "step:N:F" (times F
-  // every N epochs). INVALID_ARGUMENT: anything else.
+  // "constant" (or "none"); "cosine" (from lr to 0 over all epochs);
+  // "step:N:F" (times F every N epochs). INVALID_ARGUMENT: anything else.
   static absl::StatusOr<LearningRate> Parse(const std::string& schedule,
                                             double lr, uint32_t epochs);
 

@@ -18,8 +18,8 @@ struct MetricsRecord {
   uint32_t epoch = 0;          // from 0
   uint32_t step = 0;           // steps done in the epoch
   std::optional<double> loss;  // seed-weighted mean over all ranks
-  Accuracy accuracy;
-  double seconds = 0;  // of training: wait, copy and compute
+  Accuracy accuracy;           // by the run's --metric
+  double seconds = 0;          // of training: wait, copy and compute
   double wait_seconds = 0;
   double copy_seconds = 0;
   double compute_seconds = 0;

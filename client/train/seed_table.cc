@@ -19,14 +19,14 @@ namespace {
 constexpr int64_t kSeedsPerFetch = 65536;
 
 // One row per seed, in seed order.
-absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch) {
+absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch, TaskKind task) {
   const Array& stored = batch.nodes[batch.seed_type].label;
   if (!stored.present()) {
     return absl::FailedPreconditionError(
         "the seeds have no labels\nimport the dataset with --labels F.npy");
   }
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor view, ViewAsTensor(stored));
-  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels, ClassLabels(view));
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels, ReadLabels(task, view));
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows,
                             ViewAsTensor(batch.seed_to_local));
   return CatchTorch("reading labels", [&]() -> absl::StatusOr<at::Tensor> {
@@ -36,14 +36,16 @@ absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch) {
 
 }  // namespace
 
-int64_t SeedTable::classes() const {
+int64_t SeedTable::outputs() const {
   if (size() == 0) return 0;
+  if (label.dim() == 2) return label.size(1);
   return std::max<int64_t>(0, label.max().item().toLong() + 1);
 }
 
-absl::StatusOr<SeedTable> ReadSeedTable(
-    std::shared_ptr<BatchSource> source, const JobSpec& job,
-    const std::string& split, std::optional<std::vector<int64_t>> seeds) {
+absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
+                                        const JobSpec& job, TaskKind task,
+                                        const std::string& split,
+                                        std::optional<SeedList> seeds) {
   JobSpec bare;
   bare.seed_type = job.seed_type;
   bare.direction = job.direction;
@@ -64,7 +66,7 @@ absl::StatusOr<SeedTable> ReadSeedTable(
     if (!step->batch.has_value()) continue;
     MILLRACE_ASSIGN_OR_RETURN(at::Tensor id, ViewAsTensor(step->batch->seed));
     ids.push_back(std::move(id));
-    MILLRACE_ASSIGN_OR_RETURN(at::Tensor label, SeedLabels(*step->batch));
+    MILLRACE_ASSIGN_OR_RETURN(at::Tensor label, SeedLabels(*step->batch, task));
     labels.push_back(std::move(label));
   }
   return CatchTorch("reading a split", [&]() -> absl::StatusOr<SeedTable> {

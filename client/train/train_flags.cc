@@ -57,14 +57,30 @@ void TrainFlags::AddTo(CLI::App& app) {
 }
 
 void TrainFlags::AddModel(CLI::App& app) {
-  app.add_option("--model", model_, "sage | gcn")->group("Model");
+  app.add_option("--model", model_,
+                 "sage | gat | rgcn | gin | gcn; gcn on graphs of one relation "
+                 "alone")
+      ->check(CLI::IsMember({"sage", "gat", "rgcn", "gin", "gcn"}))
+      ->group("Model");
   app.add_option("--hidden", hidden_, "Width of the hidden layers")
       ->group("Model");
   app.add_option("--layers", layers_, "Layers; 0: as many as fanouts")
       ->group("Model");
-  app.add_option("--aggr", aggregation_, "How sage adds up neighbours: mean")
+  app.add_option("--heads", heads_,
+                 "Of gat: joined in hidden layers, averaged in the last")
+      ->check(AtLeast(1))
       ->group("Model");
-  app.add_option("--dropout", dropout_, "Probability, after each hidden layer")
+  app.add_option("--aggr", aggregation_,
+                 "mean | sum | max: how sage adds up neighbours")
+      ->check(CLI::IsMember({"mean", "sum", "max"}))
+      ->group("Model");
+  app.add_option("--num-bases", bases_,
+                 "Of rgcn: matrices that the relations' are mixed from; 0: one "
+                 "a relation")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Model");
+  app.add_option("--dropout", dropout_,
+                 "Probability, after each hidden layer and of gat's attention")
       ->group("Model");
   app.add_option("--norm", norm_, "none | batch | layer, in hidden layers")
       ->check(CLI::IsMember({"none", "batch", "layer"}))
@@ -73,7 +89,11 @@ void TrainFlags::AddModel(CLI::App& app) {
                  "full: by true degrees; sampled: by the subgraph's, as PyG")
       ->check(CLI::IsMember({"full", "sampled"}))
       ->group("Model");
-  app.add_option("--task", task_, "single: one class a node")->group("Model");
+  app.add_option("--task", task_,
+                 "single: one class a node; multi: a yes or no per label "
+                 "column; binary: one; regression: numbers")
+      ->check(CLI::IsMember({"single", "multi", "binary", "regression"}))
+      ->group("Model");
   app.add_option("--model-seed", model_seed_, "Of the initial weights")
       ->group("Model");
 }
@@ -89,7 +109,7 @@ void TrainFlags::AddTraining(CLI::App& app) {
       ->check(CLI::IsMember({"adam", "adamw", "sgd"}))
       ->group("Training");
   app.add_option("--lr-schedule", lr_schedule_,
-                 "none | cosine | step:EPOCHS:FACTOR")
+                 "constant | cosine | step:EPOCHS:FACTOR")
       ->group("Training");
   app.add_option("--patience", patience_,
                  "Stop after so many evaluations without a better valid; 0: "
@@ -105,7 +125,13 @@ void TrainFlags::AddTraining(CLI::App& app) {
 }
 
 void TrainFlags::AddEvaluation(CLI::App& app) {
-  app.add_option("--metric", metric_, "accuracy")->group("Evaluation");
+  app.add_option("--metric", metric_,
+                 "accuracy | rocauc | f1-micro | f1-macro | rmse; default: "
+                 "accuracy for --task single, f1-micro for multi, rocauc for "
+                 "binary, rmse for regression")
+      ->check(
+          CLI::IsMember({"accuracy", "rocauc", "f1-micro", "f1-macro", "rmse"}))
+      ->group("Evaluation");
   app.add_option("--eval-every", eval_every_,
                  "Epochs between evaluations; 0: only after the last")
       ->group("Evaluation");
@@ -156,12 +182,6 @@ void TrainFlags::AddFiles(CLI::App& app) {
 }
 
 absl::Status TrainFlags::CheckServed() const {
-  if (model_ != "sage" && model_ != "gcn") {
-    return Later("--model", model_, "sage or gcn");
-  }
-  if (aggregation_ != "mean") return Later("--aggr", aggregation_, "mean");
-  if (task_ != "single") return Later("--task", task_, "single");
-  if (metric_ != "accuracy") return Later("--metric", metric_, "accuracy");
   if (device_ != "cpu") return Later("--device", device_, "cpu");
   if (backend_ != "gloo") return Later("--backend", backend_, "gloo");
   return absl::OkStatus();
@@ -177,6 +197,11 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
         "--fanouts 15,10 for two layers");
   }
   options.model.layers = layers_ > 0 ? layers_ : hops;
+  options.model.heads = heads_;
+  options.model.bases = bases_;
+  options.model.aggregation = aggregation_ == "sum"   ? Aggregation::kSum
+                              : aggregation_ == "max" ? Aggregation::kMax
+                                                      : Aggregation::kMean;
   options.model.dropout = dropout_;
   options.model.norm = norm_ == "batch"   ? NormKind::kBatch
                        : norm_ == "layer" ? NormKind::kLayer
@@ -211,6 +236,7 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   options.feature_dtype = columns.feature_dtype;
   options.prefetch_batches = job_.prefetch_batches();
   options.prefetch_bytes = job_.prefetch_bytes();
+  MILLRACE_ASSIGN_OR_RETURN(options.task, Task::Parse(task_, metric_));
   MILLRACE_RETURN_IF_ERROR(FillModel(options));
   MILLRACE_RETURN_IF_ERROR(FillEvaluation(options));
   MILLRACE_ASSIGN_OR_RETURN(options.optimizer.kind,

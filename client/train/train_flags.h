@@ -38,7 +38,9 @@ class TrainFlags {
   std::string model_ = "sage";
   int64_t hidden_ = 256;
   int layers_ = 0;  // 0: as many as fanouts
+  int heads_ = 1;
   std::string aggregation_ = "mean";
+  int bases_ = 0;
   double dropout_ = 0;
   std::string norm_ = "none";
   std::string gcn_norm_ = "full";
@@ -49,12 +51,12 @@ class TrainFlags {
   double lr_ = 0.003;
   double weight_decay_ = 0;
   std::string optimizer_ = "adam";
-  std::string lr_schedule_ = "none";
+  std::string lr_schedule_ = "constant";
   uint32_t patience_ = 0;
   std::string device_ = "cpu";
   std::string backend_ = "gloo";
 
-  std::string metric_ = "accuracy";
+  std::string metric_;  // empty: the task's own
   uint32_t eval_every_ = 1;
   std::string inference_ = "full";
   std::string eval_fanouts_;

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_step.h"
 
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <vector>
 
 #include "client/tensor/torch_status.h"
-#include "client/train/labels.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
 namespace {
 
 // What follows the gradients in the exchanged buffer. Counts are exact in
-// float32 up to 2^24 seeds a step.
+// float32 up to 2^24 labels a step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
 }  // namespace
 
-TrainStep::TrainStep(Model& model, Collectives& collectives)
-    : model_(model), collectives_(collectives) {
+TrainStep::TrainStep(Model& model, Collectives& collectives, TaskKind task)
+    : model_(model), collectives_(collectives), task_(task) {
   int64_t size = 0;
   for (const NamedTensor& parameter : model.parameters().parameters()) {
     size += parameter.tensor.numel();
@@ -36,8 +33,7 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
   const Pass pass{.training = true, .dropout = dropout};
   const at::Tensor logits =
       minibatch.OfSeeds(model_.Forward(minibatch.graph, pass));
-  const at::Tensor loss = at::cross_entropy_loss(
-      logits, minibatch.labels, {}, at::Reduction::Sum, kUnlabelled);
+  const at::Tensor loss = LossSum(task_, logits, minibatch.labels);
   for (const NamedTensor& named : model_.parameters().parameters()) {
     at::Tensor parameter = named.tensor;
     parameter.mutable_grad().reset();
@@ -56,7 +52,8 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
   const at::Tensor tail = exchange_.narrow(0, begin, kTailSize);
   tail[kLoss].copy_(loss);
   tail[kLabelled].fill_(static_cast<double>(minibatch.labelled));
-  tail[kCorrect].copy_(at::argmax(logits, 1).eq(minibatch.labels).sum());
+  tail[kCorrect].fill_(
+      static_cast<double>(CountCorrect(task_, logits, minibatch.labels)));
   return absl::OkStatus();
 }
 

@@ -10,26 +10,28 @@
 #include "client/nn/model.h"
 #include "client/train/collectives.h"
 #include "client/train/minibatch.h"
+#include "client/train/task.h"
 
 namespace millrace {
 
 // What one step saw, over all ranks.
 struct StepSums {
-  double loss = 0;       // summed over labelled seeds
-  int64_t labelled = 0;  // seeds
-  int64_t correct = 0;   // of them, by the largest logit
+  double loss = 0;       // summed over labelled values
+  int64_t labelled = 0;  // labelled values: one a seed, or one a column
+  int64_t correct = 0;   // of them; see CountCorrect
 };
 
-// Gradients of one step over all ranks: every rank sums its cross-entropies,
-// one all-reduce adds gradients, losses and counts, and the sum is divided
-// once by the number of labelled seeds of all ranks.
+// Gradients of one step over all ranks: every rank sums its losses, one
+// all-reduce adds gradients, losses and counts, and the sum is divided once
+// by the number of labelled values of all ranks.
 // Threads: one at a time; all ranks step together.
 class TrainStep {
  public:
   // Keeps references to both.
-  TrainStep(Model& model, Collectives& collectives);
+  TrainStep(Model& model, Collectives& collectives,
+            TaskKind task = TaskKind::kSingle);
 
-  // `minibatch` null, or without a labelled seed: this rank runs no forward
+  // `minibatch` null, or without a label: this rank runs no forward
   // pass and joins with zeros. Errors of Collectives; INTERNAL from LibTorch.
   absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
                                const DropoutKey& dropout);
@@ -49,6 +51,7 @@ class TrainStep {
 
   Model& model_;
   Collectives& collectives_;
+  const TaskKind task_;
   int64_t seeds_since_average_ = 0;
   at::Tensor exchange_;  // gradients, then loss, labelled, correct
   at::Tensor gradient_;  // view of exchange_

@@ -29,10 +29,9 @@ std::optional<double> MeanLoss(const StepSums& sums) {
   return sums.loss / static_cast<double>(sums.labelled);
 }
 
-bool HasSplit(const Manifest& manifest, const std::string& name) {
-  return std::any_of(
-      manifest.splits.begin(), manifest.splits.end(),
-      [&](const SplitInfo& split) { return split.name == name; });
+bool HasSplit(const Manifest& manifest, TypeIndex type,
+              const std::string& name) {
+  return manifest.FindSplit(type, name).ok();
 }
 
 }  // namespace
@@ -69,18 +68,14 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
 
 absl::Status Trainer::CheckSource() const {
   const Schema& schema = source_->manifest().schema;
-  if (!schema.homogeneous() || schema.relations.empty()) {
-    return absl::UnimplementedError(
-        StrCat("the graph has ", schema.node_types.size(), " node types and ",
-               schema.relations.size(), " relations; --model ",
-               options_.model.kind, " trains on one of each"));
-  }
   if (options_.job.seed_kind != SeedKind::kNode) {
     return absl::UnimplementedError(
         "--seeds edge and graph do not train in this version; use node");
   }
-  const NodeType& type = schema.node_types[0];
-  if (!type.feature.present() || type.feature.row_shape.size() != 1) {
+  const GraphShape shape =
+      GraphShape::Of(schema, seed_type_, options_.job.direction);
+  const NodeType& type = schema.node_types[seed_type_];
+  if (shape.homogeneous() && shape.types[0].features == 0) {
     return absl::FailedPreconditionError(
         StrCat("node type \"", type.name,
                "\" has no features\nimport the "
@@ -91,12 +86,22 @@ absl::Status Trainer::CheckSource() const {
                                                 "\" has no labels\nimport the "
                                                 "dataset with --labels F.npy"));
   }
+  const bool typed =
+      std::any_of(schema.relations.begin(), schema.relations.end(),
+                  [](const Relation& relation) { return relation.has_type; });
+  if (options_.model.kind == "rgcn" && typed && shape.homogeneous()) {
+    return absl::UnimplementedError(
+        "--model rgcn takes a graph's relations, not the types of a "
+        "relation's edges\nimport each type of edge as a relation of its own "
+        "(--edges SRC__REL__DST=F.npy)");
+  }
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckOptions() const {
+absl::Status Trainer::CheckOptions() {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(options_.job, source_->manifest()));
+  seed_type_ = job.seed_type;
   const int layers = options_.model.layers;
   MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
   const Fanouts& evaluated = options_.evaluation.fanouts;
@@ -117,14 +122,14 @@ absl::Status Trainer::CheckOptions() const {
 
 absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
   const Manifest& manifest = source_->manifest();
-  const auto read = [&](const std::string& split,
-                        std::optional<std::vector<int64_t>> seeds,
+  const auto read = [&](const std::string& split, std::optional<SeedList> seeds,
                         std::optional<SeedTable>& table) -> absl::Status {
-    if (!seeds.has_value() && !HasSplit(manifest, split)) {
+    if (!seeds.has_value() && !HasSplit(manifest, seed_type_, split)) {
       return absl::OkStatus();
     }
     MILLRACE_ASSIGN_OR_RETURN(
-        table, ReadSeedTable(source_, options_.job, split, std::move(seeds)));
+        table, ReadSeedTable(source_, options_.job, options_.task.kind, split,
+                             std::move(seeds)));
     return absl::OkStatus();
   };
   MILLRACE_RETURN_IF_ERROR(
@@ -133,21 +138,24 @@ absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
   MILLRACE_RETURN_IF_ERROR(read("test", std::nullopt, tables.test));
   for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
     if (!table->has_value()) continue;
-    options_.model.out = std::max(options_.model.out, (*table)->classes());
+    options_.model.out = std::max(options_.model.out, (*table)->outputs());
   }
   return absl::OkStatus();
 }
 
 absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  MILLRACE_RETURN_IF_ERROR(CheckSource());
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
+  MILLRACE_RETURN_IF_ERROR(CheckSource());
+  options_.evaluation.task = options_.task;
   Evaluator::Tables tables;
   MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
-  options_.model.in =
-      source_->manifest().schema.node_types[0].feature.row_shape[0];
-  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model));
-  step_ = std::make_unique<TrainStep>(*model_, collectives_);
+  const GraphShape shape = GraphShape::Of(source_->manifest().schema,
+                                          seed_type_, options_.job.direction);
+  options_.model.in = shape.types[seed_type_].features;
+  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
+  step_ =
+      std::make_unique<TrainStep>(*model_, collectives_, options_.task.kind);
   optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
                                            model_->parameters().parameters());
   MILLRACE_ASSIGN_OR_RETURN(
@@ -199,6 +207,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
     options.columns.feature_dtype = options_.feature_dtype;
   }
   options.columns.degrees = model_->weighs_neighbors();
+  options.columns.original_ids |= model_->reads_original_ids();
   MILLRACE_ASSIGN_OR_RETURN(
       std::unique_ptr<Loader> loader,
       Loader::Create(source_, options_.job, std::move(options)));
@@ -247,7 +256,8 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   std::optional<Minibatch> minibatch;
   DropoutKey dropout{options_.job.seed, step.epoch, 0};
   if (step.batch.has_value()) {
-    MILLRACE_ASSIGN_OR_RETURN(minibatch, MakeMinibatch(*step.batch, *model_));
+    MILLRACE_ASSIGN_OR_RETURN(
+        minibatch, MakeMinibatch(*step.batch, *model_, options_.task.kind));
     dropout.batch = step.batch->index;
   }
   clock.Lap(clock.copy);
@@ -305,13 +315,14 @@ absl::Status Trainer::Evaluate(MetricsRecord& record) {
   MILLRACE_ASSIGN_OR_RETURN(record.accuracy, evaluator_->Run());
   record.eval_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   evaluated_ = true;
-  if (!record.accuracy.train.has_value() && at_.sums.labelled > 0) {
+  if (!record.accuracy.train.has_value() && at_.sums.labelled > 0 &&
+      options_.task.metric == MetricKind::kAccuracy) {
     record.accuracy.train = static_cast<double>(at_.sums.correct) /
                             static_cast<double>(at_.sums.labelled);
   }
   const std::optional<double> valid = record.accuracy.valid;
   if (valid.has_value() && at_.best_valid.has_value() &&
-      *valid <= *at_.best_valid) {
+      !options_.task.Better(*valid, *at_.best_valid)) {
     ++at_.since_best;
     return absl::OkStatus();
   }

@@ -16,6 +16,7 @@
 #include "client/train/evaluator.h"
 #include "client/train/optimizer.h"
 #include "client/train/run_log.h"
+#include "client/train/task.h"
 #include "client/train/train_step.h"
 #include "common/base/progress.h"
 #include "common/sample/batch_source.h"
@@ -26,14 +27,15 @@ namespace millrace {
 // Everything of a run but its source and its group; command-line names.
 struct TrainOptions {
   JobSpec job;
-  std::optional<std::vector<int64_t>> seeds;  // instead of the job's split
-  DType feature_dtype = DType::kNone;         // cast on the wire
+  std::optional<SeedList> seeds;       // instead of the job's split
+  DType feature_dtype = DType::kNone;  // cast on the wire
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
 
   ModelConfig model;  // `in` and `out` come from the data
+  Task task;
   OptimizerConfig optimizer;
-  std::string lr_schedule = "none";
+  std::string lr_schedule = "constant";
   uint32_t epochs = 10;
   uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
 
@@ -53,8 +55,8 @@ struct TrainOptions {
   std::string consumed_log;
 };
 
-// Trains a model on a homogeneous graph with one class a node, data parallel
-// over the ranks of a group. Same bits for equal options, source content,
+// Trains a model on nodes of one type, data parallel over the ranks of a
+// group. Same bits for equal options, source content,
 // world, threads, build and kind of CPU.
 // Results go to stdout, progress to stderr, from rank 0.
 // Threads: one at a time; all ranks make the same calls.
@@ -62,9 +64,9 @@ class Trainer {
  public:
   // Reads the splits' labels, builds the model and resumes if asked to.
   // `collectives` must outlive the trainer.
-  // FAILED_PRECONDITION: no features or labels (says how to import them), or
-  // a checkpoint of another job (names what differs). UNIMPLEMENTED: a graph
-  // of several types. INVALID_ARGUMENT: layers that do not fit the fanouts.
+  // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
+  // (says how to import them), or a checkpoint of another job (names what
+  // differs). INVALID_ARGUMENT: layers that do not fit the fanouts.
   // Errors of files that cannot be written later, of Model::Create, the
   // source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
@@ -100,8 +102,8 @@ class Trainer {
           TrainOptions options);
 
   absl::Status SetUp();
+  absl::Status CheckOptions();
   absl::Status CheckSource() const;
-  absl::Status CheckOptions() const;
   absl::Status ReadTables(Evaluator::Tables& tables);
   absl::Status OpenLogs();
 
@@ -128,6 +130,7 @@ class Trainer {
   const std::shared_ptr<BatchSource> source_;  // shared with loaders
   Collectives& collectives_;
   TrainOptions options_;
+  TypeIndex seed_type_ = 0;
   std::unique_ptr<Model> model_;
   std::unique_ptr<TrainStep> step_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -109,7 +109,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   const JobSpec& job = options_.job;
   const ModelConfig& model = options_.model;
   const OptimizerConfig& optimizer = options_.optimizer;
-  return {
+  std::map<std::string, std::string> identity = {
       {"dataset fingerprint", DatasetOf(job, source_->manifest())},
       {"--seed", absl::StrCat(job.seed)},
       {"--split", job.split},
@@ -135,6 +135,19 @@ std::map<std::string, std::string> Trainer::Identity() const {
       {"classes", absl::StrCat(model.out)},
       {"--optimizer", OptimizerName(optimizer.kind)},
   };
+  // What came later stands there only if it was asked for, so that older
+  // checkpoints go on.
+  const auto add = [&](const char* name, bool asked, std::string value) {
+    if (asked) identity[name] = std::move(value);
+  };
+  add("--type", !job.seed_type.empty(), job.seed_type);
+  add("--aggr", model.aggregation != Aggregation::kMean,
+      model.aggregation == Aggregation::kSum ? "sum" : "max");
+  add("--heads", model.kind == "gat", absl::StrCat(model.heads));
+  add("--task", options_.task.kind != TaskKind::kSingle,
+      TaskName(options_.task.kind));
+  add("--num-bases", model.kind == "rgcn", absl::StrCat(model.bases));
+  return identity;
 }
 
 absl::Status Trainer::Save(const std::string& name) {

@@ -66,9 +66,9 @@ TEST(ModelTest, StartsWithinPygsBounds) {
 
 TEST(ModelTest, RefusesWhatItLacks) {
   ModelConfig config = Config();
-  config.kind = "gat";
+  config.kind = "gatv2";
   EXPECT_EQ(Model::Create(config).status().code(),
-            absl::StatusCode::kUnimplemented);
+            absl::StatusCode::kInvalidArgument);
   config.kind = "sage";
   config.dropout = 1.0;
   EXPECT_EQ(Model::Create(config).status().code(),
@@ -78,9 +78,9 @@ TEST(ModelTest, RefusesWhatItLacks) {
 // Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded without neighbours.
 Subgraph Tree() {
   Subgraph graph;
-  graph.x = at::arange(12, at::kFloat).view({4, 3}).div(10);
-  graph.hop_offsets = {0, 1, 3, 4};
-  graph.neighbors = {Ints({0, 2, 4, 4}), Ints({1, 2, 2, 3}), {}, {}};
+  graph.nodes = {
+      {at::arange(12, at::kFloat).view({4, 3}).div(10), {}, {0, 1, 3, 4}}};
+  graph.neighbors = {{Ints({0, 2, 4, 4}), Ints({1, 2, 2, 3}), {}, {}}};
   return graph;
 }
 
@@ -91,14 +91,15 @@ TEST(ModelTest, ComputesOnlySeedRows) {
 
 TEST(ModelTest, MeanOfNoNeighborsIsZero) {
   const Subgraph tree = Tree();
-  const at::Tensor mean = MeanOfNeighbors(tree.x, FirstRows(tree.neighbors, 3));
-  EXPECT_TRUE(mean[0].allclose((tree.x[1] + tree.x[2]) / 2));
-  EXPECT_TRUE(mean[1].allclose((tree.x[2] + tree.x[3]) / 2));
+  const at::Tensor x = tree.nodes[0].x;
+  const at::Tensor mean = MeanOfNeighbors(x, FirstRows(tree.neighbors[0], 3));
+  EXPECT_TRUE(mean[0].allclose((x[1] + x[2]) / 2));
+  EXPECT_TRUE(mean[1].allclose((x[2] + x[3]) / 2));
   EXPECT_EQ(mean[2].abs().sum().item().toDouble(), 0);
 }
 
 TEST(ModelTest, RowsPastTheExpandedHaveEmptyLists) {
-  const Neighbors five = FirstRows(Tree().neighbors, 5);
+  const Neighbors five = FirstRows(Tree().neighbors[0], 5);
   EXPECT_TRUE(five.indptr.equal(Ints({0, 2, 4, 4, 4, 4})));
 }
 

@@ -71,6 +71,46 @@ TestGraph ClassGraph(int64_t nodes, int64_t train) {
   return graph;
 }
 
+TestGraph PaperGraph(int64_t papers, int64_t train) {
+  std::mt19937 random(11);
+  const auto below = [&random](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  using Edges = std::vector<std::pair<int64_t, int64_t>>;
+  constexpr int64_t kSubjects = 8, kVenues = 5;
+  const int64_t authors = papers / 2;
+  Edges writes, written, of, has, cites, prints;
+  for (int64_t v = 0; v < papers; ++v) {
+    if (v % 9 == 8) continue;  // nobody's paper
+    for (int e = 0; e < 3; ++e) {
+      const int64_t author = below(authors);
+      writes.emplace_back(author, v);
+      written.emplace_back(v, author);
+      cites.emplace_back(below(papers), v);
+    }
+    const int64_t subject =
+        below(4) == 0 ? below(kSubjects) : v % kClasses + kClasses * below(2);
+    of.emplace_back(subject, v);
+    has.emplace_back(v, subject);
+    prints.emplace_back(below(kVenues), v);
+  }
+  TestGraph graph = ClassGraph(papers, train);
+  graph.types[0].name = "paper";
+  graph.types.push_back(
+      {.name = "author", .count = authors, .feature = RampFeature(authors, 5)});
+  graph.types.push_back({.name = "subject", .count = kSubjects});
+  graph.types.push_back({.name = "venue", .count = kVenues});
+  graph.relations = {
+      {.src = "author", .name = "writes", .dst = "paper", .edges = writes},
+      {.src = "paper", .name = "by", .dst = "author", .edges = written},
+      {.src = "subject", .name = "of", .dst = "paper", .edges = of},
+      {.src = "paper", .name = "has", .dst = "subject", .edges = has},
+      {.src = "paper", .name = "cites", .dst = "paper", .edges = cites},
+      {.src = "venue", .name = "prints", .dst = "paper", .edges = prints}};
+  for (TestSplit& split : graph.splits) split.type = "paper";
+  return graph;
+}
+
 std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
                                    const std::string& name, int parts) {
   const std::filesystem::path path = TestDirectory(name) / "store";

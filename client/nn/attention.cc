@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/attention.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+constexpr float kSlope = 0.2f;
+constexpr float kEpsilon = 1e-16f;
+constexpr int64_t kGrainRows = 64;
+
+float LeakyRelu(float x) { return x > 0 ? x : kSlope * x; }
+
+void AddScaled(float scale, const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] += scale * x[i];
+}
+
+float Dot(const float* x, const float* y, int64_t n) {
+  // Four sums, so that the compiler may use vectors without reordering.
+  float sums[4] = {0, 0, 0, 0};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int k = 0; k < 4; ++k) sums[k] += x[i + k] * y[i + k];
+  }
+  for (; i < n; ++i) sums[0] += x[i] * y[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// Raw pointers of the lists and of the matrices both directions read.
+struct Views {
+  Views(const at::Tensor& indptr_tensor, const at::Tensor& index_tensor,
+        const at::Tensor& values_tensor, const at::Tensor& source_score_tensor,
+        const at::Tensor& target_score_tensor, const at::Tensor& mask_tensor)
+      : rows(indptr_tensor.size(0) - 1),
+        sources(values_tensor.size(0)),
+        heads(values_tensor.size(1)),
+        width(values_tensor.size(2)),
+        indptr(indptr_tensor.const_data_ptr<int32_t>()),
+        index(index_tensor.const_data_ptr<int32_t>()),
+        values(values_tensor.const_data_ptr<float>()),
+        source_score(source_score_tensor.const_data_ptr<float>()),
+        target_score(target_score_tensor.const_data_ptr<float>()),
+        mask(mask_tensor.numel() > 0 ? mask_tensor.const_data_ptr<float>()
+                                     : nullptr) {}
+
+  float score(int64_t row, int32_t edge, int64_t head) const {
+    return source_score[index[edge] * heads + head] +
+           target_score[row * heads + head];
+  }
+  float factor(int64_t cell) const {
+    return mask == nullptr ? 1.0f : mask[cell];
+  }
+
+  const int64_t rows, sources, heads, width;
+  const int32_t* const indptr;
+  const int32_t* const index;
+  const float* const values;
+  const float* const source_score;
+  const float* const target_score;
+  const float* const mask;
+};
+
+// weights[e, head] of one row's list.
+void Softmax(const Views& views, int64_t row, int64_t head, float* weights) {
+  const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
+  float largest = -std::numeric_limits<float>::infinity();
+  for (int32_t e = begin; e < end; ++e) {
+    const float score = LeakyRelu(views.score(row, e, head));
+    weights[e * views.heads + head] = score;
+    largest = std::max(largest, score);
+  }
+  float sum = 0;
+  for (int32_t e = begin; e < end; ++e) {
+    float& weight = weights[e * views.heads + head];
+    weight = std::exp(weight - largest);
+    sum += weight;
+  }
+  const float scale = 1.0f / (sum + kEpsilon);
+  for (int32_t e = begin; e < end; ++e) {
+    weights[e * views.heads + head] *= scale;
+  }
+}
+
+// Gradients of one row's scores from `grad`, the row's [H, C].
+void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
+                     const float* grad, float* edge_score,
+                     float* target_score) {
+  const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
+  for (int64_t head = 0; head < views.heads; ++head) {
+    float mean = 0;
+    for (int32_t e = begin; e < end; ++e) {
+      const int64_t cell = e * views.heads + head;
+      const int64_t value = views.index[e] * views.heads + head;
+      edge_score[cell] = views.factor(cell) *
+                         Dot(grad + head * views.width,
+                             views.values + value * views.width, views.width);
+      mean += weights[cell] * edge_score[cell];
+    }
+    float total = 0;
+    for (int32_t e = begin; e < end; ++e) {
+      const int64_t cell = e * views.heads + head;
+      const float slope = views.score(row, e, head) > 0 ? 1.0f : kSlope;
+      edge_score[cell] = slope * weights[cell] * (edge_score[cell] - mean);
+      total += edge_score[cell];
+    }
+    target_score[row * views.heads + head] = total;
+  }
+}
+
+// The edges by source: edge[begin[j]] .. edge[begin[j + 1] - 1] name source
+// j, ascending; row[e] is the row whose list holds edge e.
+struct BySource {
+  explicit BySource(const Views& views)
+      : begin(views.sources + 1), edge(views.indptr[views.rows]), row(edge) {
+    for (size_t e = 0; e < edge.size(); ++e) ++begin[views.index[e] + 1];
+    for (int64_t j = 0; j < views.sources; ++j) begin[j + 1] += begin[j];
+    std::vector<int32_t> next(begin.begin(), begin.end() - 1);
+    for (int64_t i = 0; i < views.rows; ++i) {
+      for (int32_t e = views.indptr[i]; e < views.indptr[i + 1]; ++e) {
+        edge[next[views.index[e]]++] = e;
+        row[e] = static_cast<int32_t>(i);
+      }
+    }
+  }
+
+  std::vector<int32_t> begin, edge, row;
+};
+
+class Attention final : public torch::autograd::Function<Attention> {
+ public:
+  using Context = torch::autograd::AutogradContext;
+  using Tensors = torch::autograd::variable_list;
+
+  static at::Tensor forward(Context* context, const at::Tensor& values,
+                            const at::Tensor& source_score,
+                            const at::Tensor& target_score,
+                            const at::Tensor& indptr, const at::Tensor& index,
+                            const at::Tensor& mask) {
+    const at::Tensor v = values.contiguous(), s = source_score.contiguous(),
+                     t = target_score.contiguous();
+    const Views views(indptr, index, v, s, t, mask);
+    const at::Tensor weights =
+        at::empty({index.size(0), views.heads}, at::kFloat);
+    const at::Tensor out =
+        at::zeros({views.rows, views.heads, views.width}, at::kFloat);
+    float* weight = weights.mutable_data_ptr<float>();
+    float* sums = out.mutable_data_ptr<float>();
+    at::parallel_for(0, views.rows, kGrainRows,
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         SumRow(views, i, weight, sums);
+                       }
+                     });
+    context->save_for_backward({v, s, t, indptr, index, mask, weights});
+    return out;
+  }
+
+  static Tensors backward(Context* context, Tensors grads) {
+    const Tensors saved = context->get_saved_variables();
+    const Views views(saved[3], saved[4], saved[0], saved[1], saved[2],
+                      saved[5]);
+    const at::Tensor grad_out = grads[0].contiguous();
+    const float* grad = grad_out.const_data_ptr<float>();
+    const float* weight = saved[6].const_data_ptr<float>();
+    const at::Tensor edge_score = at::empty_like(saved[6]);
+    const at::Tensor target_score = at::empty_like(saved[2]);
+    float* edge = edge_score.mutable_data_ptr<float>();
+    float* target = target_score.mutable_data_ptr<float>();
+    const int64_t row_size = views.heads * views.width;
+    at::parallel_for(0, views.rows, kGrainRows,
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         SoftmaxBackward(views, i, weight, grad + i * row_size,
+                                         edge, target);
+                       }
+                     });
+    const at::Tensor source_score = at::zeros(saved[1].sizes(), at::kFloat);
+    const at::Tensor values = at::zeros(saved[0].sizes(), at::kFloat);
+    float* source = source_score.mutable_data_ptr<float>();
+    float* value = values.mutable_data_ptr<float>();
+    const BySource lists(views);
+    at::parallel_for(
+        0, views.sources, kGrainRows, [&](int64_t begin, int64_t end) {
+          for (int64_t k = lists.begin[begin]; k < lists.begin[end]; ++k) {
+            const int32_t e = lists.edge[k];
+            AddEdge(views, e, grad + lists.row[e] * row_size, weight, edge,
+                    source, value);
+          }
+        });
+    return {values, source_score, target_score, {}, {}, {}};
+  }
+
+ private:
+  static void SumRow(const Views& views, int64_t row, float* weights,
+                     float* sums) {
+    for (int64_t head = 0; head < views.heads; ++head) {
+      Softmax(views, row, head, weights);
+    }
+    float* out = sums + row * views.heads * views.width;
+    for (int32_t e = views.indptr[row]; e < views.indptr[row + 1]; ++e) {
+      const float* value =
+          views.values + views.index[e] * views.heads * views.width;
+      for (int64_t head = 0; head < views.heads; ++head) {
+        const int64_t cell = e * views.heads + head;
+        AddScaled(weights[cell] * views.factor(cell),
+                  value + head * views.width, views.width,
+                  out + head * views.width);
+      }
+    }
+  }
+
+  // What edge e adds to the gradients of its source; `grad` is its row's.
+  static void AddEdge(const Views& views, int32_t e, const float* grad,
+                      const float* weights, const float* edge_score,
+                      float* source_score, float* values) {
+    const int64_t j = views.index[e];
+    for (int64_t head = 0; head < views.heads; ++head) {
+      const int64_t cell = e * views.heads + head;
+      source_score[j * views.heads + head] += edge_score[cell];
+      AddScaled(weights[cell] * views.factor(cell), grad + head * views.width,
+                views.width, values + (j * views.heads + head) * views.width);
+    }
+  }
+};
+
+}  // namespace
+
+at::Tensor AttendToNeighbors(const AttentionInput& input,
+                             const Neighbors& neighbors) {
+  // Functions take no undefined tensors.
+  const at::Tensor mask =
+      input.mask.defined() ? input.mask : at::empty({0}, at::kFloat);
+  return Attention::apply(input.values, input.source_score, input.target_score,
+                          neighbors.indptr.contiguous(),
+                          neighbors.index.contiguous(), mask);
+}
+
+}  // namespace millrace

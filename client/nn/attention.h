@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "client/nn/aggregate.h"
+
+namespace millrace {
+
+// What one attention layer weighs neighbours with; H heads of C columns.
+struct AttentionInput {
+  at::Tensor values;        // [s, H, C] of the neighbours
+  at::Tensor source_score;  // [s, H]
+  at::Tensor target_score;  // [rows, H]
+  // Factors of the weights after the softmax (dropout); undefined: none.
+  at::Tensor mask;  // [e, H], no gradient
+};
+
+// [rows, H, C]: the sum of each row's neighbours weighted by the softmax,
+// over the row's list, of LeakyReLU_0.2(source_score + target_score), per
+// head; 0 for an empty list. As PyG's GATConv: the largest score is
+// subtracted first and 1e-16 added to the denominator.
+// Differentiable in all but `mask`. Sums run in list order, backward in the
+// order of (row, list), whatever the number of threads.
+at::Tensor AttendToNeighbors(const AttentionInput& input,
+                             const Neighbors& neighbors);
+
+}  // namespace millrace

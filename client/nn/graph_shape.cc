@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/graph_shape.h"
+
+#include "common/sample/batch.h"
+
+namespace millrace {
+
+GraphShape GraphShape::Homogeneous(int64_t features) {
+  GraphShape shape;
+  shape.types = {{std::string(kHomogeneousType), 0, features}};
+  shape.relations = {{"node__to__node", 0, 0}};
+  return shape;
+}
+
+GraphShape GraphShape::Of(const Schema& schema, TypeIndex seed_type,
+                          Direction direction) {
+  GraphShape shape;
+  shape.seed_type = seed_type;
+  for (const NodeType& type : schema.node_types) {
+    const bool matrix =
+        type.feature.present() && type.feature.row_shape.size() == 1;
+    shape.types.push_back(
+        {type.name, type.count, matrix ? type.feature.row_shape[0] : 0});
+  }
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    const millrace::Relation& relation = schema.relations[r];
+    shape.relations.push_back(
+        {schema.RelationName(static_cast<RelationIndex>(r)),
+         NeighborType(relation, direction), ListType(relation, direction)});
+  }
+  return shape;
+}
+
+}  // namespace millrace

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/graph/schema.h"
+
+namespace millrace {
+
+// What a model knows of the graph it is made for. A homogeneous graph is the
+// case of one node type and one relation.
+struct GraphShape {
+  struct Type {
+    std::string name;
+    int64_t count = 0;     // nodes
+    int64_t features = 0;  // columns; 0: none
+  };
+  // Messages go from the neighbours' type to the type that lists them: with
+  // Direction::kOut that is against the edges.
+  struct Relation {
+    std::string name;  // SRC__REL__DST, in the direction of the edges
+    TypeIndex neighbors = 0;
+    TypeIndex lists = 0;
+  };
+
+  std::vector<Type> types;
+  std::vector<Relation> relations;
+  TypeIndex seed_type = 0;
+
+  bool homogeneous() const {
+    return types.size() == 1 && relations.size() == 1;
+  }
+
+  static GraphShape Homogeneous(int64_t features);
+  // Types and relations keep their numbers.
+  static GraphShape Of(const Schema& schema, TypeIndex seed_type,
+                       Direction direction);
+};
+
+}  // namespace millrace

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/model_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::array kKinds = {"sage", "gat", "rgcn", "gin", "gcn"};
+
+// Learned embeddings are exchanged and updated whole in each step, and kept
+// six times (value, gradient, exchange and the optimizer's).
+constexpr int64_t kMaxEmbeddingValues = int64_t{1} << 27;
+
+absl::Status AtLeastOne(const char* option, int64_t value) {
+  if (value >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(option, " is ", value, "\nuse a number of at least 1"));
+}
+
+absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
+  if (std::find(kKinds.begin(), kKinds.end(), config.kind) == kKinds.end()) {
+    return absl::InvalidArgumentError(StrCat(
+        "--model is \"", config.kind, "\"\nuse sage, gat, rgcn, gin or gcn"));
+  }
+  if (config.kind == "gcn" && !shape.homogeneous()) {
+    return absl::UnimplementedError(
+        StrCat("--model gcn needs one node type and one relation, but the "
+               "graph has ",
+               shape.types.size(), " and ", shape.relations.size(),
+               "\nuse --model sage, gat, gin or rgcn"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateWidths(const ModelConfig& config) {
+  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
+  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
+  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
+  if (config.kind == "gat" && config.hidden % config.heads != 0) {
+    return absl::InvalidArgumentError(
+        StrCat("--heads ", config.heads, " does not divide --hidden ",
+               config.hidden, "\nuse a multiple of --heads for --hidden"));
+  }
+  if (config.bases < 0) {
+    return absl::InvalidArgumentError(StrCat(
+        "--num-bases is ", config.bases, "\nuse 0 (none) or a number above"));
+  }
+  if (!(config.dropout >= 0.0 && config.dropout < 1.0)) {
+    return absl::InvalidArgumentError(
+        StrCat("--dropout is ", config.dropout, ", not in [0, 1)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
+  const int64_t in = shape.homogeneous() ? shape.types[0].features : 1;
+  if (in < 1 || config.out < 1) {
+    return absl::InvalidArgumentError(
+        StrCat("a model from ", in, " features to ", config.out,
+               " classes; both must be at least 1"));
+  }
+  const bool reached =
+      std::any_of(shape.relations.begin(), shape.relations.end(),
+                  [&](const GraphShape::Relation& relation) {
+                    return relation.lists == shape.seed_type;
+                  });
+  if (!reached) {
+    return absl::InvalidArgumentError(
+        StrCat("no relation leads to the seeds' node type ",
+               shape.types[shape.seed_type].name,
+               "\nuse --direction out, or import with --add-reverse"));
+  }
+  for (const GraphShape::Type& type : shape.types) {
+    if (type.features > 0 || shape.homogeneous()) continue;
+    if (type.count <= kMaxEmbeddingValues / config.hidden) continue;
+    return absl::ResourceExhaustedError(
+        StrCat("node type ", type.name, " has no features, and embeddings of ",
+               config.hidden, " columns for its ", type.count,
+               " nodes would be more than ", kMaxEmbeddingValues,
+               " values\nimport features for it (--features ", type.name,
+               "=F.npy) or use a smaller --hidden"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateModel(const ModelConfig& config, const GraphShape& shape) {
+  MILLRACE_RETURN_IF_ERROR(ValidateKind(config, shape));
+  MILLRACE_RETURN_IF_ERROR(ValidateWidths(config));
+  return ValidateShape(config, shape);
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/nn/aggregate.h"
+#include "client/nn/graph_shape.h"
+#include "client/nn/norm.h"
+
+namespace millrace {
+
+// A model by the names of the command line.
+struct ModelConfig {
+  std::string kind = "sage";  // sage, gcn, gat, gin, rgcn
+  int64_t in = 0;             // width of a homogeneous graph's features
+  int64_t hidden = 256;
+  int64_t out = 0;  // classes, or values predicted
+  int layers = 2;
+  double dropout = 0.0;  // [0, 1); of gat's attention weights too
+  NormKind norm = NormKind::kNone;
+  Aggregation aggregation = Aggregation::kMean;  // sage
+  int heads = 1;                                 // gat; divides `hidden`
+  int bases = 0;                                 // rgcn; 0: none
+  GcnNorm gcn_norm = GcnNorm::kFull;
+  uint64_t seed = 1;
+};
+
+// INVALID_ARGUMENT: a value out of range, no such kind. UNIMPLEMENTED: a kind
+// that does not work on graphs of this shape. RESOURCE_EXHAUSTED: a node type
+// without features has more nodes than embeddings are learned for. All name
+// the option, the value and what to do.
+absl::Status ValidateModel(const ModelConfig& config, const GraphShape& shape);
+
+}  // namespace millrace

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/nn/attention.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "client/nn/parameters.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kRows = 70, kSources = 90, kHeads = 3, kWidth = 5;
+
+at::Tensor Ints(const std::vector<int32_t>& values) {
+  at::Tensor tensor =
+      at::empty({static_cast<int64_t>(values.size())}, at::kInt);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int32_t>());
+  return tensor;
+}
+
+// Lists of 0 to 9 neighbours, some of them twice.
+Neighbors RandomLists() {
+  std::mt19937 random(3);
+  std::vector<int32_t> indptr = {0}, index;
+  for (int64_t i = 0; i < kRows; ++i) {
+    const auto length = static_cast<int>(random() % 10);
+    for (int k = 0; k < length; ++k) {
+      index.push_back(static_cast<int32_t>(random() % kSources));
+    }
+    indptr.push_back(static_cast<int32_t>(index.size()));
+  }
+  return {Ints(indptr), Ints(index), {}, {}};
+}
+
+AttentionInput RandomInput(int64_t edges, bool masked) {
+  Initializer initializer(9);
+  AttentionInput input;
+  input.values = initializer.Uniform({kSources, kHeads, kWidth}, 1.0);
+  input.source_score = initializer.Uniform({kSources, kHeads}, 3.0);
+  input.target_score = initializer.Uniform({kRows, kHeads}, 3.0);
+  for (at::Tensor* tensor :
+       {&input.values, &input.source_score, &input.target_score}) {
+    tensor->requires_grad_(true);
+  }
+  if (masked) {
+    input.mask =
+        initializer.Uniform({edges, kHeads}, 1.0).gt(0.2).to(at::kFloat) * 2.5;
+  }
+  return input;
+}
+
+// The definition, row by row in LibTorch's operations.
+at::Tensor Plain(const AttentionInput& input, const Neighbors& neighbors) {
+  std::vector<at::Tensor> rows;
+  const int32_t* indptr = neighbors.indptr.const_data_ptr<int32_t>();
+  for (int64_t i = 0; i < neighbors.rows(); ++i) {
+    const int64_t begin = indptr[i], length = indptr[i + 1] - begin;
+    if (length == 0) {
+      rows.push_back(at::zeros({kHeads, kWidth}));
+      continue;
+    }
+    const at::Tensor index = neighbors.index.narrow(0, begin, length);
+    at::Tensor weight =
+        at::softmax(at::leaky_relu(input.source_score.index_select(0, index) +
+                                       input.target_score.narrow(0, i, 1),
+                                   0.2),
+                    0);
+    if (input.mask.defined()) {
+      weight = weight * input.mask.narrow(0, begin, length);
+    }
+    rows.push_back(
+        (weight.unsqueeze(2) * input.values.index_select(0, index)).sum(0));
+  }
+  return at::stack(rows);
+}
+
+std::vector<at::Tensor> Gradients(const AttentionInput& input,
+                                  const at::Tensor& result) {
+  const at::Tensor probe = Initializer(4).Uniform(result.sizes(), 1.0);
+  (result * probe).sum().backward();
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& tensor :
+       {input.values, input.source_score, input.target_score}) {
+    gradients.push_back(tensor.grad().clone());
+    tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+class AttentionTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(AttentionTest, EqualsThePlainSoftmax) {
+  const Neighbors lists = RandomLists();
+  const AttentionInput input = RandomInput(lists.index.size(0), GetParam());
+  const at::Tensor got = AttendToNeighbors(input, lists);
+  const at::Tensor want = Plain(input, lists);
+  EXPECT_TRUE(at::allclose(got, want, 1e-5, 1e-6));
+  const auto got_gradients = Gradients(input, got);
+  const auto want_gradients = Gradients(input, want);
+  for (size_t i = 0; i < got_gradients.size(); ++i) {
+    EXPECT_TRUE(at::allclose(got_gradients[i], want_gradients[i], 1e-4, 1e-5))
+        << i;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, ::testing::Bool());
+
+TEST(AttentionTest, LargeScoresDoNotOverflow) {
+  AttentionInput input = RandomInput(0, false);
+  const Neighbors lists{Ints({0, 2}), Ints({0, 1}), {}, {}};
+  input.source_score = at::zeros({kSources, kHeads}).add(500.0);
+  input.target_score = at::zeros({1, kHeads}).add(500.0);
+  const at::Tensor got = AttendToNeighbors(input, lists);
+  EXPECT_TRUE(at::allclose(got[0], (input.values[0] + input.values[1]) / 2,
+                           1e-5, 1e-6));
+}
+
+TEST(AttentionTest, NoEdgesGiveZerosAndZeroGradients) {
+  const AttentionInput input = RandomInput(0, false);
+  const Neighbors lists{at::zeros({kRows + 1}, at::kInt), Ints({}), {}, {}};
+  const at::Tensor got = AttendToNeighbors(input, lists);
+  EXPECT_EQ(got.abs().sum().item().toDouble(), 0);
+  for (const at::Tensor& gradient : Gradients(input, got)) {
+    EXPECT_EQ(gradient.abs().sum().item().toDouble(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every model on every kind of graph: full fanouts, layer-wise inference and
+// the dense restatement agree.
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/tensor/batch_tensors.h"
+#include "client/train/inference.h"
+#include "client/train/minibatch.h"
+#include "common/base/strings.h"
+#include "tests/train/dense_model.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+struct Case {
+  std::string kind;
+  bool typed = false;  // PaperGraph, else ClassGraph
+  int heads = 1;
+  int bases = 0;
+  Aggregation aggregation = Aggregation::kMean;
+  int layers = 2;
+};
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {.kind = "gat", .heads = 3},
+      {.kind = "gin"},
+      {.kind = "rgcn"},
+      {.kind = "sage", .aggregation = Aggregation::kSum},
+      {.kind = "sage", .aggregation = Aggregation::kMax},
+      {.kind = "sage", .typed = true},
+      {.kind = "sage", .typed = true, .layers = 3},
+      {.kind = "gat", .typed = true, .heads = 2},
+      {.kind = "gin", .typed = true},
+      {.kind = "rgcn", .typed = true},
+      {.kind = "rgcn", .typed = true, .bases = 2}};
+  return cases;
+}
+
+std::string NameOf(const Case& c) {
+  return StrCat(c.typed ? "typed " : "", c.kind, ", heads ", c.heads,
+                ", bases ", c.bases, ", layers ", c.layers, ", aggregation ",
+                static_cast<int>(c.aggregation));
+}
+
+TestGraph GraphOf(bool typed) {
+  return typed ? PaperGraph(80, 30) : ClassGraph(80, 30);
+}
+
+std::unique_ptr<Model> MakeModel(const Case& c, const BatchSource& source) {
+  ModelConfig config;
+  config.kind = c.kind;
+  config.hidden = 12;
+  config.out = 4;
+  config.heads = c.heads;
+  config.bases = c.bases;
+  config.aggregation = c.aggregation;
+  config.layers = c.layers;
+  config.seed = 5;
+  return Model::Create(config, GraphShape::Of(source.manifest().schema, 0,
+                                              Direction::kIn))
+      .value();
+}
+
+void ExpectClose(const at::Tensor& got, const at::Tensor& want) {
+  const double difference =
+      (got.to(at::kDouble) - want).abs().max().item().toDouble();
+  const double largest = want.abs().max().item().toDouble();
+  EXPECT_GT(largest, 1e-3);
+  EXPECT_LE(difference, 1e-5 * std::max(1.0, largest));
+}
+
+class WholeGraphTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(WholeGraphTest, InferenceEqualsTheDenseModel) {
+  const std::vector<std::shared_ptr<BatchSource>> sources = {
+      Serve(GraphOf(false), "whole_graph", GetParam()),
+      Serve(GraphOf(true), "whole_graph_typed", GetParam())};
+  RunRanks(2, [&](Collectives& collectives) {
+    for (const Case& c : Cases()) {
+      SCOPED_TRACE(NameOf(c));
+      const auto& source = sources[c.typed];
+      const auto model = MakeModel(c, *source);
+      FullInference inference(source, JobSpec{}, *model, collectives,
+                              {.chunk = 13});
+      const auto got = inference.RunForAll(c.layers);
+      ASSERT_TRUE(got.ok()) << got.status();
+      ExpectClose(*got, DenseForward(GraphOf(c.typed), *model));
+    }
+  });
+}
+
+TEST_P(WholeGraphTest, FullFanoutsGiveTheSameLogits) {
+  c10::NoGradGuard no_grad;
+  for (const Case& c : Cases()) {
+    SCOPED_TRACE(NameOf(c));
+    const TestGraph graph = GraphOf(c.typed);
+    const auto source = Serve(graph, "whole_fanouts", GetParam());
+    const auto model = MakeModel(c, *source);
+    const at::Tensor want = DenseForward(graph, *model);
+    JobSpec job;
+    job.seed_type = graph.types[0].name;
+    job.fanouts.assign(c.layers, kAllNeighbors);
+    job.batch_size = 17;
+    for (const Batch& batch : AllBatches(source, job)) {
+      const auto minibatch = MakeMinibatch(batch, *model);
+      ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+      const at::Tensor logits =
+          minibatch->OfSeeds(model->Forward(minibatch->graph, {}));
+      ExpectClose(logits,
+                  want.index_select(0, ViewAsTensor(batch.seed).value()));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, WholeGraphTest, ::testing::Values(1, 3));
+
+}  // namespace
+}  // namespace millrace::testing
