@@ -9,9 +9,8 @@ nothing compared.
 """
 
 import argparse
-import contextlib
-import io
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -20,14 +19,14 @@ import tempfile
 import numpy as np
 
 import oracle
+from compare_data import Case, all_cases
+from compare_jobs import common_jobs, seeds_jobs
 from store import OracleError, Store
-from store_writer import Edges, Nodes, homogeneous, write_store
-
-PARTS = (1, 2, 3, 7)
-METHODS = ('metis', 'ldg', 'random', 'hash')
 
 
 class Comparison:
+    """Runs both programs, counts, and prints what differs."""
+
     def __init__(self, millrace):
         self.millrace = millrace
         self.count = self.differences = 0
@@ -43,62 +42,80 @@ class Comparison:
         if done.returncode:
             raise SystemExit(f'millrace {" ".join(args)}\n{done.stderr}')
 
-    def run_oracle(self, args):
-        """What the oracle prints, or its error."""
-        args = oracle.parse_args(args)
-        if args.store not in self.stores:
-            self.stores[args.store] = Store(args.store)
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            try:
-                oracle.run(args, self.stores[args.store])
-            except OracleError as error:
-                return None, str(error)
-        return out.getvalue(), ''
+    def report(self, text):
+        self.differences += 1
+        print(text, flush=True)
 
-    def compare(self, command, store, job, *more):
-        """One comparison; returns what both printed, or None."""
+    def store(self, path):
+        if path not in self.stores:
+            self.stores[path] = Store(path)
+        return self.stores[path]
+
+    def run_oracle(self, args):
+        """What the oracle prints (lines, or an object), or its error."""
+        try:
+            args = oracle.parse_args(args)
+            store = self.store(args.store)
+            if args.command == 'sample':
+                return oracle.run_sample(store, args), ''
+            return list(oracle.run_digest(store, args)), ''
+        except OracleError as error:
+            return None, str(error)
+
+    def verify(self, store):
+        """Checks the columns of a store that repeat others."""
+        self.count += 1
+        try:
+            self.store(store).verify()
+        except OracleError as error:
+            self.report(f'DIFFERENT: {error}')
+
+    def compare(self, command, store, job, *more, refused=False):
+        """One comparison; returns what both printed, or None.
+
+        `refused`: whether both must refuse; None: both or neither.
+        """
         args = [command, '--store', store, *job, *more]
         expected, error = self.run_oracle(args)
         done = self.run_millrace(*args)
         self.count += 1
-        if expected is None:  # both refuse
-            difference = (f'oracle refuses: {error}; millrace does not'
-                          if done.returncode == 0 else '')
+        if expected is None and refused is not False:
+            difference = ('' if done.returncode in (1, 2) else
+                          f'millrace does not refuse, the oracle: {error}')
+        elif expected is None:
+            difference = f'the oracle refuses: {error}'
+        elif refused:
+            difference = 'the oracle does not refuse'
         elif done.returncode:
             difference = f'exit {done.returncode}: {done.stderr.strip()}'
         elif command == 'sample':
-            difference = first_difference(json.loads(done.stdout),
-                                          json.loads(expected))
+            difference = first_difference(json.loads(done.stdout), expected)
         else:
-            difference = first_line(done.stdout, expected)
-        if difference:
-            self.differences += 1
-            print(f'DIFFERENT: {" ".join(args)}\n  {difference}', flush=True)
-            if command == 'digest':
-                self.explain(store, job, difference, *more)
-            return None
-        return expected
+            difference = first_line(done.stdout.splitlines(), expected)
+        if not difference:
+            return expected
+        if command == 'digest' and expected and not done.returncode:
+            difference += self.explain(store, job, difference, *more)
+        self.report(f'DIFFERENT: {" ".join(args)}\n  {difference}')
+        return None
 
     def explain(self, store, job, difference, *more):
         """Looks for the difference behind a digest's."""
         words = difference.split()
         if words[0] != 'line':
-            return
+            return ''
         epoch = more[more.index('--epoch') + 1]
         args = ['sample', '--store', store, *job, '--epoch', epoch, '--batch',
                 words[1], '--with-features', '--json']
         expected, _ = self.run_oracle(args)
         done = self.run_millrace(*args)
         if done.returncode or expected is None:
-            print(f'  sample: {done.stderr.strip()}')
-            return
-        found = first_difference(json.loads(done.stdout),
-                                 json.loads(expected))
-        print(f'  batch {words[1]}: {found or "samples agree"}', flush=True)
+            return f'\n  sample: {done.stderr.strip()}'
+        found = first_difference(json.loads(done.stdout), expected)
+        return f'\n  batch {words[1]}: {found or "samples agree"}'
 
 
-def first_line(got, expected):
-    lines, others = got.splitlines(), expected.splitlines()
+def first_line(lines, others):
     for i, (a, b) in enumerate(zip(lines, others)):
         if a != b:
             return f'line {i} is {a!r}, oracle {b!r}'
@@ -109,6 +126,8 @@ def first_line(got, expected):
 
 def first_difference(got, expected, path=''):
     """Where two JSON values differ first; numbers as float32 if not whole."""
+    if got == expected:  # mostly, and fast
+        return ''
     if isinstance(got, dict) and isinstance(expected, dict):
         if set(got) != set(expected):
             return f'{path or "/"} has {list(got)}, oracle {list(expected)}'
@@ -119,10 +138,8 @@ def first_difference(got, expected, path=''):
                     f'{len(expected)}: {got[:20]} and {expected[:20]}')
         pairs = list(zip(range(len(got)), got, expected))
     else:
-        equal = got == expected
-        if isinstance(got, float) or isinstance(expected, float):
-            equal = (None not in (got, expected) and
-                     np.float32(got) == np.float32(expected))
+        equal = (isinstance(got, float) and isinstance(expected, float) and
+                 np.float32(got) == np.float32(expected))
         return '' if equal else f'{path} is {got}, oracle {expected}'
     for key, a, b in pairs:
         found = first_difference(a, b, f'{path}/{key}')
@@ -131,176 +148,94 @@ def first_difference(got, expected, path=''):
     return ''
 
 
-# Jobs. Each is a list of options that both programs take.
-
-COMMON = [
-    ['--fanouts', '3,2'],
-    ['--fanouts', '-1,2'],
-    ['--fanouts', '2,-1', '--seed', '18446744073709551615'],
-    ['--fanouts', '2,0,-1', '--no-shuffle'],
-    ['--fanouts', '0', '--drop-last'],
-    ['--fanouts', '15,10', '--replace'],
-    ['--fanouts', '-1,3', '--replace', '--disjoint'],
-    ['--fanouts', '4,3', '--disjoint'],
-    ['--fanouts', '1,1,1', '--drop-last', '--seed', '77'],
-    ['--fanouts', '5', '--no-features', '--batch-size', '1000000'],
-    ['--fanouts', '2,2', '--seed-order', 'local'],
-    ['--fanouts', '2', '--seed-order', 'local', '--drop-last'],
-    ['--fanouts', '2', '--seed-order', 'local', '--no-shuffle'],
-]
+def case_jobs(case, folder, name):
+    extra, size = case.extra, max(3, case.count // 23)
+    result = []
+    if case.common:
+        result += common_jobs(extra, size)
+        result += seeds_jobs(folder, name, case.count, extra)
+    if '--fanouts' in extra:  # per relation: as many hops as they name
+        return [j for j in result if ',' not in
+                j.options[j.options.index('--fanouts') + 1]]
+    if case.kinds:
+        result += case.kinds.jobs(extra, size)
+    return result
 
 
-def jobs(extra, batch_size):
-    """COMMON in both directions."""
-    for direction in ('in', 'out'):
-        for job in COMMON:
-            size = [] if '--batch-size' in job else ['--batch-size',
-                                                     str(batch_size)]
-            yield [*job, *size, '--direction', direction, *extra]
+def compare_job(comparison, case, job, number, batches):
+    """One job, the case's `number`th, on all stores of the dataset."""
+    rng = np.random.default_rng([case.count, number])
+    stores, totals = case.stores, set()
+    timeless = job.temporal and not case.seed_times
+    refused = job.refused or timeless
+    if refused:
+        stores = [stores[number % len(stores)]]
+    for i, store in enumerate(stores):
+        printed = comparison.compare(
+            'digest', store, job.options, '--epoch', '3', '--batches',
+            str(batches), refused=refused)
+        totals.add(tuple(printed or ()))
+        turn = (number + i) % len(stores)
+        if (job.everywhere or turn == 0) and not refused:
+            features = ['--with-features'] if case.features or not turn else []
+            comparison.compare('sample', store, job.options, '--epoch', '1',
+                               '--batch', '0', '--json', *features,
+                               refused=None if job.local else False)
+        if timeless or (job.everywhere or turn == len(stores) - 1) and (
+                not refused):
+            compare_seeds(comparison, case, store, job, rng)
+    if len(totals - {()}) > 1 and not job.local:
+        comparison.report(f'DIFFERENT: {job.options} depends on the store: '
+                          f'{stores}')
 
 
-def seeds_jobs(folder, name, count, extra):
-    """Jobs over a seeds file with duplicates, in no order."""
-    rng = np.random.default_rng(count)
-    path = os.path.join(folder, f'{name}-seeds.npy')
-    np.save(path, rng.integers(0, count, 23))
-    for more in ([], ['--disjoint'], ['--no-shuffle', '--drop-last'],
-                 ['--seed-order', 'local']):
-        yield ['--fanouts', '2,3', '--batch-size', '5', '--seeds-file', path,
-               *more, *extra]
+def compare_seeds(comparison, case, store, job, rng):
+    """Explicit seeds, some of them twice; with times of their own too."""
+    ids = rng.integers(0, case.count, 4).tolist()
+    more = ['--seed-ids', ','.join(map(str, ids + ids[:2]))]
+    if job.temporal and (not case.seed_times or rng.integers(2)):
+        times = rng.integers(-3, 12, 6).tolist()
+        more += ['--seed-times', ','.join(map(str, times))]
+    comparison.compare('sample', store, job.options, '--epoch', '9',
+                       '--batch', '70000', '--json', *more,
+                       refused=job.refused)
 
 
-def compare_stores(comparison, stores, job_list, count, batches):
-    """All jobs on all stores of one dataset."""
-    rng = np.random.default_rng(count)
-    for job in job_list:
-        totals = set()
-        for store in stores:
-            for epoch in ('0', '3'):
-                printed = comparison.compare('digest', store, job, '--epoch',
-                                             epoch, '--batches', str(batches))
-                if printed and epoch == '0':
-                    totals.add(printed)
-            comparison.compare('sample', store, job, '--epoch', '1',
-                               '--batch', '0', '--with-features', '--json')
-            ids = rng.integers(0, count, 4).tolist()
-            comparison.compare('sample', store, job, '--epoch', '9',
-                               '--batch', '70000', '--json', '--seed-ids',
-                               ','.join(map(str, ids + ids[:2])))
-        if len(totals) > 1 and 'local' not in job:
-            comparison.differences += 1
-            print(f'DIFFERENT: {job} depends on the store: {stores}')
+class Worker:
+    """Compares tasks in a process of its own: (case, job, number)."""
+    comparison = None
+    batches = 0
+
+    @classmethod
+    def start(cls, millrace, batches):
+        cls.comparison, cls.batches = Comparison(millrace), batches
+
+    @classmethod
+    def run(cls, task):
+        comparison = cls.comparison
+        comparison.count = comparison.differences = 0
+        case, job, number = task
+        if job is None:
+            for store in case.stores:
+                comparison.verify(store)
+        else:
+            compare_job(comparison, case, job, number, cls.batches)
+        return comparison.count, comparison.differences
 
 
-def partition(comparison, dataset):
-    """The dataset and its stores of 1, 2, 3 and 7 partitions."""
-    stores = [dataset]
-    for parts, method in zip(PARTS, METHODS):
-        stores.append(f'{dataset}-{parts}')
-        comparison.make('partition', dataset, '--parts', str(parts), '--out',
-                        stores[-1], '--method', method, '--directions',
-                        'both')
-    return stores
+def tasks(cases, folder):
+    for i, case in enumerate(cases):
+        yield case, None, 0
+        jobs = case_jobs(case, folder, f'case-{i}')
+        yield from ((case, job, number) for number, job in enumerate(jobs))
 
 
-def write_parts(folder, name, nodes, relations):
-    """The same by the oracle's own writer."""
-    stores = []
-    for parts in PARTS:
-        stores.append(os.path.join(folder, f'{name}-{parts}'))
-        write_store(stores[-1], nodes, relations, parts, seed=parts)
-    return stores
-
-
-def save(folder, name, values):
-    path = os.path.join(folder, name + '.npy')
-    np.save(path, values)
-    return path
-
-
-# Datasets. Each yields (stores, extra options, nodes of the seeds' type).
-
-def cora(comparison, folder, source):
-    dataset = os.path.join(folder, 'cora')
-    comparison.make('import', 'ogb', source, '--split', 'public',
-                    '--undirected', '--coalesce', '--out', dataset)
-    yield partition(comparison, dataset), [], 2708
-
-
-def generated(comparison, folder):
-    """Multi-edges, self loops, isolated nodes, edge features; by import."""
-    rng = np.random.default_rng(11)
-    count, size = 200, 900
-    edges = rng.integers(0, 120, (2, size))
-    edges[:, 100:140] = edges[:, 60:100]          # multi-edges
-    edges[1, 140:170] = edges[0, 140:170]         # self loops
-    edges[1, 170:400] = 5                         # a hub
-    order = rng.permutation(count)
-    dataset = os.path.join(folder, 'generated')
-    comparison.make(
-        'import', 'npy', '--edges', save(folder, 'edges', edges),
-        '--features', save(folder, 'x', rng.standard_normal((count, 5), 'f')),
-        '--labels', save(folder, 'y', rng.integers(0, 4, count)),
-        '--edge-features', save(folder, 'e',
-                                rng.standard_normal((size, 3), 'f')),
-        '--train', save(folder, 'train', order[:101]),
-        '--valid', save(folder, 'valid', order[101:130]),
-        '--test', save(folder, 'test', order[130:]), '--out', dataset)
-    stores = partition(comparison, dataset)
-    yield stores, ['--edge-features'], count
-    yield stores[:3], ['--split', 'valid'], count
-
-
-def heterogeneous(comparison, folder):
-    """Three types, two relations of one pair; by import."""
-    rng = np.random.default_rng(12)
-    counts = {'user': 60, 'item': 90, 'tag': 25}
-    relations = {'user__buys__item': 400, 'user__sees__item': 150,
-                 'item__bought__user': 400, 'item__has__tag': 200,
-                 'user__knows__user': 180}
-    args = []
-    for name, size in relations.items():
-        src, _, dst = name.split('__')
-        ends = [rng.integers(0, counts[t], size) for t in (src, dst)]
-        args += ['--edges', f'{name}={save(folder, name, np.array(ends))}']
-    for name, width in (('user', 3), ('item', 2), ('tag', 1)):
-        x = rng.standard_normal((counts[name], width), 'f')
-        args += ['--features', f'{name}={save(folder, "x" + name, x)}']
-    labels = save(folder, 'yuser', rng.integers(0, 3, counts['user']))
-    dataset = os.path.join(folder, 'heterogeneous')
-    comparison.make('import', 'npy', *args, '--labels', f'user={labels}',
-                    '--split-fractions', '0.7,0.2,0.1', '--out', dataset)
-    stores = partition(comparison, dataset)
-    yield stores, ['--type', 'user'], counts['user']
-    yield stores[::2], ['--type', 'user', '--fanouts',
-                        'user__buys__item=2', '--fanouts',
-                        'item__bought__user=-1'], counts['user']
-
-
-def written(folder):
-    """Stores by the oracle's writer: bfloat16, labels with NaN and of two
-    dimensions, times, weights, a type without edges, empty partitions."""
-    rng = np.random.default_rng(13)
-    graph = homogeneous(
-        30, rng.integers(0, 25, (120, 2)),
-        label=np.where(rng.random(30) < .3, np.nan, 1).astype('<f4'),
-        time=rng.integers(0, 9, 30), edge_weight=rng.random(120, '<f4'),
-        splits={'train': rng.permutation(30)[:20]})
-    yield write_parts(folder, 'timed', *graph), [], 30
-    nodes = {'a': Nodes(4, label=rng.integers(0, 2, (4, 3)),
-                        splits={'train': [0, 2, 3]}),
-             'b': Nodes(40, feature=rng.integers(0, 2**14, (40, 2), '<u2'),
-                        feature_dtype='bfloat16',
-                        time=rng.integers(0, 5, 40)),
-             'alone': Nodes(3, feature=np.ones((3, 1), '<f2'))}
-    relations = [
-        Edges(s, n, d, rng.integers(0, nodes[s].count, size),
-              rng.integers(0, nodes[d].count, size),
-              feature=rng.standard_normal((size, 2)))
-        for s, n, d, size in (('a', 'p', 'b', 50), ('b', 'q', 'a', 60),
-                              ('b', 'r', 'b', 90), ('a', 'p2', 'b', 0))]
-    extra = ['--type', 'a', '--edge-features']
-    yield write_parts(folder, 'typed', nodes, relations), extra, 4
+def given_cases(stores, node_type):
+    """Stores of one dataset that somebody named."""
+    first = Store(stores[0])
+    node_type = node_type or first.types[0].name
+    return [Case(stores, ['--type', node_type],
+                 first.by_name[node_type].count, kinds=None)]
 
 
 def main():
@@ -311,36 +246,20 @@ def main():
     parser.add_argument('--store', action='append', default=[],
                         help='compares these stores of one dataset instead')
     parser.add_argument('--type', default='', help='node type of the seeds')
-    parser.add_argument('--batches', type=int, default=3)
-    parser.add_argument('--edge-features', action='store_true',
-                        help='of stores that have them; millrace refuses '
-                        'jobs with edge features so far')
+    parser.add_argument('--batches', type=int, default=2,
+                        help='of an epoch, for each job and store')
+    parser.add_argument('--processes', type=int, default=os.cpu_count())
     args = parser.parse_args()
     comparison = Comparison(args.millrace)
-    with tempfile.TemporaryDirectory() as folder:
-        if args.store:
-            node_type = args.type or Store(args.store[0]).types[0].name
-            count = Store(args.store[0]).by_name[node_type].count
-            cases = [[(args.store, ['--type', node_type], count)]]
-        else:
-            cases = [written(folder), generated(comparison, folder),
-                     heterogeneous(comparison, folder),
-                     cora(comparison, folder, args.cora)]
-        for case in cases:
-            for i, (stores, extra, count) in enumerate(case):
-                if not args.edge_features:
-                    extra = [x for x in extra if x != '--edge-features']
-                name = f'{os.path.basename(stores[0])}{i}'
-                fanouts = '--fanouts' in extra
-                job_list = [*jobs(extra, max(3, count // 23))]
-                job_list += seeds_jobs(folder, name, count, extra)
-                if fanouts:  # per relation: as many hops as they name
-                    job_list = [j for j in job_list
-                                if ',' not in j[j.index('--fanouts') + 1]]
-                compare_stores(comparison, stores, job_list, count,
-                               args.batches)
-                print(f'{stores[0]}: {comparison.count} comparisons so far, '
-                      f'{comparison.differences} differences', flush=True)
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool(
+            args.processes, Worker.start,
+            (args.millrace, args.batches)) as pool:
+        cases = (given_cases(args.store, args.type) if args.store else
+                 [*all_cases(comparison.make, folder, args.cora)])
+        for count, differences in pool.imap_unordered(
+                Worker.run, tasks(cases, folder), chunksize=4):
+            comparison.count += count
+            comparison.differences += differences
     print(f'{comparison.count} comparisons, '
           f'{comparison.differences} differences')
     return int(comparison.differences > 0 or comparison.count == 0)

@@ -7,6 +7,7 @@ arguments; written from docs/determinism.md and docs/format.md alone.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import sys
@@ -20,7 +21,8 @@ from seeds import SeedPlan
 from store import OracleError, Store
 
 
-def parse_args(argv):
+@functools.lru_cache(None)
+def make_parser():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     commands = parser.add_subparsers(dest='command', required=True)
     for name in ('sample', 'digest'):
@@ -56,7 +58,11 @@ def parse_args(argv):
             p.add_argument('--json', action='store_true')
         else:
             p.add_argument('--batches', type=int)
-    return parser.parse_args(join_numbers(argv))
+    return parser
+
+
+def parse_args(argv):
+    return make_parser().parse_args(join_numbers(argv))
 
 
 def join_numbers(argv):
@@ -112,6 +118,11 @@ def to_json(store, job, batch, with_features):
         name: {key: [getattr(e, key) for e in edges]
                for key in columns}
         for name, edges in batch.edges.items()}
+    if job.edge_features:
+        for r in store.relations:
+            if r.feature:
+                places = [e.place for e in batch.edges[r.name]]
+                out['edges'][r.name]['x'] = floats(store.edge_rows(r, places))
     if batch.walks is not None:
         out['walks'] = batch.walks
     if with_features:
@@ -135,20 +146,23 @@ def floats(rows):
     return values.tolist()
 
 
-def run(args, store=None):
-    store, job = store or Store(args.store), make_job(args)
-    if args.command == 'sample':
-        times = integers(args.seed_times) if args.seed_times else None
-        if args.seed_ids:
-            seeds = integers(args.seed_ids)
-        elif times:
-            raise OracleError('--seed-times: only with --seed-ids')
-        else:
-            seeds = SeedPlan(store, job).seeds(args.epoch, args.batch)
-        batch = sample(store, job, args.epoch, args.batch, seeds, times)
-        print(json.dumps(to_json(store, job, batch, args.with_features),
-                         separators=(',', ':')))
-        return
+def run_sample(store, args):
+    """The object that `sample` prints."""
+    job = make_job(args)
+    times = integers(args.seed_times) if args.seed_times else None
+    if args.seed_ids:
+        seeds = integers(args.seed_ids)
+    elif times:
+        raise OracleError('--seed-times: only with --seed-ids')
+    else:
+        seeds = SeedPlan(store, job).seeds(args.epoch, args.batch)
+    batch = sample(store, job, args.epoch, args.batch, seeds, times)
+    return to_json(store, job, batch, args.with_features)
+
+
+def run_digest(store, args):
+    """The lines that `digest` prints."""
+    job = make_job(args)
     plan, total = SeedPlan(store, job), hashlib.sha256()
     count = len(plan.batches)
     for index in range(min(count, args.batches or count)):
@@ -156,13 +170,19 @@ def run(args, store=None):
                        plan.seeds(args.epoch, index))
         value = digest(store, job, batch)
         total.update(value)
-        print(args.epoch, index, value.hex())
-    print('total', total.hexdigest())
+        yield f'{args.epoch} {index} {value.hex()}'
+    yield f'total {total.hexdigest()}'
 
 
 def main(argv=None):
     try:
-        run(parse_args(sys.argv[1:] if argv is None else argv))
+        args = parse_args(sys.argv[1:] if argv is None else argv)
+        store = Store(args.store)
+        if args.command == 'sample':
+            print(json.dumps(run_sample(store, args), separators=(',', ':')))
+        else:
+            for line in run_digest(store, args):
+                print(line)
     except OracleError as error:
         print(f'oracle: {error}', file=sys.stderr)
         return 1

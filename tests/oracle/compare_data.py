@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The datasets that compare.py compares jobs on."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from compare_jobs import Kinds
+from store_writer import Edges, Nodes, homogeneous, write_store
+
+PARTS = (1, 2, 3, 7)
+METHODS = ('metis', 'ldg', 'random', 'hash')
+
+
+@dataclass
+class Case:
+    stores: list        # of one dataset
+    extra: list         # options of all jobs
+    count: int          # nodes of the seeds' type
+    kinds: Kinds = None  # of jobs beyond node-wise ones; None: no such jobs
+    common: bool = True  # node-wise jobs too
+    seed_times: bool = True  # in temporal jobs seeds have times of their own
+    features: bool = True  # few enough to print on all stores
+
+
+def partition(make, dataset):
+    """The dataset and its stores of 1, 2, 3 and 7 partitions."""
+    stores = [dataset]
+    for parts, method in zip(PARTS, METHODS):
+        stores.append(f'{dataset}-{parts}')
+        make('partition', dataset, '--parts', str(parts), '--out', stores[-1],
+             '--method', method, '--directions', 'both',
+             '--neighbor-original-ids')
+    return stores
+
+
+def write_parts(folder, name, nodes, relations):
+    """The same by the oracle's own writer."""
+    stores = []
+    for parts in PARTS:
+        stores.append(os.path.join(folder, f'{name}-{parts}'))
+        write_store(stores[-1], nodes, relations, parts, seed=parts)
+    return stores
+
+
+def save(folder, name, values):
+    path = os.path.join(folder, name + '.npy')
+    np.save(path, values)
+    return path
+
+
+def cora(make, folder, source):
+    dataset = os.path.join(folder, 'cora')
+    make('import', 'ogb', source, '--split', 'public', '--undirected',
+         '--coalesce', '--out', dataset)
+    yield Case(partition(make, dataset), [], 2708,
+               Kinds(one_relation=True), features=False)
+
+
+def generated(make, folder):
+    """Multi-edges, self loops, isolated nodes, edge features; by import."""
+    rng = np.random.default_rng(11)
+    count, size = 200, 900
+    edges = rng.integers(0, 120, (2, size))
+    edges[:, 100:140] = edges[:, 60:100]          # multi-edges
+    edges[1, 140:170] = edges[0, 140:170]         # self loops
+    edges[1, 170:400] = 5                         # a hub
+    order = rng.permutation(count)
+    dataset = os.path.join(folder, 'generated')
+    make('import', 'npy', '--edges', save(folder, 'edges', edges),
+         '--features', save(folder, 'x', rng.standard_normal((count, 5), 'f')),
+         '--labels', save(folder, 'y', rng.integers(0, 4, count)),
+         '--edge-features', save(folder, 'e',
+                                 rng.standard_normal((size, 3), 'f')),
+         '--train', save(folder, 'train', order[:101]),
+         '--valid', save(folder, 'valid', order[101:130]),
+         '--test', save(folder, 'test', order[130:]), '--out', dataset)
+    stores = partition(make, dataset)
+    yield Case(stores, ['--edge-features'], count)
+    yield Case(stores, [], count,
+               Kinds(edge_features=True, one_relation=True), common=False)
+    yield Case(stores[:3], ['--split', 'valid'], count)
+
+
+def odd_weights(rng, size, owners):
+    """Zeros, equal weights, 60 powers of two, and lists of zeros alone."""
+    weights = np.exp2(rng.integers(-30, 30, size)) * rng.random(size)
+    weights[rng.random(size) < .2] = 0
+    weights[rng.random(size) < .3] = 1
+    weights[owners % 5 == 0] = 0
+    return weights.astype('<f4')
+
+
+def columns(make, folder):
+    """Weights, times of edges and of nodes, unsorted and with ties, edge
+    features; by import, reverses of edges included."""
+    rng = np.random.default_rng(14)
+    count, size = 80, 500
+    edges = rng.integers(0, 70, (2, size))
+    edges[:, 100:120] = edges[:, 60:80]
+    edges[1, 170:260] = 6
+    dataset = os.path.join(folder, 'columns')
+    make('import', 'npy', '--edges', save(folder, 'c-edges', edges),
+         '--edge-weights', save(folder, 'c-w', odd_weights(rng, size,
+                                                           edges[1])),
+         '--edge-times', save(folder, 'c-t', rng.integers(0, 20, size)),
+         '--node-times', save(folder, 'c-n', rng.integers(-2, 22, count)),
+         '--edge-features', save(folder, 'c-e',
+                                 rng.standard_normal((size, 2), 'f')),
+         '--num-nodes', str(count),
+         '--train', save(folder, 'c-train', rng.permutation(count)[:50]),
+         '--undirected', '--out', dataset)
+    yield Case(partition(make, dataset), [], count,
+               Kinds(True, True, True, True), common=False)
+
+
+def heterogeneous(make, folder):
+    """Three types, two relations of one pair; by import."""
+    rng = np.random.default_rng(12)
+    counts = {'user': 60, 'item': 90, 'tag': 25}
+    relations = {'user__buys__item': 400, 'user__sees__item': 150,
+                 'item__bought__user': 400, 'item__has__tag': 200,
+                 'user__knows__user': 180}
+    args = []
+    for name, size in relations.items():
+        src, _, dst = name.split('__')
+        ends = [rng.integers(0, counts[t], size) for t in (src, dst)]
+        args += ['--edges', f'{name}={save(folder, name, np.array(ends))}']
+    for name, width in (('user', 3), ('item', 2), ('tag', 1)):
+        x = rng.standard_normal((counts[name], width), 'f')
+        args += ['--features', f'{name}={save(folder, "x" + name, x)}']
+    labels = save(folder, 'yuser', rng.integers(0, 3, counts['user']))
+    dataset = os.path.join(folder, 'heterogeneous')
+    make('import', 'npy', *args, '--labels', f'user={labels}',
+         '--split-fractions', '0.7,0.2,0.1', '--out', dataset)
+    stores = partition(make, dataset)
+    yield Case(stores, ['--type', 'user'], counts['user'],
+               Kinds(paths=('item__bought__user,user__buys__item',
+                            'user__buys__item,item__bought__user,'
+                            'user__knows__user')))
+    yield Case(stores[::2], ['--type', 'user', '--fanouts',
+                             'user__buys__item=2', '--fanouts',
+                             'item__bought__user=-1'], counts['user'])
+
+
+def written(folder):
+    """Stores by the oracle's writer: bfloat16, labels with NaN and of two
+    dimensions, times, weights, a type without edges, empty partitions."""
+    rng = np.random.default_rng(13)
+    graph = homogeneous(
+        30, rng.integers(0, 25, (120, 2)),
+        label=np.where(rng.random(30) < .3, np.nan, 1).astype('<f4'),
+        time=rng.integers(0, 9, 30), edge_weight=rng.random(120, '<f4'),
+        splits={'train': rng.permutation(30)[:20]})
+    yield Case(write_parts(folder, 'timed', *graph), [], 30,
+               Kinds(True, True, one_relation=True))
+    nodes = {'a': Nodes(4, label=rng.integers(0, 2, (4, 3)),
+                        splits={'train': [0, 2, 3]}),
+             'b': Nodes(40, feature=rng.integers(0, 2**14, (40, 2), '<u2'),
+                        feature_dtype='bfloat16',
+                        time=rng.integers(0, 5, 40)),
+             'alone': Nodes(3, feature=np.ones((3, 1), '<f2'))}
+    relations = [
+        Edges(s, n, d, rng.integers(0, nodes[s].count, size),
+              rng.integers(0, nodes[d].count, size),
+              feature=rng.standard_normal((size, 2)))
+        for s, n, d, size in (('a', 'p', 'b', 50), ('b', 'q', 'a', 60),
+                              ('b', 'r', 'b', 90), ('a', 'p2', 'b', 0))]
+    yield Case(write_parts(folder, 'typed', nodes, relations),
+               ['--type', 'a', '--edge-features'], 4, Kinds())
+
+
+def written_kinds(folder):
+    """Odd weights; times of edges alone; types of which some have times."""
+    rng = np.random.default_rng(15)
+    edges = rng.integers(0, 45, (300, 2))
+    graph = homogeneous(
+        50, edges, edge_weight=odd_weights(rng, 300, edges[:, 1]),
+        edge_time=rng.integers(-4, 12, 300), edge_feature=rng.random((300, 1)),
+        splits={'train': rng.permutation(50)[:31]})
+    yield Case(write_parts(folder, 'linked', *graph), [], 50,
+               Kinds(True, True, True, True), common=False, seed_times=False)
+    nodes = {'u': Nodes(20, time=rng.integers(0, 9, 20),
+                        splits={'train': rng.permutation(20)[:13]}),
+             'v': Nodes(30, label=rng.integers(0, 3, 30)),
+             'w': Nodes(9, time=rng.integers(0, 9, 9))}
+    relations = []
+    for s, n, d, size, timed in (('u', 'x', 'v', 90, False),
+                                 ('v', 'y', 'u', 80, False),
+                                 ('v', 'y', 'w', 60, True),
+                                 ('w', 'z', 'u', 50, False),
+                                 ('u', 'o', 'u', 70, True)):
+        ends = [rng.integers(0, nodes[t].count, size) for t in (s, d)]
+        relations.append(Edges(
+            s, n, d, *ends, weight=odd_weights(rng, size, ends[1]),
+            time=rng.integers(0, 9, size) if timed else None,
+            feature=rng.random((size, 2), '<f4') if timed else None))
+    yield Case(write_parts(folder, 'mixed', nodes, relations),
+               ['--type', 'u'], 20,
+               Kinds(True, True, True, paths=(
+                   'v__y__u,u__x__v,u__o__u', 'u__x__v,v__y__w,w__z__u')),
+               common=False)
+
+
+def all_cases(make, folder, cora_source):
+    yield from written(folder)
+    yield from written_kinds(folder)
+    yield from generated(make, folder)
+    yield from columns(make, folder)
+    yield from heterogeneous(make, folder)
+    yield from cora(make, folder, cora_source)
