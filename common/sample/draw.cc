@@ -155,7 +155,7 @@ void PickByNeighbor(const ListView& view, const Frontier& frontier,
       view.lists.neighbor_original_id.present()
           ? view.lists.neighbor_original_id.As<Id>()
           : view.lists.indices.As<Id>();
-  std::vector<std::pair<uint64_t, int64_t>> ranks;
+  std::vector<NumberedNode> ranks;
   PickAll(
       ranges,
       [&](size_t i, ListRange list, std::vector<int64_t>& out) {

@@ -2,6 +2,7 @@
 #include "common/sample/pick_slots.h"
 
 #include <bit>
+#include <cmath>
 
 #include "absl/container/flat_hash_set.h"
 
@@ -128,6 +129,13 @@ void DrawManyWeighted(WordStream& words, const Weights& weights, int32_t k,
 }
 
 }  // namespace
+
+uint64_t RankLimit(int32_t fanout, int64_t degree) {
+  const double enough = fanout + 5 * std::sqrt(double{1} * fanout) + 8;
+  const double share = enough / static_cast<double>(degree);
+  return share >= 1 ? std::numeric_limits<uint64_t>::max()
+                    : static_cast<uint64_t>(std::ldexp(share, 64));
+}
 
 void PickUniform(WordStream& words, ListRange list, int32_t fanout,
                  bool replace, std::vector<int64_t>& slots) {

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "common/base/philox.h"
+#include "common/base/philox_many.h"
 #include "common/sample/job.h"
 #include "common/sample/word_stream.h"
 
@@ -46,27 +47,32 @@ void PickWeighted(WordStream& words, ListRange list,
                   std::span<const uint64_t> sums, int32_t fanout, bool replace,
                   std::vector<int64_t>& slots);
 
-// `originals`: the original ids of the neighbours at all positions of the
-// files; `key` of the purpose labor; `ranks` is scratch.
+// A number below which so many of `degree` uniform ones lie that fewer than
+// `fanout` are very unlikely.
+uint64_t RankLimit(int32_t fanout, int64_t degree);
+
+// LABOR (Balin and Catalyurek 2023). `originals`: the original ids of the
+// neighbours at all positions of the files; `key` of the purpose labor;
+// `ranks` is scratch.
 template <typename Id>
 void PickLabor(PhiloxKey key, uint32_t tree, ListRange list,
                std::span<const Id> originals, int32_t fanout,
-               std::vector<std::pair<uint64_t, int64_t>>& ranks,
-               std::vector<int64_t>& slots) {
+               std::vector<NumberedNode>& ranks, std::vector<int64_t>& slots) {
   if (fanout == kAllNeighbors || fanout >= list.degree) {
     return PickEverySlot(list, slots);
   }
+  const std::span<const Id> nodes = originals.subspan(list.begin, list.degree);
   ranks.clear();
-  for (int64_t i = list.begin; i < list.begin + list.degree; ++i) {
-    const uint64_t v = originals[i];
-    const PhiloxWords words = Philox(
-        key,
-        {static_cast<uint32_t>(v), static_cast<uint32_t>(v >> 32), tree, 0});
-    ranks.emplace_back(words[0] | uint64_t{words[1]} << 32, i);
+  PhiloxAtMost(key, nodes, tree, RankLimit(fanout, list.degree), list.begin,
+               ranks);
+  if (ranks.size() < static_cast<size_t>(fanout)) {
+    constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+    ranks.clear();
+    PhiloxAtMost(key, nodes, tree, kAll, list.begin, ranks);
   }
-  std::nth_element(ranks.begin(), ranks.begin() + fanout, ranks.end());
+  std::nth_element(ranks.begin(), ranks.begin() + fanout - 1, ranks.end());
   const size_t first = slots.size();
-  for (int32_t i = 0; i < fanout; ++i) slots.push_back(ranks[i].second);
+  for (int32_t i = 0; i < fanout; ++i) slots.push_back(ranks[i].place);
   std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
 }
 

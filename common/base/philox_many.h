@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/philox.h"
+
+namespace millrace {
+
+// A random number of a node, and where the node stood.
+struct NumberedNode {
+  uint64_t number;
+  int64_t place;
+  friend auto operator<=>(const NumberedNode&, const NumberedNode&) = default;
+};
+
+// The number of node n is w0 + 2^32 * w1 of Philox(key, {lo(n), hi(n), c2, 0}).
+// Appends those of nodes[i] whose number is at most `limit`, in order, with
+// the place `first` + i. The same on whatever vector unit the CPU has.
+void PhiloxAtMost(PhiloxKey key, std::span<const uint32_t> nodes, uint32_t c2,
+                  uint64_t limit, int64_t first,
+                  std::vector<NumberedNode>& out);
+void PhiloxAtMost(PhiloxKey key, std::span<const uint64_t> nodes, uint32_t c2,
+                  uint64_t limit, int64_t first,
+                  std::vector<NumberedNode>& out);
+
+}  // namespace millrace
