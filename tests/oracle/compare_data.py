@@ -136,9 +136,9 @@ def heterogeneous(make, folder):
          '--split-fractions', '0.7,0.2,0.1', '--out', dataset)
     stores = partition(make, dataset)
     yield Case(stores, ['--type', 'user'], counts['user'],
-               Kinds(paths=('item__bought__user,user__buys__item',
-                            'user__buys__item,item__bought__user,'
-                            'user__knows__user')))
+               Kinds(loop='user__knows__user', paths=(
+                   'item__bought__user,user__buys__item',
+                   'user__buys__item,item__bought__user,user__knows__user')))
     yield Case(stores[::2], ['--type', 'user', '--fanouts',
                              'user__buys__item=2', '--fanouts',
                              'item__bought__user=-1'], counts['user'])
@@ -198,7 +198,7 @@ def written_kinds(folder):
             feature=rng.random((size, 2), '<f4') if timed else None))
     yield Case(write_parts(folder, 'mixed', nodes, relations),
                ['--type', 'u'], 20,
-               Kinds(True, True, True, paths=(
+               Kinds(True, True, True, loop='u__o__u', paths=(
                    'v__y__u,u__x__v,u__o__u', 'u__x__v,v__y__w,w__z__u')),
                common=False)
 

@@ -99,6 +99,7 @@ class Kinds:
     times: bool = False         # lists and the seeds' type have times
     edge_features: bool = False
     one_relation: bool = False  # of a type with itself
+    loop: str = ''              # such a one of several, at the seeds' type
     paths: tuple = ('', '')     # metapaths by in-lists and by out-lists
 
     def jobs(self, extra, batch_size):
@@ -106,15 +107,18 @@ class Kinds:
             tail = ['--direction', direction, *extra, '--batch-size',
                     str(batch_size)]
             yield from (Job([*job, *tail]) for job in self.of(path))
-        yield from (Job([*job, *extra], refused=True)
-                    for job in self.refusals())
+        refusals = [*self.refusals()]
+        if not self.edge_features and '--edge-features' not in extra:
+            refusals.append(['--fanouts', '2', '--edge-features'])
+        yield from (Job([*job, *extra], refused=True) for job in refusals)
 
     def of(self, path):
         walks = [['--method', 'walk', *w, *(['--metapath', path] if path else
                                             [])] for w in WALKS]
         if not path and not self.one_relation:
             walks = []
-        ranks = PAGE_RANK if self.one_relation else []
+        ranks = PAGE_RANK if self.one_relation else [
+            [*r, '--metapath', self.loop] for r in PAGE_RANK if self.loop]
         features = ['--edge-features'] if self.edge_features else []
         result = [*PLAIN, *walks]
         if self.weights:
@@ -132,6 +136,8 @@ class Kinds:
         walk = ['--method', 'walk', '--walks', '2', '--walk-length']
         yield ['--fanouts', '2', *LABOR, '--replace']
         yield ['--fanouts', '2', *walk, '3']
+        yield [*walk, '3', '--replace']
+        yield [*PAGE_RANK[0], '--replace']
         yield [*walk, '256']
         yield [*walk, '3', '--metapath', 'no__such__relation']
         yield ['--method', 'walk', '--walks', '1048576', '--walk-length', '3']
@@ -145,7 +151,10 @@ class Kinds:
         else:
             yield ['--fanouts', '2', '--weighted']
         if self.times:
+            yield ['--fanouts', '2', '--temporal', 'last', '--replace']
             yield ['--fanouts', '2', *LABOR, '--temporal', 'last']
+            if self.weights:
+                yield ['--fanouts', '2', '--temporal', 'last', '--weighted']
             yield [*walk, '3', '--temporal', 'uniform']
             yield ['--fanouts', '2', *PAGE_RANK[0][2:], '--temporal', 'last']
         else:

@@ -108,14 +108,18 @@ def check_job(store, job):
     """Refuses what section 3 or 5 excludes, and what the store lacks."""
     if job.method not in METHODS:
         raise OracleError(f'--method {job.method}')
+    if job.temporal == 'last' and (job.replace or job.weighted):
+        raise OracleError('--temporal last: not with --replace, --weighted')
+    if job.edge_features and not any(r.feature for r in store.relations):
+        raise OracleError('--edge-features: no relation has any')
     if job.method == 'labor' and (job.replace or job.weighted or
                                   job.temporal == 'last'):
         raise OracleError('--method labor: not with --replace, --weighted, '
                           '--temporal last')
     if job.method in ('walk', 'ppr'):
         check_walks(store, job)
-    if job.metapath and job.method != 'walk':
-        raise OracleError('--metapath: of --method walk')
+    elif job.metapath:
+        raise OracleError('--metapath: of --method walk and ppr')
     for relation in drawn_relations(store, job):
         if job.weighted and not relation.weight:
             raise OracleError(f'--weighted: {relation.name} has no weights')
@@ -127,8 +131,9 @@ def check_walks(store, job):
             job.walks * job.walk_length > MAX_WALKERS_STEPS):
         raise OracleError(f'--walks {job.walks} --walk-length '
                           f'{job.walk_length}: out of range')
-    if job.temporal:
-        raise OracleError(f'--method {job.method}: not temporal')
+    if job.temporal or job.replace:
+        raise OracleError(f'--method {job.method}: neither temporal nor with '
+                          '--replace')
     if job.method == 'walk':
         if job.fanouts or job.relation_fanouts:
             raise OracleError('--method walk: no fanouts')
@@ -139,14 +144,14 @@ def check_walks(store, job):
         raise OracleError('--method ppr: its edges have no features')
     if not 0 <= job.restart <= 1:
         raise OracleError(f'--restart {job.restart}: a probability')
-    relations = store.relations
-    if len(relations) != 1 or relations[0].src != relations[0].dst:
+    path = {store.relations[n] for n in metapath(store, job)}
+    if len(job.metapath) > 1 or any(r.src != r.dst for r in path):
         raise OracleError('--method ppr: one relation, of a type with itself')
 
 
 def drawn_relations(store, job):
     """The relations of whose lists slots are drawn."""
-    if job.method == 'walk':
+    if job.method in ('walk', 'ppr'):
         return [store.relations[n] for n in metapath(store, job)]
     _, fanouts = relation_fanouts(store, job)
     return [r for r in store.relations if any(fanouts[r.name])]

@@ -46,7 +46,7 @@ def make_parser():
         p.add_argument('--temporal', choices=['uniform', 'last'], default='')
         p.add_argument('--walks', type=int, default=0)
         p.add_argument('--walk-length', type=int, default=0)
-        p.add_argument('--restart', type=float, default=0)
+        p.add_argument('--restart', type=float, default=0.15)
         p.add_argument('--metapath', default='')
         p.add_argument('--direction', choices=['in', 'out'], default='in')
         p.add_argument('--epoch', type=int, default=0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import walks
 from draws import NEIGHBOUR, Domain, pick_slots
-from job import check_job, relation_fanouts, seed_type
+from job import check_job, metapath, relation_fanouts, seed_type
 from seeds import check_seeds, seed_times
 
 
@@ -93,6 +93,10 @@ def sample(store, job, epoch, index, seeds, times=None):
 def run_hops(builder):
     batch = builder.batch
     hops, fanouts = relation_fanouts(builder.store, builder.job)
+    if builder.job.method == 'ppr':
+        path = metapath(builder.store, builder.job)
+        fanouts = {r.name: fanouts[r.name] if n in path else [0] * hops
+                   for n, r in enumerate(builder.store.relations)}
     begin = {name: 0 for name in batch.nodes}
     for hop in range(hops):
         end = {name: len(nodes) for name, nodes in batch.nodes.items()}

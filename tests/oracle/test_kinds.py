@@ -10,6 +10,7 @@ ALPHA, each z-test too; keys are fixed, so that a pass is a pass for ever.
 import collections
 import hashlib
 import itertools
+import json
 import math
 import struct
 import unittest
@@ -25,8 +26,8 @@ from sampler import sample
 from seeds import SeedPlan
 from store import List, OracleError, integer_weights
 from store_writer import Edges, Nodes, homogeneous
-from test_oracle import (ALPHA, ConformanceCases, StoreTest, chi2_tail, cycle,
-                         random_hetero)
+from test_oracle import (ALPHA, CommandCases, ConformanceCases, StoreTest,
+                         chi2_tail, cycle, random_hetero)
 
 Z = 5  # P(|normal| > 5) < ALPHA
 
@@ -571,25 +572,33 @@ class PageRankTest(StoreTest):
                                 reverse=True),
                          [e.visits for e in row(batch)])
 
+    def test_one_relation_of_several(self):
+        nodes = {'a': Nodes(4), 'b': Nodes(4)}
+        pairs = np.arange(4), (np.arange(4) + 1) % 4
+        store = self.store(nodes, [Edges('a', 'x', 'b', *pairs),
+                                   Edges('a', 'z', 'a', *pairs)])
+        job = Job(type='a', fanouts=[2, 2], method='ppr', walks=3,
+                  walk_length=2, metapath=['a__z__a'], direction='out')
+        batch = sample(store, job, 0, 0, [0])
+        self.assertEqual(batch.edges['a__x__b'], [])
+        self.assertEqual([(e.hop, e.src, e.dst, e.visits)
+                          for e in batch.edges['a__z__a']],
+                         [(0, 0, 1, 3), (0, 0, 2, 3), (1, 1, 2, 3),
+                          (1, 1, 3, 3), (1, 2, 3, 3), (1, 2, 0, 3)])
+
     def test_certain_restarts_leave_one_step(self):
-        _, graph = self.graph()
+        store = self.store(*homogeneous(4, [(0, 1), (0, 2), (1, 3), (2, 3)]))
         job = Job(fanouts=[-1], method='ppr', walks=20, walk_length=9,
                   restart=1, direction='out')
-        store = self.store(*graph)
-        batch = sample(store, job, 0, 0, [4])
-        slots = store.list_of(store.relations[0], 'out', 4)
-        names = [v for _, v in batch.nodes['node']]
-        self.assertLessEqual({names[e.dst] for e in row(batch)},
-                             set(slots.neighbours))
-        self.assertEqual(sum(e.visits for e in row(batch)),
-                         20 if 4 not in slots.neighbours else sum(
-                             e.visits for e in row(batch)))
+        batch = sample(store, job, 0, 0, [0])
+        self.assertEqual({v for _, v in batch.nodes['node']}, {0, 1, 2})
+        self.assertEqual(sum(e.visits for e in row(batch)), 20)
 
 
-def kinds(direction, weights, times, edges=True):
+def kinds(direction, weights, times):
     """Options of jobs of each kind on a graph with those columns."""
     fanouts = {'fanouts': [3, 2], 'direction': direction,
-               'edge_features': edges}
+               'edge_features': True}
     plain = [{}, {'replace': True}, {'disjoint': True}, {'method': 'labor'},
              {'method': 'labor', 'disjoint': True}, {'method': 'induced'},
              {'method': 'induced', 'disjoint': True},
@@ -707,6 +716,52 @@ class DigestTest(StoreTest):
                           struct.pack('<IIQQiii', 3, 2, 1, 3, 0, 1, -1)))
 
 
+class CommandTest(CommandCases):
+    """What the kinds add to the printed object."""
+
+    def sample(self, edges, *args, **columns):
+        store = self.store(*homogeneous(3, edges, **columns))
+        code, out, err = self.run_oracle('sample', '--store', store.root,
+                                         '--seed-ids', '0', *args)
+        self.assertEqual((code, err), (0, ''))
+        return json.loads(out)
+
+    def test_times(self):
+        got = self.sample([(1, 0), (2, 0)], '--fanouts', '-1', '--temporal',
+                          'last', '--seed-times', '-3', edge_time=[-3, -2])
+        self.assertEqual(got['seeds'],
+                         {'type': 'node', 'ids': [0], 'time': [-3]})
+        self.assertEqual(got['trees'], {'node': [0, 0]})
+
+    def test_walks(self):
+        got = self.sample([(0, 1), (1, 2)], '--method', 'walk', '--walks', '2',
+                          '--walk-length', '3', '--direction', 'out')
+        self.assertEqual(got['walks'], [[0, 1, 2, -1]] * 2)
+        self.assertEqual(got['edges']['node__to__node'], {
+            'hop': [0, 0, 1, 1], 'src': [0, 0, 1, 1], 'dst': [1, 1, 2, 2],
+            'edge_id': [0, 0, 1, 1]})
+
+    def test_visits(self):
+        got = self.sample([(0, 1), (1, 2)], '--method', 'ppr', '--walks', '2',
+                          '--walk-length', '3', '--direction', 'out',
+                          '--fanouts', '5')
+        self.assertEqual(got['edges']['node__to__node'], {
+            'hop': [0, 0], 'src': [0, 0], 'dst': [1, 2], 'edge_id': [-1, -1],
+            'visits': [2, 2]})
+
+    def test_edge_features(self):
+        got = self.sample([(1, 0)], '--fanouts', '1', '--edge-features',
+                          edge_feature=np.array([[2.5, 3]]))
+        self.assertEqual(got['edges']['node__to__node']['x'], [[2.5, 3]])
+
+    def test_seed_times_need_explicit_seeds(self):
+        store = self.store(*homogeneous(3, []))
+        code, _, err = self.run_oracle('sample', '--store', store.root,
+                                       '--seed-times', '1')
+        self.assertEqual(code, 1)
+        self.assertIn('--seed-ids', err)
+
+
 class RefusalTest(StoreTest):
     def setUp(self):
         super().setUp()
@@ -732,6 +787,7 @@ class RefusalTest(StoreTest):
         self.refused('out of range', **{**walk, 'walk_length': 256})
         self.refused('out of range', **{**walk, 'walks': 1 << 20})
         self.refused('out of range', **{**walk, 'walks': 0})
+        self.refused('replace', replace=True, **walk)
         self.refused('a__b__c', metapath=['a__b__c'], **walk)
         self.refused('leaves from a', self.typed, type='a', **walk)
 
@@ -743,12 +799,20 @@ class RefusalTest(StoreTest):
         self.refused('out of range', **{**ppr, 'walk_length': 257})
         self.refused('out of range', **{**ppr, 'walks': 1 << 20})
         self.refused('restart', restart=1.5, **ppr)
-        self.refused('one relation', self.typed, type='a', **ppr)
+        self.refused('replace', replace=True, **ppr)
+        self.refused('leaves from a', self.typed, type='a', **ppr)
+        self.refused('one relation', metapath=['node__to__node'] * 2, **ppr)
 
     def test_missing_columns(self):
         self.refused('no weights', weighted=True, fanouts=[1])
         self.refused('no times', temporal='uniform', fanouts=[1])
         self.refused('not temporal', times=[1], fanouts=[1])
+        self.refused('any', edge_features=True, fanouts=[1])
+        self.refused('last', replace=True, temporal='last', times=[1],
+                     fanouts=[1])
+        self.refused('last', weighted=True, temporal='last', times=[1],
+                     fanouts=[1])
+        self.refused('of --method', metapath=['node__to__node'], fanouts=[1])
         self.refused('2 of 1', times=[1, 2], temporal='last', fanouts=[1])
 
     def test_columns_that_disagree(self):

@@ -614,13 +614,15 @@ class DigestTest(StoreTest):
         self.assertEqual(got, expected)
 
 
-class CommandTest(StoreTest):
+class CommandCases(StoreTest):
     def run_oracle(self, *args):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = oracle.main(list(args))
         return code, out.getvalue(), err.getvalue()
 
+
+class CommandTest(CommandCases):
     def test_sample_prints_the_documented_object(self):
         store = self.store(*homogeneous(
             6, cycle(6), feature=np.eye(6, dtype='<f4'),
