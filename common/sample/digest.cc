@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// SHA-256 over little-endian pieces; section 6 names them.
+// SHA-256 over little-endian pieces; section 7 names them.
 class Hasher {
  public:
   Hasher() : context_(EVP_MD_CTX_new()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 digests of batches; docs/determinism.md section 6.
+// SHA-256 digests of batches; docs/determinism.md section 7.
 #pragma once
 
 #include <array>
