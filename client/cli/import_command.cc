@@ -14,6 +14,7 @@
 #include "common/graph/manifest.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
+#include "common/ingest/owner_output.h"
 
 namespace millrace {
 namespace {
@@ -79,7 +80,12 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
   MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(flags));
-  return ImportGraph(graph, options, flags.target);
+  const std::string& owners = flags.assignment_out;
+  if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckOwners(graph, owners));
+  MILLRACE_ASSIGN_OR_RETURN(Manifest manifest,
+                            ImportGraph(graph, options, flags.target));
+  if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(WriteOwners(graph, owners));
+  return manifest;
 }
 
 // What is wrong with an input is mended there, whatever reads it.

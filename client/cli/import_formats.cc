@@ -9,8 +9,11 @@
 #include "absl/strings/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/glt_importer.h"
 #include "common/ingest/npy_importer.h"
 #include "common/ingest/ogb_importer.h"
+#include "common/ingest/partition_folder.h"
+#include "common/ingest/pyg_importer.h"
 #include "common/ingest/reddit_importer.h"
 #include "common/ingest/tu_importer.h"
 
@@ -102,6 +105,25 @@ absl::StatusOr<RawGraph> DescribeRedditFlags(const ImportFlags& flags) {
   return DescribeReddit(flags.directory, flags.options);
 }
 
+PartitionFolderInput ParsePartitionFolder(const ImportFlags& flags) {
+  PartitionFolderInput input;
+  input.directory = flags.directory;
+  input.type = flags.label_type;
+  // Beside the dataset, as all that waits on disk. Several columns are
+  // restored at the same time, while edges wait in memory too.
+  input.restore.scratch = std::filesystem::absolute(flags.target).parent_path();
+  input.restore.memory_bytes = flags.options.memory_bytes / 16;
+  return input;
+}
+
+absl::StatusOr<RawGraph> DescribePygFlags(const ImportFlags& flags) {
+  return DescribePygPartitions(ParsePartitionFolder(flags), flags.options);
+}
+
+absl::StatusOr<RawGraph> DescribeGltFlags(const ImportFlags& flags) {
+  return DescribeGltPartitions(ParsePartitionFolder(flags), flags.options);
+}
+
 absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
   return DescribeFake(flags.fake);
 }
@@ -170,6 +192,20 @@ void AddReddit(CLI::App& command, ImportFlags& flags) {
                "The folder with reddit_data.npz and reddit_graph.npz");
 }
 
+void AddPartitions(CLI::App& command, ImportFlags& flags) {
+  AddDirectory(command, flags,
+               "The partitioner's folder; labels and splits are taken from "
+               "DS-label/ and DS-*-partitions/ beside it where it is named "
+               "DS-partitions");
+  command.add_option("--type", flags.label_type,
+                     "Node type of labels and splits, where several types "
+                     "have as many nodes");
+  command.add_option("--assignment-out", flags.assignment_out,
+                     "Where to write the partition of each node, for "
+                     "`millrace partition --method given`: a .npy file, or a "
+                     "folder of TYPE.npy where there are several types");
+}
+
 void AddFake(CLI::App& command, ImportFlags& flags) {
   FakeInput& input = flags.fake;
   command.add_option("--nodes", input.nodes, "Number of nodes")->required();
@@ -191,6 +227,10 @@ constexpr ImportFormat kFormats[] = {
      &DescribeTuFlags},
     {"reddit", "The Reddit data set as DGL and PyG ship it", &AddReddit,
      &DescribeRedditFlags},
+    {"pyg-partitions", "A folder of torch_geometric.distributed.Partitioner",
+     &AddPartitions, &DescribePygFlags},
+    {"glt-partitions", "A folder of GraphLearn-for-PyTorch's partitioners",
+     &AddPartitions, &DescribeGltFlags},
     {"fake", "Random numbers that a model can learn from", &AddFake,
      &DescribeFakeFlags}};
 

@@ -28,6 +28,8 @@ struct ImportFlags {
   std::string directory;
   std::string ogb_split;
   std::string node_features = "default";
+  std::string label_type;
+  std::string assignment_out;
 
   std::vector<std::string> edges, node_counts;
   std::vector<std::string> features, labels, node_times;

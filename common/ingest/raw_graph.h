@@ -21,6 +21,9 @@ struct RawNodes {
   std::shared_ptr<const RowSource> feature = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;
+  // Where another program had divided the graph: the partition of each node.
+  // It is no column of datasets; see WriteOwners().
+  std::shared_ptr<const RowSource> owner = nullptr;
 };
 
 // A relation; null columns are absent. All have one row an edge.

@@ -36,8 +36,9 @@ class NpzTest : public testing::DirectoryTest {
  protected:
   void SetUp() override {
     DirectoryTest::SetUp();
-    ASSERT_TRUE(testing::RunPython(MILLRACE_PYTHON, "ingest/make_npz.py",
-                                   {directory_.string()}));
+    ASSERT_EQ(testing::RunPython(MILLRACE_PYTHON, "ingest/make_npz.py",
+                                 {directory_.string()}),
+              0);
   }
 
   absl::StatusOr<std::unique_ptr<Store>> Import(

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/glt_importer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/graph/schema.h"
+#include "common/ingest/assignment.h"
+#include "common/ingest/combined_rows.h"
+#include "common/ingest/pickle/torch_file.h"
+#include "common/ingest/tensor_rows.h"
+
+namespace millrace {
+namespace {
+
+using Path = std::filesystem::path;
+using SourcePtr = std::shared_ptr<const RowSource>;
+
+bool Exists(const Path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+struct Meta {
+  int parts = 0;
+  bool heterogeneous = false;
+  std::vector<std::string> node_types;
+  std::vector<std::vector<std::string>> relations;  // source, name, destination
+};
+
+absl::StatusOr<std::vector<std::string>> Texts(const std::string& file,
+                                               const PickleValue& list) {
+  std::vector<std::string> texts;
+  for (const PickleValue* item : list.items) {
+    if (item->kind != PickleKind::kText) {
+      return absl::InvalidArgumentError(
+          StrCat(file, ": a type's name is ", PickleKindName(item->kind)));
+    }
+    texts.emplace_back(item->bytes);
+  }
+  return texts;
+}
+
+absl::StatusOr<Meta> ReadMeta(const Path& path) {
+  MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, OpenPickle(path));
+  const auto find = [&](const char* key) { return FindKey(file.root(), key); };
+  const PickleValue* parts = find("num_parts");
+  if (parts == nullptr || parts->kind != PickleKind::kInteger ||
+      parts->integer < 1 || parts->integer > kMaxParts) {
+    return absl::InvalidArgumentError(
+        StrCat(path.string(), ": num_parts is not 1 to ", kMaxParts));
+  }
+  Meta meta;
+  meta.parts = static_cast<int>(parts->integer);
+  const PickleValue* kind = find("data_cls");
+  meta.heterogeneous = kind != nullptr && kind->bytes == "hetero";
+  if (!meta.heterogeneous) return meta;
+  const PickleValue* nodes = find("node_types");
+  const PickleValue* relations = find("edge_types");
+  if (nodes == nullptr || relations == nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat(path.string(), ": there are no node_types or no edge_types"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(meta.node_types, Texts(file.name, *nodes));
+  for (const PickleValue* relation : relations->items) {
+    MILLRACE_ASSIGN_OR_RETURN(std::vector<std::string> triple,
+                              Texts(file.name, *relation));
+    if (triple.size() != 3) {
+      return absl::InvalidArgumentError(
+          StrCat(path.string(), ": an edge type of ", triple.size(),
+                 " texts; source, name, destination are needed"));
+    }
+    meta.relations.push_back(std::move(triple));
+  }
+  return meta;
+}
+
+// A column of features or ids: DIR/STEM.pkl, appended pickles, or DIR/STEM.pt.
+// Null when neither is there, or it has no tensors.
+absl::StatusOr<SourcePtr> OpenColumn(const Path& directory,
+                                     const std::string& stem) {
+  Path path = directory / (stem + ".pkl");
+  std::vector<StoredTensor> tensors;
+  std::error_code error;
+  if (Exists(path)) {
+    if (std::filesystem::file_size(path, error) == 0) return SourcePtr();
+    MILLRACE_ASSIGN_OR_RETURN(tensors, OpenPickledTensors(path));
+  } else {
+    path = directory / (stem + ".pt");
+    if (!Exists(path)) return SourcePtr();
+    MILLRACE_ASSIGN_OR_RETURN(StoredTensor tensor, OpenTorchTensor(path));
+    tensors.push_back(std::move(tensor));
+  }
+  RowSources rows;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string name = tensors.size() == 1
+                                 ? path.string()
+                                 : StrCat(path.string(), ": tensor ", i);
+    MILLRACE_ASSIGN_OR_RETURN(SourcePtr source,
+                              TensorRows(name, std::move(tensors[i])));
+    rows.push_back(std::move(source));
+  }
+  if (rows.empty()) return SourcePtr();
+  return ConcatenateRows(path.string(), std::move(rows));
+}
+
+class GltFolder {
+ public:
+  GltFolder(const PartitionFolderInput& input, const ImportOptions& options)
+      : folder_(input, options) {}
+
+  absl::StatusOr<RawGraph> Describe() {
+    MILLRACE_ASSIGN_OR_RETURN(meta_, ReadMeta(folder_.directory() / "META"));
+    if (meta_.heterogeneous) {
+      for (const std::string& type : meta_.node_types) {
+        MILLRACE_RETURN_IF_ERROR(AddNodes(type, type));
+      }
+      for (const std::vector<std::string>& relation : meta_.relations) {
+        MILLRACE_RETURN_IF_ERROR(AddRelation(relation));
+      }
+    } else {
+      MILLRACE_RETURN_IF_ERROR(AddNodes(std::string(kHomogeneousType), ""));
+      MILLRACE_RETURN_IF_ERROR(AddRelation({}));
+    }
+    MILLRACE_RETURN_IF_ERROR(folder_.AddCompanions());
+    return std::move(folder_.graph());
+  }
+
+ private:
+  using Triple = std::vector<std::string>;
+
+  // `key`: the folder or file of the type, "" in a homogeneous graph.
+  absl::Status AddNodes(const std::string& name, const std::string& key);
+  absl::StatusOr<SourcePtr> Features(const char* group, const std::string& key,
+                                     const char* kind, int64_t rows) const;
+  absl::Status AddRelation(const Triple& relation);
+  absl::StatusOr<RawEdges> EndsOf(const Triple& relation) const;
+  absl::Status AddTopology(const std::string& key, RawEdges& edges);
+
+  Path PartPath(int part, const char* group, const std::string& key) const {
+    const Path path = folder_.directory() / StrCat("part", part) / group;
+    return key.empty() ? path : path / key;
+  }
+  // The partition book of nodes ("node_pb") or edges.
+  Path BookPath(const char* book, const std::string& key) const {
+    return folder_.directory() / (key.empty()
+                                      ? Path(StrCat(book, ".pt"))
+                                      : Path(book) / StrCat(key, ".pt"));
+  }
+
+  PartitionFolder folder_;
+  Meta meta_;
+};
+
+absl::Status GltFolder::AddNodes(const std::string& name,
+                                 const std::string& key) {
+  const Path path = BookPath("node_pb", key);
+  MILLRACE_ASSIGN_OR_RETURN(StoredTensor owners, OpenTorchTensor(path));
+  MILLRACE_RETURN_IF_ERROR(folder_.AddNodes(name, std::move(owners), path));
+  RawNodes& nodes = folder_.graph().nodes.back();
+  MILLRACE_ASSIGN_OR_RETURN(nodes.feature,
+                            Features("node_feat", key, "node", nodes.count));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SourcePtr> GltFolder::Features(const char* group,
+                                              const std::string& key,
+                                              const char* kind,
+                                              int64_t rows) const {
+  std::vector<RowShare> shares;
+  for (int part = 0; part < meta_.parts; ++part) {
+    const Path directory = PartPath(part, group, key);
+    RowShare share;
+    MILLRACE_ASSIGN_OR_RETURN(share.values, OpenColumn(directory, "feats"));
+    if (share.values == nullptr) continue;
+    MILLRACE_ASSIGN_OR_RETURN(share.positions, OpenColumn(directory, "ids"));
+    if (share.positions == nullptr) {
+      return absl::NotFoundError(StrCat((directory / "ids.pkl").string(),
+                                        ": no such file, but ",
+                                        share.values->name(), " is there"));
+    }
+    shares.push_back(std::move(share));
+  }
+  return folder_.Restore(
+      key.empty() ? std::string(group) : StrCat(group, " of ", key), kind,
+      std::move(shares), rows);
+}
+
+absl::StatusOr<RawEdges> GltFolder::EndsOf(const Triple& relation) const {
+  RawEdges edges{.name = relation.empty() ? "to" : relation[1]};
+  if (relation.empty()) return edges;
+  for (const auto& [name, type] : {std::pair(&relation[0], &edges.src),
+                                   std::pair(&relation[2], &edges.dst)}) {
+    const auto found =
+        std::find(meta_.node_types.begin(), meta_.node_types.end(), *name);
+    if (found == meta_.node_types.end()) {
+      return absl::InvalidArgumentError(
+          StrCat((folder_.directory() / "META").string(), ": edge type ",
+                 absl::StrJoin(relation, "__"), " has the node type ", *name,
+                 ", which node_types lack"));
+    }
+    *type = static_cast<TypeIndex>(found - meta_.node_types.begin());
+  }
+  return edges;
+}
+
+absl::Status GltFolder::AddRelation(const Triple& relation) {
+  const std::string key = absl::StrJoin(relation, "__");
+  MILLRACE_ASSIGN_OR_RETURN(RawEdges edges, EndsOf(relation));
+  MILLRACE_RETURN_IF_ERROR(AddTopology(key, edges));
+  if (edges.endpoints == nullptr) {
+    return absl::NotFoundError(
+        StrCat(PartPath(0, "graph", key).string(),
+               ": no rows.pt there, nor in the folders of other parts"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(edges.feature, Features("edge_feat", key, "edge",
+                                                    edges.endpoints->rows()));
+  folder_.graph().edges.push_back(std::move(edges));
+  return absl::OkStatus();
+}
+
+// The edges of one folder, with ids and weights that may be missing.
+struct Topology {
+  SourcePtr ends, ids, weights;
+};
+
+absl::StatusOr<Topology> OpenTopology(const Path& directory) {
+  Topology topology;
+  RowSources ends;
+  for (const char* stem : {"rows", "cols"}) {
+    MILLRACE_ASSIGN_OR_RETURN(SourcePtr column, OpenColumn(directory, stem));
+    if (column == nullptr) {
+      return absl::NotFoundError(
+          StrCat((directory / stem).string(), ".pt: no such file"));
+    }
+    ends.push_back(std::move(column));
+  }
+  if (ends[0]->rows() != ends[1]->rows()) {
+    return absl::InvalidArgumentError(
+        StrCat(directory.string(), ": rows.pt has ", ends[0]->rows(),
+               " values and cols.pt ", ends[1]->rows(),
+               ", so this was made CSR or CSC, which does not keep the edge "
+               "ids\nimport the folder as the partitioner wrote it"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(topology.ends,
+                            JoinColumns(directory.string(), std::move(ends)));
+  MILLRACE_ASSIGN_OR_RETURN(topology.ids, OpenColumn(directory, "eids"));
+  MILLRACE_ASSIGN_OR_RETURN(topology.weights, OpenColumn(directory, "weights"));
+  return topology;
+}
+
+absl::Status GltFolder::AddTopology(const std::string& key, RawEdges& edges) {
+  const Path cached = folder_.directory() / "graph";
+  const bool is_cached = Exists(cached);
+  std::vector<Path> directories;
+  if (is_cached) directories.push_back(key.empty() ? cached : cached / key);
+  for (int part = 0; part < meta_.parts && !is_cached; ++part) {
+    const Path directory = PartPath(part, "graph", key);
+    if (Exists(directory)) directories.push_back(directory);
+  }
+  std::vector<RowShare> ends, weights;
+  int64_t count = 0;
+  for (const Path& directory : directories) {
+    MILLRACE_ASSIGN_OR_RETURN(Topology topology, OpenTopology(directory));
+    if (topology.ids == nullptr) {
+      if (!is_cached) {
+        return absl::NotFoundError(
+            StrCat((directory / "eids.pt").string(), ": no such file"));
+      }
+      // All edges in their own order.
+      edges.endpoints = std::move(topology.ends);
+      edges.weight = std::move(topology.weights);
+      return absl::OkStatus();
+    }
+    count += topology.ends->rows();
+    ends.push_back({topology.ids, topology.ends});
+    if (topology.weights == nullptr) continue;
+    weights.push_back({topology.ids, topology.weights});
+  }
+  const std::string name = folder_.graph().RelationName(edges);
+  MILLRACE_ASSIGN_OR_RETURN(edges.endpoints,
+                            folder_.Restore(StrCat("edges of ", name), "edge",
+                                            std::move(ends), count));
+  MILLRACE_ASSIGN_OR_RETURN(edges.weight,
+                            folder_.Restore(StrCat("weights of ", name), "edge",
+                                            std::move(weights), count));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RawGraph> DescribeGltPartitions(
+    const PartitionFolderInput& input, const ImportOptions& options) {
+  return GltFolder(input, options).Describe();
+}
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instructions of pickles and the names that they may use here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+
+// Python's pickletools.py describes them all.
+enum Opcode : uint8_t {
+  kMark = '(',
+  kStop = '.',
+  kPop = '0',
+  kPopMark = '1',
+  kNone = 'N',
+  kNewTrue = 0x88,
+  kNewFalse = 0x89,
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kLong1 = 0x8a,
+  kLong4 = 0x8b,
+  kBinFloat = 'G',
+  kBinUnicode = 'X',
+  kShortBinUnicode = 0x8c,
+  kBinUnicode8 = 0x8d,
+  kBinBytes = 'B',
+  kShortBinBytes = 'C',
+  kBinBytes8 = 0x8e,
+  kEmptyTuple = ')',
+  kTuple = 't',
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kEmptyList = ']',
+  kAppend = 'a',
+  kAppends = 'e',
+  kEmptyDict = '}',
+  kSetItem = 's',
+  kSetItems = 'u',
+  kGlobal = 'c',
+  kStackGlobal = 0x93,
+  kReduce = 'R',
+  kBinPersId = 'Q',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kMemoize = 0x94,
+  kProto = 0x80,
+  kFrame = 0x95,
+};
+
+inline constexpr std::string_view kRebuildTensor =
+    "torch._utils _rebuild_tensor_v2";
+inline constexpr std::string_view kLoadFromBytes =
+    "torch.storage _load_from_bytes";
+inline constexpr std::string_view kTorchSize = "torch Size";
+inline constexpr std::string_view kDefaultDict = "collections defaultdict";
+
+// "module name" of all that a pickle may name. Storage types are what
+// persistent ids name; list is a default of defaultdict.
+inline constexpr std::array<std::string_view, 19> kGlobals = {
+    kRebuildTensor,
+    kLoadFromBytes,
+    kTorchSize,
+    kDefaultDict,
+    "collections OrderedDict",
+    "__builtin__ dict",
+    "builtins dict",
+    "__builtin__ list",
+    "builtins list",
+    "torch DoubleStorage",
+    "torch FloatStorage",
+    "torch HalfStorage",
+    "torch BFloat16Storage",
+    "torch LongStorage",
+    "torch IntStorage",
+    "torch ShortStorage",
+    "torch CharStorage",
+    "torch ByteStorage",
+    "torch BoolStorage"};
+
+}  // namespace millrace

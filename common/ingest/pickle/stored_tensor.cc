@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/pickle/stored_tensor.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMaxDimensions = 8;
+
+// Number of elements and the place of the last one, from `offset` on; false
+// when that does not fit 63 bits or a number is negative.
+bool Measure(int64_t offset, const std::vector<int64_t>& sizes,
+             const std::vector<int64_t>& strides, int64_t& elements,
+             int64_t& last) {
+  elements = 1;
+  last = offset;
+  if (offset < 0) return false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t step = 0;
+    if (sizes[i] < 0 || strides[i] < 0 ||
+        __builtin_mul_overflow(elements, sizes[i], &elements)) {
+      return false;
+    }
+    if (sizes[i] == 0) continue;
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) ||
+        __builtin_add_overflow(last, step, &last)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
+                                           const StoredTensor& storage,
+                                           int64_t offset,
+                                           std::vector<int64_t> sizes,
+                                           std::vector<int64_t> strides) {
+  const int64_t stored = storage.rows();
+  int64_t elements = 0, last = 0;
+  const bool valid = sizes.size() == strides.size() &&
+                     sizes.size() <= kMaxDimensions &&
+                     Measure(offset, sizes, strides, elements, last) &&
+                     elements <= stored && (elements == 0 || last < stored);
+  if (!valid) {
+    return absl::InvalidArgumentError(
+        StrCat(where, ": a tensor of shape [", absl::StrJoin(sizes, ", "),
+               "], strides [", absl::StrJoin(strides, ", "), "] and offset ",
+               offset, " does not fit its storage of ", stored,
+               " elements\nsave it again after .contiguous()"));
+  }
+  StoredTensor view = storage;
+  if (elements > 0) {
+    view.data += offset * static_cast<int64_t>(ItemBytes(storage.dtype));
+  }
+  view.sizes = std::move(sizes);
+  view.strides = std::move(strides);
+  return view;
+}
+
+}  // namespace millrace
