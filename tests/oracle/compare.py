@@ -194,7 +194,7 @@ def compare_seeds(comparison, case, store, job, rng):
     ids = rng.integers(0, case.count, 4).tolist()
     more = ['--seed-ids', ','.join(map(str, ids + ids[:2]))]
     if job.temporal and (not case.seed_times or rng.integers(2)):
-        times = rng.integers(-3, 12, 6).tolist()
+        times = (rng.integers(-3, 12, 6) * case.time_unit).tolist()
         more += ['--seed-times', ','.join(map(str, times))]
     comparison.compare('sample', store, job.options, '--epoch', '9',
                        '--batch', '70000', '--json', *more,

@@ -21,6 +21,7 @@ class Case:
     kinds: Kinds = None  # of jobs beyond node-wise ones; None: no such jobs
     common: bool = True  # node-wise jobs too
     seed_times: bool = True  # in temporal jobs seeds have times of their own
+    time_unit: int = 1
     features: bool = True  # few enough to print on all stores
 
 
@@ -84,10 +85,13 @@ def generated(make, folder):
 
 
 def odd_weights(rng, size, owners):
-    """Zeros, equal weights, 60 powers of two, and lists of zeros alone."""
+    """Zeros, equal weights, 60 powers of two, the smallest and the largest
+    floats, and lists of zeros alone."""
     weights = np.exp2(rng.integers(-30, 30, size)) * rng.random(size)
     weights[rng.random(size) < .2] = 0
     weights[rng.random(size) < .3] = 1
+    weights[rng.random(size) < .03] = 2.**-149
+    weights[rng.random(size) < .03] = np.finfo('<f4').max
     weights[owners % 5 == 0] = 0
     return weights.astype('<f4')
 
@@ -177,10 +181,12 @@ def written_kinds(folder):
     edges = rng.integers(0, 45, (300, 2))
     graph = homogeneous(
         50, edges, edge_weight=odd_weights(rng, 300, edges[:, 1]),
-        edge_time=rng.integers(-4, 12, 300), edge_feature=rng.random((300, 1)),
+        edge_time=rng.integers(-16, 16, 300) << 59,
+        edge_feature=rng.random((300, 1)),
         splits={'train': rng.permutation(50)[:31]})
     yield Case(write_parts(folder, 'linked', *graph), [], 50,
-               Kinds(True, True, True, True), common=False, seed_times=False)
+               Kinds(True, True, True, True), common=False, seed_times=False,
+               time_unit=1 << 59)
     nodes = {'u': Nodes(20, time=rng.integers(0, 9, 20),
                         splits={'train': rng.permutation(20)[:13]}),
              'v': Nodes(30, label=rng.integers(0, 3, 30)),
