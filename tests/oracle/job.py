@@ -116,6 +116,10 @@ def check_job(store, job):
                                   job.temporal == 'last'):
         raise OracleError('--method labor: not with --replace, --weighted, '
                           '--temporal last')
+    if (job.method == 'labor' and store.parts > 1 and
+            not store.neighbor_original_ids):
+        raise OracleError('--method labor: lists lack original ids of '
+                          'neighbours')
     if job.method in ('walk', 'ppr'):
         check_walks(store, job)
     elif job.metapath:

@@ -780,6 +780,12 @@ class RefusalTest(StoreTest):
             self.refused('labor', method='labor', fanouts=[1], times=[1] if
                          'temporal' in options else None, **options)
 
+    def test_labor_without_original_ids(self):
+        store = self.store(*homogeneous(4, cycle(4)), parts=2)
+        sample(store, Job(method='labor', fanouts=[1]), 0, 0, [0])
+        store.neighbor_original_ids = False
+        self.refused('original ids', store, method='labor', fanouts=[1])
+
     def test_walks(self):
         walk = {'method': 'walk', 'walks': 2, 'walk_length': 3}
         self.refused('no fanouts', fanouts=[1], **walk)
