@@ -4,8 +4,9 @@
 
 Imports and partitions the graphs of the folder MILLRACE_DATA, then compares
 the digests of jobs made from the dataset, from stores with one and two
-threads, and by fleets of server processes; one job of each graph also with
-the oracle. Skips, with a line that says why, what the folder lacks.
+threads, and by fleets of server processes; one node-wise job and one of each
+kind of sampling also with the oracle. Skips, with a line that says why, what
+the folder lacks.
 
 Exit status: 0 all equal, 1 not, 77 nothing to compare.
 """
@@ -17,18 +18,53 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 
 from compare import Comparison
 
 SKIPPED = 77
 BATCHES = ['--epoch', '1', '--batches', '3']
 
-# Folder: options of the import, and of every job.
+WALK = ['--method', 'walk', '--walks', '2', '--walk-length', '5']
+KINDS = [
+    ['--method', 'labor'],
+    ['--method', 'labor', '--direction', 'out', '--disjoint'],
+    ['--method', 'induced'],
+]
+
+
+@dataclass
+class Graph:
+    """Options of the import, of every job, of jobs with fanouts, and jobs."""
+    import_options: list
+    options: list
+    fanouts: str
+    kinds: list  # with the fanouts
+    walks: list
+
+    def node_wise(self):
+        return [[*self.options, '--fanouts', self.fanouts, *job]
+                for job in JOBS]
+
+    def others(self):
+        return [[*self.options, '--fanouts', self.fanouts, *job]
+                for job in KINDS + self.kinds] + [
+                    [*self.options, *job] for job in self.walks]
+
+
 GRAPHS = {
-    'arxiv': (['--split', 'time', '--undirected', '--coalesce'],
-              ['--fanouts', '10,5', '--batch-size', '200']),
-    'acm': (['--split', 'per-class-60'],
-            ['--type', 'paper', '--fanouts', '6,4,2', '--batch-size', '60']),
+    'arxiv': Graph(
+        ['--split', 'time', '--undirected', '--coalesce'],
+        ['--batch-size', '200'], '10,5', [
+            ['--temporal', 'uniform'],
+            ['--temporal', 'last', '--direction', 'out'],
+            ['--method', 'labor', '--temporal', 'uniform'],
+            ['--method', 'ppr', '--walks', '8', '--walk-length', '3',
+             '--restart', '0.2']], [WALK, [*WALK, '--direction', 'out']]),
+    'acm': Graph(
+        ['--split', 'per-class-60'], ['--type', 'paper', '--batch-size', '60'],
+        '6,4,2', [], [[*WALK, '--metapath', 'author__rev_written_by__paper,'
+                       'paper__written_by__author']]),
 }
 STORES = (('metis', 2), ('ldg', 3))
 JOBS = [
@@ -77,22 +113,21 @@ class Digests:
                   f'{expected}', flush=True)
 
 
-def compare_graph(comparison, binaries, source, options):
-    import_options, job_options = options
-    jobs = [[*job_options, *job] for job in JOBS]
+def compare_graph(comparison, binaries, source, graph):
+    jobs = graph.node_wise() + graph.others()
     digests = Digests(comparison)
     with tempfile.TemporaryDirectory() as folder:
         dataset = os.path.join(folder, 'dataset')
-        comparison.make('import', 'ogb', source, *import_options, '--out',
-                        dataset)
+        comparison.make('import', 'ogb', source, *graph.import_options,
+                        '--out', dataset)
         for job in jobs:
             digests.add(['--store', dataset, '--threads', '1'], job)
         for method, parts in STORES:
             store = os.path.join(folder, method)
             comparison.make('partition', dataset, '--parts', str(parts),
                             '--method', method, '--directions', 'both',
-                            '--out', store)
-            local = [*job_options, *LOCAL_JOB]
+                            '--neighbor-original-ids', '--out', store)
+            local = [*jobs[0], *LOCAL_JOB]
             with fleet(binaries, store) as servers:
                 for where in (['--store', store, '--threads', '1'],
                               ['--store', store, '--threads', '2'],
@@ -100,7 +135,8 @@ def compare_graph(comparison, binaries, source, options):
                     for job in jobs:
                         digests.add(where, job)
                     digests.add(where, local, group=method)
-        comparison.compare('digest', store, jobs[0], *BATCHES)
+        for job in [jobs[0], *graph.others()]:
+            comparison.compare('digest', store, job, *BATCHES)
 
 
 def main():
@@ -113,12 +149,12 @@ def main():
               'real graphs (tests/run.sh --data DIR)')
         return SKIPPED
     comparison = Comparison(f'{binaries}/millrace')
-    for name, options in GRAPHS.items():
+    for name, graph in GRAPHS.items():
         source = os.path.join(data, name)
         if not os.path.isdir(source):
             print(f'skipped: real_graphs_test: there is no {source}')
             continue
-        compare_graph(comparison, binaries, source, options)
+        compare_graph(comparison, binaries, source, graph)
         print(f'{name}: {comparison.count} comparisons so far, '
               f'{comparison.differences} differences', flush=True)
     if not comparison.count:

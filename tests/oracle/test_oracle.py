@@ -133,6 +133,23 @@ class BoundedTest(unittest.TestCase):
             self.assertEqual(value, w * n // 2**32)
         self.assertGreater(retries, 30)
 
+    def test_wide_rejections_take_the_next_purpose(self):
+        n, retries = 3 << 62, 0  # a quarter is rejected
+        for node in range(200):
+            domain = draws.Domain(1, 0, 0, draws.WALK)
+            value = draws.wide(domain, node, 4, 1, n)
+            r = 0
+            while True:
+                key = domain.retry(r).key()
+                low, high = (draws.word(key, node, 4, i) for i in (2, 3))
+                w = low + (high << 32)
+                if (w * n) % 2**64 >= 2**64 % n:
+                    break
+                r += 1
+            retries += r
+            self.assertEqual(value, w * n >> 64)
+        self.assertGreater(retries, 30)
+
     def test_large_bounds_use_two_words(self):
         domain = draws.Domain(1, 0, 0, draws.NEIGHBOUR)
         low, high = (draws.word(domain.key(), 8, 0, i) for i in (6, 7))
