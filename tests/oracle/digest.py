@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of batches: docs/determinism.md, section 6."""
+"""Digests of batches: docs/determinism.md, section 7."""
 
 import hashlib
 import struct
