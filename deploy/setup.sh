@@ -10,7 +10,8 @@
 #   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
 #   --tests          also PyTorch from Debian's packages (0.9 GB), with which
-#                    one test opens a checkpoint; without it, it is skipped
+#                    tests open a checkpoint and make partition folders;
+#                    without it, they are skipped
 #   --checks         also what .ci/run checks with: clang-format
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text

@@ -54,8 +54,9 @@ run 2 millrace no-such-command
 stderr_has "there is no command no-such-command"
 stderr_has "the commands are import, partition"
 stderr_is_what_and_what_to_do
-for command in 'import ogb' 'import npy' partition split inspect verify sample \
-  digest status up bench; do
+for command in 'import ogb' 'import npy' 'import tu' 'import reddit' \
+  'import pyg-partitions' 'import glt-partitions' 'import fake' partition \
+  split inspect verify sample digest status up bench; do
   # shellcheck disable=SC2086  # two words
   run 0 millrace $command --help
   stdout_has "--help"
@@ -112,6 +113,21 @@ stderr_has "all not in {add,keep,remove}"
 wrong_usage millrace import ogb "$data/cora" --out "$work/x" \
   --normalize-features all
 stderr_has "all not in {none,row,standard}"
+wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 2
+stderr_has "--folds"
+wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 3 \
+  --split-fractions 0.5,0.2,0.3
+stderr_has "--split-fractions excludes --folds"
+for format in ogb tu reddit pyg-partitions glt-partitions; do
+  run 1 millrace import $format "$work/nothing" --out "$work/x"
+  stderr_is_what_and_what_to_do
+  stderr_has "$work/nothing"
+  [[ ! -e $work/x ]] || report "it left an output behind"
+done
+run 0 millrace import tu "$data/mutag" --out "$work/mutag" --folds 10
+run 0 millrace verify "$work/mutag"
+run 0 millrace import fake --nodes 20 --avg-degree 2 --features 3 --classes 2 \
+  --folds 3 --out "$work/folds"
 if [[ -x $bin/millrace-train ]]; then
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --model no-such-model
   stderr_has "no-such-model"
