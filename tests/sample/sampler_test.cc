@@ -15,6 +15,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
 #include "tests/support/store_builder.h"
+#include "tests/support/ways.h"
 
 namespace millrace {
 namespace {
@@ -248,6 +249,28 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
     }
   }
   EXPECT_EQ(compared, 32);
+}
+
+TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
+  const TestGraph graph = testing::RandomGraph(1);
+  const auto dataset = testing::OpenGraph(graph, 0);
+  const auto store = testing::OpenGraph(graph, GetParam());
+  const Schema& schema = dataset->manifest().schema;
+  for (const testing::Way& way : testing::WaysToSample()) {
+    const JobSpec spec = way.Job();
+    for (const SeedList& seeds : testing::SeedsFor(spec)) {
+      const bool edge_features = way.has_edge_ids();
+      const auto expected =
+          testing::Sample(*dataset, spec, seeds, 2, edge_features);
+      const auto actual =
+          testing::Sample(*store, spec, seeds, 2, edge_features);
+      ASSERT_TRUE(expected.ok()) << way.name << ": " << expected.status();
+      ASSERT_TRUE(actual.ok()) << way.name << ": " << actual.status();
+      EXPECT_EQ(Hex(DigestBatch(*expected, schema)),
+                Hex(DigestBatch(*actual, schema)))
+          << way.name;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Partitions, PartitionedTest,

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Features of edges against the rows of the user's edge list.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/sampled.h"
+#include "tests/support/ways.h"
+
+namespace millrace {
+namespace {
+
+using testing::OpenGraph;
+using testing::RandomGraph;
+using testing::Sample;
+using testing::TestGraph;
+using testing::Way;
+
+class EdgeFeatureTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Partitions, EdgeFeatureTest,
+                         ::testing::Values(0, 1, 3, 5));
+
+TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
+  const TestGraph graph = RandomGraph(2);
+  const auto source = OpenGraph(graph, GetParam());
+  for (const Way& way : testing::WaysToSample()) {
+    if (!way.has_edge_ids()) continue;
+    for (const SeedList& seeds : testing::SeedsFor(way.Job())) {
+      const auto batch =
+          Sample(*source, way.Job(), seeds, 0, /*edge_features=*/true);
+      ASSERT_TRUE(batch.ok()) << way.name << ": " << batch.status();
+      EXPECT_GT(testing::ExpectFeaturesOfEdges(*batch, graph,
+                                               source->manifest().schema),
+                0)
+          << way.name;
+    }
+  }
+}
+
+TEST(EdgeFeaturesTest, NobodyAsksNobodyGets) {
+  const auto source = OpenGraph(RandomGraph(2), 0);
+  const auto batch =
+      Sample(*source, testing::ExplicitJob({2}, "item"), {{0, 8}, {}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  for (const EdgeBlock& block : batch->edges) {
+    EXPECT_FALSE(block.feature.present());
+    EXPECT_FALSE(block.feature_row.present());
+  }
+}
+
+TEST(EdgeFeaturesTest, GraphsWithoutAnyRefuseThem) {
+  const auto source = OpenGraph(testing::SmallGraph(), 0);
+  const absl::Status status =
+      Sample(*source, testing::ExplicitJob({2}), {{0}, {}}, 0, true).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      ::testing::HasSubstr("no relation of the graph has features\nimport"));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+// The laws of weighted draws, LABOR, walks and PPR, against exact ones.
+//
+// False alarms: the job seeds are fixed, so a pass is a pass for ever. For a
+// perfect generator and a random seed each table or z-value fails with
+// probability kAlpha; there are fewer than 250, so one of them fails with
+// probability below 2.5e-4. Cells expect 20 or more.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "common/sample/draw.h"
+#include "gmock/gmock.h"
+#include "tests/support/chi_square.h"
+#include "tests/support/sampled.h"
+
+namespace millrace {
+namespace {
+
+using testing::ChiSquareP;
+using testing::ExplicitJob;
+using testing::Int64s;
+using testing::OpenGraph;
+using testing::Sample;
+using testing::TestGraph;
+using Slots = std::vector<int64_t>;
+
+constexpr double kAlpha = 1e-6;
+constexpr double kZ = 4.9;  // P(|normal| > kZ) < kAlpha
+constexpr uint32_t kDraws = 40000;
+
+// Lists by node. One with a zero, one longer than the fanout from which trees
+// of sums are drawn from, two of the same neighbours in another order.
+constexpr uint64_t kShort = 0, kLong = 1, kTwin = 2, kOtherTwin = 3;
+constexpr int64_t kHalf = 25;  // kLong has so many 1 and so many 3
+constexpr int64_t kTwinDegree = 9;
+const std::vector<float> kWeights = {1, 2, 3, 4, 0, 6};
+
+TestGraph Lists() {
+  testing::TestRelation to = {.src = "leaf", .name = "to", .dst = "center"};
+  const auto add = [&](int64_t leaf, uint64_t center, float weight) {
+    to.edges.emplace_back(leaf, static_cast<int64_t>(center));
+    to.weight.push_back(weight);
+  };
+  for (size_t i = 0; i < kWeights.size(); ++i) add(i, kShort, kWeights[i]);
+  for (int64_t i = 0; i < 2 * kHalf; ++i) add(i, kLong, i % 2 == 0 ? 1 : 3);
+  for (int64_t i = 0; i < kTwinDegree; ++i) add(20 + i, kTwin, 1);
+  for (int64_t i = kTwinDegree; i-- > 0;) add(20 + i, kOtherTwin, 1);
+  testing::TestRelation by = to;
+  by.name = "by";
+  return {.types = {{.name = "leaf", .count = 2 * kHalf},
+                    {.name = "center", .count = 4}},
+          .relations = {to, by},
+          .splits = {}};
+}
+
+class DrawLawTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto path = testing::TestDirectory("laws") / "data";
+    ASSERT_TRUE(testing::BuildDataset(Lists(), path).ok());
+    auto store = Store::Open(path);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    std::filesystem::remove_all(path.parent_path());
+  }
+
+  // The neighbours that each of `count` trees picks from one list.
+  std::vector<Slots> DrawTrees(const DrawContext& context, int fanout,
+                               uint64_t node, uint32_t count = kDraws,
+                               int relation = 0) {
+    std::vector<uint32_t> trees(count);
+    for (uint32_t i = 0; i < count; ++i) trees[i] = i;
+    const std::vector<uint64_t> nodes(count, node);
+    Picks picks;
+    const absl::Status status = DrawNeighbors(
+        *store_, 0, context, {relation, fanout, nodes, trees}, picks);
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<Slots> draws;
+    auto at = picks.neighbors.begin();
+    for (const uint32_t picked : picks.counts) {
+      draws.emplace_back(at, at + picked);
+      at += picked;
+    }
+    return draws;
+  }
+
+  std::shared_ptr<const Store> store_;
+};
+
+// Probabilities of the sets of `k` successive draws, by going through all
+// orders.
+void AddSuccessiveDraws(std::vector<double> weights, int k, double p,
+                        Slots picked, std::map<Slots, double>& law) {
+  double rest = 0;
+  for (const double weight : weights) rest += weight;
+  if (k == 0 || rest == 0) {
+    std::sort(picked.begin(), picked.end());
+    law[picked] += p;
+    return;
+  }
+  for (size_t slot = 0; slot < weights.size(); ++slot) {
+    if (weights[slot] == 0) continue;
+    std::vector<double> others = weights;
+    others[slot] = 0;
+    Slots more = picked;
+    more.push_back(static_cast<int64_t>(slot));
+    AddSuccessiveDraws(others, k - 1, p * weights[slot] / rest, more, law);
+  }
+}
+
+// How well outcomes follow a law; those with few expected go together.
+template <typename T>
+double LawP(const std::map<T, int64_t>& counts, const std::map<T, double>& law,
+            double draws) {
+  std::vector<int64_t> cells;
+  std::vector<double> expected;
+  int64_t rare_cell = 0;
+  double rare = 0;
+  int64_t counted = 0;
+  for (const auto& [outcome, p] : law) {
+    const auto found = counts.find(outcome);
+    const int64_t count = found == counts.end() ? 0 : found->second;
+    counted += count;
+    if (p * draws < 20) {
+      rare_cell += count;
+      rare += p;
+    } else {
+      cells.push_back(count);
+      expected.push_back(p);
+    }
+  }
+  EXPECT_EQ(static_cast<double>(counted), draws) << "impossible outcomes";
+  if (rare * draws >= 20) {
+    cells.push_back(rare_cell);
+    expected.push_back(rare);
+  }
+  return ChiSquareP(cells, expected);
+}
+
+std::map<Slots, int64_t> CountSets(const std::vector<Slots>& draws) {
+  std::map<Slots, int64_t> counts;
+  for (const Slots& slots : draws) ++counts[slots];
+  return counts;
+}
+
+// The inclusion of each set of one or two slots, against a law of the draws.
+void ExpectInclusions(const std::vector<Slots>& draws,
+                      const std::map<Slots, double>& law, int64_t degree) {
+  const auto includes = [](const Slots& slots, int64_t a, int64_t b) {
+    return std::count(slots.begin(), slots.end(), a) > 0 &&
+           std::count(slots.begin(), slots.end(), b) > 0;
+  };
+  for (int64_t a = 0; a < degree; ++a) {
+    for (int64_t b = a; b < degree; ++b) {
+      double p = 0;
+      for (const auto& [slots, probability] : law) {
+        if (includes(slots, a, b)) p += probability;
+      }
+      int64_t count = 0;
+      for (const Slots& slots : draws) count += includes(slots, a, b);
+      if (p < 1e-12 || p > 1 - 1e-12) {
+        EXPECT_EQ(count, p < 0.5 ? 0 : static_cast<int64_t>(draws.size()));
+        continue;
+      }
+      EXPECT_GT(ChiSquareP({count, static_cast<int64_t>(draws.size()) - count},
+                           {p, 1 - p}),
+                kAlpha)
+          << "slots " << a << " and " << b;
+    }
+  }
+}
+
+TEST_F(DrawLawTest, WeightedDrawsAreSuccessiveDraws) {
+  const std::vector<double> weights(kWeights.begin(), kWeights.end());
+  for (int k = 1; k <= 4; ++k) {
+    std::map<Slots, double> law;
+    AddSuccessiveDraws(weights, k, 1, {}, law);
+    const auto draws = DrawTrees({.rule = DrawRule::kWeighted}, k, kShort);
+    EXPECT_GT(LawP(CountSets(draws), law, kDraws), kAlpha) << "fanout " << k;
+    ExpectInclusions(draws, law, static_cast<int64_t>(weights.size()));
+  }
+}
+
+TEST_F(DrawLawTest, ZeroWeightsAreNeverPicked) {
+  for (const int k : {5, 6, 7}) {
+    for (const Slots& slots :
+         DrawTrees({.rule = DrawRule::kWeighted}, k, kShort, 100)) {
+      EXPECT_EQ(slots, (Slots{0, 1, 2, 3, 5}));
+    }
+  }
+}
+
+// All but one of 50 slots: successive draws leave the one whose exponential
+// clock of rate w rings last, which for a slot of weight w has probability
+// w * integral over u in (0, 1) of u^(w - 1) * prod over others (1 - u^w_i).
+TEST_F(DrawLawTest, LongWeightedDrawsAreSuccessiveDraws) {
+  constexpr int kSteps = 200000;
+  double light = 0, heavy = 0;  // midpoint rule
+  for (int i = 0; i < kSteps; ++i) {
+    const double u = (i + 0.5) / kSteps;
+    const double a = 1 - u, b = 1 - u * u * u;
+    const double common = std::pow(a, kHalf - 1) * std::pow(b, kHalf - 1);
+    light += common * b / kSteps;
+    heavy += 3 * u * u * common * a / kSteps;
+  }
+  ASSERT_NEAR(kHalf * (light + heavy), 1, 1e-9);
+  constexpr int64_t kDegree = 2 * kHalf;
+  std::vector<int64_t> left(kDegree);
+  std::vector<double> law(kDegree);
+  for (int64_t i = 0; i < kDegree; ++i) law[i] = i % 2 == 0 ? light : heavy;
+  for (const Slots& slots :
+       DrawTrees({.rule = DrawRule::kWeighted}, kDegree - 1, kLong, 20000)) {
+    ASSERT_EQ(slots.size(), static_cast<size_t>(kDegree - 1));
+    int64_t sum = kDegree * (kDegree - 1) / 2;
+    for (const int64_t slot : slots) sum -= slot;
+    ++left.at(sum);
+  }
+  int64_t light_left = 0;
+  for (int64_t i = 0; i < kDegree; i += 2) light_left += left[i];
+  EXPECT_GT(ChiSquareP({light_left, 20000 - light_left}, {light, heavy}),
+            kAlpha);
+  EXPECT_GT(ChiSquareP(left, law), kAlpha);
+}
+
+TEST_F(DrawLawTest, WeightedPicksWithReplacementAreIndependent) {
+  const auto draws =
+      DrawTrees({.rule = DrawRule::kWeighted, .replace = true}, 3, kShort);
+  for (size_t first = 0; first < 3; ++first) {
+    for (size_t second = first + 1; second < 3; ++second) {
+      std::map<Slots, int64_t> counts;
+      std::map<Slots, double> law;
+      for (const Slots& slots : draws) {
+        ++counts[{slots.at(first), slots.at(second)}];
+      }
+      for (int64_t a = 0; a < 6; ++a) {
+        for (int64_t b = 0; b < 6; ++b) {
+          const double p = kWeights[a] * kWeights[b] / 256;
+          if (p > 0) law[{a, b}] = p;
+        }
+      }
+      EXPECT_GT(LawP(counts, law, kDraws), kAlpha) << first << " " << second;
+    }
+  }
+}
+
+// All subsets of k are equally likely: k / d, k (k - 1) / (d (d - 1)), ...
+TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
+  for (const int k : {1, 3, 8}) {
+    std::map<Slots, double> law;
+    AddSuccessiveDraws(std::vector<double>(kTwinDegree, 1), k, 1, {}, law);
+    auto draws = DrawTrees({.rule = DrawRule::kLabor}, k, kTwin);
+    for (Slots& slots : draws) {
+      for (int64_t& slot : slots) slot -= 20;
+    }
+    EXPECT_GT(LawP(CountSets(draws), law, kDraws), kAlpha) << "fanout " << k;
+    ExpectInclusions(draws, law, kTwinDegree);
+    const double pair = 1.0 * k * (k - 1) / (kTwinDegree * (kTwinDegree - 1));
+    double p = 0;  // the law above, for those who trust formulas only
+    for (const auto& [slots, probability] : law) {
+      if (std::count(slots.begin(), slots.end(), 0) > 0 &&
+          std::count(slots.begin(), slots.end(), 5) > 0) {
+        p += probability;
+      }
+    }
+    EXPECT_NEAR(p, pair, 1e-12);
+  }
+}
+
+TEST_F(DrawLawTest, LaborOfOneBatchPicksTheSameNeighbours) {
+  for (uint32_t batch = 0; batch < 200; ++batch) {
+    const std::vector<uint64_t> nodes = {kTwin, kOtherTwin};
+    Picks picks;
+    ASSERT_TRUE(DrawNeighbors(*store_, 0,
+                              {.batch = batch, .rule = DrawRule::kLabor},
+                              {0, 4, nodes}, picks)
+                    .ok());
+    ASSERT_EQ(picks.neighbors.size(), 8u);
+    const auto middle = picks.neighbors.begin() + 4;
+    EXPECT_EQ(std::set(picks.neighbors.begin(), middle),
+              std::set(middle, picks.neighbors.end()));
+  }
+}
+
+TEST_F(DrawLawTest, LaborOfDifferentNamesIsIndependent) {
+  const DrawContext context{.job_seed = 9,
+                            .epoch = 3,
+                            .batch = 4,
+                            .hop = 1,
+                            .rule = DrawRule::kLabor};
+  const auto base = DrawTrees(context, 1, kTwin);
+  const auto independence = [&](const DrawContext& other, int relation) {
+    const auto draws = DrawTrees(other, 1, kOtherTwin, kDraws, relation);
+    std::vector<int64_t> counts(kTwinDegree * kTwinDegree);
+    for (size_t i = 0; i < draws.size(); ++i) {
+      ++counts[(base[i].at(0) - 20) * kTwinDegree + draws[i].at(0) - 20];
+    }
+    return ChiSquareP(counts);
+  };
+  const std::map<std::string, std::function<void(DrawContext&)>> changes = {
+      {"seed", [](DrawContext& c) { c.job_seed += 1; }},
+      {"epoch", [](DrawContext& c) { c.epoch += 1; }},
+      {"batch", [](DrawContext& c) { c.batch += 1; }},
+      {"hop", [](DrawContext& c) { c.hop += 1; }}};
+  for (const auto& [name, change] : changes) {
+    DrawContext other = context;
+    change(other);
+    EXPECT_GT(independence(other, 0), kAlpha) << name;
+  }
+  EXPECT_GT(independence(context, 1), kAlpha) << "relation";
+}
+
+// Five nodes, edges (source, destination): the list of 2 has a loop, that of
+// 0 an edge twice, that of 4 is empty, that of 3 has the weight 0.
+constexpr int64_t kNodes = 5;
+constexpr int64_t kEnded = -1;
+
+TestGraph WalkGraph() {
+  TestGraph graph;
+  graph.types = {{.count = kNodes}};
+  graph.relations = {{.edges = {{1, 0},
+                                {2, 0},
+                                {2, 0},
+                                {4, 0},
+                                {0, 1},
+                                {3, 1},
+                                {4, 1},
+                                {0, 2},
+                                {1, 2},
+                                {2, 2},
+                                {0, 3}},
+                      .weight = {1, 3, 2, 2, 1, 1, 0.5F, 4, 0, 1, 0}}};
+  return graph;
+}
+
+// Chances of a step from `node`; kEnded where there is none.
+std::map<int64_t, double> StepFrom(int64_t node, bool weighted) {
+  const TestGraph graph = WalkGraph();
+  std::map<int64_t, double> law;
+  double sum = 0;
+  for (size_t e = 0; e < graph.relations[0].edges.size(); ++e) {
+    const auto [src, dst] = graph.relations[0].edges[e];
+    const double weight = weighted ? graph.relations[0].weight[e] : 1;
+    if (dst != node || weight == 0) continue;
+    law[src] += weight;
+    sum += weight;
+  }
+  for (auto& [to, p] : law) p /= sum;
+  if (law.empty()) law[kEnded] = 1;
+  return law;
+}
+
+// Calls `visit(path, p)` for all paths of `steps` steps after `path`;
+// `restart` is the chance to end before a step that is not the first.
+void ForEachPath(
+    std::vector<int64_t> path, double p, int steps, bool weighted,
+    double restart,
+    const std::function<void(std::vector<int64_t>, double)>& visit) {
+  if (steps == 0) return visit(path, p);
+  const auto go = [&](int64_t to, double chance) {
+    if (chance == 0) return;
+    std::vector<int64_t> longer = path;
+    longer.push_back(to);
+    ForEachPath(longer, p * chance, steps - 1, weighted, restart, visit);
+  };
+  if (path.back() == kEnded) return go(kEnded, 1);
+  const double on = path.size() > 1 ? 1 - restart : 1;
+  if (on < 1) go(kEnded, 1 - on);
+  for (const auto& [to, chance] : StepFrom(path.back(), weighted)) {
+    go(to, on * chance);
+  }
+}
+
+JobSpec WalkJob(SampleMethod method, bool weighted, int walks, int length) {
+  JobSpec spec = ExplicitJob({});
+  spec.method = method;
+  spec.weighted = weighted;
+  spec.walks = walks;
+  spec.walk_length = length;
+  return spec;
+}
+
+// The walks of a batch by original ids.
+std::vector<std::vector<int64_t>> PathsOf(const absl::StatusOr<Batch>& batch) {
+  std::vector<std::vector<int64_t>> paths;
+  EXPECT_TRUE(batch.ok()) << batch.status();
+  if (!batch.ok()) return paths;
+  const auto original = Int64s(batch->nodes[0].original_id);
+  const auto local = batch->walks.As<int32_t>();
+  const auto columns = static_cast<size_t>(batch->walks.shape()[1]);
+  for (size_t at = 0; at < local.size(); at += columns) {
+    std::vector<int64_t>& path = paths.emplace_back();
+    for (size_t i = at; i < at + columns; ++i) {
+      path.push_back(local[i] < 0 ? kEnded : original.at(local[i]));
+    }
+  }
+  return paths;
+}
+
+// One step, two steps, three, and each given those before.
+TEST(WalkLawTest, PathsFollowTheirExactLaw) {
+  const auto source = OpenGraph(WalkGraph(), 0);
+  for (const bool weighted : {false, true}) {
+    for (const int64_t seed : {0, 1, 2}) {
+      for (int steps = 1; steps <= 3; ++steps) {
+        std::map<std::vector<int64_t>, double> law;
+        ForEachPath({seed}, 1, steps, weighted, 0,
+                    [&](auto path, double p) { law[path] += p; });
+        std::map<std::vector<int64_t>, int64_t> counts;
+        const auto batch = Sample(
+            *source, WalkJob(SampleMethod::kWalk, weighted, kDraws, steps),
+            {{seed}, {}});
+        for (const auto& path : PathsOf(batch)) ++counts[path];
+        EXPECT_GT(LawP(counts, law, kDraws), kAlpha)
+            << "from " << seed << ", " << steps << " steps, weighted "
+            << weighted;
+      }
+    }
+  }
+}
+
+TEST(WalkLawTest, WalkersSeedsAndBatchesAreIndependent) {
+  const auto source = OpenGraph(WalkGraph(), 0);
+  const JobSpec spec = WalkJob(SampleMethod::kWalk, true, kDraws, 2);
+  const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
+  const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
+  ASSERT_EQ(first.size(), size_t{2} * kDraws);
+  std::map<std::vector<int64_t>, double> law;
+  for (const auto& [a, p] : StepFrom(0, true)) {
+    for (const auto& [b, q] : StepFrom(0, true)) law[{a, b}] = p * q;
+  }
+  const auto independence = [&](auto left, auto right) {
+    std::map<std::vector<int64_t>, int64_t> counts;
+    for (size_t i = 0; i < kDraws; ++i) ++counts[{left(i), right(i)}];
+    return LawP(counts, law, kDraws);
+  };
+  const auto one = [&](size_t i) { return first[i][1]; };
+  EXPECT_GT(independence(one, [&](size_t i) { return first[i + 1][1]; }),
+            kAlpha)
+      << "walkers";
+  EXPECT_GT(independence(one, [&](size_t i) { return first[i + kDraws][1]; }),
+            kAlpha)
+      << "seeds";
+  EXPECT_GT(independence(one, [&](size_t i) { return next[i][1]; }), kAlpha)
+      << "batches";
+}
+
+// Visits of one walk to each node: means and variances over all paths.
+struct Moments {
+  std::map<int64_t, double> mean, square;
+};
+Moments VisitsFrom(int64_t start, int steps, bool weighted, double restart) {
+  Moments moments;
+  ForEachPath({start}, 1, steps, weighted, restart, [&](auto path, double p) {
+    for (int64_t node = 0; node < kNodes; ++node) {
+      const auto visits =
+          static_cast<double>(std::count(path.begin() + 1, path.end(), node));
+      if (node == start) continue;
+      moments.mean[node] += p * visits;
+      moments.square[node] += p * visits * visits;
+    }
+  });
+  return moments;
+}
+
+TEST(PprLawTest, VisitsFollowTheirExactLaw) {
+  constexpr int kWalks = 40000;
+  constexpr int kLength = 4;
+  const auto source = OpenGraph(WalkGraph(), 0);
+  for (const bool weighted : {false, true}) {
+    for (const double restart : {0.0, 0.3, 1.0}) {
+      JobSpec spec = WalkJob(SampleMethod::kPpr, weighted, kWalks, kLength);
+      spec.restart = restart;
+      spec.fanouts = {-1, -1};  // frontier nodes of two hops
+      const auto batch = Sample(*source, spec, {{0}, {}});
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      const auto edges = testing::EdgesOf(*batch, source->manifest().schema, 0);
+      std::map<int64_t, std::map<int64_t, double>> visits;
+      for (size_t e = 0; e < edges.size(); ++e) {
+        visits[edges[e].owner.original][edges[e].neighbor.original] =
+            static_cast<double>(batch->edges[0].visits.IntegerAt(e));
+      }
+      EXPECT_GT(visits.size(), 1u);
+      for (const auto& [start, counted] : visits) {
+        const Moments law = VisitsFrom(start, kLength, weighted, restart);
+        for (const auto& [node, mean] : law.mean) {
+          const auto found = counted.find(node);
+          const double count = found == counted.end() ? 0 : found->second;
+          const double variance = law.square.at(node) - mean * mean;
+          const double sigma = std::sqrt(kWalks * variance);
+          EXPECT_LE(std::abs(count - kWalks * mean), kZ * sigma)
+              << "from " << start << " to " << node << ", weighted " << weighted
+              << ", restart " << restart;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

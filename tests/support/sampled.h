@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches made without servers, as plain values. Add store_builder.cc to a
+// test's SOURCES and millrace::sample to its LINK.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/store.h"
+#include "common/sample/batch.h"
+#include "common/sample/digest.h"
+#include "common/sample/local_batch_source.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace::testing {
+
+// A source of `graph` as a store of `parts` partitions; 0: as a dataset.
+inline std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
+                                                   int parts) {
+  const std::filesystem::path path = TestDirectory("sampled") / "data";
+  const absl::Status built =
+      parts == 0
+          ? BuildDataset(graph, path)
+          : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
+  EXPECT_TRUE(built.ok()) << built;
+  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(path);
+  EXPECT_TRUE(store.ok()) << store.status();
+  auto source = LocalBatchSource::Create(*std::move(store), 1);
+  EXPECT_TRUE(source.ok()) << source.status();
+  std::filesystem::remove_all(path.parent_path());  // the maps stay
+  return *std::move(source);
+}
+
+// A job of explicit seeds.
+inline JobSpec ExplicitJob(Fanouts fanouts, std::string seed_type = "") {
+  JobSpec spec;
+  spec.split.clear();
+  spec.fanouts = std::move(fanouts);
+  spec.seed_type = std::move(seed_type);
+  return spec;
+}
+
+inline absl::StatusOr<Batch> Sample(const LocalBatchSource& source,
+                                    const JobSpec& spec, SeedList seeds,
+                                    uint32_t batch = 0,
+                                    bool edge_features = false) {
+  absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
+  if (!job.ok()) return job.status();
+  return source.Make(*job, {.batch = batch,
+                            .explicit_seeds = std::move(seeds),
+                            .columns = DigestColumns(false, edge_features)});
+}
+
+inline std::vector<int64_t> Int64s(const Array& array) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < array.rows(); ++i) {
+    values.push_back(array.IntegerAt(i));
+  }
+  return values;
+}
+
+// A node of a batch by what it is in the user's graph.
+struct SampledNode {
+  int64_t original = 0;
+  int64_t tree = 0;  // 0 unless disjoint
+  friend auto operator<=>(const SampledNode&, const SampledNode&) = default;
+};
+
+inline std::vector<SampledNode> NodesOf(const Batch& batch, TypeIndex type) {
+  std::vector<SampledNode> nodes;
+  const NodeBlock& block = batch.nodes[type];
+  for (int64_t v = 0; v < block.count(); ++v) {
+    nodes.push_back({block.original_id.IntegerAt(v),
+                     batch.disjoint ? block.tree.IntegerAt(v) : 0});
+  }
+  return nodes;
+}
+
+struct SampledEdge {
+  SampledNode owner;     // whose list it is from
+  SampledNode neighbor;  // its other end
+  int64_t edge_id = 0;
+  int64_t owner_local = 0;
+  int64_t neighbor_local = 0;
+};
+
+// The edges of a relation, in order.
+inline std::vector<SampledEdge> EdgesOf(const Batch& batch,
+                                        const Schema& schema,
+                                        RelationIndex relation) {
+  const Relation& of = schema.relations[relation];
+  const auto owners = NodesOf(batch, ListType(of, batch.direction));
+  const auto neighbors = NodesOf(batch, NeighborType(of, batch.direction));
+  const EdgeBlock& block = batch.edges[relation];
+  std::vector<SampledEdge> edges;
+  for (int64_t v = 0; v + 1 < block.indptr.rows(); ++v) {
+    for (int64_t e = block.indptr.IntegerAt(v);
+         e < block.indptr.IntegerAt(v + 1); ++e) {
+      const int64_t neighbor = block.neighbor.IntegerAt(e);
+      edges.push_back({owners.at(v), neighbors.at(neighbor),
+                       block.edge_id.IntegerAt(e), v, neighbor});
+    }
+  }
+  EXPECT_EQ(static_cast<int64_t>(edges.size()), block.edge_count());
+  return edges;
+}
+
+// The local ids of the frontier nodes of all edges of a relation: pyg-lib's
+// row, beside EdgeBlock::neighbor, its col.
+inline std::vector<int64_t> RowsOf(const Batch& batch, const Schema& schema,
+                                   RelationIndex relation = 0) {
+  std::vector<int64_t> rows;
+  for (const SampledEdge& edge : EdgesOf(batch, schema, relation)) {
+    rows.push_back(edge.owner_local);
+  }
+  return rows;
+}
+
+// Two types and three relations, random multigraphs with weights (some 0):
+// "buys" (user to item, with edge times and features), "likes" (item to user)
+// and "cites" (item to item, with features). Items have times; all times are 0
+// to 9, unsorted, with many ties. Add random_graph.cc to a test's SOURCES.
+TestGraph RandomGraph(uint32_t seed);
+
+}  // namespace millrace::testing
