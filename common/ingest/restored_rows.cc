@@ -326,12 +326,16 @@ absl::StatusOr<std::shared_ptr<const RowSource>> RestoreRows(
   for (const RowShare& share : shares) {
     const RowSource& values = *share.values;
     if (share.positions->width() != 1 ||
-        share.positions->rows() != values.rows() || values.width() != width) {
+        share.positions->rows() != values.rows()) {
       return absl::InvalidArgumentError(
-          StrCat(values.name(), ": ", values.rows(), " rows of ",
-                 values.width(), " numbers, but ", share.positions->name(),
-                 " has ", share.positions->rows(), " ids, and the first share ",
-                 width, " numbers in a row"));
+          StrCat(values.name(), ": ", values.rows(), " rows, but ",
+                 share.positions->name(), " has ", share.positions->rows(), " ",
+                 kind, " ids; each row needs one"));
+    }
+    if (values.width() != width) {
+      return absl::InvalidArgumentError(
+          StrCat(values.name(), ": ", values.width(), " numbers in a row, but ",
+                 shares[0].values->name(), " has ", width));
     }
     sum += values.rows();
   }

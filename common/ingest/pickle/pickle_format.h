@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::pickle_internal {
 
 // Python's pickletools.py describes them all.
 enum Opcode : uint8_t {
@@ -83,4 +83,4 @@ inline constexpr std::array<std::string_view, 19> kGlobals = {
     "torch ByteStorage",
     "torch BoolStorage"};
 
-}  // namespace millrace
+}  // namespace millrace::pickle_internal

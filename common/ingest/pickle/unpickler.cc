@@ -14,10 +14,11 @@
 #include "common/ingest/pickle/pickle_format.h"
 
 namespace millrace {
+namespace pickle_internal {
 namespace {
 
 // Files of tensors have some instructions for each tensor.
-constexpr int64_t kMaxInstructions = int64_t{1} << 22;
+constexpr int64_t kMaxInstructions = int64_t{1} << 20;
 constexpr int kMaxProtocol = 5;
 
 bool MakesDict(std::string_view global) {
@@ -434,9 +435,10 @@ absl::StatusOr<PickleValue> Machine::RebuildTensor(
 }
 
 }  // namespace
+}  // namespace pickle_internal
 
 absl::StatusOr<PickleDocument> Unpickle(const PickleSource& source) {
-  return Machine(source).Run();
+  return pickle_internal::Machine(source).Run();
 }
 
 }  // namespace millrace
