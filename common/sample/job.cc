@@ -216,7 +216,8 @@ absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
     job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
     return absl::OkStatus();
   }
-  if (job.metapath.size() != 1) {
+  const Relation& only = schema.relations[job.metapath[0]];
+  if (job.metapath.size() != 1 || only.src != only.dst) {
     return absl::InvalidArgumentError(
         "--method ppr walks over one relation, which joins a node type with "
         "itself\nname it: --metapath SRC__REL__DST");
