@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
+#include "common/sample/edge_directory.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
@@ -31,6 +32,7 @@ struct OwnedNodes {
   std::vector<uint32_t> trees;
   std::vector<int64_t> times;
   NodeSet among;
+  ExcludedEdges excluded;
   DType neighbor_dtype = DType::kNone;
 
   // Of `count` nodes from `begin` on.
@@ -40,9 +42,38 @@ struct OwnedNodes {
     all.trees = trees;
     all.times = times;
     all.among = &among;
+    if (!excluded.by_node.empty()) all.excluded = &excluded;
     return all.Part(begin, count);
   }
 };
+
+absl::StatusOr<ExcludedEdges> ReadExcluded(
+    const v1::ExpandRequest::Frontier& in, const NodeType& owners,
+    const NodeType& neighbors, bool lists_have_times) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> nodes,
+      ReadIds(in.excluded_nodes(), owners.id_dtype(), 0,
+              static_cast<uint64_t>(owners.count), "excluded_nodes"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> others,
+      ReadIds(in.excluded_neighbors(), neighbors.id_dtype(), 0,
+              static_cast<uint64_t>(neighbors.count), "excluded_neighbors"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> times,
+      ReadRaw<int64_t>(in.excluded_times(), "excluded_times"));
+  if (nodes.size() != others.size() ||
+      (!times.empty() && (times.size() != nodes.size() || !lists_have_times))) {
+    return absl::InvalidArgumentError(
+        StrCat("excluded edges: ", nodes.size(), " nodes, ", others.size(),
+               " neighbours and ", times.size(), " times"));
+  }
+  ExcludedEdges excluded;
+  excluded.timed = !times.empty();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    excluded.Add(nodes[i], others[i], excluded.timed ? times[i] : 0);
+  }
+  return excluded;
+}
 
 absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
                                         const v1::ExpandRequest& request,
@@ -94,6 +125,12 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
       ReadIds(in.among(), neighbors.id_dtype(), 0,
               static_cast<uint64_t>(neighbors.count), "among"));
   nodes.among.insert(among.begin(), among.end());
+  MILLRACE_ASSIGN_OR_RETURN(nodes.excluded,
+                            ReadExcluded(in, schema.node_types[type], neighbors,
+                                         core.store->partition(part)
+                                             ->edges[in.relation()]
+                                             .lists(direction)
+                                             .time.present()));
   nodes.frontier.relation = static_cast<RelationIndex>(in.relation());
   nodes.frontier.fanout = in.fanout();
   nodes.neighbor_dtype = neighbors.id_dtype();
@@ -286,6 +323,41 @@ absl::Status AnswerResolve(const ServerCore& core,
     }
   }
   AppendIds(ids, schema.node_types[type].id_dtype(), *reply.mutable_ids());
+  return absl::OkStatus();
+}
+
+absl::Status AnswerHasEdges(const ServerCore& core,
+                            const v1::HasEdgesRequest& request,
+                            v1::HasEdgesReply& reply) {
+  MILLRACE_RETURN_IF_ERROR(
+      core.CheckTarget(request.partition(), request.fingerprint()));
+  const Schema& schema = core.store->schema();
+  if (request.relation() >= schema.relations.size()) {
+    return absl::InvalidArgumentError(StrCat("relation ", request.relation(),
+                                             ": the graph has ",
+                                             schema.relations.size()));
+  }
+  const auto index = static_cast<RelationIndex>(request.relation());
+  const Relation& relation = schema.relations[index];
+  const NodeType& src_type = schema.node_types[relation.src];
+  const NodeType& dst_type = schema.node_types[relation.dst];
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> src,
+      ReadIds(request.src_ids(), src_type.id_dtype(), 0,
+              static_cast<uint64_t>(src_type.count), "src_ids"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> dst,
+      ReadIds(request.dst_ids(), dst_type.id_dtype(), 0,
+              static_cast<uint64_t>(dst_type.count), "dst_ids"));
+  if (src.size() != dst.size()) {
+    return absl::InvalidArgumentError(
+        StrCat(src.size(), " src_ids and ", dst.size(), " dst_ids"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<uint8_t> found,
+      FindEdges(*core.store, static_cast<int>(request.partition()), index, src,
+                dst));
+  AppendRaw(std::span<const uint8_t>(found), *reply.mutable_found());
   return absl::OkStatus();
 }
 

@@ -14,6 +14,8 @@ namespace v1 {
 class DescribeReply;
 class ExpandReply;
 class ExpandRequest;
+class HasEdgesReply;
+class HasEdgesRequest;
 class ResolveReply;
 class ResolveRequest;
 }  // namespace v1
@@ -29,6 +31,9 @@ absl::Status AnswerExpand(const ServerCore& core,
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);
+absl::Status AnswerHasEdges(const ServerCore& core,
+                            const v1::HasEdgesRequest& request,
+                            v1::HasEdgesReply& reply);
 absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
 
 }  // namespace millrace

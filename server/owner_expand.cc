@@ -23,9 +23,6 @@ namespace {
 
 // Ids in one request: keeps it well below the receive limit.
 constexpr size_t kMaxIdsPerRequest = 1 << 20;
-constexpr int kMaxFailures = 3;
-// How long a wait for a server goes on for a client that has gone.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 
 // Appends the picks of a reply to `picks`; returns how many nodes it answers.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
@@ -87,7 +84,10 @@ struct OwnerExpand::Call {
 
 OwnerExpand::OwnerExpand(const HopContext& hop, int partition,
                          std::vector<OwnedFrontier>& owned)
-    : hop_(hop), partition_(partition), owned_(owned) {}
+    : hop_(hop),
+      partition_(partition),
+      owned_(owned),
+      picker_(hop, partition) {}
 
 OwnerExpand::~OwnerExpand() {
   if (call_ == nullptr) return;
@@ -107,49 +107,13 @@ void OwnerExpand::SkipEmpty() {
   }
 }
 
-absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::PickMember() {
-  if (hop_.core.fleet == nullptr) {
-    return WithErrorInfo(
-        absl::FailedPreconditionError(
-            StrCat("partition ", partition_,
-                   ": this server knows no other servers\nstart it with "
-                   "--peers LIST")),
-        {.partition = partition_});
-  }
-  if (!failed_.empty()) {
-    auto other =
-        hop_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_);
-    if (other.ok()) return other;
-  }
-  return AwaitMember();
-}
-
-absl::StatusOr<std::shared_ptr<FleetMember>> OwnerExpand::AwaitMember() {
-  const absl::Time end =
-      std::min(hop_.deadline, absl::Now() + hop_.core.options.peer_wait);
-  while (true) {
-    auto member = hop_.core.fleet->Pick(
-        partition_, std::min(end, absl::Now() + kLookInterval));
-    if (member.ok()) return member;
-    if (const absl::Status live = hop_.CheckLive(); !live.ok()) {
-      return WithErrorInfo(
-          absl::Status(live.code(),
-                       StrCat(std::string(live.message()), ": ",
-                              std::string(member.status().message()))),
-          {.partition = partition_});
-    }
-    if (absl::Now() >= end) return member;
-  }
-}
-
 absl::Status OwnerExpand::Send() {
-  MILLRACE_ASSIGN_OR_RETURN(member_, PickMember());
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<FleetMember> member,
+                            picker_.Pick());
   call_ = std::make_unique<Call>();
   FillRequest(*call_);
-  // The client's cancellation and deadline reach the peer.
-  call_->context = ::grpc::ClientContext::FromCallbackServerContext(hop_.call);
-  call_->context->set_deadline(absl::ToChronoTime(hop_.deadline));
-  call_->stub = v1::Sampler::NewStub(member_->NextChannel());
+  call_->context = hop_.PeerContext();
+  call_->stub = v1::Sampler::NewStub(member->NextChannel());
   Call* call = call_.get();
   call->stub->async()->Expand(call->context.get(), &call->request, &call->reply,
                               [call](::grpc::Status status) {
@@ -204,9 +168,40 @@ void OwnerExpand::FillRequest(Call& call) {
       AppendIds(ids, schema.node_types[neighbors].id_dtype(),
                 *out.mutable_among());
     }
+    AppendExcluded(i, owned, node, count, out);
     call.pieces.push_back({i, count});
     room -= count;
   }
+}
+
+// The excluded entries of the lists that are asked for.
+void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
+                                 size_t first, size_t count,
+                                 v1::ExpandRequest::Frontier& out) const {
+  const ExcludedEdges* excluded = hop_.frontiers[f].excluded;
+  if (excluded == nullptr) return;
+  std::vector<uint64_t> nodes, neighbors;
+  std::vector<int64_t> times;
+  absl::flat_hash_set<uint64_t> seen;
+  for (size_t i = first; i < first + count; ++i) {
+    const auto entries = excluded->by_node.find(owned.ids[i]);
+    if (entries == excluded->by_node.end()) continue;
+    if (!seen.insert(owned.ids[i]).second) continue;  // in other trees
+    for (const ExcludedEdges::Entry& entry : entries->second) {
+      nodes.push_back(owned.ids[i]);
+      neighbors.push_back(entry.neighbor);
+      if (excluded->timed) times.push_back(entry.time);
+    }
+  }
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  const Direction direction = hop_.draw.direction;
+  AppendIds(nodes, schema.node_types[ListType(relation, direction)].id_dtype(),
+            *out.mutable_excluded_nodes());
+  AppendIds(neighbors,
+            schema.node_types[NeighborType(relation, direction)].id_dtype(),
+            *out.mutable_excluded_neighbors());
+  AppendRaw(std::span<const int64_t>(times), *out.mutable_excluded_times());
 }
 
 absl::Status OwnerExpand::Finish() {
@@ -215,11 +210,11 @@ absl::Status OwnerExpand::Finish() {
     const std::unique_ptr<Call> call = std::move(call_);
     const absl::Status status = FromGrpcStatus(call->status);
     if (!status.ok()) {
-      MILLRACE_RETURN_IF_ERROR(Retry(status));
+      MILLRACE_RETURN_IF_ERROR(picker_.AfterFailure(status));
+      MILLRACE_RETURN_IF_ERROR(Send());
       continue;
     }
-    failures_ = 0;
-    failed_.clear();
+    picker_.NoteSuccess();
     MILLRACE_RETURN_IF_ERROR(TakeReply(*call));
     SkipEmpty();
     if (frontier_ < owned_.size()) MILLRACE_RETURN_IF_ERROR(Send());
@@ -227,30 +222,12 @@ absl::Status OwnerExpand::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status OwnerExpand::Retry(absl::Status failure) {
-  if (absl::IsCancelled(failure) && !hop_.call.IsCancelled()) {
-    // Not by us: a server that stops.
-    failure = absl::UnavailableError("the call was ended before it was done");
-  }
-  hop_.core.fleet->ReportFailure(*member_, failure);
-  failed_.push_back(member_.get());
-  if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
-      hop_.call.IsCancelled()) {
-    return Named(failure);
-  }
-  // Overload is for the client to wait out, unless another replica is free.
-  if (absl::IsResourceExhausted(failure) &&
-      !hop_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_).ok()) {
-    return Named(failure);
-  }
-  return Send();
-}
-
 absl::Status OwnerExpand::TakeReply(const Call& call) {
   const Schema& schema = hop_.core.store->schema();
   const int count = call.reply.picks_size();
   if (count > static_cast<int>(call.pieces.size())) {
-    return Named(absl::InternalError("the reply answers more than was asked"));
+    return picker_.Named(
+        absl::InternalError("the reply answers more than was asked"));
   }
   bool progress = false;
   for (int i = 0; i < count; ++i) {
@@ -265,26 +242,17 @@ absl::Status OwnerExpand::TakeReply(const Call& call) {
         f, in.neighbors().size() / ItemBytes(neighbors.id_dtype())));
     const absl::StatusOr<size_t> answered = AppendPicks(
         in, relation, hop_.draw, frontier.fanout, neighbors, owned_[f].picks);
-    if (!answered.ok()) return Named(answered.status());
+    if (!answered.ok()) return picker_.Named(answered.status());
     if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
-      return Named(absl::InternalError("the reply has gaps"));
+      return picker_.Named(absl::InternalError("the reply has gaps"));
     }
     SkipEmpty();
     node_ += *answered;
     progress |= *answered > 0;
   }
-  return progress ? absl::OkStatus()
-                  : Named(absl::InternalError("the reply answers nothing"));
-}
-
-absl::Status OwnerExpand::Named(const absl::Status& status) const {
-  ErrorInfo info = ErrorInfoOf(status);
-  info.partition = partition_;
-  return WithErrorInfo(
-      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
-                                         member_->address, ": ",
-                                         std::string(status.message()))),
-      info);
+  return progress
+             ? absl::OkStatus()
+             : picker_.Named(absl::InternalError("the reply answers nothing"));
 }
 
 }  // namespace millrace

@@ -10,8 +10,13 @@
 #include "common/grpc/fleet.h"
 #include "common/sample/neighbor_source.h"
 #include "server/hop_context.h"
+#include "server/peer_picker.h"
 
 namespace millrace {
+
+namespace v1 {
+class ExpandRequest_Frontier;
+}  // namespace v1
 
 // The nodes of one hop that one partition owns, by frontier, and what was
 // drawn for them.
@@ -45,12 +50,10 @@ class OwnerExpand {
   struct Call;
 
   absl::Status Send();
-  absl::StatusOr<std::shared_ptr<FleetMember>> PickMember();
-  absl::StatusOr<std::shared_ptr<FleetMember>> AwaitMember();
   void FillRequest(Call& call);
+  void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,
+                      size_t count, v1::ExpandRequest_Frontier& out) const;
   absl::Status TakeReply(const Call& call);
-  absl::Status Retry(absl::Status failure);
-  absl::Status Named(const absl::Status& status) const;
   void SkipEmpty();
 
   const HopContext& hop_;
@@ -61,10 +64,8 @@ class OwnerExpand {
   size_t frontier_ = 0;
   size_t node_ = 0;
 
-  int failures_ = 0;
-  std::vector<const FleetMember*> failed_;
-  std::shared_ptr<FleetMember> member_;  // asked last; shared with the fleet
-  std::unique_ptr<Call> call_;           // in flight
+  PeerPicker picker_;
+  std::unique_ptr<Call> call_;  // in flight
 };
 
 }  // namespace millrace

@@ -98,15 +98,10 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
 absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
                                         std::span<Picks> picks) {
-  const HopContext hop = {.core = core_,
-                          .call = context_,
-                          .deadline = deadline_,
-                          .draw = context,
-                          .frontiers = frontiers,
-                          .budget = budget_};
+  const HopContext hop = {scope_, context, frontiers, budget_};
   MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
-  if (core_.store->parts() > 1) return ExpandByOwner(hop, picks);
+  if (scope_.core.store->parts() > 1) return ExpandByOwner(hop, picks);
   for (size_t f = 0; f < frontiers.size(); ++f) {
     MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
   }

@@ -20,11 +20,9 @@ namespace millrace {
 // Threads: one. All references must outlive it.
 class PeerNeighborSource final : public NeighborSource {
  public:
-  // `context`: of the Sample call, whose deadline and cancellation reach the
-  // peers. `budget` grows with the hops.
-  PeerNeighborSource(ServerCore& core, ::grpc::CallbackServerContext& context,
-                     absl::Time deadline, HopBudget& budget)
-      : core_(core), context_(context), deadline_(deadline), budget_(budget) {}
+  // `budget` grows with the hops.
+  PeerNeighborSource(const CallScope& scope, HopBudget& budget)
+      : scope_(scope), budget_(budget) {}
 
   absl::Status Expand(const DrawContext& context,
                       std::span<const Frontier> frontiers,
@@ -37,9 +35,7 @@ class PeerNeighborSource final : public NeighborSource {
  private:
   absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
 
-  ServerCore& core_;
-  ::grpc::CallbackServerContext& context_;
-  const absl::Time deadline_;
+  const CallScope& scope_;
   HopBudget& budget_;
   absl::Duration peer_wait_;
 };

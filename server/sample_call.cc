@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/sample_call.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/negatives.h"
 #include "common/sample/split_seeds.h"
 #include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
@@ -17,12 +19,13 @@
 #include "server/frame_source.h"
 #include "server/hop_budget.h"
 #include "server/limits.h"
+#include "server/peer_edge_directory.h"
 #include "server/peer_neighbor_source.h"
 
 namespace millrace {
 namespace {
 
-constexpr uint64_t kBytesPerSeed = 64;  // of a call, besides its batch
+constexpr uint64_t kBytesPerSeed = 128;  // of a call, besides its batch
 
 absl::Status CheckLimits(const JobSpec& spec) {
   if (spec.batch_size > kMaxSeeds) {
@@ -102,6 +105,62 @@ StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
   return part;
 }
 
+// Nodes of one type by id; the client has the original ids, which the draws do
+// not need.
+absl::StatusOr<ResolvedNodes> ReadNodes(const std::string& bytes,
+                                        const NodeType& type,
+                                        std::string_view field) {
+  ResolvedNodes nodes;
+  MILLRACE_ASSIGN_OR_RETURN(nodes.ids,
+                            ReadIds(bytes, type.id_dtype(), 0,
+                                    static_cast<uint64_t>(type.count), field));
+  nodes.original_ids.resize(nodes.ids.size());
+  return nodes;
+}
+
+absl::Status CheckExplicitSeeds(const ResolvedJob& job,
+                                const ResolvedSeeds& seeds) {
+  const size_t n = seeds.size();
+  const bool edges = job.spec.seed_kind == SeedKind::kEdge;
+  if (std::max(n, seeds.negative_dst.size()) > static_cast<size_t>(kMaxSeeds)) {
+    return absl::InvalidArgumentError(
+        StrCat(n, " explicit seeds and ", seeds.negative_dst.size(),
+               " negatives are above the limit of ", kMaxSeeds));
+  }
+  if (seeds.dst.size() != (edges ? n : 0) ||
+      seeds.negative_dst.size() % n != 0 ||
+      (!seeds.times.empty() && seeds.times.size() != n)) {
+    return absl::InvalidArgumentError(
+        StrCat(n, " explicit seeds with ", seeds.dst.size(), " destinations, ",
+               seeds.negative_dst.size(), " negatives and ", seeds.times.size(),
+               " times"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ResolvedSeeds> ReadExplicitSeeds(
+    const Schema& schema, const ResolvedJob& job,
+    const v1::SampleRequest& proto) {
+  const bool edges = job.spec.seed_kind == SeedKind::kEdge;
+  const NodeType& dst_type = schema.node_types[job.seed_type];
+  const NodeType& src_type =
+      edges ? schema.node_types[schema.relations[job.seed_relation].src]
+            : dst_type;
+  ResolvedSeeds seeds;
+  MILLRACE_ASSIGN_OR_RETURN(
+      static_cast<ResolvedNodes&>(seeds),
+      ReadNodes(proto.explicit_ids(), src_type, "explicit_ids"));
+  MILLRACE_ASSIGN_OR_RETURN(seeds.dst, ReadNodes(proto.explicit_dst_ids(),
+                                                 dst_type, "explicit_dst_ids"));
+  MILLRACE_ASSIGN_OR_RETURN(seeds.negative_dst,
+                            ReadNodes(proto.explicit_negative_ids(), dst_type,
+                                      "explicit_negative_ids"));
+  MILLRACE_ASSIGN_OR_RETURN(
+      seeds.times, ReadRaw<int64_t>(proto.explicit_times(), "explicit_times"));
+  MILLRACE_RETURN_IF_ERROR(CheckExplicitSeeds(job, seeds));
+  return seeds;
+}
+
 // Memory of a call from the end of its hops on. The arrays of a batch come
 // from vectors that grew by doubling, so up to twice their bytes are theirs;
 // beside them are a few frames and SentRows: three lists of local ids, and
@@ -164,12 +223,21 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
 }
 
 absl::Status SampleCall::MakeBatch() {
-  MILLRACE_ASSIGN_OR_RETURN(const Request request, ReadRequest());
+  MILLRACE_ASSIGN_OR_RETURN(Request request, ReadRequest());
   message_.Clear();
-  const uint64_t held =
-      kMaxHeldFrameBytes + request.seeds.ids.size() * kBytesPerSeed;
+  const JobSpec& spec = request.job.spec;
+  const uint64_t pairs = request.seeds.size() +
+                         request.seeds.negative_dst.size() +
+                         static_cast<uint64_t>(NegativeCount(
+                             spec.negatives, request.seeds.size()));
+  const uint64_t held = kMaxHeldFrameBytes + pairs * kBytesPerSeed;
   MILLRACE_ASSIGN_OR_RETURN(reservation_,
                             core_.admission.Reserve(request.job_hash, held));
+  const CallScope scope = {core_, *context_, deadline_};
+  PeerEdgeDirectory directory(scope);
+  MILLRACE_RETURN_IF_ERROR(
+      DrawNegatives(request.job, core_.store->manifest(), request.proto.epoch(),
+                    request.proto.batch(), directory, request.seeds));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Batch> batch,
                             SampleHops(request, held));
   MakeSource(request, std::move(batch));
@@ -195,23 +263,10 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   MILLRACE_ASSIGN_OR_RETURN(request.job, ResolveJob(spec, manifest));
   request.cached_rows.assign(proto.cached_rows().begin(),
                              proto.cached_rows().end());
-  const NodeType& type = manifest.schema.node_types[request.job.seed_type];
   request.explicit_seeds = !proto.explicit_ids().empty();
   if (request.explicit_seeds) {
     MILLRACE_ASSIGN_OR_RETURN(
-        request.seeds.ids,
-        ReadIds(proto.explicit_ids(), type.id_dtype(), 0,
-                static_cast<uint64_t>(type.count), "explicit_ids"));
-    if (request.seeds.ids.size() > static_cast<size_t>(kMaxSeeds)) {
-      return absl::InvalidArgumentError(
-          StrCat(request.seeds.ids.size(),
-                 " explicit seeds are above the limit of ", kMaxSeeds));
-    }
-    MILLRACE_ASSIGN_OR_RETURN(
-        request.seeds.times,
-        ReadRaw<int64_t>(proto.explicit_times(), "explicit_times"));
-    // The client has the original ids; the draws do not need them.
-    request.seeds.original_ids.resize(request.seeds.ids.size());
+        request.seeds, ReadExplicitSeeds(manifest.schema, request.job, proto));
   } else {
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds,
@@ -224,17 +279,16 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
     const Request& request, uint64_t held) {
-  const BatchSeeds seeds = {request.seeds.ids, request.seeds.original_ids,
-                            request.seeds.times};
   HopBudget budget(*core_.store, reservation_, held);
-  PeerNeighborSource neighbors(core_, *context_, deadline_, budget);
+  const CallScope scope = {core_, *context_, deadline_};
+  PeerNeighborSource neighbors(scope, budget);
   const absl::Time begin = absl::Now();
   MILLRACE_ASSIGN_OR_RETURN(
       Batch batch,
       SampleTopology(request.job, core_.store->manifest(),
                      {request.proto.epoch(), request.proto.batch(),
                       request.columns.edge_ids, request.columns.edge_features},
-                     seeds, neighbors));
+                     request.seeds, neighbors));
   core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
   MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
@@ -248,7 +302,9 @@ void SampleCall::MakeSource(const Request& request,
   const auto rows = std::make_shared<const SentRows>(
       SelectRows(*batch, manifest, request.columns, home, request.cached_rows));
   StreamLayout layout = LayoutBatch(
-      *batch, {manifest, request.job, request.columns, request.explicit_seeds},
+      *batch,
+      {manifest, request.job, request.columns, request.explicit_seeds,
+       !request.proto.explicit_negative_ids().empty()},
       *rows);
   layout.partition = home;
   std::vector<StreamPart> parts(layout.arrays.size());

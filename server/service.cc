@@ -89,9 +89,10 @@ template <typename Answer>
 using RawMethods = v1::Sampler::WithRawCallbackMethod_Sample<
     v1::Sampler::WithRawCallbackMethod_Gather<
         v1::Sampler::WithCallbackMethod_Expand<
-            v1::Sampler::WithCallbackMethod_Resolve<
-                v1::Sampler::WithCallbackMethod_Describe<
-                    v1::Sampler::Service>>>>>;
+            v1::Sampler::WithCallbackMethod_HasEdges<
+                v1::Sampler::WithCallbackMethod_Resolve<
+                    v1::Sampler::WithCallbackMethod_Describe<
+                        v1::Sampler::Service>>>>>>;
 
 class SamplerService final : public RawMethods {
  public:
@@ -117,6 +118,15 @@ class SamplerService final : public RawMethods {
         [this, context, request, reply](Admission::Reservation& memory) {
           return AnswerExpand(core_, *context, *request, memory, *reply);
         });
+  }
+
+  ::grpc::ServerUnaryReactor* HasEdges(::grpc::CallbackServerContext* context,
+                                       const v1::HasEdgesRequest* request,
+                                       v1::HasEdgesReply* reply) override {
+    return RunLeaf(core_, context, "HasEdges", request->ByteSizeLong(),
+                   [this, request, reply](Admission::Reservation&) {
+                     return AnswerHasEdges(core_, *request, *reply);
+                   });
   }
 
   ::grpc::ServerUnaryReactor* Resolve(::grpc::CallbackServerContext* context,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/float16.h"
@@ -76,6 +77,87 @@ Json EdgesJson(const Batch& batch, const Relation& relation,
   return edges;
 }
 
+// `a` and behind it `b`.
+Json Joined(const Array& a, const Array& b) {
+  Json all = ArrayJson(a);
+  if (!b.present()) return all;
+  for (Json& value : ArrayJson(b)) all.push_back(std::move(value));
+  return all;
+}
+
+// Drawn pairs (--negatives binary) stand behind the seeds with label 0, as in
+// PyG; the seeds have label 1 unless they have labels of their own.
+Json LabelsJson(const Batch& batch) {
+  const EdgeSeedBlock& pairs = batch.edge_seeds;
+  Json labels = Json::array();
+  if (pairs.label.present()) {
+    labels = ArrayJson(pairs.label);
+  } else if (pairs.negative_src.present()) {
+    labels = std::vector<int>(static_cast<size_t>(batch.seed_count()), 1);
+  }
+  for (int64_t i = 0; i < pairs.negative_src.rows(); ++i) labels.push_back(0);
+  return labels;
+}
+
+void AddEdgeSeeds(const Batch& batch, const Schema& schema, Json& json) {
+  const EdgeSeedBlock& pairs = batch.edge_seeds;
+  const bool drawn_pairs = pairs.negative_src.present();
+  Json& seeds = json["seeds"];
+  seeds["type"] = schema.RelationName(pairs.relation);
+  seeds["src"] = Joined(batch.seed, pairs.negative_src);
+  seeds["dst"] = Joined(pairs.dst, drawn_pairs ? pairs.negative_dst : Array());
+  seeds["label"] = LabelsJson(batch);
+  seeds["time"] =
+      batch.seed_time.present() ? ArrayJson(batch.seed_time) : Json::array();
+  if (pairs.edge_type.present()) {
+    seeds["edge_type"] = ArrayJson(pairs.edge_type);
+  }
+  seeds["neg"] = drawn_pairs || !pairs.negative_dst.present()
+                     ? Json::array()
+                     : ArrayJson(pairs.negative_dst);
+  Json rows = Json::array();
+  rows.push_back(Joined(batch.seed_to_local, pairs.negative_src_local));
+  rows.push_back(
+      Joined(pairs.dst_local, drawn_pairs ? pairs.negative_local : Array()));
+  if (!drawn_pairs && pairs.negative_local.present()) {
+    rows.push_back(ArrayJson(pairs.negative_local));
+  }
+  json["seed_to_local"] = std::move(rows);
+  if (pairs.false_negatives.present()) {
+    json["false_negatives"] = pairs.false_negatives.IntegerAt(0);
+  }
+}
+
+// For each node that belongs to a graph the row of its graph.
+Json GraphOf(const Batch& batch, const Schema& schema) {
+  Json graph_of = Json::object();
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    const Relation& relation = schema.relations[r];
+    if (relation.dst != batch.seed_type) continue;
+    const EdgePlaces places = PlacesOfEdges(batch, relation, batch.edges[r]);
+    std::vector<uint32_t> rows(batch.nodes[relation.src].count());
+    for (size_t e = 0; e < places.owner.size(); ++e) {
+      rows[batch.edges[r].neighbor.As<uint32_t>()[e]] = places.owner[e];
+    }
+    graph_of[schema.node_types[relation.src].name] = std::move(rows);
+  }
+  return graph_of;
+}
+
+void AddSeeds(const Batch& batch, const Schema& schema, Json& json) {
+  if (batch.seed_kind == SeedKind::kEdge) {
+    return AddEdgeSeeds(batch, schema, json);
+  }
+  const bool graphs = batch.seed_kind == SeedKind::kGraph;
+  json["seeds"]["type"] = schema.node_types[batch.seed_type].name;
+  json["seeds"][graphs ? "graphs" : "ids"] = ArrayJson(batch.seed);
+  if (batch.seed_time.present()) {
+    json["seeds"]["time"] = ArrayJson(batch.seed_time);
+  }
+  json["seed_to_local"] = ArrayJson(batch.seed_to_local);
+  if (graphs) json["graph_of"] = GraphOf(batch, schema);
+}
+
 }  // namespace
 
 nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
@@ -83,12 +165,7 @@ nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
   Json json;
   json["epoch"] = batch.epoch;
   json["batch"] = batch.index;
-  json["seeds"]["type"] = schema.node_types[batch.seed_type].name;
-  json["seeds"]["ids"] = ArrayJson(batch.seed);
-  if (batch.seed_time.present()) {
-    json["seeds"]["time"] = ArrayJson(batch.seed_time);
-  }
-  json["seed_to_local"] = ArrayJson(batch.seed_to_local);
+  AddSeeds(batch, schema, json);
   for (size_t t = 0; t < batch.nodes.size(); ++t) {
     const std::string& name = schema.node_types[t].name;
     const NodeBlock& block = batch.nodes[t];

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -67,10 +68,43 @@ const std::map<std::string, SampleMethod> kMethods = {
     {"walk", SampleMethod::kWalk},
     {"ppr", SampleMethod::kPpr},
     {"induced", SampleMethod::kInduced}};
+const std::map<std::string, SeedKind> kSeedKinds = {
+    {"node", SeedKind::kNode},
+    {"edge", SeedKind::kEdge},
+    {"graph", SeedKind::kGraph}};
+const std::map<std::string, ExcludeSeedEdges> kExclude = {
+    {"", ExcludeSeedEdges::kNone},
+    {"none", ExcludeSeedEdges::kNone},
+    {"self", ExcludeSeedEdges::kSelf},
+    {"reverse", ExcludeSeedEdges::kReverse}};
+const std::map<std::string, NegativeMode> kNegatives = {
+    {"binary", NegativeMode::kBinary},
+    {"triplet", NegativeMode::kTriplet},
+    {"shared", NegativeMode::kShared},
+    {"in-batch", NegativeMode::kInBatch}};
 const std::map<std::string, TemporalStrategy> kTemporal = {
     {"", TemporalStrategy::kNone},
     {"uniform", TemporalStrategy::kUniform},
     {"last", TemporalStrategy::kLast}};
+
+// "binary:1.5", "triplet:8", "shared:1024", "in-batch" or "".
+absl::StatusOr<Negatives> ParseNegatives(const std::string& text) {
+  Negatives negatives;
+  if (text.empty()) return negatives;
+  const size_t colon = text.find(':');
+  const auto mode = kNegatives.find(text.substr(0, colon));
+  const bool number =
+      colon != std::string::npos &&
+      absl::SimpleAtod(text.substr(colon + 1), &negatives.amount);
+  if (mode == kNegatives.end() ||
+      number == (mode->second == NegativeMode::kInBatch)) {
+    return absl::InvalidArgumentError(
+        StrCat("--negatives \"", text,
+               "\" is none of binary:R, triplet:K, shared:K, in-batch"));
+  }
+  negatives.mode = mode->second;
+  return negatives;
+}
 
 }  // namespace
 
@@ -115,12 +149,15 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
 
 void JobFlags::AddTo(CLI::App& app) {
   app.add_option("--seeds", seed_kind_, "what batches are built around")
-      ->check(CLI::IsMember({"node"}));
+      ->check(CLI::IsMember(kSeedKinds));
   app.add_option("--split", split_, "split that the seeds come from");
-  app.add_option("--type", type_, "node type of the seeds");
+  app.add_option("--type", type_,
+                 "node type of the seeds, or relation of edge seeds; not "
+                 "needed where there is only one");
   app.add_option("--seeds-file", seeds_file_,
                  "seeds by original id (.npy), instead of a split: [n], or "
-                 "[n, 2] with their times");
+                 "[n, 2] with their times; edges: [n, 2] sources and "
+                 "destinations, or [n, 3] with times");
   app.add_option("--fanouts", fanouts_,
                  "neighbours per node and hop: 15,10,5, or per relation: "
                  "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
@@ -148,6 +185,7 @@ void JobFlags::AddTo(CLI::App& app) {
                  "follow in-edges or out-edges from the seeds")
       ->check(CLI::IsMember({"in", "out"}));
   AddMethod(app);
+  AddEdgeSeeds(app);
   app.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
       ->check(CLI::IsMember({"seeds", "all"}));
   app.add_flag("--no-features", no_features_, "topology and ids only");
@@ -184,6 +222,16 @@ void JobFlags::AddMethod(CLI::App& app) {
       ->delimiter(',');
 }
 
+void JobFlags::AddEdgeSeeds(CLI::App& app) {
+  app.add_option("--negatives", negatives_,
+                 "edge seeds: binary:R pairs a seed, triplet:K destinations a "
+                 "seed, shared:K for the batch, in-batch");
+  app.add_option("--exclude-seed-edges", exclude_seed_edges_,
+                 "edge seeds: leave the seeds' edges out of the batch: none, "
+                 "self, or reverse: their reverses too")
+      ->check(CLI::IsMember({"none", "self", "reverse"}));
+}
+
 absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   JobSpec spec;
   spec.seed = seed_;
@@ -214,11 +262,15 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.walk_length = walk_length_;
   spec.restart = restart_;
   spec.metapath = metapath_;
+  spec.seed_kind = kSeedKinds.at(seed_kind_);
+  MILLRACE_ASSIGN_OR_RETURN(spec.negatives, ParseNegatives(negatives_));
+  spec.exclude = kExclude.at(exclude_seed_edges_);
   return spec;
 }
 
 absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
-  if (fanouts_.empty() && method_ != "walk" && method_ != "induced") {
+  if (fanouts_.empty() && method_ != "walk" && method_ != "induced" &&
+      seed_kind_ != "graph") {
     return absl::InvalidArgumentError(
         "--fanouts is needed: the neighbours to draw per node, a number for "
         "each hop\ngive e.g. --fanouts 15,10,5, or --fanouts 0 for the seeds "
@@ -246,17 +298,20 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds() const {
       array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
       array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
   const std::vector<int64_t>& shape = array.shape();
-  const bool timed = shape.size() == 2 && shape[1] == 2;
-  if (!integers || (shape.size() != 1 && !timed)) {
-    return absl::InvalidArgumentError(
-        StrCat("--seeds-file ", seeds_file_, " holds ",
-               DTypeName(array.dtype()), " (", absl::StrJoin(shape, ", "),
-               "); it must be integers: (n), or (n, 2) with times"));
+  const int64_t width = shape.size() == 2 ? shape[1] : 1;
+  const bool edges = seed_kind_ == "edge";
+  const int64_t ends = edges ? 2 : 1;
+  if (!integers || shape.size() > 2 || width < ends || width > ends + 1) {
+    return absl::InvalidArgumentError(StrCat(
+        "--seeds-file ", seeds_file_, " holds ", DTypeName(array.dtype()), " (",
+        absl::StrJoin(shape, ", "), "); it must be integers: ",
+        edges ? "(n, 2), or (n, 3) with times" : "(n), or (n, 2) with times"));
   }
   SeedList seeds;
   for (int64_t i = 0; i < array.rows(); ++i) {
-    seeds.ids.push_back(array.IntegerAt(timed ? 2 * i : i));
-    if (timed) seeds.times.push_back(array.IntegerAt(2 * i + 1));
+    seeds.ids.push_back(array.IntegerAt(i * width));
+    if (edges) seeds.dst.push_back(array.IntegerAt(i * width + 1));
+    if (width > ends) seeds.times.push_back(array.IntegerAt(i * width + ends));
   }
   return seeds;
 }

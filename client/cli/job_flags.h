@@ -50,13 +50,17 @@ class JobFlags {
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
   // The seeds file, or nullopt without one. INVALID_ARGUMENT: not integers
-  // [n], or [n, 2] with times (names the file).
+  // [n], or [n, 2] with times; of edge seeds [n, 2] or [n, 3] with times
+  // (names the file).
   absl::StatusOr<std::optional<SeedList>> Seeds() const;
+  // Whether --exclude-seed-edges was given; a trainer has its own default.
+  bool excludes_seed_edges() const { return !exclude_seed_edges_.empty(); }
   int prefetch_batches() const { return prefetch_batches_; }
   int64_t prefetch_bytes() const { return prefetch_bytes_; }
 
  private:
   void AddMethod(CLI::App& app);
+  void AddEdgeSeeds(CLI::App& app);
 
   std::string seed_kind_ = "node";
   std::string split_ = "train";
@@ -79,6 +83,8 @@ class JobFlags {
   int walk_length_ = 0;
   double restart_ = 0.15;
   std::vector<std::string> metapath_;
+  std::string negatives_;
+  std::string exclude_seed_edges_;  // empty: not given
   std::string labels_ = "seeds";
   bool no_features_ = false;
   bool edge_features_ = false;

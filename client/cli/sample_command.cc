@@ -26,10 +26,35 @@ struct SampleFlags {
   uint32_t epoch = 0;
   uint32_t batch = 0;
   std::vector<int64_t> seed_ids;
+  std::vector<int64_t> seed_dst_ids;
   std::vector<int64_t> seed_times;
   bool with_features = false;
   bool json = true;
 };
+
+// --seed-ids, --seed-dst-ids and --seed-times.
+absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
+                                    const ResolvedJob& job) {
+  const bool edges = job.spec.seed_kind == SeedKind::kEdge;
+  const size_t count = flags.seed_ids.size();
+  if (flags.seed_dst_ids.size() != (edges ? count : 0)) {
+    return absl::InvalidArgumentError(
+        StrCat("--seed-dst-ids has ", flags.seed_dst_ids.size(), " ids, ",
+               "--seed-ids ", count,
+               "\ngive one destination for each source of --seeds edge, and "
+               "none else"));
+  }
+  if (!flags.seed_times.empty() && flags.seed_times.size() != count) {
+    return absl::InvalidArgumentError(
+        StrCat("--seed-times has ", flags.seed_times.size(), " times for ",
+               count, " seeds\ngive one for each of --seed-ids"));
+  }
+  SeedList seeds;
+  seeds.ids = flags.seed_ids;
+  seeds.dst = flags.seed_dst_ids;
+  seeds.times = flags.seed_times;
+  return seeds;
+}
 
 absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
                                          const ResolvedJob& job,
@@ -39,17 +64,11 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
   columns.edge_ids = true;
   columns.features = flags.with_features;
   if (!flags.seed_ids.empty()) {
-    if (!flags.seed_times.empty() &&
-        flags.seed_times.size() != flags.seed_ids.size()) {
-      return absl::InvalidArgumentError(StrCat(
-          "--seed-times has ", flags.seed_times.size(), " times for ",
-          flags.seed_ids.size(), " seeds\ngive one for each of --seed-ids"));
-    }
-    return BatchRequest{
-        .epoch = flags.epoch,
-        .batch = flags.batch,
-        .explicit_seeds = SeedList{flags.seed_ids, flags.seed_times},
-        .columns = columns};
+    MILLRACE_ASSIGN_OR_RETURN(SeedList seeds, GivenSeeds(flags, job));
+    return BatchRequest{.epoch = flags.epoch,
+                        .batch = flags.batch,
+                        .explicit_seeds = std::move(seeds),
+                        .columns = columns};
   }
   MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds, flags.job.Seeds());
   MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
@@ -87,6 +106,10 @@ void AddSampleCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--seed-ids", flags->seed_ids,
                    "seeds by original id, in this order, instead of a split")
+      ->delimiter(',');
+  command
+      ->add_option("--seed-dst-ids", flags->seed_dst_ids,
+                   "--seeds edge: destinations, one for each of --seed-ids")
       ->delimiter(',');
   command
       ->add_option("--seed-times", flags->seed_times,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote/batch_fetch.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/gather.h"
+#include "common/sample/seeds.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "common/wire/limits.h"
@@ -47,18 +49,32 @@ void BatchFetch::StartAttempt() {
 }
 
 absl::Status BatchFetch::StartResolves() {
+  const SeedList& list = *request_.explicit_seeds;
+  MILLRACE_RETURN_IF_ERROR(CheckSeedList(job_, list));
   // A server would say so too, but only after all of them are resolved.
-  const size_t count = request_.explicit_seeds->ids.size();
+  const size_t count = std::max(list.size(), list.negatives.size());
   if (count > static_cast<size_t>(kMaxSeeds)) {
     return absl::InvalidArgumentError(
         StrCat(count, " explicit seeds are above the limit of ", kMaxSeeds,
                " of one batch\nuse a smaller batch size"));
   }
-  seed_ids_.resize(count);
+  if (job_.seed_relation < 0) {
+    return StartResolve(job_.seed_type, list.ids, seed_ids_);
+  }
+  const Relation& relation =
+      context_.manifest.schema.relations[job_.seed_relation];
+  MILLRACE_RETURN_IF_ERROR(StartResolve(relation.src, list.ids, seed_ids_));
+  MILLRACE_RETURN_IF_ERROR(StartResolve(relation.dst, list.dst, dst_ids_));
+  return StartResolve(relation.dst, list.negatives, negative_ids_);
+}
+
+absl::Status BatchFetch::StartResolve(TypeIndex type,
+                                      const std::vector<int64_t>& originals,
+                                      std::vector<uint64_t>& ids) {
+  ids.resize(originals.size());
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<ResolveRequest> requests,
-      SplitByLookup(context_.manifest, job_.seed_type,
-                    request_.explicit_seeds->ids, seed_ids_.data()));
+      SplitByLookup(context_.manifest, type, originals, ids.data()));
   for (ResolveRequest& request : requests) {
     AddCall();
     absl::StatusOr<std::shared_ptr<Call>> call = StartResolveCall(
@@ -94,6 +110,23 @@ absl::Status BatchFetch::StartTimes() {
   return absl::OkStatus();
 }
 
+void BatchFetch::AppendExplicitSeeds(v1::SampleRequest& message) const {
+  const Schema& schema = context_.manifest.schema;
+  const DType dst_ids = schema.node_types[job_.seed_type].id_dtype();
+  const DType src_ids =
+      job_.seed_relation < 0
+          ? dst_ids
+          : schema.node_types[schema.relations[job_.seed_relation].src]
+                .id_dtype();
+  AppendIds(seed_ids_, src_ids, *message.mutable_explicit_ids());
+  AppendIds(dst_ids_, dst_ids, *message.mutable_explicit_dst_ids());
+  if (job_.spec.negatives.mode == NegativeMode::kNone) {
+    AppendIds(negative_ids_, dst_ids, *message.mutable_explicit_negative_ids());
+  }
+  AppendRaw(std::span<const int64_t>(request_.explicit_seeds->times),
+            *message.mutable_explicit_times());
+}
+
 absl::Status BatchFetch::StartSample() {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
@@ -103,10 +136,7 @@ absl::Status BatchFetch::StartSample() {
   message.set_epoch(request_.epoch);
   message.set_batch(request_.batch);
   if (request_.explicit_seeds.has_value()) {
-    const NodeType& type = context_.manifest.schema.node_types[job_.seed_type];
-    AppendIds(seed_ids_, type.id_dtype(), *message.mutable_explicit_ids());
-    AppendRaw(std::span<const int64_t>(request_.explicit_seeds->times),
-              *message.mutable_explicit_times());
+    AppendExplicitSeeds(message);
     message.mutable_job()->clear_split();
   }
   ColumnsToProto(request_.columns, *message.mutable_columns());

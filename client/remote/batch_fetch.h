@@ -21,6 +21,10 @@
 
 namespace millrace {
 
+namespace v1 {
+class SampleRequest;
+}  // namespace v1
+
 // Fetches one batch from a fleet: resolves explicit seeds (and looks up their
 // times for temporal jobs), streams topology
 // and the home's rows (Sample), and asks the other owners for theirs (Gather)
@@ -55,7 +59,11 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
 
   void StartAttempt();
   absl::Status StartResolves();
+  absl::Status StartResolve(TypeIndex type,
+                            const std::vector<int64_t>& originals,
+                            std::vector<uint64_t>& ids);
   absl::Status StartTimes();
+  void AppendExplicitSeeds(v1::SampleRequest& message) const;
   absl::Status StartSample();
   absl::Status OnFrame(const ReceivedFrame& frame);
   absl::Status StartGathers();
@@ -79,8 +87,10 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   BatchSource::BatchCallback done_;
 
   // Touched by the calls of one stage at a time.
-  BatchRequest request_;  // gets the seeds' times
-  std::vector<uint64_t> seed_ids_;
+  BatchRequest request_;            // gets the seeds' times
+  std::vector<uint64_t> seed_ids_;  // edge seeds: of the sources
+  std::vector<uint64_t> dst_ids_;
+  std::vector<uint64_t> negative_ids_;
   Stage stage_;
   std::optional<BatchAssembler> assembler_;
 

@@ -74,6 +74,18 @@ Json FormatSplit(const Schema& schema, const SplitInfo& split) {
           {"part_counts", split.part_counts}};
 }
 
+Json FormatEdgeSplit(const Schema& schema, const EdgeSplitInfo& split) {
+  return {{"relation", schema.RelationName(split.relation)},
+          {"name", split.name},
+          {"count", split.count},
+          {"part_counts", split.part_counts},
+          {"edge_id", split.has_edge_id},
+          {"time", split.has_time},
+          {"edge_type", split.has_edge_type},
+          {"label", FormatColumn(split.label)},
+          {"negatives", split.negatives}};
+}
+
 Json FormatPartitioning(const PartitioningInfo& partitioning) {
   Json json = {{"method", partitioning.method},
                {"seed", partitioning.seed},
@@ -247,6 +259,24 @@ absl::Status ParseSplit(const Json& json, Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::Status ParseEdgeSplit(const Json& json, Manifest& manifest) {
+  EdgeSplitInfo split;
+  std::string relation;
+  MILLRACE_RETURN_IF_ERROR(Get(json, "relation", relation));
+  MILLRACE_ASSIGN_OR_RETURN(split.relation,
+                            manifest.schema.FindRelation(relation));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "part_counts", split.part_counts));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "edge_id", split.has_edge_id));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "time", split.has_time));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "edge_type", split.has_edge_type));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "label", split.label));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "negatives", split.negatives));
+  manifest.edge_splits.push_back(std::move(split));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PartitioningInfo> ParsePartitioning(const Json& json) {
   PartitioningInfo partitioning;
   MILLRACE_RETURN_IF_ERROR(Get(json, "method", partitioning.method));
@@ -354,6 +384,12 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
   MILLRACE_RETURN_IF_ERROR(ForEach(
       root, "splits",
       [&manifest](const Json& item) { return ParseSplit(item, manifest); }));
+  if (root.contains("edge_splits")) {
+    MILLRACE_RETURN_IF_ERROR(
+        ForEach(root, "edge_splits", [&manifest](const Json& item) {
+          return ParseEdgeSplit(item, manifest);
+        }));
+  }
   MILLRACE_RETURN_IF_ERROR(
       Get(root, "neighbor_original_ids", manifest.neighbor_original_ids));
   MILLRACE_RETURN_IF_ERROR(
@@ -421,6 +457,22 @@ absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
       "--seeds-file"));
 }
 
+absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
+                                               std::string_view name) const {
+  std::string names;
+  for (size_t i = 0; i < edge_splits.size(); ++i) {
+    if (edge_splits[i].relation != relation) continue;
+    if (edge_splits[i].name == name) return i;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", edge_splits[i].name);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "relation ", schema.RelationName(relation), " has no split \"",
+      std::string(name),
+      "\" of edges; it has: ", names.empty() ? "none" : names,
+      "\nname one with --split, make one with `millrace split --type ",
+      schema.RelationName(relation), "`, or give --seeds-file"));
+}
+
 std::string FormatManifest(const Manifest& manifest) {
   const Schema& schema = manifest.schema;
   Json root = {{"format", kFormatName},
@@ -443,6 +495,10 @@ std::string FormatManifest(const Manifest& manifest) {
   Json& splits = root["splits"] = Json::array();
   for (const SplitInfo& split : manifest.splits) {
     splits.push_back(FormatSplit(schema, split));
+  }
+  Json& edge_splits = root["edge_splits"] = Json::array();
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    edge_splits.push_back(FormatEdgeSplit(schema, split));
   }
   Json& files = root["files"] = Json::array();
   for (const FileInfo& file : manifest.files) {

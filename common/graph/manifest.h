@@ -25,6 +25,21 @@ struct SplitInfo {
   friend bool operator==(const SplitInfo&, const SplitInfo&) = default;
 };
 
+// Pairs of nodes as seeds, in the order in which they were made; they need
+// not be edges of the graph. Columns beside the ends are optional.
+struct EdgeSplitInfo {
+  RelationIndex relation = 0;
+  std::string name;
+  int64_t count = 0;
+  std::vector<int64_t> part_counts;  // by the owner of the destination
+  bool has_edge_id = false;
+  bool has_time = false;
+  bool has_edge_type = false;
+  ColumnSpec label = {};  // scalar
+  int64_t negatives = 0;  // given destinations of each seed
+  friend bool operator==(const EdgeSplitInfo&, const EdgeSplitInfo&) = default;
+};
+
 struct FileInfo {
   std::string path;  // relative, '/' separated
   uint64_t bytes = 0;
@@ -51,6 +66,7 @@ struct Manifest {
   Schema schema;
   std::vector<PartitionBook> books;  // per node type
   std::vector<SplitInfo> splits;
+  std::vector<EdgeSplitInfo> edge_splits;
   // The lists carry the original ids of their neighbours.
   bool neighbor_original_ids = false;
   std::vector<FileInfo> files;
@@ -66,6 +82,9 @@ struct Manifest {
   // The place in `splits` of a type's split.
   // NOT_FOUND: the type has no such split (names those it has).
   absl::StatusOr<size_t> FindSplit(TypeIndex type, std::string_view name) const;
+  // The same in `edge_splits`.
+  absl::StatusOr<size_t> FindEdgeSplit(RelationIndex relation,
+                                       std::string_view name) const;
 };
 
 // DATA_LOSS: not the bytes that were written (checksum, JSON, types).

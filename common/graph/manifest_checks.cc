@@ -80,6 +80,27 @@ absl::Status ValidateFiles(const std::vector<FileInfo>& files) {
 
 }  // namespace
 
+absl::Status ValidateEdgeSplit(const Manifest& manifest,
+                               const EdgeSplitInfo& split) {
+  constexpr int64_t kMaxSeeds = int64_t{1} << 48;
+  constexpr int64_t kMaxNegatives = int64_t{1} << 20;
+  const size_t relations = manifest.schema.relations.size();
+  MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
+  bool fits =
+      split.relation >= 0 && static_cast<size_t>(split.relation) < relations &&
+      split.count >= 0 && split.count <= kMaxSeeds && split.negatives >= 0 &&
+      split.negatives <= kMaxNegatives && split.label.row_shape.empty() &&
+      split.part_counts.size() == static_cast<size_t>(manifest.parts());
+  int64_t sum = 0;
+  for (const int64_t count : split.part_counts) {
+    fits = fits && count >= 0 && count <= split.count - sum;
+    if (fits) sum += count;
+  }
+  if (fits && sum == split.count) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the numbers of edge split '", split.name, "' contradict each other"));
+}
+
 absl::Status ValidateManifest(const Manifest& manifest) {
   const Schema& schema = manifest.schema;
   MILLRACE_RETURN_IF_ERROR(ValidateSchema(schema));
@@ -101,6 +122,14 @@ absl::Status ValidateManifest(const Manifest& manifest) {
     if (!names.insert({split.type, split.name}).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("split '", split.name, "' exists twice"));
+    }
+  }
+  std::set<std::pair<RelationIndex, std::string_view>> edge_names;
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    MILLRACE_RETURN_IF_ERROR(ValidateEdgeSplit(manifest, split));
+    if (!edge_names.insert({split.relation, split.name}).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("edge split '", split.name, "' exists twice"));
     }
   }
   return ValidateFiles(manifest.files);

@@ -11,4 +11,8 @@ namespace millrace {
 // the store, none twice). INVALID_ARGUMENT says what does not.
 absl::Status ValidateManifest(const Manifest& manifest);
 
+// The same of one edge split of a manifest whose schema and books are there.
+absl::Status ValidateEdgeSplit(const Manifest& manifest,
+                               const EdgeSplitInfo& split);
+
 }  // namespace millrace

@@ -82,6 +82,44 @@ class StoreMapper {
     return split;
   }
 
+  absl::StatusOr<EdgeSplit> MapEdgeSplit(const EdgeSplitInfo& info) const {
+    const Schema& schema = manifest_.schema;
+    const Relation& relation = schema.relations[info.relation];
+    const DType src_dtype = schema.node_types[relation.src].id_dtype();
+    const DType dst_dtype = schema.node_types[relation.dst].id_dtype();
+    const std::string name = schema.RelationName(info.relation);
+    EdgeSplit split;
+    const auto map_if = [&](bool has, std::string_view column,
+                            const Expected& expected,
+                            Array& array) -> absl::Status {
+      if (!has) return absl::OkStatus();
+      MILLRACE_ASSIGN_OR_RETURN(
+          array, Map(SplitPath(name, info.name, column), expected));
+      return absl::OkStatus();
+    };
+    const Expected longs = {DType::kInt64, {info.count}};
+    const bool given = info.negatives > 0;
+    for (const absl::Status& status :
+         {map_if(true, "src", {src_dtype, {info.count}}, split.src),
+          map_if(true, "dst", {dst_dtype, {info.count}}, split.dst),
+          map_if(true, "src_original_id", longs, split.src_original_id),
+          map_if(true, "dst_original_id", longs, split.dst_original_id),
+          map_if(info.has_edge_id, "edge_id", longs, split.edge_id),
+          map_if(info.has_time, "time", longs, split.time),
+          map_if(info.has_edge_type, "edge_type", {DType::kInt32, {info.count}},
+                 split.edge_type),
+          map_if(info.label.present(), "label",
+                 {info.label.dtype, {info.count}}, split.label),
+          map_if(given, "negative", {dst_dtype, {info.count, info.negatives}},
+                 split.negative),
+          map_if(given, "negative_original_id",
+                 {DType::kInt64, {info.count, info.negatives}},
+                 split.negative_original_id)}) {
+      MILLRACE_RETURN_IF_ERROR(status);
+    }
+    return split;
+  }
+
  private:
   absl::StatusOr<Array> Map(const std::string& path,
                             const Expected& expected) const {
@@ -287,6 +325,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   for (const SplitInfo& info : store->manifest_.splits) {
     MILLRACE_ASSIGN_OR_RETURN(store->splits_.emplace_back(),
                               mapper.MapSplit(info));
+  }
+  for (const EdgeSplitInfo& info : store->manifest_.edge_splits) {
+    MILLRACE_ASSIGN_OR_RETURN(store->edge_splits_.emplace_back(),
+                              mapper.MapEdgeSplit(info));
   }
   store->partitions_ = std::move(partitions);
   return store;

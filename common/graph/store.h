@@ -66,6 +66,19 @@ struct Split {
   Array time;         // [s] int64; absent unless the type has times
 };
 
+// Seeds that are pairs of nodes, in the order in which they were made; absent
+// columns are absent arrays.
+struct EdgeSplit {
+  Array src, dst;                          // [s] id dtype of each type
+  Array src_original_id, dst_original_id;  // [s] int64
+  Array edge_id;                           // [s] int64
+  Array time;                              // [s] int64
+  Array edge_type;                         // [s] int32
+  Array label;                             // [s]
+  Array negative;                          // [s, k] ids of destinations
+  Array negative_original_id;              // [s, k] int64
+};
+
 // An open dataset or store. Immutable; any thread may read. All arrays stay
 // valid as long as the store or a copy of the array lives.
 class Store {
@@ -100,6 +113,11 @@ class Store {
   // the store.
   absl::StatusOr<const Split*> FindSplit(TypeIndex type,
                                          std::string_view name) const;
+  // As manifest().splits, edge_splits.
+  const Split& split(size_t index) const { return splits_[index]; }
+  const EdgeSplit& edge_split(size_t index) const {
+    return edge_splits_[index];
+  }
 
  private:
   Store() = default;
@@ -109,6 +127,7 @@ class Store {
   std::vector<int> partitions_;
   std::vector<std::unique_ptr<Partition>> parts_;  // index: partition
   std::vector<Split> splits_;                      // as manifest_.splits
+  std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
 };
 
 // Relative paths of docs/format.md.
@@ -118,6 +137,7 @@ std::string ListPath(int part, std::string_view relation, Direction direction,
                      std::string_view column);
 std::string EdgeFeaturePath(int part, std::string_view relation);
 std::string LookupPath(int part, std::string_view type);
+// `type`: a node type or a relation.
 std::string SplitPath(std::string_view type, std::string_view split,
                       std::string_view column);
 

@@ -8,6 +8,13 @@ namespace millrace {
 size_t Batch::total_bytes() const {
   size_t bytes = seed.total_bytes() + seed_time.total_bytes() +
                  seed_to_local.total_bytes() + walks.total_bytes();
+  for (const Array* array :
+       {&edge_seeds.dst, &edge_seeds.label, &edge_seeds.edge_type,
+        &edge_seeds.negative_src, &edge_seeds.negative_dst,
+        &edge_seeds.dst_local, &edge_seeds.negative_src_local,
+        &edge_seeds.negative_local}) {
+    bytes += array->total_bytes();
+  }
   for (const NodeBlock& block : nodes) {
     for (const Array* array : {&block.id, &block.tree, &block.original_id,
                                &block.degree, &block.feature, &block.label}) {

@@ -48,6 +48,26 @@ struct EdgeBlock {
   int64_t edge_count() const { return neighbor.rows(); }
 };
 
+// The rest of the seeds of an edge job: Batch::seed holds the sources. All
+// original ids are int64 and all local ids uint32. Absent: none.
+struct EdgeSeedBlock {
+  RelationIndex relation = 0;
+  Array dst;        // [n] original ids
+  Array label;      // [n], as stored
+  Array edge_type;  // [n] int32
+  // Destinations that are no edges with the sources: given or
+  // NegativeMode::kTriplet [n * k], kShared [k], kBinary [pairs], whose
+  // sources are `negative_src`.
+  Array negative_src;
+  Array negative_dst;
+  Array dst_local;
+  Array negative_src_local;
+  Array negative_local;  // of negative_dst
+  // [1] uint32: how many drawn negatives are edges all the same; absent where
+  // none were drawn.
+  Array false_negatives;
+};
+
 // Value type; copies share the arrays.
 struct Batch {
   uint32_t epoch = 0;
@@ -58,9 +78,10 @@ struct Batch {
   SampleMethod method = SampleMethod::kUniform;
   int hops = 0;
   bool disjoint = false;
-  Array seed;           // [seeds] int64 original ids, in seed order
-  Array seed_time;      // [seeds] int64; temporal jobs only
-  Array seed_to_local;  // [seeds] uint32
+  Array seed;                // [seeds] int64 original ids, in seed order
+  Array seed_time;           // [seeds] int64; temporal jobs only
+  Array seed_to_local;       // [seeds] uint32
+  EdgeSeedBlock edge_seeds;  // SeedKind::kEdge only
   // [seeds * walks, length + 1] int32 local ids, -1 where a walk has ended;
   // SampleMethod::kWalk only.
   Array walks;

@@ -88,11 +88,20 @@ Sha256 DigestBatch(const Batch& batch, const Schema& schema) {
   hasher.Bytes(kMagic.data(), kMagic.size());
   hasher.U32(kSamplingVersion);
   hasher.U32(static_cast<uint32_t>(batch.seed_kind));
-  hasher.U32(static_cast<uint32_t>(batch.seed_type));
+  const bool edges = batch.seed_kind == SeedKind::kEdge;
+  const EdgeSeedBlock& pairs = batch.edge_seeds;
+  hasher.U32(static_cast<uint32_t>(edges ? pairs.relation : batch.seed_type));
   hasher.Whole(batch.seed);
   hasher.Whole(batch.seed_time);
-  hasher.Absent();  // negatives
+  hasher.Whole(pairs.negative_dst);
   hasher.Whole(batch.seed_to_local);
+  if (edges) {
+    for (const Array* array :
+         {&pairs.dst, &pairs.label, &pairs.edge_type, &pairs.negative_src,
+          &pairs.dst_local, &pairs.negative_src_local, &pairs.negative_local}) {
+      hasher.Whole(*array);
+    }
+  }
   hasher.U32(static_cast<uint32_t>(batch.nodes.size()));
   for (const NodeBlock& block : batch.nodes) {
     MILLRACE_CHECK(block.original_id.present());
@@ -106,7 +115,11 @@ Sha256 DigestBatch(const Batch& batch, const Schema& schema) {
   }
   if (batch.walks.present()) hasher.Whole(batch.walks);
   const NodeBlock& seeds = batch.nodes[batch.seed_type];
-  hasher.Rows(seeds.label, seeds.hop_offsets[1]);
+  if (edges) {
+    hasher.Absent();
+  } else {
+    hasher.Rows(seeds.label, seeds.hop_offsets[1]);
+  }
   for (const NodeBlock& block : batch.nodes) hasher.Whole(block.feature);
   for (const EdgeBlock& block : batch.edges) hasher.Whole(block.feature);
   return hasher.Finish();

@@ -11,8 +11,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/list_view.h"
 #include "common/sample/pick_slots.h"
-#include "common/sample/word_stream.h"
+#include "common/sample/slot_picker.h"
 
 namespace millrace {
 namespace {
@@ -21,28 +22,6 @@ constexpr uint32_t Low(uint64_t value) { return static_cast<uint32_t>(value); }
 constexpr uint32_t High(uint64_t value) {
   return static_cast<uint32_t>(value >> 32);
 }
-
-// One relation's lists in one partition, as the stages below read them.
-struct ListView {
-  const Store& store;
-  int part;
-  const DrawContext& context;
-  const Relation& relation;
-  RelationIndex relation_index;
-  const NeighborLists& lists;
-  const NodeColumns& nodes;  // of the list's type
-  uint64_t first_id;
-  uint64_t node_count;
-
-  absl::Status Damaged(std::string_view column, std::string_view what) const {
-    return absl::DataLossError(StrCat(
-        (store.path() / ListPath(part,
-                                 store.schema().RelationName(relation_index),
-                                 context.direction, column))
-            .string(),
-        " is damaged: ", what, "\nrun `millrace verify` on the store"));
-  }
-};
 
 // Of a list's entries those that are not later than `time`: lists are sorted.
 int64_t Admissible(std::span<const int64_t> times, ListRange list,
@@ -86,128 +65,16 @@ absl::Status FindLists(const ListView& view, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-// Stage 2: which slots are picked. `pick(i, range, slots)` picks for the i-th
-// node of the frontier.
-template <typename PickFn>
-void PickAll(std::span<const ListRange> ranges, PickFn pick,
-             std::vector<int64_t>& slots, std::vector<uint32_t>& counts) {
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const size_t before = slots.size();
-    pick(i, ranges[i], slots);
-    counts.push_back(static_cast<uint32_t>(slots.size() - before));
-  }
-}
-
-DrawDomain DomainOf(const DrawContext& context, RelationIndex relation) {
-  Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
-  if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
-  return {.job_seed = context.job_seed,
-          .epoch = context.epoch,
-          .batch = context.batch,
-          .purpose = purpose,
-          .hop = context.hop,
-          .relation = relation};
-}
-
-// The rules that draw by a random stream of the frontier node.
+// Stage 2: which slots are picked.
 template <typename Id>
-void PickByStream(const ListView& view, const Frontier& frontier,
-                  std::span<const ListRange> ranges,
-                  std::vector<int64_t>& slots, std::vector<uint32_t>& counts) {
-  const DrawDomain domain = DomainOf(view.context, frontier.relation);
-  const PhiloxKey key = domain.Key();
-  const std::span<const Id> original_ids = view.nodes.original_id.As<Id>();
-  const auto stream = [&](size_t i) {
-    const uint64_t node = original_ids[frontier.ids[i] - view.first_id];
-    return WordStream(domain, key, node, frontier.tree(i));
-  };
-  const int32_t fanout = frontier.fanout;
-  const bool replace = view.context.replace;
-  if (view.context.rule == DrawRule::kWeighted) {
-    const auto sums = view.lists.weight_sum.As<uint64_t>();
-    PickAll(
-        ranges,
-        [&](size_t i, ListRange list, std::vector<int64_t>& out) {
-          WordStream words = stream(i);
-          PickWeighted(words, list, sums, fanout, replace, out);
-        },
-        slots, counts);
-    return;
-  }
-  PickAll(
-      ranges,
-      [&](size_t i, ListRange list, std::vector<int64_t>& out) {
-        WordStream words = stream(i);
-        PickUniform(words, list, fanout, replace, out);
-      },
-      slots, counts);
-}
-
-// Draws by numbers of the neighbours.
-template <typename Id>
-void PickByNeighbor(const ListView& view, const Frontier& frontier,
-                    std::span<const ListRange> ranges,
-                    std::vector<int64_t>& slots,
-                    std::vector<uint32_t>& counts) {
-  const PhiloxKey key = DomainOf(view.context, frontier.relation).Key();
-  // In a dataset ids are original ids.
-  const std::span<const Id> originals =
-      view.lists.neighbor_original_id.present()
-          ? view.lists.neighbor_original_id.As<Id>()
-          : view.lists.indices.As<Id>();
-  std::vector<NumberedNode> ranks;
-  PickAll(
-      ranges,
-      [&](size_t i, ListRange list, std::vector<int64_t>& out) {
-        PickLabor(key, frontier.tree(i), list, originals, frontier.fanout,
-                  ranks, out);
-      },
-      slots, counts);
-}
-
-template <typename Id>
-void PickAmong(const ListView& view, const NodeSet& among,
-               std::span<const ListRange> ranges, std::vector<int64_t>& slots,
-               std::vector<uint32_t>& counts) {
-  const std::span<const Id> indices = view.lists.indices.As<Id>();
-  PickAll(
-      ranges,
-      [&](size_t, ListRange list, std::vector<int64_t>& out) {
-        for (int64_t i = list.begin; i < list.begin + list.degree; ++i) {
-          if (among.contains(indices[i])) out.push_back(i);
-        }
-      },
-      slots, counts);
-}
-
 void PickSlots(const ListView& view, const Frontier& frontier,
                std::span<const ListRange> ranges, std::vector<int64_t>& slots,
                std::vector<uint32_t>& counts) {
-  const bool narrow = view.lists.indices.dtype() == DType::kUint32;
-  switch (view.context.rule) {
-    case DrawRule::kUniform:
-    case DrawRule::kWeighted:
-      return view.nodes.original_id.dtype() == DType::kUint32
-                 ? PickByStream<uint32_t>(view, frontier, ranges, slots, counts)
-                 : PickByStream<uint64_t>(view, frontier, ranges, slots,
-                                          counts);
-    case DrawRule::kLabor:
-      return narrow ? PickByNeighbor<uint32_t>(view, frontier, ranges, slots,
-                                               counts)
-                    : PickByNeighbor<uint64_t>(view, frontier, ranges, slots,
-                                               counts);
-    case DrawRule::kLast:
-      return PickAll(
-          ranges,
-          [&](size_t, ListRange list, std::vector<int64_t>& out) {
-            PickLast(list, frontier.fanout, out);
-          },
-          slots, counts);
-    case DrawRule::kAmong:
-      return narrow ? PickAmong<uint32_t>(view, *frontier.among, ranges, slots,
-                                          counts)
-                    : PickAmong<uint64_t>(view, *frontier.among, ranges, slots,
-                                          counts);
+  SlotPicker<Id> picker(view, frontier);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const size_t before = slots.size();
+    picker.Pick(i, ranges[i], slots);
+    counts.push_back(static_cast<uint32_t>(slots.size() - before));
   }
 }
 
@@ -263,8 +130,12 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
                       std::vector<int64_t>& slots, Picks& picks) {
   MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier, ranges));
   slots.clear();
-  PickSlots(view, frontier, ranges, slots, picks.counts);
   const bool narrow = view.lists.indices.dtype() == DType::kUint32;
+  if (narrow) {
+    PickSlots<uint32_t>(view, frontier, ranges, slots, picks.counts);
+  } else {
+    PickSlots<uint64_t>(view, frontier, ranges, slots, picks.counts);
+  }
   MILLRACE_RETURN_IF_ERROR(
       narrow ? ReadNeighbors<uint32_t>(view, slots, picks.neighbors)
              : ReadNeighbors<uint64_t>(view, slots, picks.neighbors));

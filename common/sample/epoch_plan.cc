@@ -11,6 +11,12 @@ namespace millrace {
 
 absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
                                                      const Manifest& manifest) {
+  if (job.seed_relation >= 0) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        const size_t index,
+        manifest.FindEdgeSplit(job.seed_relation, job.spec.split));
+    return manifest.edge_splits[index].part_counts;
+  }
   MILLRACE_ASSIGN_OR_RETURN(const size_t index,
                             manifest.FindSplit(job.seed_type, job.spec.split));
   return manifest.splits[index].part_counts;
@@ -45,13 +51,7 @@ absl::StatusOr<BatchRequest> EpochPlan::Request(uint32_t epoch, uint32_t batch,
   if (seeds_.has_value() || batch >= plan_.batch_count()) {
     MILLRACE_ASSIGN_OR_RETURN(const SeedPlan::BatchPositions where,
                               plan_.Positions(epoch, batch));
-    SeedList& seeds = request.explicit_seeds.emplace();
-    for (const uint64_t position : where.positions) {
-      seeds.ids.push_back(seeds_->ids[position]);
-      if (!seeds_->times.empty()) {
-        seeds.times.push_back(seeds_->times[position]);
-      }
-    }
+    request.explicit_seeds = seeds_->At(where.positions);
   }
   return request;
 }

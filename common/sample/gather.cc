@@ -282,7 +282,8 @@ absl::Status GatherColumns(const Store& store, const Columns& columns,
       MILLRACE_ASSIGN_OR_RETURN(out, GatherArray(store, type, column, rows));
       return absl::OkStatus();
     };
-    const bool is_seed_type = type == batch.seed_type;
+    const bool is_seed_type =
+        batch.seed_kind != SeedKind::kEdge && type == batch.seed_type;
     MILLRACE_RETURN_IF_ERROR(
         fill(columns.features, NodeColumn::kFeature, ids, block.feature));
     MILLRACE_RETURN_IF_ERROR(fill(columns.original_ids, NodeColumn::kOriginalId,

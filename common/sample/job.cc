@@ -2,6 +2,7 @@
 #include "common/sample/job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "common/base/status_macros.h"
@@ -230,6 +231,97 @@ absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
+  constexpr double kMaxNegatives = 1 << 20;
+  const Negatives& negatives = job.spec.negatives;
+  if (negatives.mode == NegativeMode::kNone ||
+      negatives.mode == NegativeMode::kInBatch) {
+    return absl::OkStatus();
+  }
+  const bool whole = negatives.amount == std::floor(negatives.amount);
+  if (!(negatives.amount > 0 && negatives.amount <= kMaxNegatives) ||
+      (!whole && negatives.mode != NegativeMode::kBinary)) {
+    return absl::InvalidArgumentError(StrCat(
+        "--negatives: ", negatives.amount, " is not a whole number from 1 to ",
+        kMaxNegatives, " (binary: a number above 0)"));
+  }
+  if (negatives.mode == NegativeMode::kShared) {
+    return job.spec.disjoint || job.spec.temporal != TemporalStrategy::kNone
+               ? Excluded("--negatives shared", "--disjoint or --temporal")
+               : absl::OkStatus();
+  }
+  const Relation& relation = schema.relations[job.seed_relation];
+  if (relation.has_in || relation.has_out) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("--negatives: the store has no lists of ",
+             schema.RelationName(job.seed_relation), " to check them in"));
+}
+
+absl::Status CheckEdgeJob(const Schema& schema, const ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  if (spec.seed_kind == SeedKind::kEdge) {
+    if (spec.method == SampleMethod::kWalk) {
+      return Excluded("--seeds edge", "--method walk");
+    }
+    return CheckNegatives(schema, job);
+  }
+  if (spec.negatives.mode != NegativeMode::kNone) {
+    return absl::InvalidArgumentError("--negatives needs --seeds edge");
+  }
+  if (spec.exclude != ExcludeSeedEdges::kNone) {
+    return absl::InvalidArgumentError(
+        "--exclude-seed-edges needs --seeds edge");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveSeedRelation(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  if (spec.seed_type.empty()) {
+    if (schema.relations.size() != 1) {
+      return absl::InvalidArgumentError(
+          StrCat("--type is needed: the graph has ", schema.relations.size(),
+                 " relations\nname that of the seeds: --type SRC__REL__DST"));
+    }
+    job.seed_relation = 0;
+  } else {
+    MILLRACE_ASSIGN_OR_RETURN(job.seed_relation,
+                              schema.FindRelation(spec.seed_type));
+  }
+  job.seed_type = schema.relations[job.seed_relation].dst;
+  return absl::OkStatus();
+}
+
+// Graph seeds: the nodes of the graphs, then the edges among them.
+absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  MILLRACE_ASSIGN_OR_RETURN(
+      job.seed_type,
+      schema.FindType(spec.seed_type.empty() ? "graph" : spec.seed_type));
+  if (job.hops > 0) return Excluded("--fanouts", "--seeds graph");
+  if (spec.method != SampleMethod::kUniform ||
+      spec.direction != Direction::kIn || spec.weighted ||
+      spec.temporal != TemporalStrategy::kNone) {
+    return absl::InvalidArgumentError(
+        "--seeds graph takes whole graphs\nleave out --method, --weighted, "
+        "--temporal and --direction out");
+  }
+  job.hops = 2;
+  bool any = false;
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    const bool member = schema.relations[r].dst == job.seed_type;
+    any = any || member;
+    job.fanouts[r] =
+        member ? Fanouts{kAllNeighbors, 0} : Fanouts{0, kAllNeighbors};
+  }
+  if (any) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--seeds graph: no relation says which nodes belong to a node of "
+             "type ",
+             schema.node_types[job.seed_type].name,
+             "\nimport a collection of graphs: millrace import tu"));
+}
+
 absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
                                           const Schema& schema) {
   if (!spec.seed_type.empty()) return schema.FindType(spec.seed_type);
@@ -247,10 +339,6 @@ absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest) {
   const Schema& schema = manifest.schema;
-  if (spec.seed_kind != SeedKind::kNode) {
-    return absl::UnimplementedError(
-        "--seeds: only node seeds are supported by this version");
-  }
   if (spec.batch_size < 1 || spec.batch_size > kMaxBatchSize) {
     return absl::InvalidArgumentError(
         StrCat("--batch-size ", spec.batch_size,
@@ -263,8 +351,20 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   }
   ResolvedJob job;
   job.spec = spec;
-  MILLRACE_ASSIGN_OR_RETURN(job.seed_type, ResolveSeedType(spec, schema));
   MILLRACE_RETURN_IF_ERROR(ResolveFanouts(schema, job));
+  switch (spec.seed_kind) {
+    case SeedKind::kNode: {
+      MILLRACE_ASSIGN_OR_RETURN(job.seed_type, ResolveSeedType(spec, schema));
+      break;
+    }
+    case SeedKind::kEdge:
+      MILLRACE_RETURN_IF_ERROR(ResolveSeedRelation(schema, job));
+      break;
+    case SeedKind::kGraph:
+      MILLRACE_RETURN_IF_ERROR(ResolveGraphs(schema, job));
+      break;
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckEdgeJob(schema, job));
   MILLRACE_RETURN_IF_ERROR(ResolveWalks(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckDirection(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
@@ -276,7 +376,8 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
                     const SeedList& seeds) {
-  return job.spec.temporal != TemporalStrategy::kNone && seeds.times.empty() &&
+  return job.spec.temporal != TemporalStrategy::kNone &&
+         job.spec.seed_kind != SeedKind::kEdge && seeds.times.empty() &&
          schema.node_types[job.seed_type].has_time;
 }
 

@@ -36,12 +36,33 @@ inline constexpr int kMaxHops = 255;
 inline constexpr int kMaxWalkLength = 256;
 inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;  // of one node
 
+// Pairs that are no edges, for training on edges; determinism.md section 6.
+enum class NegativeMode : uint8_t {
+  kNone = 0,
+  kBinary = 1,   // amount pairs for each seed, both ends drawn
+  kTriplet = 2,  // amount destinations for each seed
+  kShared = 3,   // amount destinations for the batch
+  kInBatch = 4,  // none drawn: the other seeds' destinations
+};
+struct Negatives {
+  NegativeMode mode = NegativeMode::kNone;
+  double amount = 1;  // whole but for kBinary
+
+  friend bool operator==(const Negatives&, const Negatives&) = default;
+};
+inline constexpr int kMaxRedraws = 20;  // of a negative that is an edge
+
+// Which edges a batch must not have: those of its seeds, or their reverses
+// too.
+enum class ExcludeSeedEdges : uint8_t { kNone = 0, kSelf = 1, kReverse = 2 };
+
 // The sampling spec plus seed, as a user gives it and as every request
 // carries it. Defaults are those of the command line.
 struct JobSpec {
   uint64_t seed = 1;
   SeedKind seed_kind = SeedKind::kNode;
-  std::string seed_type;        // node type; empty: the only one
+  // Node type, or SRC__REL__DST of edge seeds; empty: the only one.
+  std::string seed_type;
   std::string split = "train";  // empty: explicit seeds only
   Fanouts fanouts;              // for relations not named below; empty: none
   std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__REL__DST"
@@ -62,6 +83,9 @@ struct JobSpec {
   double restart = 0.15;  // kPpr: chance that a walk ends before a step
   // kWalk: the relations of the steps, in turn; empty: the only one.
   std::vector<std::string> metapath;
+  // Edge seeds:
+  Negatives negatives;
+  ExcludeSeedEdges exclude = ExcludeSeedEdges::kNone;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -87,12 +111,33 @@ struct Columns {
 // disjoint here, whether that was asked for or not.
 struct ResolvedJob {
   JobSpec spec;
+  // Of edge seeds the type of the destinations.
   TypeIndex seed_type = 0;
-  int hops = 0;                  // kWalk: steps of a walk
-  std::vector<Fanouts> fanouts;  // [relation][hop]; kWalk: all 0
+  RelationIndex seed_relation = -1;  // of edge seeds
+  int hops = 0;                      // kWalk: steps of a walk
+  std::vector<Fanouts> fanouts;      // [relation][hop]; kWalk: all 0
   // kWalk, kPpr: relations of the steps, in turn.
   std::vector<RelationIndex> metapath;
 };
+
+// Whether negatives of the job are drawn, not given.
+inline bool DrawsNegatives(const JobSpec& spec) {
+  return spec.negatives.mode != NegativeMode::kNone &&
+         spec.negatives.mode != NegativeMode::kInBatch;
+}
+
+// The node types of seeds: one, or the ends of edge seeds.
+inline bool IsSeedType(const ResolvedJob& job, const Schema& schema,
+                       TypeIndex type) {
+  return job.seed_type == type ||
+         (job.seed_relation >= 0 &&
+          schema.relations[job.seed_relation].src == type);
+}
+
+// Whether labels of seeds are labels of nodes of this type.
+inline bool LabelsSeeds(const ResolvedJob& job, TypeIndex type) {
+  return job.spec.seed_kind != SeedKind::kEdge && job.seed_type == type;
+}
 
 // Whether the edges of a batch are those of all its nodes, not only of the
 // expanded ones: methods whose edges do not follow the hops.

@@ -8,7 +8,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
+#include "common/sample/edge_directory.h"
 #include "common/sample/gather.h"
+#include "common/sample/negatives.h"
 #include "common/sample/sampler.h"
 #include "common/sample/seeds.h"
 
@@ -60,6 +62,39 @@ class MappedNeighborSource final : public NeighborSource {
   const Store& store_;
 };
 
+// Looks into whichever partition owns a node; all are mapped.
+class MappedEdgeDirectory final : public EdgeDirectory {
+ public:
+  explicit MappedEdgeDirectory(const Store& store) : store_(store) {}
+
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return ResolveIds(store_, type, original_ids);
+  }
+
+  absl::StatusOr<std::vector<uint8_t>> HasEdges(
+      RelationIndex relation, std::span<const uint64_t> src,
+      std::span<const uint64_t> dst) override {
+    const Relation& info = store_.schema().relations[relation];
+    const Direction direction = LookupDirection(info);
+    const PartitionBook& book = store_.book(ListType(info, direction));
+    std::vector<uint8_t> found;
+    for (size_t i = 0; i < src.size(); ++i) {
+      const int owner =
+          book.Owner(direction == Direction::kIn ? dst[i] : src[i]);
+      MILLRACE_ASSIGN_OR_RETURN(
+          const std::vector<uint8_t> one,
+          FindEdges(store_, owner, relation, src.subspan(i, 1),
+                    dst.subspan(i, 1)));
+      found.push_back(one[0]);
+    }
+    return found;
+  }
+
+ private:
+  const Store& store_;
+};
+
 }  // namespace
 
 LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
@@ -91,12 +126,12 @@ absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
   if (!request.explicit_seeds.has_value()) {
     return split_seeds_.OfBatch(job, request.epoch, request.batch);
   }
-  ResolvedSeeds seeds;
-  seeds.original_ids = request.explicit_seeds->ids;
-  seeds.times = request.explicit_seeds->times;
+  const SeedList& list = *request.explicit_seeds;
+  MappedEdgeDirectory directory(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
-      seeds.ids, ResolveIds(*store_, job.seed_type, seeds.original_ids));
-  if (NeedsSeedTimes(job, manifest().schema, *request.explicit_seeds)) {
+      ResolvedSeeds seeds,
+      ResolveSeeds(job, manifest().schema, list, directory));
+  if (NeedsSeedTimes(job, manifest().schema, list)) {
     seeds.times.resize(seeds.ids.size());
     MILLRACE_RETURN_IF_ERROR(
         GatherRows(*store_, job.seed_type, NodeColumn::kTime, seeds.ids,
@@ -109,14 +144,16 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
     const ResolvedJob& job, const BatchRequest& request) const {
   const Columns& columns = request.columns;
   MILLRACE_RETURN_IF_ERROR(CheckColumns(columns, manifest().schema));
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedSeeds seeds, SeedsOf(job, request));
+  MILLRACE_ASSIGN_OR_RETURN(ResolvedSeeds seeds, SeedsOf(job, request));
+  MappedEdgeDirectory directory(*store_);
+  MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
+                                         request.batch, directory, seeds));
   MappedNeighborSource source(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch,
-      SampleTopology(job, manifest(),
-                     {request.epoch, request.batch, columns.edge_ids,
-                      columns.edge_features},
-                     {seeds.ids, seeds.original_ids, seeds.times}, source));
+      Batch batch, SampleTopology(job, manifest(),
+                                  {request.epoch, request.batch,
+                                   columns.edge_ids, columns.edge_features},
+                                  seeds, source));
   MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, columns, batch));
   return batch;
 }

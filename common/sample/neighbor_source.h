@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
+#include "common/sample/excluded_edges.h"
 
 namespace millrace {
 
@@ -49,6 +50,8 @@ struct Frontier {
   std::span<const int64_t> times = {};
   // Nodes of the neighbours' type; DrawRule::kAmong only.
   const NodeSet* among = nullptr;
+  // Entries that are not there; null: none.
+  const ExcludedEdges* excluded = nullptr;
 
   uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
 

@@ -47,7 +47,7 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
 }
 
 absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
-                        const BatchSeeds& seeds) {
+                        const ResolvedSeeds& seeds) {
   if (job.spec.temporal != TemporalStrategy::kNone &&
       seeds.times.size() != seeds.ids.size()) {
     return absl::InvalidArgumentError(StrCat(
@@ -68,7 +68,7 @@ absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const BatchName& name,
-                                     const BatchSeeds& seeds,
+                                     const ResolvedSeeds& seeds,
                                      NeighborSource& source) {
   MILLRACE_RETURN_IF_ERROR(CheckInput(job, name, seeds));
   const DrawContext context = {.job_seed = job.spec.seed,

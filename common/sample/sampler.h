@@ -3,22 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch.h"
 #include "common/sample/job.h"
 #include "common/sample/neighbor_source.h"
+#include "common/sample/resolved_seeds.h"
 
 namespace millrace {
-
-// The seeds of one batch, in order; the spans have equal length.
-struct BatchSeeds {
-  std::span<const uint64_t> ids;
-  std::span<const int64_t> original_ids;
-  std::span<const int64_t> times = {};  // temporal jobs only
-};
 
 // Which batch, and what its topology carries.
 struct BatchName {
@@ -29,7 +22,7 @@ struct BatchName {
 };
 
 // Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree},
-// EdgeBlock but its features, seed, seed_time, seed_to_local and walks.
+// EdgeBlock but its features, all of the seeds, and walks.
 // Columns are gathered afterwards (gather.h).
 // Errors: those of NeighborSource; OUT_OF_RANGE: more than 2^31 - 1 nodes of
 // a type or edges of a relation in one batch (tensors index with int32), or
@@ -41,7 +34,7 @@ struct BatchName {
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const BatchName& name,
-                                     const BatchSeeds& seeds,
+                                     const ResolvedSeeds& seeds,
                                      NeighborSource& source);
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -38,6 +39,65 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     }
   }
   return ids;
+}
+
+absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list) {
+  const size_t n = list.size();
+  const auto check = [n](size_t rows, const char* what) -> absl::Status {
+    if (rows == 0 || rows == n) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat(rows, " ", what, " for ", n, " seeds\ngive one for each"));
+  };
+  MILLRACE_RETURN_IF_ERROR(check(list.times.size(), "times"));
+  if (job.spec.seed_kind != SeedKind::kEdge) {
+    if (!list.times.empty() && job.spec.temporal == TemporalStrategy::kNone) {
+      return absl::InvalidArgumentError(
+          "the seeds have times, but the job is not temporal\ngive --temporal "
+          "uniform or last, or leave the times out");
+    }
+    if (list.dst.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "the seeds are pairs of nodes\nsay so: --seeds edge");
+  }
+  if (list.dst.size() != n) {
+    return absl::InvalidArgumentError(StrCat("edge seeds: ", n, " sources and ",
+                                             list.dst.size(),
+                                             " destinations\ngive pairs"));
+  }
+  MILLRACE_RETURN_IF_ERROR(check(list.edge_types.size(), "edge types"));
+  MILLRACE_RETURN_IF_ERROR(
+      check(static_cast<size_t>(list.labels.rows()), "labels"));
+  if (n == 0 || list.negatives.size() % n == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(list.negatives.size(), " negatives for ", n,
+             " seeds\ngive equally many for each"));
+}
+
+absl::StatusOr<ResolvedSeeds> ResolveSeeds(const ResolvedJob& job,
+                                           const Schema& schema,
+                                           const SeedList& list,
+                                           EdgeDirectory& directory) {
+  MILLRACE_RETURN_IF_ERROR(CheckSeedList(job, list));
+  const auto resolve = [&](TypeIndex type, const std::vector<int64_t>& ids,
+                           ResolvedNodes& nodes) -> absl::Status {
+    nodes.original_ids = ids;
+    MILLRACE_ASSIGN_OR_RETURN(nodes.ids, directory.Resolve(type, ids));
+    return absl::OkStatus();
+  };
+  ResolvedSeeds seeds;
+  seeds.times = list.times;
+  if (job.spec.seed_kind != SeedKind::kEdge) {
+    MILLRACE_RETURN_IF_ERROR(resolve(job.seed_type, list.ids, seeds));
+    return seeds;
+  }
+  const Relation& relation = schema.relations[job.seed_relation];
+  MILLRACE_RETURN_IF_ERROR(resolve(relation.src, list.ids, seeds));
+  MILLRACE_RETURN_IF_ERROR(resolve(relation.dst, list.dst, seeds.dst));
+  MILLRACE_RETURN_IF_ERROR(
+      resolve(relation.dst, list.negatives, seeds.negative_dst));
+  seeds.label = list.labels;
+  seeds.edge_types = list.edge_types;
+  return seeds;
 }
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,15 +11,10 @@
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/job.h"
+#include "common/sample/resolved_seeds.h"
 #include "common/sample/seed_plan.h"
 
 namespace millrace {
-
-struct ResolvedSeeds {
-  std::vector<uint64_t> ids;
-  std::vector<int64_t> original_ids;  // as ids
-  std::vector<int64_t> times;         // as ids, or empty: not known
-};
 
 // The seeds of the batches of a store's splits, for whoever makes batches of
 // that store. Needs no mapped partition.
@@ -47,16 +43,39 @@ class SplitSeeds {
     std::vector<size_t> begins;  // per partition
   };
 
-  absl::Status MakeOwned(size_t split, Owned& owned) const;
-  // The numbers in the split of a batch whose positions count the seeds of
-  // one partition.
-  absl::StatusOr<std::vector<uint64_t>> Numbers(
-      size_t split, const SeedPlan::BatchPositions& where) const;
-  absl::Status OutOfRange(size_t split, int64_t index, uint64_t id) const;
-  absl::Status Damaged(size_t split, const std::string& what) const;
+  // What the order of a split's seeds is computed from.
+  struct Seeds {
+    const std::vector<int64_t>& part_counts;
+    TypeIndex type;    // of the nodes whose owner owns the seed
+    const Array& ids;  // of these nodes
+    std::string path;  // of `ids`, inside the store
+    Owned& owned;
+  };
+
+  absl::StatusOr<ResolvedSeeds> NodesOfBatch(const ResolvedJob& job,
+                                             uint32_t epoch,
+                                             uint32_t batch) const;
+  absl::StatusOr<ResolvedSeeds> EdgesOfBatch(const ResolvedJob& job,
+                                             uint32_t epoch,
+                                             uint32_t batch) const;
+  // The numbers in the split of the seeds of a batch.
+  absl::StatusOr<std::vector<uint64_t>> Numbers(const JobSpec& spec,
+                                                const Seeds& seeds,
+                                                uint32_t epoch,
+                                                uint32_t batch) const;
+  absl::Status MakeOwned(const Seeds& seeds) const;
+  // Appends the seeds `numbers` of a column of ids with its original ids.
+  absl::Status AddNodes(TypeIndex type, const Array& ids,
+                        const Array& original_ids, const std::string& path,
+                        std::span<const uint64_t> numbers,
+                        ResolvedNodes& nodes) const;
+  absl::Status OutOfRange(TypeIndex type, const std::string& path,
+                          int64_t index, uint64_t id) const;
+  absl::Status Damaged(const std::string& path, const std::string& what) const;
 
   const Store& store_;
-  mutable std::vector<Owned> owned_;  // as manifest().splits; each made once
+  // As manifest().splits, then edge_splits; each made once.
+  mutable std::vector<Owned> owned_;
 };
 
 }  // namespace millrace

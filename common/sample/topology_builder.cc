@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/topology_builder.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -26,16 +27,47 @@ Array CopyOf(std::span<const int64_t> values) {
 
 TopologyBuilder::TopologyBuilder(const ResolvedJob& job,
                                  const Manifest& manifest,
-                                 const BatchSeeds& seeds)
+                                 const ResolvedSeeds& seeds)
     : job_(job),
       schema_(manifest.schema),
       seeds_(seeds),
       hop_offsets_(schema_.node_types.size(), {0}),
       times_(schema_.node_types.size()),
-      edges_(schema_.relations.size()) {
+      edges_(schema_.relations.size()),
+      excluded_(ExcludedBySeeds(job, schema_, seeds)) {
   for (size_t t = 0; t < schema_.node_types.size(); ++t) {
     nodes_.emplace_back(job.spec.disjoint);
   }
+}
+
+Array TopologyBuilder::AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
+                                    uint32_t first_tree, uint32_t per_tree) {
+  if (nodes.ids.empty()) return Array();
+  std::vector<uint32_t> trees;
+  if (job_.spec.disjoint) {
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      trees.push_back(first_tree + i / per_tree);
+    }
+  }
+  std::vector<uint32_t> local;
+  AddNodes(type, nodes.ids, trees, local);
+  return Array::Adopt(std::move(local));
+}
+
+void TopologyBuilder::AddEdgeSeeds() {
+  const Relation& relation = schema_.relations[job_.seed_relation];
+  const auto count = static_cast<uint32_t>(seeds_.size());
+  const bool pairs = job_.spec.negatives.mode == NegativeMode::kBinary;
+  const auto per_seed = static_cast<uint32_t>(
+      pairs || count == 0 ? 1 : seeds_.negative_dst.size() / count);
+  const uint32_t first_tree = pairs ? count : 0;
+  edge_seeds_.dst_local = AddSeedNodes(relation.dst, seeds_.dst, 0, 1);
+  edge_seeds_.negative_src_local =
+      AddSeedNodes(relation.src, seeds_.negative_src, first_tree, 1);
+  // Shared negatives are of no tree; their jobs have none.
+  edge_seeds_.negative_local =
+      AddSeedNodes(relation.dst, seeds_.negative_dst, first_tree,
+                   std::max<uint32_t>(per_seed, 1));
 }
 
 absl::Status TopologyBuilder::AddSeeds() {
@@ -44,7 +76,10 @@ absl::Status TopologyBuilder::AddSeeds() {
     trees.resize(seeds_.ids.size());
     std::iota(trees.begin(), trees.end(), 0u);
   }
-  AddNodes(job_.seed_type, seeds_.ids, trees, seed_to_local_);
+  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
+  AddNodes(edges ? schema_.relations[job_.seed_relation].src : job_.seed_type,
+           seeds_.ids, trees, seed_to_local_);
+  if (edges) AddEdgeSeeds();
   return CloseHop();
 }
 
@@ -61,10 +96,12 @@ Frontier TopologyBuilder::FrontierOf(RelationIndex relation, int32_t fanout,
     std::vector<int64_t>& times = times_[type];
     const std::vector<uint32_t>& trees = nodes_[type].trees();
     while (times.size() < end) {
-      times.push_back(seeds_.times[trees[times.size()]]);
+      times.push_back(TimeOf(trees[times.size()]));
     }
     frontier.times = std::span(times).subspan(begin, size);
   }
+  const auto excluded = excluded_.find(relation);
+  if (excluded != excluded_.end()) frontier.excluded = &excluded->second;
   return frontier;
 }
 
@@ -130,8 +167,28 @@ Batch TopologyBuilder::Describe(const DrawContext& context) const {
   batch.hops = job_.hops;
   batch.disjoint = job_.spec.disjoint;
   batch.seed = CopyOf(seeds_.original_ids);
-  if (job_.spec.temporal != TemporalStrategy::kNone) {
+  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
+  const bool temporal = job_.spec.temporal != TemporalStrategy::kNone;
+  if (temporal || (edges && !seeds_.times.empty())) {
     batch.seed_time = CopyOf(seeds_.times);
+  }
+  if (!edges) return batch;
+  EdgeSeedBlock& block = batch.edge_seeds;
+  block = edge_seeds_;
+  block.relation = job_.seed_relation;
+  block.dst = CopyOf(seeds_.dst.original_ids);
+  block.label = seeds_.label;
+  if (!seeds_.edge_types.empty()) {
+    block.edge_type = Array::Adopt(seeds_.edge_types);
+  }
+  if (!seeds_.negative_src.ids.empty()) {
+    block.negative_src = CopyOf(seeds_.negative_src.original_ids);
+  }
+  if (!seeds_.negative_dst.ids.empty()) {
+    block.negative_dst = CopyOf(seeds_.negative_dst.original_ids);
+  }
+  if (DrawsNegatives(job_.spec)) {
+    block.false_negatives = Array::Adopt(std::vector{seeds_.false_negatives});
   }
   return batch;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -22,11 +23,11 @@ namespace millrace {
 class TopologyBuilder {
  public:
   TopologyBuilder(const ResolvedJob& job, const Manifest& manifest,
-                  const BatchSeeds& seeds);
+                  const ResolvedSeeds& seeds);
 
   const ResolvedJob& job() const { return job_; }
   const Schema& schema() const { return schema_; }
-  const BatchSeeds& seeds() const { return seeds_; }
+  const ResolvedSeeds& seeds() const { return seeds_; }
   int relation_count() const { return static_cast<int>(edges_.size()); }
   TypeIndex list_type(RelationIndex relation) const {
     return ListType(schema_.relations[relation], job_.spec.direction);
@@ -92,17 +93,27 @@ class TopologyBuilder {
   Batch Finish(const DrawContext& context);
 
  private:
+  void AddEdgeSeeds();
+  // Local ids of `nodes`; `first_tree`, and `per_tree` nodes in each.
+  Array AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
+                     uint32_t first_tree, uint32_t per_tree);
+  int64_t TimeOf(uint32_t tree) const {
+    // The trees of drawn pairs come after those of the seeds.
+    return seeds_.times[tree % seeds_.times.size()];
+  }
   Batch Describe(const DrawContext& context) const;
   EdgeBlock FinishEdges(RelationIndex relation, const DrawContext& context);
 
   const ResolvedJob& job_;
   const Schema& schema_;
-  const BatchSeeds& seeds_;
+  const ResolvedSeeds& seeds_;
   std::vector<Relabeler> nodes_;                    // per node type
   std::vector<std::vector<uint32_t>> hop_offsets_;  // per node type
   std::vector<std::vector<int64_t>> times_;         // per node; temporal jobs
   std::vector<Edges> edges_;                        // per relation
+  std::map<RelationIndex, ExcludedEdges> excluded_;
   std::vector<uint32_t> seed_to_local_;
+  EdgeSeedBlock edge_seeds_;
   std::vector<uint32_t> neighbor_trees_;  // scratch of AddPicks
 };
 

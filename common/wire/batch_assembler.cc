@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/gather.h"
+#include "common/sample/negatives.h"
 
 namespace millrace {
 namespace {
@@ -40,10 +41,6 @@ bool AllBelow(std::span<const Id> values, uint64_t limit) {
 bool IdsBelow(const Array& ids, uint64_t limit) {
   return ids.dtype() == DType::kUint64 ? AllBelow(ids.As<uint64_t>(), limit)
                                        : AllBelow(ids.As<uint32_t>(), limit);
-}
-
-bool IsSeedType(const ResolvedJob& job, size_t type) {
-  return static_cast<int>(type) == job.seed_type;
 }
 
 Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
@@ -95,7 +92,9 @@ absl::Status BatchAssembler::CheckArrays() const {
   }
   const std::vector<ArraySlot> slots =
       ArraysOf({request_.manifest, job, request_.request.columns,
-                request_.request.explicit_seeds.has_value()});
+                request_.request.explicit_seeds.has_value(),
+                request_.request.explicit_seeds.has_value() &&
+                    !request_.request.explicit_seeds->negatives.empty()});
   if (layout_.arrays.size() != slots.size()) {
     return absl::InvalidArgumentError(StrCat("the stream has ",
                                              layout_.arrays.size(),
@@ -116,6 +115,10 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
   switch (info.kind) {
     case ArrayKind::kSeed:
     case ArrayKind::kSeedTime:
+    case ArrayKind::kSeedDst:
+    case ArrayKind::kSeedLabel:
+    case ArrayKind::kSeedEdgeType:
+    case ArrayKind::kDstLocal:
     case ArrayKind::kSeedToLocal: {
       const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
       const auto& given = request_.request.explicit_seeds;
@@ -125,6 +128,15 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
       }
       return absl::OkStatus();
     }
+    case ArrayKind::kNegativeSrc:
+    case ArrayKind::kNegativeDst:
+    case ArrayKind::kNegativeSrcLocal:
+    case ArrayKind::kNegativeLocal:
+      return length == NegativeLength()
+                 ? absl::OkStatus()
+                 : Wrong(info, "has another number of negatives");
+    case ArrayKind::kFalseNegatives:
+      return length == 1 ? absl::OkStatus() : Wrong(info, "is no number");
     case ArrayKind::kWalks:
       return length == Find(ArrayKind::kSeedToLocal, 0)->shape[0] *
                            request_.job.spec.walks
@@ -152,6 +164,22 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
   }
 }
 
+int64_t BatchAssembler::NegativeLength() const {
+  const JobSpec& spec = request_.job.spec;
+  const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
+  if (DrawsNegatives(spec)) {
+    return NegativeCount(spec.negatives, static_cast<size_t>(seeds));
+  }
+  if (request_.request.explicit_seeds) {
+    return static_cast<int64_t>(
+        request_.request.explicit_seeds->negatives.size());
+  }
+  const Manifest& manifest = request_.manifest;
+  const absl::StatusOr<size_t> split =
+      manifest.FindEdgeSplit(request_.job.seed_relation, spec.split);
+  return split.ok() ? seeds * manifest.edge_splits[*split].negatives : -1;
+}
+
 const ArrayInfo* BatchAssembler::Find(ArrayKind kind, int index) const {
   for (const ArrayInfo& info : layout_.arrays) {
     if (info.kind == kind && info.index == index) return &info;
@@ -169,6 +197,7 @@ void BatchAssembler::AllocateTopology() {
   batch_.method = job.spec.method;
   batch_.hops = job.hops;
   batch_.disjoint = job.spec.disjoint;
+  batch_.edge_seeds.relation = std::max(job.seed_relation, 0);
   batch_.nodes.resize(request_.manifest.schema.node_types.size());
   batch_.edges.resize(request_.manifest.schema.relations.size());
   hop_offsets_.resize(batch_.nodes.size());
@@ -176,11 +205,26 @@ void BatchAssembler::AllocateTopology() {
     const SeedList& seeds = *request_.request.explicit_seeds;
     batch_.seed = Array::Adopt(seeds.ids);
     if (!seeds.times.empty()) batch_.seed_time = Array::Adopt(seeds.times);
+    TakeExplicitPairs(seeds);
   }
   for (const ArrayInfo& info : layout_.arrays) {
     if (IsRowKind(info.kind)) continue;
     PlaceOf(info) = Array::Allocate(info.dtype, info.shape);
     topology_end_ = info.offset + info.total_bytes();
+  }
+}
+
+void BatchAssembler::TakeExplicitPairs(const SeedList& seeds) {
+  if (request_.job.spec.seed_kind != SeedKind::kEdge) return;
+  EdgeSeedBlock& block = batch_.edge_seeds;
+  block.dst = Array::Adopt(seeds.dst);
+  block.label = seeds.labels;
+  if (!seeds.edge_types.empty()) {
+    block.edge_type = Array::Adopt(seeds.edge_types);
+  }
+  if (!seeds.negatives.empty() &&
+      request_.job.spec.negatives.mode == NegativeMode::kNone) {
+    block.negative_dst = Array::Adopt(seeds.negatives);
   }
 }
 
@@ -268,21 +312,44 @@ absl::Status BatchAssembler::CheckTopology() const {
     const NodeType& type = request_.manifest.schema.node_types[t];
     if (!std::is_sorted(block.hop_offsets.begin(), block.hop_offsets.end()) ||
         block.hop_offsets.front() != 0 || block.count() != block.id.rows() ||
-        (!IsSeedType(request_.job, t) && block.hop_offsets[1] != 0) ||
+        (!IsSeedType(request_.job, request_.manifest.schema,
+                     static_cast<TypeIndex>(t)) &&
+         block.hop_offsets[1] != 0) ||
         !IdsBelow(block.id, static_cast<uint64_t>(type.count)) ||
-        !AllBelow(block.tree.As<uint32_t>(), batch_.seed_to_local.rows())) {
+        !AllBelow(block.tree.As<uint32_t>(), TreeCount())) {
       return absl::InvalidArgumentError(
           StrCat("the nodes of type ", type.name, " contradict themselves"));
     }
   }
-  const NodeBlock& seeds = batch_.nodes[batch_.seed_type];
-  if (!AllBelow(batch_.seed_to_local.As<uint32_t>(), seeds.hop_offsets[1])) {
-    return absl::InvalidArgumentError("a seed has a row that is no seed's");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckSeedRows());
   for (size_t r = 0; r < batch_.edges.size(); ++r) {
     MILLRACE_RETURN_IF_ERROR(CheckRelation(static_cast<int>(r)));
   }
   return CheckWalks();
+}
+
+uint64_t BatchAssembler::TreeCount() const {
+  const auto seeds = static_cast<uint64_t>(batch_.seed_to_local.rows());
+  return seeds +
+         static_cast<uint64_t>(batch_.edge_seeds.negative_src_local.rows());
+}
+
+absl::Status BatchAssembler::CheckSeedRows() const {
+  const auto of_seeds = [&](const Array& rows, TypeIndex type) {
+    return AllBelow(rows.As<uint32_t>(), batch_.nodes[type].hop_offsets[1]);
+  };
+  const EdgeSeedBlock& pairs = batch_.edge_seeds;
+  TypeIndex src = batch_.seed_type;
+  if (batch_.seed_kind == SeedKind::kEdge) {
+    src = request_.manifest.schema.relations[pairs.relation].src;
+  }
+  if (of_seeds(batch_.seed_to_local, src) &&
+      of_seeds(pairs.dst_local, batch_.seed_type) &&
+      of_seeds(pairs.negative_src_local, src) &&
+      of_seeds(pairs.negative_local, batch_.seed_type)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("a seed has a row that is no seed's");
 }
 
 absl::Status BatchAssembler::CheckWalks() const {
@@ -338,7 +405,7 @@ int64_t BatchAssembler::WholeLength(const ArrayInfo& info) const {
   const NodeBlock& block = batch_.nodes[info.index];
   if (info.kind != ArrayKind::kNodeLabel) return block.count();
   const Columns& columns = request_.request.columns;
-  return WantsLabels(columns, IsSeedType(request_.job, info.index))
+  return WantsLabels(columns, LabelsSeeds(request_.job, info.index))
              ? LabelRowCount(columns, block)
              : -1;
 }

@@ -71,7 +71,11 @@ class BatchAssembler {
   absl::Status FinishTopology();
   absl::Status CheckTopology() const;
   absl::Status CheckRelation(RelationIndex relation) const;
+  absl::Status CheckSeedRows() const;
   absl::Status CheckWalks() const;
+  uint64_t TreeCount() const;      // disjoint jobs
+  int64_t NegativeLength() const;  // of edge seeds; -1: not known
+  void TakeExplicitPairs(const SeedList& seeds);
   // Rows of the whole array; -1: there is none (labels of a type without
   // seeds).
   int64_t WholeLength(const ArrayInfo& info) const;

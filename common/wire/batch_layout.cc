@@ -45,7 +45,18 @@ int64_t LengthOf(const Batch& batch, const SentRows& rows,
   switch (slot.kind) {
     case ArrayKind::kSeed:
     case ArrayKind::kSeedTime:
+    case ArrayKind::kSeedDst:
+    case ArrayKind::kSeedLabel:
+    case ArrayKind::kSeedEdgeType:
+    case ArrayKind::kDstLocal:
       return batch.seed.rows();
+    case ArrayKind::kNegativeSrc:
+    case ArrayKind::kNegativeDst:
+    case ArrayKind::kNegativeSrcLocal:
+    case ArrayKind::kNegativeLocal:
+      return batch.edge_seeds.negative_local.rows();
+    case ArrayKind::kFalseNegatives:
+      return 1;
     case ArrayKind::kWalks:
       return batch.walks.rows();
     case ArrayKind::kSeedToLocal:
@@ -68,8 +79,49 @@ int64_t LengthOf(const Batch& batch, const SentRows& rows,
   }
 }
 
+// The pairs and their negatives.
+void AddEdgeSeeds(const StreamContent& content, const EdgeSplitInfo* split,
+                  std::vector<ArraySlot>& slots) {
+  const JobSpec& spec = content.job.spec;
+  const auto add = [&](bool wanted, ArrayKind kind, DType dtype) {
+    if (wanted) slots.push_back({kind, 0, {dtype, {}}});
+  };
+  if (split != nullptr) {
+    add(true, ArrayKind::kSeed, DType::kInt64);
+    add(true, ArrayKind::kSeedDst, DType::kInt64);
+    add(split->has_time, ArrayKind::kSeedTime, DType::kInt64);
+    add(split->label.present(), ArrayKind::kSeedLabel, split->label.dtype);
+    add(split->has_edge_type, ArrayKind::kSeedEdgeType, DType::kInt32);
+  }
+  const bool drawn = DrawsNegatives(spec);
+  const bool pairs = spec.negatives.mode == NegativeMode::kBinary;
+  const bool from_split = spec.negatives.mode == NegativeMode::kNone &&
+                          split != nullptr && split->negatives > 0;
+  const bool given =
+      spec.negatives.mode == NegativeMode::kNone && content.given_negatives;
+  add(pairs, ArrayKind::kNegativeSrc, DType::kInt64);
+  add(drawn || from_split, ArrayKind::kNegativeDst, DType::kInt64);
+  add(true, ArrayKind::kSeedToLocal, kU32);
+  add(true, ArrayKind::kDstLocal, kU32);
+  add(pairs, ArrayKind::kNegativeSrcLocal, kU32);
+  add(drawn || from_split || given, ArrayKind::kNegativeLocal, kU32);
+  add(drawn, ArrayKind::kFalseNegatives, kU32);
+}
+
+// Null for explicit seeds, and where there is no such split: then there is no
+// such batch either.
+const EdgeSplitInfo* SplitOf(const StreamContent& content) {
+  if (content.explicit_seeds) return nullptr;
+  const absl::StatusOr<size_t> index = content.manifest.FindEdgeSplit(
+      content.job.seed_relation, content.job.spec.split);
+  return index.ok() ? &content.manifest.edge_splits[*index] : nullptr;
+}
+
 void AddSeeds(const StreamContent& content, std::vector<ArraySlot>& slots) {
   const JobSpec& spec = content.job.spec;
+  if (spec.seed_kind == SeedKind::kEdge) {
+    return AddEdgeSeeds(content, SplitOf(content), slots);
+  }
   if (!content.explicit_seeds) {
     slots.push_back({ArrayKind::kSeed, 0, {DType::kInt64, {}}});
     if (spec.temporal != TemporalStrategy::kNone) {
@@ -169,7 +221,8 @@ SentRows SelectRows(const Batch& batch, const Manifest& manifest,
       rows.feature[t] =
           cached == 0 ? rows.home[t] : SelectIds(block.id, begin + cached, end);
     }
-    if (WantsLabels(columns, static_cast<int>(t) == batch.seed_type) &&
+    if (WantsLabels(columns, batch.seed_kind != SeedKind::kEdge &&
+                                 static_cast<int>(t) == batch.seed_type) &&
         manifest.schema.node_types[t].label.present()) {
       const auto last =
           std::lower_bound(rows.home[t].begin(), rows.home[t].end(),
@@ -230,6 +283,24 @@ const Array* TopologyArray(const Batch& batch, ArrayKind kind, int index) {
       return &batch.seed_time;
     case ArrayKind::kWalks:
       return &batch.walks;
+    case ArrayKind::kSeedDst:
+      return &batch.edge_seeds.dst;
+    case ArrayKind::kSeedLabel:
+      return &batch.edge_seeds.label;
+    case ArrayKind::kSeedEdgeType:
+      return &batch.edge_seeds.edge_type;
+    case ArrayKind::kNegativeSrc:
+      return &batch.edge_seeds.negative_src;
+    case ArrayKind::kNegativeDst:
+      return &batch.edge_seeds.negative_dst;
+    case ArrayKind::kDstLocal:
+      return &batch.edge_seeds.dst_local;
+    case ArrayKind::kNegativeSrcLocal:
+      return &batch.edge_seeds.negative_src_local;
+    case ArrayKind::kNegativeLocal:
+      return &batch.edge_seeds.negative_local;
+    case ArrayKind::kFalseNegatives:
+      return &batch.edge_seeds.false_negatives;
     case ArrayKind::kEdgeHop:
       return &batch.edges[index].hop;
     case ArrayKind::kVisits:

@@ -33,8 +33,10 @@ struct StreamContent {
   const Manifest& manifest;
   const ResolvedJob& job;
   const Columns& columns;
-  // The client knows the seeds' original ids and times: they are not sent.
+  // The client knows the seeds, all columns of them: they are not sent.
   bool explicit_seeds = false;
+  // Explicit edge seeds that come with negatives.
+  bool given_negatives = false;
 };
 
 // Computes them from ids. `cached_rows`: per node type, the length of the

@@ -9,6 +9,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/manifest_checks.h"
 #include "job.pb.h"
 #include "sampler.pb.h"
 
@@ -39,6 +40,12 @@ absl::Status CheckJobEnums(const v1::Job& in) {
   }
   if (!v1::Job::Temporal_IsValid(in.temporal())) {
     return BadEnum("job.temporal", in.temporal());
+  }
+  if (!v1::Job::Negatives_IsValid(in.negatives())) {
+    return BadEnum("job.negatives", in.negatives());
+  }
+  if (!v1::Job::Exclude_IsValid(in.exclude())) {
+    return BadEnum("job.exclude", in.exclude());
   }
   return absl::OkStatus();
 }
@@ -171,6 +178,37 @@ absl::StatusOr<SplitInfo> SplitFromProto(const v1::DescribeReply::Split& in,
   return split;
 }
 
+void EdgeSplitToProto(const EdgeSplitInfo& split,
+                      v1::DescribeReply::EdgeSplit& out) {
+  out.set_relation(static_cast<uint32_t>(split.relation));
+  out.set_name(split.name);
+  out.set_count(static_cast<uint64_t>(split.count));
+  out.mutable_part_counts()->Assign(split.part_counts.begin(),
+                                    split.part_counts.end());
+  out.set_has_edge_id(split.has_edge_id);
+  out.set_has_time(split.has_time);
+  out.set_has_edge_type(split.has_edge_type);
+  out.set_label(static_cast<v1::DType>(split.label.dtype));
+  out.set_negatives(static_cast<uint64_t>(split.negatives));
+}
+
+// Their sums and ranges are for ValidateEdgeSplit.
+absl::StatusOr<EdgeSplitInfo> EdgeSplitFromProto(
+    const v1::DescribeReply::EdgeSplit& in) {
+  EdgeSplitInfo split;
+  split.relation = static_cast<RelationIndex>(in.relation());
+  split.name = in.name();
+  split.count = static_cast<int64_t>(in.count());
+  split.part_counts.assign(in.part_counts().begin(), in.part_counts().end());
+  split.has_edge_id = in.has_edge_id();
+  split.has_time = in.has_time();
+  split.has_edge_type = in.has_edge_type();
+  MILLRACE_ASSIGN_OR_RETURN(split.label.dtype,
+                            DTypeFromProto(in.label(), "edge split label"));
+  split.negatives = static_cast<int64_t>(in.negatives());
+  return split;
+}
+
 }  // namespace
 
 void JobToProto(const JobSpec& spec, v1::Job& out) {
@@ -198,6 +236,9 @@ void JobToProto(const JobSpec& spec, v1::Job& out) {
   out.set_walk_length(static_cast<uint32_t>(spec.walk_length));
   out.set_restart(spec.restart);
   for (const std::string& relation : spec.metapath) out.add_metapath(relation);
+  out.set_negatives(static_cast<v1::Job::Negatives>(spec.negatives.mode));
+  out.set_negative_amount(spec.negatives.amount);
+  out.set_exclude(static_cast<v1::Job::Exclude>(spec.exclude));
 }
 
 absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
@@ -236,6 +277,9 @@ absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
   spec.walk_length = static_cast<int>(std::min(in.walk_length(), kMaxInt));
   spec.restart = in.restart();
   spec.metapath.assign(in.metapath().begin(), in.metapath().end());
+  spec.negatives = {static_cast<NegativeMode>(in.negatives()),
+                    in.negative_amount()};
+  spec.exclude = static_cast<ExcludeSeedEdges>(in.exclude());
   return spec;
 }
 
@@ -288,6 +332,9 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
     entry.mutable_part_counts()->Assign(split.part_counts.begin(),
                                         split.part_counts.end());
   }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    EdgeSplitToProto(split, *out.add_edge_splits());
+  }
 }
 
 absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
@@ -322,6 +369,11 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
     MILLRACE_ASSIGN_OR_RETURN(SplitInfo split,
                               SplitFromProto(entry, types, in.parts()));
     manifest.splits.push_back(std::move(split));
+  }
+  for (const auto& entry : in.edge_splits()) {
+    MILLRACE_ASSIGN_OR_RETURN(EdgeSplitInfo split, EdgeSplitFromProto(entry));
+    MILLRACE_RETURN_IF_ERROR(ValidateEdgeSplit(manifest, split));
+    manifest.edge_splits.push_back(std::move(split));
   }
   return manifest;
 }

@@ -70,6 +70,24 @@ std::string_view ArrayKindName(ArrayKind kind) {
       return "VISITS";
     case ArrayKind::kFeatureRow:
       return "FEATURE_ROW";
+    case ArrayKind::kSeedDst:
+      return "SEED_DST";
+    case ArrayKind::kSeedLabel:
+      return "SEED_LABEL";
+    case ArrayKind::kSeedEdgeType:
+      return "SEED_EDGE_TYPE";
+    case ArrayKind::kNegativeSrc:
+      return "NEGATIVE_SRC";
+    case ArrayKind::kNegativeDst:
+      return "NEGATIVE_DST";
+    case ArrayKind::kDstLocal:
+      return "DST_LOCAL";
+    case ArrayKind::kNegativeSrcLocal:
+      return "NEGATIVE_SRC_LOCAL";
+    case ArrayKind::kNegativeLocal:
+      return "NEGATIVE_LOCAL";
+    case ArrayKind::kFalseNegatives:
+      return "FALSE_NEGATIVES";
   }
   return "UNKNOWN";
 }

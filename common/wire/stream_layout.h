@@ -34,6 +34,15 @@ enum class ArrayKind : uint8_t {
   kEdgeHop = 17,
   kVisits = 18,
   kFeatureRow = 19,
+  kSeedDst = 20,
+  kSeedLabel = 21,
+  kSeedEdgeType = 22,
+  kNegativeSrc = 23,
+  kNegativeDst = 24,
+  kDstLocal = 25,
+  kNegativeSrcLocal = 26,
+  kNegativeLocal = 27,
+  kFalseNegatives = 28,
 };
 // "NODE_ID", ...
 std::string_view ArrayKindName(ArrayKind kind);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "common/base/strings.h"
+#include "common/graph/store.h"
+#include "common/sample/neighbor_source.h"
+
+namespace millrace {
+
+// One relation's lists in one partition, as the stages of a draw read them.
+struct ListView {
+  const Store& store;
+  int part;
+  const DrawContext& context;
+  const Relation& relation;
+  RelationIndex relation_index;
+  const NeighborLists& lists;
+  const NodeColumns& nodes;  // of the list's type
+  uint64_t first_id;
+  uint64_t node_count;
+
+  absl::Status Damaged(std::string_view column, std::string_view what) const {
+    return absl::DataLossError(StrCat(
+        (store.path() / ListPath(part,
+                                 store.schema().RelationName(relation_index),
+                                 context.direction, column))
+            .string(),
+        " is damaged: ", what, "\nrun `millrace verify` on the store"));
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/sample/draw.h"
+#include "common/sample/list_view.h"
+#include "common/sample/pick_slots.h"
+#include "common/sample/word_stream.h"
+
+namespace millrace {
+
+// Picks slots from the lists of a frontier by the rule of its hop. Id is the
+// type of the neighbours' ids.
+// Single-threaded; view and frontier must outlive it.
+template <typename Id>
+class SlotPicker {
+ public:
+  SlotPicker(const ListView& view, const Frontier& frontier)
+      : view_(view),
+        frontier_(frontier),
+        domain_(DomainOf(view.context, frontier.relation)),
+        key_(domain_.Key()),
+        indices_(view.lists.indices.As<Id>()),
+        sums_(view.lists.weight_sum.As<uint64_t>()),
+        // In a dataset ids are original ids.
+        originals_(view.lists.neighbor_original_id.present()
+                       ? view.lists.neighbor_original_id.As<Id>()
+                       : indices_),
+        narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32) {}
+
+  // Appends the positions that the i-th node of the frontier picks from
+  // `list`, its list or the admissible part of it.
+  void Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
+    if (frontier_.excluded != nullptr) {
+      const auto excluded = frontier_.excluded->by_node.find(frontier_.ids[i]);
+      if (excluded != frontier_.excluded->by_node.end()) {
+        return PickOthers(i, list, excluded->second, slots);
+      }
+    }
+    PickFrom(i, list, {indices_, sums_, originals_}, slots);
+  }
+
+ private:
+  // What rules read at the positions of a list.
+  struct Columns {
+    std::span<const Id> indices;
+    std::span<const uint64_t> sums;
+    std::span<const Id> originals;
+  };
+
+  static DrawDomain DomainOf(const DrawContext& context,
+                             RelationIndex relation) {
+    Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
+    if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
+    return {.job_seed = context.job_seed,
+            .epoch = context.epoch,
+            .batch = context.batch,
+            .purpose = purpose,
+            .hop = context.hop,
+            .relation = relation};
+  }
+
+  WordStream StreamOf(size_t i) const {
+    const uint64_t row = frontier_.ids[i] - view_.first_id;
+    const Array& originals = view_.nodes.original_id;
+    const uint64_t node = narrow_nodes_ ? originals.As<uint32_t>()[row]
+                                        : originals.As<uint64_t>()[row];
+    return WordStream(domain_, key_, node, frontier_.tree(i));
+  }
+
+  void PickFrom(size_t i, ListRange list, const Columns& columns,
+                std::vector<int64_t>& slots) {
+    const int32_t fanout = frontier_.fanout;
+    const bool replace = view_.context.replace;
+    switch (view_.context.rule) {
+      case DrawRule::kUniform: {
+        WordStream words = StreamOf(i);
+        return PickUniform(words, list, fanout, replace, slots);
+      }
+      case DrawRule::kWeighted: {
+        WordStream words = StreamOf(i);
+        return PickWeighted(words, list, columns.sums, fanout, replace, slots);
+      }
+      case DrawRule::kLabor:
+        return PickLabor(key_, frontier_.tree(i), list, columns.originals,
+                         fanout, ranks_, slots);
+      case DrawRule::kLast:
+        return PickLast(list, fanout, slots);
+      case DrawRule::kAmong:
+        for (int64_t at = list.begin; at < list.begin + list.degree; ++at) {
+          if (frontier_.among->contains(columns.indices[at])) {
+            slots.push_back(at);
+          }
+        }
+        return;
+    }
+  }
+
+  // The same from the list without its excluded entries, which is copied.
+  void PickOthers(size_t i, ListRange list,
+                  const std::vector<ExcludedEdges::Entry>& excluded,
+                  std::vector<int64_t>& slots) {
+    KeepOthers(list, excluded);
+    const size_t first = slots.size();
+    const auto degree = static_cast<int64_t>(kept_.size());
+    PickFrom(i, {0, degree}, {kept_indices_, kept_sums_, kept_originals_},
+             slots);
+    for (size_t at = first; at < slots.size(); ++at) {
+      slots[at] = kept_[static_cast<size_t>(slots[at])];
+    }
+  }
+
+  void KeepOthers(ListRange list,
+                  const std::vector<ExcludedEdges::Entry>& excluded) {
+    const bool timed = frontier_.excluded->timed;
+    const std::span<const int64_t> times = view_.lists.time.As<int64_t>();
+    kept_.clear();
+    kept_indices_.clear();
+    kept_sums_.clear();
+    kept_originals_.clear();
+    for (int64_t at = list.begin; at < list.begin + list.degree; ++at) {
+      const bool out = std::any_of(excluded.begin(), excluded.end(),
+                                   [&](const ExcludedEdges::Entry& entry) {
+                                     return entry.neighbor == indices_[at] &&
+                                            (!timed || entry.time == times[at]);
+                                   });
+      if (out) continue;
+      kept_.push_back(at);
+      kept_indices_.push_back(indices_[at]);
+      kept_originals_.push_back(originals_[at]);
+      if (sums_.empty()) continue;
+      const uint64_t before = at == list.begin ? 0 : sums_[at - 1];
+      const uint64_t total = kept_sums_.empty() ? 0 : kept_sums_.back();
+      kept_sums_.push_back(total + sums_[at] - before);
+    }
+  }
+
+  const ListView& view_;
+  const Frontier& frontier_;
+  const DrawDomain domain_;
+  const PhiloxKey key_;
+  const std::span<const Id> indices_;
+  const std::span<const uint64_t> sums_;
+  const std::span<const Id> originals_;
+  const bool narrow_nodes_;
+  std::vector<NumberedNode> ranks_;  // scratch
+  // Of the list being read without its excluded entries.
+  std::vector<int64_t> kept_;  // positions
+  std::vector<Id> kept_indices_;
+  std::vector<uint64_t> kept_sums_;
+  std::vector<Id> kept_originals_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/peer_picker.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/grpc/status.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kMaxFailures = 3;
+// How long a wait for a server goes on for a client that has gone.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
+  Fleet* const fleet = scope_.core.fleet.get();
+  if (fleet == nullptr) {
+    return WithErrorInfo(
+        absl::FailedPreconditionError(
+            StrCat("partition ", partition_,
+                   ": this server knows no other servers\nstart it with "
+                   "--peers LIST")),
+        {.partition = partition_});
+  }
+  if (!failed_.empty()) {
+    auto other = fleet->Pick(partition_, absl::InfinitePast(), failed_);
+    if (other.ok()) return member_ = *other;
+  }
+  MILLRACE_ASSIGN_OR_RETURN(member_, Await());
+  return member_;
+}
+
+absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
+  const absl::Time end =
+      std::min(scope_.deadline, absl::Now() + scope_.core.options.peer_wait);
+  while (true) {
+    auto member = scope_.core.fleet->Pick(
+        partition_, std::min(end, absl::Now() + kLookInterval));
+    if (member.ok()) return member;
+    if (const absl::Status live = scope_.CheckLive(); !live.ok()) {
+      return WithErrorInfo(
+          absl::Status(live.code(),
+                       StrCat(std::string(live.message()), ": ",
+                              std::string(member.status().message()))),
+          {.partition = partition_});
+    }
+    if (absl::Now() >= end) return member;
+  }
+}
+
+void PeerPicker::NoteSuccess() {
+  failures_ = 0;
+  failed_.clear();
+}
+
+absl::Status PeerPicker::AfterFailure(absl::Status failure) {
+  if (absl::IsCancelled(failure) && !scope_.call.IsCancelled()) {
+    // Not by us: a server that stops.
+    failure = absl::UnavailableError("the call was ended before it was done");
+  }
+  scope_.core.fleet->ReportFailure(*member_, failure);
+  failed_.push_back(member_.get());
+  if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
+      scope_.call.IsCancelled()) {
+    return Named(failure);
+  }
+  // Overload is for the client to wait out, unless another replica is free.
+  if (absl::IsResourceExhausted(failure) &&
+      !scope_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_)
+           .ok()) {
+    return Named(failure);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerPicker::Named(const absl::Status& status) const {
+  ErrorInfo info = ErrorInfoOf(status);
+  info.partition = partition_;
+  return WithErrorInfo(
+      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
+                                         member_->address, ": ",
+                                         std::string(status.message()))),
+      info);
+}
+
+}  // namespace millrace

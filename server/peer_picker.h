@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/grpc/fleet.h"
+#include "server/call_scope.h"
+
+namespace millrace {
+
+// Which server of another partition is asked, and, after a failure, whether
+// another one is.
+// Threads: one. `scope` must outlive it.
+class PeerPicker {
+ public:
+  PeerPicker(const CallScope& scope, int partition)
+      : scope_(scope), partition_(partition) {}
+
+  // A living server, one that has not failed yet where there is one; waits for
+  // ServerOptions::peer_wait at most and no longer than the client does.
+  absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
+
+  // After a call to the picked server failed: OK to ask again, else what the
+  // client is told.
+  absl::Status AfterFailure(absl::Status failure);
+  void NoteSuccess();
+
+  // `status` with the names of the partition and the server picked last.
+  absl::Status Named(const absl::Status& status) const;
+
+ private:
+  absl::StatusOr<std::shared_ptr<FleetMember>> Await();
+
+  const CallScope& scope_;
+  const int partition_;
+  int failures_ = 0;
+  std::vector<const FleetMember*> failed_;
+  std::shared_ptr<FleetMember> member_;  // picked last; shared with the fleet
+};
+
+}  // namespace millrace
