@@ -26,6 +26,8 @@ namespace {
 using Path = std::filesystem::path;
 using SourcePtr = std::shared_ptr<const RowSource>;
 
+constexpr int64_t kBlockRows = 16 << 10;
+
 bool Exists(const Path& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
@@ -114,6 +116,85 @@ absl::StatusOr<SourcePtr> OpenColumn(const Path& directory,
   return ConcatenateRows(path.string(), std::move(rows));
 }
 
+// The positions of the rows whose owner is partition 0, ascending, then of
+// those of partition 1, and so on.
+class RowsByOwner final : public RowSource {
+ public:
+  RowsByOwner(SourcePtr book, int parts)
+      : RowSource(book->name(), 1, book->rows()),
+        book_(std::move(book)),
+        parts_(parts) {}
+
+  absl::StatusOr<std::unique_ptr<RowReader>> Open() const override {
+    return std::make_unique<Reader>(book_, parts_);
+  }
+  absl::StatusOr<bool> Integral() const override { return true; }
+  std::string Where(int64_t row) const override {
+    return StrCat(name(), ": value ", row, " in the order of partitions");
+  }
+
+ private:
+  class Reader final : public RowReader {
+   public:
+    Reader(SourcePtr book, int parts) : book_(std::move(book)), parts_(parts) {}
+
+    // Reads the book once for each partition.
+    absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
+                                         int64_t* values) override {
+      int64_t rows = 0;
+      while (rows < max_rows && part_ < parts_) {
+        if (next_ == owners_.size()) {
+          MILLRACE_RETURN_IF_ERROR(ReadOwners());
+          continue;
+        }
+        if (owners_[next_++] == part_) values[rows++] = position_;
+        ++position_;
+      }
+      given_ += rows;
+      if (rows < max_rows && given_ != book_->rows()) {
+        return absl::InvalidArgumentError(
+            StrCat(book_->name(), ": ", book_->rows() - given_,
+                   " values are no partitions, which are 0 to ", parts_ - 1));
+      }
+      return rows;
+    }
+    absl::StatusOr<int64_t> ReadFloats(int64_t, float*) override {
+      return absl::InvalidArgumentError("positions are no floats");
+    }
+
+   private:
+    // At the end of the book, goes on with the next partition.
+    absl::Status ReadOwners() {
+      if (reader_ == nullptr) {
+        MILLRACE_ASSIGN_OR_RETURN(reader_, book_->Open());
+        position_ = 0;
+      }
+      owners_.resize(kBlockRows);
+      next_ = 0;
+      MILLRACE_ASSIGN_OR_RETURN(
+          const int64_t rows,
+          reader_->ReadIntegers(kBlockRows, owners_.data()));
+      owners_.resize(static_cast<size_t>(rows));
+      if (rows > 0) return absl::OkStatus();
+      reader_ = nullptr;
+      ++part_;
+      return absl::OkStatus();
+    }
+
+    const SourcePtr book_;
+    const int parts_;
+    std::unique_ptr<RowReader> reader_;
+    int part_ = 0;
+    std::vector<int64_t> owners_;
+    size_t next_ = 0;       // in owners_
+    int64_t position_ = 0;  // of owners_[next_]
+    int64_t given_ = 0;
+  };
+
+  const SourcePtr book_;
+  const int parts_;
+};
+
 class GltFolder {
  public:
   GltFolder(const PartitionFolderInput& input, const ImportOptions& options)
@@ -146,6 +227,7 @@ class GltFolder {
   absl::Status AddRelation(const Triple& relation);
   absl::StatusOr<RawEdges> EndsOf(const Triple& relation) const;
   absl::Status AddTopology(const std::string& key, RawEdges& edges);
+  absl::StatusOr<SourcePtr> IdsOfCached(const std::string& key) const;
 
   Path PartPath(int part, const char* group, const std::string& key) const {
     const Path path = folder_.directory() / StrCat("part", part) / group;
@@ -259,6 +341,17 @@ absl::StatusOr<Topology> OpenTopology(const Path& directory) {
   return topology;
 }
 
+// The edges of all partitions stand one after another, each partition's in
+// their order of before. Null when nothing tells the partitions.
+absl::StatusOr<SourcePtr> GltFolder::IdsOfCached(const std::string& key) const {
+  const Path path = BookPath("edge_pb", key);
+  if (!Exists(path)) return SourcePtr();
+  MILLRACE_ASSIGN_OR_RETURN(StoredTensor book, OpenTorchTensor(path));
+  MILLRACE_ASSIGN_OR_RETURN(SourcePtr rows,
+                            TensorRows(path.string(), std::move(book)));
+  return std::make_shared<RowsByOwner>(std::move(rows), meta_.parts);
+}
+
 absl::Status GltFolder::AddTopology(const std::string& key, RawEdges& edges) {
   const Path cached = folder_.directory() / "graph";
   const bool is_cached = Exists(cached);
@@ -277,7 +370,9 @@ absl::Status GltFolder::AddTopology(const std::string& key, RawEdges& edges) {
         return absl::NotFoundError(
             StrCat((directory / "eids.pt").string(), ": no such file"));
       }
-      // All edges in their own order.
+      MILLRACE_ASSIGN_OR_RETURN(topology.ids, IdsOfCached(key));
+    }
+    if (topology.ids == nullptr) {
       edges.endpoints = std::move(topology.ends);
       edges.weight = std::move(topology.weights);
       return absl::OkStatus();

@@ -13,7 +13,8 @@ namespace millrace {
 // (feats.pkl) or as one tensor (feats.pt). Cached features are copies and not
 // read. Labels and splits lie beside it (see AddCompanions). The graph is the
 // whole one, in original ids: eids is the position in the edge list of
-// before.
+// before. With graph_caching GLT mostly saves no eids: then they are found by
+// edge_pb, or, without that, edges are numbered as they stand in the files.
 // NOT_FOUND: a file that must be there. INVALID_ARGUMENT, DATA_LOSS: errors
 // of OpenTorchFile and RestoreRows, rows appended twice, topology that was
 // made CSR or CSC, whose edge ids GLT does not keep.

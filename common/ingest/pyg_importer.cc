@@ -82,22 +82,34 @@ struct Part {
   std::optional<PickledFile> edge_feats;
 };
 
-// Whether all values are NaN: what PyG fills in for types without features.
-absl::StatusOr<bool> AllNan(const RowSource& source) {
+// Whether all values are what PyG fills in for types without a column: NaN,
+// or -1 among integers.
+absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
+  MILLRACE_ASSIGN_OR_RETURN(const bool integral, source.Integral());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   const int64_t block = std::max<int64_t>(65536 / source.width(), 1);
   std::vector<float> values(static_cast<size_t>(block * source.width()));
+  const auto made_up = [integral](float value) {
+    return integral ? value == -1 : std::isnan(value);
+  };
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
                               reader->ReadFloats(block, values.data()));
     if (rows == 0) return true;
     const auto end = values.begin() + rows * source.width();
-    if (!std::all_of(values.begin(), end,
-                     [](float value) { return std::isnan(value); })) {
-      return false;
-    }
+    if (!std::all_of(values.begin(), end, made_up)) return false;
   }
+}
+
+// Leaves out the shares of a column that PyG made up.
+absl::Status DropMadeUp(std::vector<RowShare>& shares) {
+  for (const RowShare& share : shares) {
+    MILLRACE_ASSIGN_OR_RETURN(const bool made_up, IsMadeUp(*share.values));
+    if (!made_up) return absl::OkStatus();
+  }
+  shares.clear();
+  return absl::OkStatus();
 }
 
 class PygFolder {
@@ -183,7 +195,6 @@ absl::Status PygFolder::AddNodes(const std::string& name,
 absl::Status PygFolder::AddNodeColumns(const std::string* type,
                                        RawNodes& nodes) {
   std::vector<RowShare> shares;
-  bool made_up = true;
   for (const Part& part : parts_) {
     const PickleValue* dict = Find(part.node_feats, type);
     if (dict == nullptr) continue;
@@ -208,12 +219,9 @@ absl::Status PygFolder::AddNodeColumns(const std::string* type,
                               TensorRows(file + ": ids", std::move(ids)));
     MILLRACE_ASSIGN_OR_RETURN(share.values,
                               TensorRows(file + ": x", *std::move(x)));
-    if (made_up && type != nullptr) {
-      MILLRACE_ASSIGN_OR_RETURN(made_up, AllNan(*share.values));
-    }
     shares.push_back(std::move(share));
   }
-  if (type != nullptr && made_up) return absl::OkStatus();
+  if (type != nullptr) MILLRACE_RETURN_IF_ERROR(DropMadeUp(shares));
   MILLRACE_ASSIGN_OR_RETURN(nodes.feature,
                             folder_.Restore(StrCat("x of ", nodes.name), "node",
                                             std::move(shares), nodes.count));
@@ -327,6 +335,7 @@ absl::Status PygFolder::AddEdgeColumns(const Triple* relation, int64_t count,
       shares->push_back(share);
     }
   }
+  if (relation != nullptr) MILLRACE_RETURN_IF_ERROR(DropMadeUp(features));
   const std::string name = folder_.graph().RelationName(edges);
   MILLRACE_ASSIGN_OR_RETURN(
       edges.feature, folder_.Restore(StrCat("edge_attr of ", name), "edge",

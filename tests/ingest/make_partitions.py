@@ -9,6 +9,7 @@ import json
 import pathlib
 import pickle
 import sys
+import types
 
 try:
     import torch
@@ -128,10 +129,12 @@ def pyg_heterogeneous(root, name):
             graph[part][relation] = {
                 "edge_id": ids + edge_offset, "row": src[ids],
                 "col": dst[ids], "size": (sources, destinations)}
-            if relation[1] == "by":
-                edges[part][relation]["global_id"] = ids
-                edges[part][relation]["feats"] = {
-                    "edge_attr": edge_features(count)[ids]}
+            # to_homogeneous() fills in NaN here too.
+            attr = edge_features(count)[ids]
+            if relation[1] != "by":
+                attr = torch.full_like(attr, float("nan"))
+            edges[part][relation].update(
+                {"global_id": ids, "feats": {"edge_attr": attr}})
         edge_offset += count
     for part in range(PARTS):
         where = folder / f"part_{part}"
@@ -187,10 +190,11 @@ def glt_homogeneous(root, name, cached=False, legacy=False):
     edge_pb = node_pb[src]
     save(node_pb, folder / "node_pb.pt", **options)
     save(edge_pb, folder / "edge_pb.pt", **options)
-    if cached:
-        save(src, folder / "graph" / "rows.pt")
-        save(dst, folder / "graph" / "cols.pt")
-        save(weights, folder / "graph" / "weights.pt")
+    if cached:  # the edges of part 0, of part 1, ..; no eids
+        ids = torch.argsort(edge_pb, stable=True)
+        save(src[ids], folder / "graph" / "rows.pt")
+        save(dst[ids], folder / "graph" / "cols.pt")
+        save(weights[ids], folder / "graph" / "weights.pt")
     for part in range(PARTS):
         where = folder / f"part{part}"
         edges = torch.nonzero(edge_pb == part).flatten()
@@ -202,14 +206,26 @@ def glt_homogeneous(root, name, cached=False, legacy=False):
     companions(root, name, N, lambda value, path: save(value, path, **options))
 
 
+def partition_book(tensor):
+    """A subclass of Tensor that pickles as GLT's does."""
+    name = "graphlearn_torch.partition.base"
+    for i in range(3):
+        module = ".".join(name.split(".")[:i + 1])
+        sys.modules.setdefault(module, types.ModuleType(module))
+    book = type("GLTPartitionBook", (torch.Tensor,), {"__module__": name})
+    sys.modules[name].GLTPartitionBook = book
+    return tensor.as_subclass(book)
+
+
 def glt_heterogeneous(root, name):
     folder = root / f"{name}-partitions"
     glt_meta(folder, list(COUNTS), list(RELATIONS))
     for node_type, count in COUNTS.items():
         book = owners(count)
-        save(book, folder / "node_pb" / f"{node_type}.pt")
         if node_type == "c":
+            save(partition_book(book), folder / "node_pb" / "c.pt")
             continue
+        save(book, folder / "node_pb" / f"{node_type}.pt")
         width = {"a": 3, "b": 2}[node_type]
         for part in range(PARTS):
             glt_features(folder / f"part{part}" / "node_feat" / node_type,

@@ -350,6 +350,11 @@ TEST_F(PartitionImportersTest, NamesWhatIsMissingOrWrong) {
   std::ofstream(input.directory / "META") << "cos\nsystem\n(S'x'\ntR.";
   EXPECT_THAT(refusal(input, &DescribeGltPartitions),
               HasSubstr("META: pickle, byte 0: global os.system"));
+  input = Copy("glt/cached-partitions");
+  fs::copy_file(input.directory / "node_pb.pt", input.directory / "edge_pb.pt",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+              HasSubstr("graph: 120 rows, but"));
   input = Input("glt/hetero-partitions");
   input.type = "d";
   EXPECT_THAT(refusal(input, &DescribeGltPartitions),

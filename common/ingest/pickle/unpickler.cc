@@ -382,6 +382,12 @@ absl::Status Machine::PushGlobal(std::string_view module,
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                                           const std::vector<Value>& arguments) {
   if (global == kRebuildTensor) return RebuildTensor(arguments);
+  // A subclass of Tensor: function, type, arguments of the function, state.
+  if (global == kRebuildFromType && arguments.size() == 4 &&
+      arguments[0]->bytes == kRebuildTensor &&
+      arguments[2]->kind == PickleKind::kTuple) {
+    return RebuildTensor(arguments[2]->items);
+  }
   if (global == kLoadFromBytes && arguments.size() == 1 &&
       arguments[0]->kind == PickleKind::kBytes && source_.load_bytes) {
     PickleValue storage{.kind = PickleKind::kStorage};
