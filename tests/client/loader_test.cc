@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/sample/local_batch_source.h"
+#include "tests/support/seeds.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
@@ -174,7 +175,7 @@ TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
   JobSpec spec = Job(2);
   spec.shuffle = false;
   LoaderOptions options;
-  options.seeds = SeedList{{7, 3, 7}, {}};
+  options.seeds = testing::Seeds{{7, 3, 7}};
   auto loader = Loader::Create(source, spec, std::move(options));
   ASSERT_TRUE(loader.ok()) << loader.status();
   const std::vector<LoaderStep> steps = Drain(**loader);
@@ -200,7 +201,7 @@ TEST(LoaderTest, EmptySplitHasNoSteps) {
 TEST(LoaderTest, ErrorsStayUntilTheEnd) {
   const auto source = PathSource(20, "errors");
   LoaderOptions options;
-  options.seeds = SeedList{{1, 99}, {}};
+  options.seeds = testing::Seeds{{1, 99}};
   auto loader = Loader::Create(source, Job(4), std::move(options));
   ASSERT_TRUE(loader.ok());
   for (int i = 0; i < 2; ++i) {

@@ -20,6 +20,7 @@
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
+#include "tests/support/seeds.h"
 #include "tests/support/silent_listener.h"
 
 namespace millrace {
@@ -271,7 +272,7 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   servers.StopServer(1);
   const absl::Time start = absl::Now();
   BatchRequest request;
-  request.explicit_seeds = SeedList{{0, 1, 2, 3, 4, 5, 6, 7}, {}};
+  request.explicit_seeds = testing::Seeds{{0, 1, 2, 3, 4, 5, 6, 7}};
   Pending pending(**source, *job, std::move(request));
   const absl::Status status = pending.Wait().status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

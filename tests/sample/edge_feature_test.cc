@@ -26,7 +26,7 @@ TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
   const auto source = OpenGraph(graph, GetParam());
   for (const Way& way : testing::WaysToSample()) {
     if (!way.has_edge_ids()) continue;
-    for (const SeedList& seeds : testing::SeedsFor(way.Job())) {
+    for (const testing::Seeds& seeds : testing::SeedsFor(way.Job())) {
       const auto batch =
           Sample(*source, way.Job(), seeds, 0, /*edge_features=*/true);
       ASSERT_TRUE(batch.ok()) << way.name << ": " << batch.status();

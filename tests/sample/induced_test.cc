@@ -28,6 +28,7 @@ using testing::RandomGraph;
 using testing::Sample;
 using testing::SampledEdge;
 using testing::SampledNode;
+using testing::Seeds;
 using testing::TestGraph;
 
 JobSpec Induced(Fanouts fanouts, std::string seed_type = "") {
@@ -64,7 +65,7 @@ std::vector<LocalEdge> Among(const BruteForce& truth, size_t relation,
 // What a batch of this job should be: the nodes of the same job without
 // kInduced, and all edges among them.
 void ExpectInduced(const LocalBatchSource& source, const TestGraph& graph,
-                   const JobSpec& spec, const SeedList& seeds,
+                   const JobSpec& spec, const Seeds& seeds,
                    int64_t& edge_count) {
   const Schema& schema = source.manifest().schema;
   JobSpec hops = spec;

@@ -65,7 +65,7 @@ absl::StatusOr<Batch> Sample(const LocalBatchSource& source,
                              const JobSpec& spec, std::vector<int64_t> seeds) {
   absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
   if (!job.ok()) return job.status();
-  return source.Make(*job, {.explicit_seeds = SeedList{std::move(seeds), {}},
+  return source.Make(*job, {.explicit_seeds = testing::Seeds{std::move(seeds)},
                             .columns = DigestColumns(false, false)});
 }
 
@@ -258,7 +258,7 @@ TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
   const Schema& schema = dataset->manifest().schema;
   for (const testing::Way& way : testing::WaysToSample()) {
     const JobSpec spec = way.Job();
-    for (const SeedList& seeds : testing::SeedsFor(spec)) {
+    for (const testing::Seeds& seeds : testing::SeedsFor(spec)) {
       const bool edge_features = way.has_edge_ids();
       const auto expected =
           testing::Sample(*dataset, spec, seeds, 2, edge_features);
@@ -306,7 +306,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
   Columns columns = DigestColumns(true, false);
   columns.degrees = true;
   const auto batch = source->Make(
-      *job, {.explicit_seeds = SeedList{{5, 0}, {}}, .columns = columns});
+      *job, {.explicit_seeds = testing::Seeds{{5, 0}}, .columns = columns});
   ASSERT_TRUE(batch.ok()) << batch.status();
   const NodeBlock& nodes = batch->nodes[0];
   const Array& all = graph.types[0].feature;

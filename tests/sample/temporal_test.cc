@@ -30,6 +30,7 @@ using testing::RowsOf;
 using testing::Sample;
 using testing::SampledEdge;
 using testing::SampledNode;
+using testing::Seeds;
 using testing::TestGraph;
 
 // pyg-lib's 6-cycle: the list of v holds v - 1 and v + 1, edge ids 2v, 2v + 1.
@@ -189,10 +190,10 @@ const Way kWays[] = {
 };
 
 // Seeds of items: with their own times, or with others.
-const SeedList kOwnTimes = {{0, 7, 7, 12, 30, 3}, {}};
-const SeedList kOtherTimes = {{0, 7, 7, 12, 30, 3}, {4, 0, 9, -5, 100, 6}};
+const Seeds kOwnTimes = {{0, 7, 7, 12, 30, 3}, {}};
+const Seeds kOtherTimes = {{0, 7, 7, 12, 30, 3}, {4, 0, 9, -5, 100, 6}};
 
-std::vector<int64_t> TimesOf(const TestGraph& graph, const SeedList& seeds) {
+std::vector<int64_t> TimesOf(const TestGraph& graph, const Seeds& seeds) {
   if (!seeds.times.empty()) return seeds.times;
   std::vector<int64_t> times;
   for (const int64_t seed : seeds.ids) {
@@ -211,7 +212,7 @@ class PartitionsTest : public ::testing::TestWithParam<int> {
   void ForEachJob(const Fanouts& fanouts, Check check) {
     for (const Way& way : kWays) {
       for (const Direction direction : {Direction::kIn, Direction::kOut}) {
-        for (const SeedList& seeds : {kOwnTimes, kOtherTimes}) {
+        for (const Seeds& seeds : {kOwnTimes, kOtherTimes}) {
           JobSpec spec = Temporal(fanouts);
           spec.seed_type = "item";
           spec.direction = direction;
@@ -233,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, PartitionsTest,
 
 TEST_P(PartitionsTest, NothingIsLaterThanItsSeed) {
   int64_t checked = 0;
-  ForEachJob({3, 2, 3}, [&](const JobSpec& spec, const SeedList& seeds,
+  ForEachJob({3, 2, 3}, [&](const JobSpec& spec, const Seeds& seeds,
                             const std::vector<int64_t>& times) {
     const BruteForce truth(graph_, spec.direction);
     const auto batch = Sample(*source_, spec, seeds);
@@ -258,7 +259,7 @@ using HopEdge = std::tuple<int, size_t, int64_t, int64_t>;
 
 // The edges that hops from the seeds find, taking the last `fanout` of each
 // list (-1: all).
-std::multiset<HopEdge> Expand(const BruteForce& truth, const SeedList& seeds,
+std::multiset<HopEdge> Expand(const BruteForce& truth, const Seeds& seeds,
                               const std::vector<int64_t>& times,
                               const Fanouts& fanouts) {
   std::multiset<HopEdge> found;
@@ -307,7 +308,7 @@ std::multiset<HopEdge> Sampled(const Batch& batch, const Schema& schema) {
 
 TEST_P(PartitionsTest, AllNeighborsAreAllAdmissibleEdges) {
   const Fanouts all = {-1, -1, -1};
-  ForEachJob(all, [&](const JobSpec& spec, const SeedList& seeds,
+  ForEachJob(all, [&](const JobSpec& spec, const Seeds& seeds,
                       const std::vector<int64_t>& times) {
     if (spec.method == SampleMethod::kInduced) return;  // induced_test.cc
     const auto batch = Sample(*source_, spec, seeds);
@@ -321,7 +322,7 @@ TEST_P(PartitionsTest, AllNeighborsAreAllAdmissibleEdges) {
 
 TEST_P(PartitionsTest, LastTakesTheLatestOfEachList) {
   for (const Fanouts& fanouts : std::vector<Fanouts>{{1}, {3, 2}, {2, 4, 1}}) {
-    ForEachJob(fanouts, [&](const JobSpec& spec, const SeedList& seeds,
+    ForEachJob(fanouts, [&](const JobSpec& spec, const Seeds& seeds,
                             const std::vector<int64_t>& times) {
       if (spec.temporal != TemporalStrategy::kLast ||
           spec.method == SampleMethod::kInduced) {
@@ -340,7 +341,7 @@ TEST_P(PartitionsTest, LastTakesTheLatestOfEachList) {
 TEST_P(PartitionsTest, LastPicksStandInTheOrderOfTimes) {
   JobSpec spec = Temporal({4}, TemporalStrategy::kLast);
   spec.seed_type = "item";
-  const SeedList seeds = {{0, 7, 12, 30}, {9, 9, 5, 9}};
+  const Seeds seeds = {{0, 7, 12, 30}, {9, 9, 5, 9}};
   const auto batch = Sample(*source_, spec, seeds);
   ASSERT_TRUE(batch.ok()) << batch.status();
   const BruteForce truth(graph_, Direction::kIn);
@@ -378,7 +379,7 @@ TEST(TemporalTest, LaterEdgesAreAsIfTheyWereNotThere) {
       for (const int32_t fanout : {1, 5, 60, -1}) {
         JobSpec spec = Temporal({fanout});
         way.set(spec);
-        const SeedList seeds = {{0, 0}, {time, time}};
+        const Seeds seeds = {{0, 0}, {time, time}};
         const auto got = Sample(*whole, spec, seeds);
         const auto want = Sample(*early, spec, seeds);
         ASSERT_TRUE(got.ok()) << got.status();
@@ -393,12 +394,12 @@ TEST(TemporalTest, LaterEdgesAreAsIfTheyWereNotThere) {
 
 TEST(TemporalTest, SeedsWithoutTimesAreRefused) {
   const auto source = OpenGraph(EdgeTimes(), 0);
-  const auto status = [&](const SeedList& seeds) {
+  const auto status = [&](const Seeds& seeds) {
     return Sample(*source, Temporal({2}), seeds).status();
   };
   EXPECT_TRUE(status({{1, 2}, {4, 5}}).ok());
-  for (const SeedList& seeds : {SeedList{{1, 2}, {}}, SeedList{{1, 2}, {3}},
-                                SeedList{{1, 2}, {3, 4, 5}}}) {
+  for (const Seeds& seeds :
+       {Seeds{{1, 2}, {}}, Seeds{{1, 2}, {3}}, Seeds{{1, 2}, {3, 4, 5}}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status(seeds))) << status(seeds);
     EXPECT_THAT(std::string(status(seeds).message()),
                 HasSubstr("--temporal: " + std::to_string(seeds.times.size()) +

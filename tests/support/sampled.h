@@ -16,6 +16,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
+#include "tests/support/seeds.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace::testing {
@@ -47,13 +48,13 @@ inline JobSpec ExplicitJob(Fanouts fanouts, std::string seed_type = "") {
 }
 
 inline absl::StatusOr<Batch> Sample(const LocalBatchSource& source,
-                                    const JobSpec& spec, SeedList seeds,
+                                    const JobSpec& spec, const Seeds& seeds,
                                     uint32_t batch = 0,
                                     bool edge_features = false) {
   absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
   if (!job.ok()) return job.status();
   return source.Make(*job, {.batch = batch,
-                            .explicit_seeds = std::move(seeds),
+                            .explicit_seeds = seeds,
                             .columns = DigestColumns(false, edge_features)});
 }
 

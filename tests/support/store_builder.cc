@@ -58,10 +58,12 @@ class Builder {
   Builder(const TestGraph& graph, int parts, StoreWriter writer)
       : graph_(graph), parts_(parts), writer_(std::move(writer)) {}
 
-  absl::Status Build(const std::vector<std::vector<int>>& assignment) {
+  absl::Status Build(const std::vector<std::vector<int>>& assignment,
+                     bool neighbor_original_ids) {
     FillSchema(!assignment.empty());
     manifest_.partitioning.method = assignment.empty() ? "none" : "given";
-    manifest_.neighbor_original_ids = !assignment.empty();
+    manifest_.neighbor_original_ids =
+        neighbor_original_ids && !assignment.empty();
     for (size_t type = 0; type < graph_.types.size(); ++type) {
       Number(type, assignment.empty()
                        ? std::vector<int>(graph_.types[type].count, 0)
@@ -359,9 +361,11 @@ absl::Status BuildDataset(const TestGraph& graph,
 
 absl::Status BuildStore(const TestGraph& graph, int parts,
                         const std::vector<std::vector<int>>& assignment,
-                        const std::filesystem::path& target) {
+                        const std::filesystem::path& target,
+                        bool neighbor_original_ids) {
   MILLRACE_ASSIGN_OR_RETURN(StoreWriter writer, StoreWriter::Create(target));
-  return Builder(graph, parts, std::move(writer)).Build(assignment);
+  return Builder(graph, parts, std::move(writer))
+      .Build(assignment, neighbor_original_ids);
 }
 
 std::vector<std::vector<int>> SpreadAssignment(const TestGraph& graph,

@@ -58,7 +58,8 @@ absl::Status BuildDataset(const TestGraph& graph,
 // number of edges). assignment[type][original id] is a node's partition.
 absl::Status BuildStore(const TestGraph& graph, int parts,
                         const std::vector<std::vector<int>>& assignment,
-                        const std::filesystem::path& target);
+                        const std::filesystem::path& target,
+                        bool neighbor_original_ids = true);
 
 // assignment[type][v]: (v * 7 + type) mod parts, which mixes the types.
 std::vector<std::vector<int>> SpreadAssignment(const TestGraph& graph,

@@ -116,7 +116,7 @@ inline std::vector<Way> WaysToSample() {
 }
 
 // Items as explicit seeds of a job; if it is temporal, with times too.
-inline std::vector<SeedList> SeedsFor(const JobSpec& spec) {
+inline std::vector<Seeds> SeedsFor(const JobSpec& spec) {
   const std::vector<int64_t> ids = {0, 8, 8, 13, 27, 30};
   if (spec.temporal == TemporalStrategy::kNone) return {{ids, {}}};
   return {{ids, {}}, {ids, {5, 2, 9, -1, 7, 100}}};

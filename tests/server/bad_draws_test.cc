@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests for weighted, temporal and other draws that no client sends: typed
+// errors, and the server lives on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/fleet_harness.h"
+#include "tests/support/sampled.h"
+
+namespace millrace {
+namespace {
+
+using testing::CallGather;
+using testing::CallSample;
+using testing::FleetHarness;
+using ::testing::HasSubstr;
+using testing::RandomGraph;
+using testing::SampleRequestOf;
+
+// Relations of RandomGraph().
+constexpr uint32_t kBuys = 0, kLikes = 1, kCites = 2;
+
+template <typename T>
+std::string Raw(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(T)};
+}
+
+// One server of all that RandomGraph() has, one of a graph that has nothing.
+class BadDrawsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    rich_ = new FleetHarness(RandomGraph(1), 1);
+    plain_ = new FleetHarness(testing::SmallGraph(), 1);
+  }
+  static void TearDownTestSuite() {
+    delete rich_;
+    delete plain_;
+  }
+  // Whatever was asked, good requests are answered after it.
+  void TearDown() override {
+    for (FleetHarness* fleet : {rich_, plain_}) {
+      v1::ExpandReply reply;
+      const absl::Status status = Expand(*fleet, GoodExpand(), reply);
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+
+  static v1::ExpandRequest GoodExpand() {
+    v1::ExpandRequest request;
+    v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+    frontier.set_ids(Raw<uint32_t>({1, 2}));
+    frontier.set_fanout(2);
+    return request;
+  }
+
+  static absl::Status Expand(FleetHarness& fleet,
+                             const v1::ExpandRequest& request,
+                             v1::ExpandReply& reply) {
+    ::grpc::ClientContext context;
+    testing::SetDeadline(context, absl::Seconds(30));
+    return FromGrpcStatus(fleet.Stub(0)->Expand(&context, request, &reply));
+  }
+
+  using Change =
+      std::function<void(v1::ExpandRequest&, v1::ExpandRequest::Frontier&)>;
+  static absl::Status ExpandStatus(const Change& change,
+                                   FleetHarness* fleet = nullptr) {
+    v1::ExpandRequest request = GoodExpand();
+    change(request, *request.mutable_frontiers(0));
+    v1::ExpandReply reply;
+    return Expand(fleet == nullptr ? *rich_ : *fleet, request, reply);
+  }
+
+  static void ExpectRefused(const absl::Status& status, absl::StatusCode code,
+                            const std::string& message) {
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+
+  static FleetHarness* rich_;   // of the suite, between its SetUp and TearDown
+  static FleetHarness* plain_;  // ditto
+};
+FleetHarness* BadDrawsTest::rich_ = nullptr;
+FleetHarness* BadDrawsTest::plain_ = nullptr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kLacks = absl::StatusCode::kFailedPrecondition;
+
+TEST_F(BadDrawsTest, RulesOutOfRangeAreRefused) {
+  for (const int rule : {5, 99, -1, 1 << 30}) {
+    ExpectRefused(ExpandStatus([&](auto& r, auto&) {
+                    r.set_rule(static_cast<v1::ExpandRequest::Rule>(rule));
+                  }),
+                  kInvalid, "rule " + std::to_string(rule));
+  }
+}
+
+TEST_F(BadDrawsTest, HopsBeyondTheLargestAreRefused) {
+  ExpectRefused(ExpandStatus([](auto& r, auto&) { r.set_hop(70000); }),
+                kInvalid, "hop 70000");
+  ExpectRefused(ExpandStatus([](auto& r, auto&) { r.set_hop(65536); }),
+                kInvalid, "beyond hop 65535");
+  ExpectRefused(ExpandStatus([](auto& r, auto&) { r.set_hop(~0u); }), kInvalid,
+                "hop 4294967295");
+  EXPECT_TRUE(ExpandStatus([](auto& r, auto&) { r.set_hop(65535); }).ok());
+}
+
+TEST_F(BadDrawsTest, TimesOfAnotherNumberAreRefused) {
+  ExpectRefused(
+      ExpandStatus([](auto&, auto& f) { f.set_times(Raw<int64_t>({5})); }),
+      kInvalid, "1 times for 2 ids");
+  ExpectRefused(ExpandStatus([](auto&, auto& f) {
+                  f.set_times(Raw<int64_t>({5, 6, 7}));
+                }),
+                kInvalid, "3 times for 2 ids");
+  ExpectRefused(
+      ExpandStatus([](auto&, auto& f) { f.set_times("twelve bytes"); }),
+      kInvalid, "times");
+  EXPECT_TRUE(ExpandStatus([](auto&, auto& f) {
+                f.set_times(Raw<int64_t>({5, -5}));
+              }).ok());
+}
+
+TEST_F(BadDrawsTest, AmongBeyondTheTypeIsRefused) {
+  const auto among = [](uint32_t relation, const std::string& ids) {
+    return ExpandStatus([&](auto& r, auto& f) {
+      r.set_rule(v1::ExpandRequest::RULE_AMONG);
+      f.set_relation(relation);
+      f.set_fanout(kAllNeighbors);
+      f.set_among(ids);
+    });
+  };
+  const auto users = static_cast<uint32_t>(RandomGraph(1).types[0].count);
+  const auto items = static_cast<uint32_t>(RandomGraph(1).types[1].count);
+  EXPECT_TRUE(among(kBuys, Raw<uint32_t>({0, users - 1})).ok());
+  EXPECT_TRUE(among(kLikes, Raw<uint32_t>({items - 1})).ok());
+  EXPECT_TRUE(among(kCites, "").ok());
+  ExpectRefused(among(kBuys, Raw<uint32_t>({0, users})), kInvalid,
+                "among[1] is " + std::to_string(users));
+  ExpectRefused(among(kLikes, Raw<uint32_t>({items})), kInvalid, "among[0]");
+  ExpectRefused(among(kCites, Raw<uint32_t>({~0u})), kInvalid, "among[0]");
+  ExpectRefused(among(kCites, "abc"), kInvalid, "among");
+}
+
+// Whatever else the request of such a rule says.
+TEST_F(BadDrawsTest, AmongAnswersAllOfTheSetOnly) {
+  v1::ExpandRequest request = GoodExpand();
+  request.set_rule(v1::ExpandRequest::RULE_AMONG);
+  request.set_replace(true);
+  request.set_walk(true);
+  request.mutable_frontiers(0)->set_fanout(1);
+  v1::ExpandReply reply;
+  const absl::Status nobody = Expand(*rich_, request, reply);
+  ASSERT_TRUE(nobody.ok()) << nobody;
+  EXPECT_TRUE(reply.picks(0).neighbors().empty());
+}
+
+TEST_F(BadDrawsTest, RulesWithoutTheirColumnsAreRefused) {
+  ExpectRefused(
+      ExpandStatus(
+          [](auto& r, auto&) { r.set_rule(v1::ExpandRequest::RULE_WEIGHTED); },
+          plain_),
+      kLacks, "node__to__node have no weights");
+  // Times where the lists have none: all of them are admissible.
+  v1::ExpandRequest request = GoodExpand();
+  request.mutable_frontiers(0)->set_fanout(kAllNeighbors);
+  v1::ExpandReply all, timed;
+  ASSERT_TRUE(Expand(*plain_, request, all).ok());
+  request.mutable_frontiers(0)->set_times(Raw<int64_t>({-9, -9}));
+  ASSERT_TRUE(Expand(*plain_, request, timed).ok());
+  EXPECT_EQ(timed.picks(0).neighbors(), all.picks(0).neighbors());
+}
+
+// A store without the original ids of neighbours.
+TEST_F(BadDrawsTest, LaborOverListsWithoutOriginalIdsIsRefused) {
+  const auto directory = testing::TestDirectory("no_originals");
+  const testing::TestGraph graph = testing::SmallGraph();
+  ASSERT_TRUE(testing::BuildStore(graph, 1, testing::SpreadAssignment(graph, 1),
+                                  directory / "store",
+                                  /*neighbor_original_ids=*/false)
+                  .ok());
+  auto store = Store::Open(directory / "store", {0});
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto server = SamplerServer::Start(*std::move(store), {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  auto stub = v1::Sampler::NewStub(::grpc::CreateChannel(
+      (*server)->address(), ::grpc::InsecureChannelCredentials()));
+  v1::ExpandRequest request = GoodExpand();
+  request.set_rule(v1::ExpandRequest::RULE_LABOR);
+  ::grpc::ClientContext context;
+  v1::ExpandReply reply;
+  ExpectRefused(FromGrpcStatus(stub->Expand(&context, request, &reply)), kLacks,
+                "do not hold the original ids of neighbours");
+  JobSpec spec;
+  spec.fanouts = {2};
+  spec.method = SampleMethod::kLabor;
+  ExpectRefused(CallSample(*stub, SampleRequestOf(spec, {}, 0)).status, kLacks,
+                "--neighbor-original-ids");
+}
+
+TEST_F(BadDrawsTest, RowsBeyondTheFeaturesAreRefused) {
+  const auto gather = [](FleetHarness& fleet, uint32_t relation,
+                         const std::string& rows) {
+    v1::GatherRequest request;
+    request.set_edge_relation(relation);
+    request.set_rows(rows);
+    return CallGather(*fleet.Stub(0), request).status;
+  };
+  const uint64_t edges = RandomGraph(1).relations[kBuys].edges.size();
+  EXPECT_TRUE(gather(*rich_, kBuys, Raw<uint64_t>({0, edges - 1})).ok());
+  EXPECT_TRUE(gather(*rich_, kBuys, "").ok());
+  ExpectRefused(gather(*rich_, kBuys, Raw<uint64_t>({0, edges})), kInvalid,
+                "rows[1] is " + std::to_string(edges));
+  ExpectRefused(gather(*rich_, kBuys, Raw<uint64_t>({~uint64_t{0}})), kInvalid,
+                "rows[0]");
+  ExpectRefused(gather(*rich_, kBuys, "seven b"), kInvalid, "rows");
+  ExpectRefused(gather(*rich_, kLikes, Raw<uint64_t>({0})), kLacks,
+                "the edges of item__likes__user have no features");
+  ExpectRefused(gather(*plain_, 0, ""), kLacks, "have no features");
+  ExpectRefused(gather(*rich_, 3, ""), kInvalid, "relation 3: the graph has 3");
+  ExpectRefused(gather(*rich_, ~0u, ""), kInvalid, "relation 4294967295");
+}
+
+TEST_F(BadDrawsTest, TimesThatATypeLacksAreRefused) {
+  const auto gather = [](uint32_t type) {
+    v1::GatherRequest request;
+    request.set_node_type(type);
+    request.set_column(v1::NODE_COLUMN_TIME);
+    request.set_ids(Raw<uint32_t>({0}));
+    return CallGather(*rich_->Stub(0), request).status;
+  };
+  EXPECT_TRUE(gather(1).ok());
+  ExpectRefused(gather(0), kLacks, "node type user has no such column");
+}
+
+class BadSampleTest : public BadDrawsTest {
+ protected:
+  static v1::SampleRequest Good() {
+    JobSpec spec;
+    spec.seed_type = "item";
+    spec.fanouts = {2, 2};
+    spec.batch_size = 4;
+    return SampleRequestOf(spec, Columns(), 0);
+  }
+  static void Explicit(v1::SampleRequest& request) {
+    request.mutable_job()->clear_split();
+    request.set_explicit_ids(Raw<uint32_t>({3, 4}));
+  }
+  static absl::Status Status(
+      const std::function<void(v1::SampleRequest&)>& change,
+      FleetHarness* fleet = nullptr) {
+    v1::SampleRequest request = Good();
+    change(request);
+    return CallSample(*(fleet == nullptr ? rich_ : fleet)->Stub(0), request)
+        .status;
+  }
+  static void Walk(v1::Job& job) {
+    job.set_method(v1::Job::METHOD_WALK);
+    job.clear_fanouts();
+    job.set_walks(2);
+    job.set_walk_length(3);
+    job.add_metapath("item__cites__item");
+  }
+};
+
+TEST_F(BadSampleTest, UnknownWaysAreRefused) {
+  EXPECT_TRUE(Status([](auto&) {}).ok());
+  ExpectRefused(Status([](auto& r) {
+                  r.mutable_job()->set_method(static_cast<v1::Job::Method>(77));
+                }),
+                kInvalid, "unknown job.method 77");
+  ExpectRefused(
+      Status([](auto& r) {
+        r.mutable_job()->set_temporal(static_cast<v1::Job::Temporal>(-3));
+      }),
+      kInvalid, "unknown job.temporal -3");
+}
+
+TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
+  EXPECT_TRUE(Status([](auto& r) { Walk(*r.mutable_job()); }).ok());
+  const auto walks = [](uint32_t walks, uint32_t length) {
+    return Status([=](auto& r) {
+      Walk(*r.mutable_job());
+      r.mutable_job()->set_walks(walks);
+      r.mutable_job()->set_walk_length(length);
+    });
+  };
+  ExpectRefused(walks(0, 3), kInvalid, "--walks 0");
+  ExpectRefused(walks(3, 0), kInvalid, "--walk-length 0");
+  ExpectRefused(walks(3, 256), kInvalid, "--walk-length 256");
+  for (const uint32_t huge : {1u << 20, 1u << 31, ~0u}) {
+    EXPECT_EQ(walks(huge, 255).code(), kInvalid) << huge;
+    EXPECT_EQ(walks(1, huge).code(), kInvalid) << huge;
+  }
+  ExpectRefused(Status([](auto& r) {
+                  Walk(*r.mutable_job());
+                  r.mutable_job()->clear_metapath();
+                }),
+                kInvalid, "--metapath is needed");
+  EXPECT_EQ(Status([](auto& r) {
+              Walk(*r.mutable_job());
+              r.mutable_job()->add_metapath("nothing");
+            }).code(),
+            absl::StatusCode::kNotFound);
+  ExpectRefused(Status([](auto& r) {
+                  Walk(*r.mutable_job());
+                  r.mutable_job()->set_method(v1::Job::METHOD_PPR);
+                  r.mutable_job()->set_restart(7);
+                }),
+                kInvalid, "--restart 7");
+}
+
+TEST_F(BadSampleTest, WeightsAndTimesThatAreNotThereAreRefused) {
+  const auto plain = [](const std::function<void(v1::Job&)>& change) {
+    return Status(
+        [&](auto& r) {
+          r.mutable_job()->clear_seed_type();
+          change(*r.mutable_job());
+        },
+        plain_);
+  };
+  EXPECT_TRUE(plain([](v1::Job&) {}).ok());
+  ExpectRefused(plain([](v1::Job& job) { job.set_weighted(true); }), kLacks,
+                "--weighted: the edges of node__to__node have no weights");
+  ExpectRefused(
+      plain([](v1::Job& job) { job.set_temporal(v1::Job::TEMPORAL_LAST); }),
+      kLacks, "--temporal: none of the edges and nodes");
+  ExpectRefused(Status(
+                    [](auto& r) {
+                      r.mutable_job()->clear_seed_type();
+                      r.mutable_columns()->set_edge_features(true);
+                    },
+                    plain_),
+                kLacks, "--edge-features: no relation");
+}
+
+TEST_F(BadSampleTest, TimesOfAnotherNumberThanTheSeedsAreRefused) {
+  const auto times = [](const std::string& bytes) {
+    return Status([&](auto& r) {
+      Explicit(r);
+      r.mutable_job()->set_temporal(v1::Job::TEMPORAL_UNIFORM);
+      r.set_explicit_times(bytes);
+    });
+  };
+  EXPECT_TRUE(times(Raw<int64_t>({3, 4})).ok());
+  ExpectRefused(times(""), kInvalid, "0 times for 2 seeds");
+  ExpectRefused(times(Raw<int64_t>({3})), kInvalid, "1 times for 2 seeds");
+  ExpectRefused(times(Raw<int64_t>({3, 4, 5})), kInvalid,
+                "3 times for 2 seeds");
+  ExpectRefused(times("nine byte"), kInvalid, "explicit_times");
+}
+
+TEST_F(BadSampleTest, FeaturesOfEdgesThatAreNoneAreRefused) {
+  ExpectRefused(Status([](auto& r) {
+                  Walk(*r.mutable_job());
+                  r.mutable_job()->set_method(v1::Job::METHOD_PPR);
+                  r.mutable_job()->add_fanouts(2);
+                  r.mutable_columns()->set_edge_features(true);
+                }),
+                kInvalid, "--edge-features: the edges of --method ppr");
+}
+
+}  // namespace
+}  // namespace millrace
