@@ -11,8 +11,8 @@ namespace millrace {
 // The neighbour lists that one layer reads: row r of the result draws on rows
 // index[indptr[r]] .. index[indptr[r + 1] - 1] of a source matrix.
 struct Neighbors {
-  at::Tensor indptr;  // [rows + 1] kInt
-  at::Tensor index;   // [e] kInt
+  at::Tensor indptr;  // [rows + 1] kInt (or kLong, as `index`)
+  at::Tensor index;   // [e] kInt (or kLong, but for attention)
   // Coefficients of models that weigh neighbours; else undefined.
   at::Tensor edge_weight;  // [e] float
   at::Tensor self_weight;  // [rows] float

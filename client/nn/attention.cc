@@ -43,8 +43,8 @@ struct Views {
         const at::Tensor& target_score_tensor, const at::Tensor& mask_tensor)
       : rows(indptr_tensor.size(0) - 1),
         sources(values_tensor.size(0)),
-        heads(values_tensor.size(1)),
-        width(values_tensor.size(2)),
+        heads(source_score_tensor.size(1)),
+        width(values_tensor.size(1)),
         indptr(indptr_tensor.const_data_ptr<int32_t>()),
         index(index_tensor.const_data_ptr<int32_t>()),
         values(values_tensor.const_data_ptr<float>()),
@@ -100,10 +100,10 @@ void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
     float mean = 0;
     for (int32_t e = begin; e < end; ++e) {
       const int64_t cell = e * views.heads + head;
-      const int64_t value = views.index[e] * views.heads + head;
-      edge_score[cell] = views.factor(cell) *
-                         Dot(grad + head * views.width,
-                             views.values + value * views.width, views.width);
+      edge_score[cell] =
+          views.factor(cell) * Dot(grad + head * views.width,
+                                   views.values + views.index[e] * views.width,
+                                   views.width);
       mean += weights[cell] * edge_score[cell];
     }
     float total = 0;
@@ -185,9 +185,14 @@ class Attention final : public torch::autograd::Function<Attention> {
                        }
                      });
     const at::Tensor source_score = at::zeros(saved[1].sizes(), at::kFloat);
-    const at::Tensor values = at::zeros(saved[0].sizes(), at::kFloat);
+    // Raw features of the first layer want no gradient.
+    at::Tensor values;
+    if (context->needs_input_grad(0)) {
+      values = at::zeros(saved[0].sizes(), at::kFloat);
+    }
     float* source = source_score.mutable_data_ptr<float>();
-    float* value = values.mutable_data_ptr<float>();
+    float* value =
+        values.defined() ? values.mutable_data_ptr<float>() : nullptr;
     const BySource lists(views);
     at::parallel_for(
         0, views.sources, kGrainRows, [&](int64_t begin, int64_t end) {
@@ -208,18 +213,17 @@ class Attention final : public torch::autograd::Function<Attention> {
     }
     float* out = sums + row * views.heads * views.width;
     for (int32_t e = views.indptr[row]; e < views.indptr[row + 1]; ++e) {
-      const float* value =
-          views.values + views.index[e] * views.heads * views.width;
+      const float* value = views.values + views.index[e] * views.width;
       for (int64_t head = 0; head < views.heads; ++head) {
         const int64_t cell = e * views.heads + head;
-        AddScaled(weights[cell] * views.factor(cell),
-                  value + head * views.width, views.width,
+        AddScaled(weights[cell] * views.factor(cell), value, views.width,
                   out + head * views.width);
       }
     }
   }
 
   // What edge e adds to the gradients of its source; `grad` is its row's.
+  // `values` null: not wanted.
   static void AddEdge(const Views& views, int32_t e, const float* grad,
                       const float* weights, const float* edge_score,
                       float* source_score, float* values) {
@@ -227,8 +231,9 @@ class Attention final : public torch::autograd::Function<Attention> {
     for (int64_t head = 0; head < views.heads; ++head) {
       const int64_t cell = e * views.heads + head;
       source_score[j * views.heads + head] += edge_score[cell];
+      if (values == nullptr) continue;
       AddScaled(weights[cell] * views.factor(cell), grad + head * views.width,
-                views.width, values + (j * views.heads + head) * views.width);
+                views.width, values + j * views.width);
     }
   }
 };

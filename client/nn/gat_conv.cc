@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/nn/gat_conv.h"
 
+#include <ATen/ops/bmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -43,8 +44,7 @@ at::Tensor GatConv::Forward(const at::Tensor& source, const at::Tensor& target,
                             const Neighbors& neighbors,
                             const Pass& pass) const {
   AttentionInput input;
-  input.values = at::linear(source, source_weight_)
-                     .view({source.size(0), options_.heads, width_});
+  input.values = source;
   input.source_score = Scores(source, source_weight_, source_score_);
   input.target_score = Scores(target, target_weight_, target_score_);
   if (pass.training && options_.dropout > 0) {
@@ -52,9 +52,15 @@ at::Tensor GatConv::Forward(const at::Tensor& source, const at::Tensor& target,
         Dropout(at::ones({neighbors.index.size(0), options_.heads}, at::kFloat),
                 options_.dropout, pass.dropout, options_.dropout_layer);
   }
+  // The projection of the sum is the sum of the projections.
   const at::Tensor sum = AttendToNeighbors(input, neighbors);
+  const at::Tensor weight =
+      source_weight_.view({options_.heads, width_, options_.in});
+  const at::Tensor heads = at::bmm(sum.transpose(0, 1), weight.transpose(1, 2));
   const at::Tensor joined =
-      options_.concat ? sum.reshape({sum.size(0), options_.out}) : sum.mean(1);
+      options_.concat
+          ? heads.transpose(0, 1).reshape({sum.size(0), options_.out})
+          : heads.mean(0);
   return joined.add(bias_);
 }
 

@@ -5,6 +5,19 @@
 
 namespace millrace {
 
+std::vector<std::vector<bool>> GraphShape::NeededTypes(int layers) const {
+  std::vector<std::vector<bool>> needed(static_cast<size_t>(layers) + 1);
+  needed.back().assign(types.size(), false);
+  needed.back()[seed_type] = true;
+  for (int i = layers - 1; i >= 0; --i) {
+    needed[i] = needed[i + 1];
+    for (const Relation& relation : relations) {
+      if (needed[i + 1][relation.lists]) needed[i][relation.neighbors] = true;
+    }
+  }
+  return needed;
+}
+
 GraphShape GraphShape::Homogeneous(int64_t features) {
   GraphShape shape;
   shape.types = {{std::string(kHomogeneousType), 0, features}};

@@ -33,6 +33,11 @@ struct GraphShape {
     return types.size() == 1 && relations.size() == 1;
   }
 
+  // [1 + layer][type]: whether layer i of a model must compute rows of the
+  // type, so that the last layer has the seeds' type; -1: whether layer 0
+  // reads them.
+  std::vector<std::vector<bool>> NeededTypes(int layers) const;
+
   static GraphShape Homogeneous(int64_t features);
   // Types and relations keep their numbers.
   static GraphShape Of(const Schema& schema, TypeIndex seed_type,

@@ -40,8 +40,10 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
 }
 
 Model::Model(const ModelConfig& config, const GraphShape& shape)
-    : config_(config), shape_(shape), inputs_(shape.types.size()) {
-  FindNeeded();
+    : config_(config),
+      shape_(shape),
+      needed_(shape.NeededTypes(config.layers)),
+      inputs_(shape.types.size()) {
   Initializer initializer(config.seed);
   for (size_t t = 0; t < inputs_.size(); ++t) {
     if (shape.homogeneous() || !needed_[0][t]) continue;
@@ -52,18 +54,6 @@ Model::Model(const ModelConfig& config, const GraphShape& shape)
     layers_.push_back(MakeLayer(i, initializer));
   }
   MakeNorms();
-}
-
-void Model::FindNeeded() {
-  needed_.assign(static_cast<size_t>(config_.layers) + 1,
-                 std::vector<bool>(shape_.types.size(), false));
-  needed_.back()[shape_.seed_type] = true;
-  for (int i = config_.layers - 1; i >= 0; --i) {
-    needed_[i] = needed_[i + 1];
-    for (const GraphShape::Relation& relation : shape_.relations) {
-      if (needed_[i + 1][relation.lists]) needed_[i][relation.neighbors] = true;
-    }
-  }
 }
 
 std::unique_ptr<Layer> Model::MakeLayer(int layer, Initializer& initializer) {

@@ -66,6 +66,8 @@ class Model {
     return config_.kind == "gat" && shape_.homogeneous();
   }
   bool reads_original_ids() const;
+  // Whether layers compute something of every source row, wanted or not.
+  bool works_on_sources() const { return config_.kind == "gat"; }
 
   // Rows of the seeds, [seeds, out]. Layer i computes only nodes within
   // layers - 1 - i hops of a seed. Throws what LibTorch throws.
@@ -97,7 +99,6 @@ class Model {
  private:
   Model(const ModelConfig& config, const GraphShape& shape);
 
-  void FindNeeded();
   std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
   std::unique_ptr<Conv> MakeConv(int layer, size_t relation,
                                  Initializer& initializer);
@@ -110,7 +111,7 @@ class Model {
 
   const ModelConfig config_;
   const GraphShape shape_;
-  std::vector<std::vector<bool>> needed_;  // [1 + layer][type]; see Computes
+  const std::vector<std::vector<bool>> needed_;  // GraphShape::NeededTypes
   ParameterSet parameters_;
   std::vector<std::unique_ptr<NodeInput>> inputs_;  // per type; null: as is
   std::vector<std::unique_ptr<Layer>> layers_;

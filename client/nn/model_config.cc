@@ -75,17 +75,22 @@ absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
                shape.types[shape.seed_type].name,
                "\nuse --direction out, or import with --add-reverse"));
   }
-  for (const GraphShape::Type& type : shape.types) {
-    if (type.features > 0 || shape.homogeneous()) continue;
-    if (type.count <= kMaxEmbeddingValues / config.hidden) continue;
-    return absl::ResourceExhaustedError(
-        StrCat("node type ", type.name, " has no features, and embeddings of ",
-               config.hidden, " columns for its ", type.count,
-               " nodes would be more than ", kMaxEmbeddingValues,
-               " values\nimport features for it (--features ", type.name,
-               "=F.npy) or use a smaller --hidden"));
+  int64_t learned = 0;
+  const GraphShape::Type* largest = nullptr;
+  const std::vector<bool> read = shape.NeededTypes(config.layers).front();
+  for (size_t t = 0; t < read.size(); ++t) {
+    const GraphShape::Type& type = shape.types[t];
+    if (type.features > 0 || !read[t] || shape.homogeneous()) continue;
+    learned += type.count;
+    if (largest == nullptr || type.count > largest->count) largest = &type;
   }
-  return absl::OkStatus();
+  if (learned <= kMaxEmbeddingValues / config.hidden) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat("node types without features have ", learned, " nodes (",
+             largest->name, ": ", largest->count, "), and embeddings of ",
+             config.hidden, " columns for them would be more than ",
+             kMaxEmbeddingValues, " values\nimport features (--features ",
+             largest->name, "=F.npy) or use a smaller --hidden"));
 }
 
 }  // namespace

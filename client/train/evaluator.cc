@@ -84,7 +84,7 @@ absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
   options.columns.original_ids = model_.reads_original_ids();
   options.prefetch_batches = options_.inference.prefetch_batches;
   options.prefetch_bytes = options_.inference.prefetch_bytes;
-  options.seeds = SeedList{.ids = std::move(seeds), .times = {}};
+  options.seeds.emplace().ids = std::move(seeds);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source_, job, std::move(options)));
   c10::NoGradGuard no_grad;

@@ -121,7 +121,7 @@ absl::Status FullInference::ForEachChunk(TypeIndex type, const Columns& columns,
   options.columns = columns;
   options.prefetch_batches = options_.prefetch_batches;
   options.prefetch_bytes = options_.prefetch_bytes;
-  options.seeds = SeedList{.ids = std::move(seeds), .times = {}};
+  options.seeds.emplace().ids = std::move(seeds);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source_, job, std::move(options)));
   while (true) {
@@ -147,29 +147,50 @@ Neighbors FullInference::ListsOf(const NodeTensors& nodes,
   return lists;
 }
 
+LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
+                                  const PerType& input, int64_t first,
+                                  const BatchTensors& tensors) const {
+  const size_t types = tensors.nodes.size();
+  LayerInput chunk{PerType(types), PerType(types),
+                   std::vector<Neighbors>(tensors.edges.size())};
+  // Lists may point into the matrices of all nodes: that saves a copy.
+  const bool whole = layer > 0 && !model_.works_on_sources();
+  for (size_t t = 0; t < types; ++t) {
+    const auto index = static_cast<TypeIndex>(t);
+    if (!model_.Computes(layer - 1, index)) continue;
+    const NodeTensors& nodes = tensors.nodes[t];
+    if (layer == 0) {
+      const at::Tensor feature =
+          nodes.feature.defined() ? nodes.feature.to(at::kFloat) : at::Tensor();
+      chunk.source[t] = model_.Input(index, feature, nodes.original_id);
+    } else {
+      chunk.source[t] =
+          whole ? input[t] : input[t].index_select(0, nodes.original_id);
+    }
+  }
+  for (size_t r = 0; r < tensors.edges.size(); ++r) {
+    const GraphShape::Relation& relation = model_.shape().relations[r];
+    if (relation.lists != type) continue;
+    Neighbors lists = ListsOf(tensors.nodes[type], tensors.edges[r]);
+    if (whole) {
+      lists.indptr = lists.indptr.to(at::kLong);
+      lists.index = tensors.nodes[relation.neighbors].original_id.index_select(
+          0, lists.index);
+    }
+    chunk.neighbors[r] = std::move(lists);
+  }
+  const int64_t rows = tensors.seed_to_local.size(0);
+  chunk.target[type] = chunk.source[type].narrow(0, whole ? first : 0, rows);
+  return chunk;
+}
+
 absl::Status FullInference::RunChunk(int layer, TypeIndex type,
                                      const PerType& input, const Batch& batch,
                                      const at::Tensor& output) const {
   MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
   return CatchTorch("inference", [&]() -> absl::Status {
-    const size_t types = tensors.nodes.size();
-    LayerInput chunk{PerType(types), PerType(types),
-                     std::vector<Neighbors>(tensors.edges.size())};
-    for (size_t t = 0; t < types; ++t) {
-      const NodeTensors& nodes = tensors.nodes[t];
-      const auto index = static_cast<TypeIndex>(t);
-      if (!model_.Computes(layer - 1, index)) continue;
-      const at::Tensor feature =
-          nodes.feature.defined() ? nodes.feature.to(at::kFloat) : at::Tensor();
-      chunk.source[t] = layer == 0
-                            ? model_.Input(index, feature, nodes.original_id)
-                            : input[t].index_select(0, nodes.original_id);
-    }
-    chunk.target[type] = chunk.source[type].narrow(0, 0, batch.seed_count());
-    for (size_t r = 0; r < tensors.edges.size(); ++r) {
-      if (model_.shape().relations[r].lists != type) continue;
-      chunk.neighbors[r] = ListsOf(tensors.nodes[type], tensors.edges[r]);
-    }
+    const LayerInput chunk =
+        ChunkOf(layer, type, input, batch.seed.IntegerAt(0), tensors);
     output.copy_(model_.RunLayer(layer, chunk, Pass{})[type]);
     return absl::OkStatus();
   });

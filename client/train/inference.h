@@ -68,6 +68,10 @@ class FullInference {
                                       const PerType& input);
   absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,
                         const Batch& batch, const at::Tensor& output) const;
+  // What `layer` reads of a chunk whose first seed has the original id
+  // `first`.
+  LayerInput ChunkOf(int layer, TypeIndex type, const PerType& input,
+                     int64_t first, const BatchTensors& tensors) const;
   Neighbors ListsOf(const NodeTensors& nodes, const EdgeTensors& edges) const;
   // Rows of all ranks from this rank's.
   absl::StatusOr<at::Tensor> Exchange(TypeIndex type,

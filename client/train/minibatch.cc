@@ -2,6 +2,7 @@
 #include "client/train/minibatch.h"
 
 #include <utility>
+#include <vector>
 
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
@@ -25,6 +26,14 @@ absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
     minibatch.labelled = CountLabelled(minibatch.labels);
     return absl::OkStatus();
   });
+}
+
+// Where edges do not follow the hops, each layer but the last computes all
+// nodes: those that are not seeds count as one hop away.
+std::vector<uint32_t> OffsetsOf(const Batch& batch,
+                                std::vector<uint32_t> hop_offsets) {
+  if (!EdgesOfAllNodes(batch.method)) return hop_offsets;
+  return {0, hop_offsets[1], hop_offsets.back()};
 }
 
 absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
@@ -70,7 +79,7 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
       minibatch.graph.nodes.push_back(
           {nodes.feature.defined() ? nodes.feature.to(at::kFloat)
                                    : at::Tensor(),
-           nodes.original_id, std::move(nodes.hop_offsets)});
+           nodes.original_id, OffsetsOf(batch, std::move(nodes.hop_offsets))});
     }
     for (const EdgeTensors& edges : tensors.edges) {
       Neighbors lists{edges.indptr, edges.neighbor, {}, {}};

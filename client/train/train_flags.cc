@@ -191,7 +191,12 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.kind = model_;
   options.model.hidden = hidden_;
   const int hops = Hops(options.job);
-  if (hops == 0) {
+  const bool any_depth = EdgesOfAllNodes(options.job.method);
+  if (hops == 0 && any_depth && layers_ == 0) {
+    return absl::InvalidArgumentError(
+        "--layers is needed to train on walks\ngive e.g. --layers 2");
+  }
+  if (hops == 0 && !any_depth) {
     return absl::InvalidArgumentError(
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
@@ -209,7 +214,8 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.gcn_norm =
       gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
   options.model.seed = model_seed_;
-  return CheckLayers(options.model.layers, hops, "--fanouts");
+  return any_depth ? absl::OkStatus()
+                   : CheckLayers(options.model.layers, hops, "--fanouts");
 }
 
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {

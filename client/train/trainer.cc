@@ -103,9 +103,11 @@ absl::Status Trainer::CheckOptions() {
                             ResolveJob(options_.job, source_->manifest()));
   seed_type_ = job.seed_type;
   const int layers = options_.model.layers;
-  MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
+  if (!EdgesOfAllNodes(job.spec.method)) {
+    MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
+  }
   const Fanouts& evaluated = options_.evaluation.fanouts;
-  if (!evaluated.empty()) {
+  if (!evaluated.empty() && !EdgesOfAllNodes(job.spec.method)) {
     MILLRACE_RETURN_IF_ERROR(CheckLayers(
         layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
   }

@@ -42,7 +42,7 @@ Neighbors RandomLists() {
 AttentionInput RandomInput(int64_t edges, bool masked) {
   Initializer initializer(9);
   AttentionInput input;
-  input.values = initializer.Uniform({kSources, kHeads, kWidth}, 1.0);
+  input.values = initializer.Uniform({kSources, kWidth}, 1.0);
   input.source_score = initializer.Uniform({kSources, kHeads}, 3.0);
   input.target_score = initializer.Uniform({kRows, kHeads}, 3.0);
   for (at::Tensor* tensor :
@@ -76,7 +76,8 @@ at::Tensor Plain(const AttentionInput& input, const Neighbors& neighbors) {
       weight = weight * input.mask.narrow(0, begin, length);
     }
     rows.push_back(
-        (weight.unsqueeze(2) * input.values.index_select(0, index)).sum(0));
+        (weight.unsqueeze(2) * input.values.index_select(0, index).unsqueeze(1))
+            .sum(0));
   }
   return at::stack(rows);
 }
@@ -117,8 +118,8 @@ TEST(AttentionTest, LargeScoresDoNotOverflow) {
   input.source_score = at::zeros({kSources, kHeads}).add(500.0);
   input.target_score = at::zeros({1, kHeads}).add(500.0);
   const at::Tensor got = AttendToNeighbors(input, lists);
-  EXPECT_TRUE(at::allclose(got[0], (input.values[0] + input.values[1]) / 2,
-                           1e-5, 1e-6));
+  const at::Tensor mean = (input.values[0] + input.values[1]) / 2;
+  EXPECT_TRUE(at::allclose(got[0], mean.expand({kHeads, kWidth}), 1e-5, 1e-6));
 }
 
 TEST(AttentionTest, NoEdgesGiveZerosAndZeroGradients) {

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace millrace {
 namespace {
@@ -53,6 +56,88 @@ TEST(ModelTest, HasPygsNames) {
             (std::vector<std::string>{"convs.0.bias", "convs.0.lin.weight",
                                       "convs.1.bias", "convs.1.lin.weight",
                                       "norms.0.weight", "norms.0.bias"}));
+}
+
+TEST(ModelTest, GatHasPygsNamesAndShapes) {
+  ModelConfig config = Config();
+  config.kind = "gat";
+  config.hidden = 6;
+  config.heads = 3;
+  const auto model = Model::Create(config).value();
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const NamedTensor& named : model->parameters().State()) {
+    shapes[named.name] = named.tensor.sizes().vec();
+  }
+  // Hidden heads are joined; the last layer's have the whole width each.
+  EXPECT_EQ(shapes, (std::map<std::string, std::vector<int64_t>>{
+                        {"convs.0.att_src", {1, 3, 2}},
+                        {"convs.0.att_dst", {1, 3, 2}},
+                        {"convs.0.bias", {6}},
+                        {"convs.0.lin.weight", {6, 3}},
+                        {"convs.1.att_src", {1, 3, 2}},
+                        {"convs.1.att_dst", {1, 3, 2}},
+                        {"convs.1.bias", {2}},
+                        {"convs.1.lin.weight", {6, 6}}}));
+}
+
+TEST(ModelTest, GinHasPygsNames) {
+  ModelConfig config = Config();
+  config.kind = "gin";
+  config.layers = 1;
+  EXPECT_EQ(Names(*Model::Create(config).value()),
+            (std::vector<std::string>{
+                "convs.0.nn.lins.0.weight", "convs.0.nn.lins.0.bias",
+                "convs.0.nn.lins.1.weight", "convs.0.nn.lins.1.bias",
+                "convs.0.eps"}));
+}
+
+// Seeds are of type b.
+GraphShape TwoTypes() {
+  GraphShape shape;
+  shape.types = {{"a", 9, 0}, {"b", 5, 4}, {"unseen", 1000, 0}};
+  shape.relations = {
+      {"a__to__b", 0, 1}, {"b__to__a", 1, 0}, {"b__to__unseen", 1, 2}};
+  shape.seed_type = 1;
+  return shape;
+}
+
+TEST(ModelTest, LeavesOutWhatCannotReachTheSeeds) {
+  EXPECT_EQ(Names(*Model::Create(Config(), TwoTypes()).value()),
+            (std::vector<std::string>{"emb_dict.a.weight", "lin_dict.b.weight",
+                                      "lin_dict.b.bias",
+                                      "convs.0.convs.a__to__b.lin_l.weight",
+                                      "convs.0.convs.a__to__b.lin_l.bias",
+                                      "convs.0.convs.a__to__b.lin_r.weight",
+                                      "convs.0.convs.b__to__a.lin_l.weight",
+                                      "convs.0.convs.b__to__a.lin_l.bias",
+                                      "convs.0.convs.b__to__a.lin_r.weight",
+                                      "convs.1.convs.a__to__b.lin_l.weight",
+                                      "convs.1.convs.a__to__b.lin_l.bias",
+                                      "convs.1.convs.a__to__b.lin_r.weight"}));
+}
+
+TEST(ModelTest, RefusesTooLargeEmbeddings) {
+  GraphShape shape = TwoTypes();
+  shape.types[0].count = int64_t{1} << 27;
+  const absl::Status status = Model::Create(Config(), shape).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("--features a=F.npy"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(ModelTest, RefusesSeedsThatNoRelationLeadsTo) {
+  GraphShape shape = TwoTypes();
+  shape.relations.erase(shape.relations.begin());
+  EXPECT_EQ(Model::Create(Config(), shape).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ModelTest, SelfLoopsReplaceTheNodesOwn) {
+  const Neighbors looped =
+      WithSelfLoops({Ints({0, 3, 4, 4}), Ints({0, 1, 0, 2}), {}, {}});
+  EXPECT_TRUE(looped.indptr.equal(Ints({0, 2, 4, 5})));
+  EXPECT_TRUE(looped.index.equal(Ints({1, 0, 2, 1, 2})));
 }
 
 TEST(ModelTest, StartsWithinPygsBounds) {

@@ -40,9 +40,40 @@ def gcn(model, x, full, norm):
     return full @ x @ model["convs.1.lin.weight"].T + model["convs.1.bias"]
 
 
-def batch_norm(model, x):
-    m = {name[len("norms.0.module."):]: tensor
-         for name, tensor in model.items() if name.startswith("norms.0.")}
+def gin(model, x, adjacency, norm):
+    for i in range(2):
+        nn = f"convs.{i}.nn."
+        x = adjacency @ x + (1 + model[f"convs.{i}.eps"]) * x
+        x = x @ model[nn + "lins.0.weight"].T + model[nn + "lins.0.bias"]
+        x = norm(model, x, nn + "norms.0.").relu()
+        x = x @ model[nn + "lins.1.weight"].T + model[nn + "lins.1.bias"]
+        if i == 0:
+            x = norm(model, x).relu()
+    return x
+
+
+def gat(model, x, adjacency, norm):
+    """The edges of `adjacency` have one self loop each."""
+    dst, src = adjacency.indices()
+    for i in range(2):
+        conv = f"convs.{i}."
+        heads = model[conv + "att_src"].shape[1]
+        h = (x @ model[conv + "lin.weight"].T).view(len(x), heads, -1)
+        score = ((h * model[conv + "att_src"]).sum(-1)[src]
+                 + (h * model[conv + "att_dst"]).sum(-1)[dst])
+        weight = torch.nn.functional.leaky_relu(score, 0.2).exp()
+        total = torch.zeros(len(x), heads).index_add_(0, dst, weight)
+        weight = weight / total[dst]
+        x = torch.zeros_like(h).index_add_(0, dst, weight[..., None] * h[src])
+        x = (x.flatten(1) if i == 0 else x.mean(1)) + model[conv + "bias"]
+        if i == 0:
+            x = norm(model, x).relu()
+    return x
+
+
+def batch_norm(model, x, prefix="norms.0."):
+    m = {name[len(prefix + "module."):]: tensor
+         for name, tensor in model.items() if name.startswith(prefix)}
     return torch.nn.functional.batch_norm(
         x, m["running_mean"], m["running_var"], m["weight"], m["bias"])
 
@@ -57,8 +88,8 @@ def sparse(rows, columns, values, n):
 
 
 def operators(raw, n):
-    """What --undirected --coalesce leaves: the mean over neighbours, and GCN's
-    normalised adjacency with self loops."""
+    """What --undirected --coalesce leaves: the mean over neighbours, GCN's
+    normalised adjacency with self loops, and the sum of neighbours."""
     edges = read_csv(raw / "edge.csv.gz", np.int64)
     codes = np.unique(np.concatenate([edges[:, 1] * n + edges[:, 0],
                                       edges[:, 0] * n + edges[:, 1]]))
@@ -69,7 +100,8 @@ def operators(raw, n):
     each = np.arange(n)
     full = sparse(np.concatenate([dst, each]), np.concatenate([src, each]),
                   np.concatenate([root[dst] * root[src], root * root]), n)
-    return mean, full
+    total = sparse(dst, src, np.ones(len(dst), np.float32), n)
+    return mean, full, total
 
 
 def millrace(flags, *arguments):
@@ -81,6 +113,7 @@ def train(flags, store, model_name, run, *more):
         [flags.bin / "millrace-train", "--store", store, "--model", model_name,
          "--gcn-norm", "full", "--fanouts", "10,10", "--batch-size",
          str(flags.batch_size), "--hidden", "16", "--norm", "batch",
+         "--heads", "4",
          "--dropout", "0.5", "--checkpoint", run, *more], check=True)
 
 
@@ -134,7 +167,7 @@ def main():
             x = x.astype(np.float32)
         else:
             x = read_csv(folder / "raw" / "node-feat.csv.gz", np.float32)
-        mean, full = operators(folder / "raw", len(x))
+        mean, full, total = operators(folder / "raw", len(x))
         x = torch.from_numpy(x)
         millrace(flags, "import", "ogb", folder, "--out",
                  directory / "dataset", "--undirected", "--coalesce", *extra)
@@ -142,6 +175,9 @@ def main():
                  "--out", directory / "parts-3")
         check(flags, directory, "sage", sage, mean, x)
         check(flags, directory, "gcn", gcn, full, x)
+        if not flags.arxiv:
+            check(flags, directory, "gin", gin, total, x)
+            check(flags, directory, "gat", gat, full, x)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/train_support.h"
 
+#include <ATen/Parallel.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -76,6 +77,12 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   const auto below = [&random](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
   };
+  // Mostly one of the same class, of `n` nodes.
+  const auto like = [&](int64_t v, int64_t n) {
+    const int64_t any = below(n);
+    const int64_t same = any - any % kClasses + v % kClasses;
+    return below(4) > 0 && same < n ? same : any;
+  };
   using Edges = std::vector<std::pair<int64_t, int64_t>>;
   constexpr int64_t kSubjects = 8, kVenues = 5;
   const int64_t authors = papers / 2;
@@ -83,16 +90,19 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   for (int64_t v = 0; v < papers; ++v) {
     if (v % 9 == 8) continue;  // nobody's paper
     for (int e = 0; e < 3; ++e) {
-      const int64_t author = below(authors);
+      const int64_t author = like(v, authors);
       writes.emplace_back(author, v);
       written.emplace_back(v, author);
-      cites.emplace_back(below(papers), v);
+      cites.emplace_back(like(v, papers), v);
     }
-    const int64_t subject =
-        below(4) == 0 ? below(kSubjects) : v % kClasses + kClasses * below(2);
+    const int64_t subject = like(v, kSubjects);
     of.emplace_back(subject, v);
     has.emplace_back(v, subject);
     prints.emplace_back(below(kVenues), v);
+  }
+  Array features = Array::Allocate(DType::kFloat32, {authors, 5});
+  for (float& cell : features.MutableAs<float>()) {
+    cell = static_cast<float>(below(100)) / 100.0f;
   }
   TestGraph graph = ClassGraph(papers, train);
   graph.types[0].name = "paper";
@@ -144,6 +154,8 @@ void RunRanks(int world, const std::function<void(Collectives&)>& body) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
     ranks.emplace_back([=, &body] {
+      // Ranks, and tests that run side by side, share few cores.
+      at::set_num_threads(1);
       auto collectives = Collectives::Connect({rank, world, "127.0.0.1", port});
       ASSERT_TRUE(collectives.ok()) << collectives.status();
       body(**collectives);

@@ -24,11 +24,12 @@ namespace millrace::testing {
 TestGraph ClassGraph(int64_t nodes, int64_t train);
 
 // Types paper (`papers` in 4 classes, noisy one-hot features of 6 columns;
-// the first type), author (features of 5 columns), subject (no features; a
-// paper's subject is its class or a random one) and venue, which no relation
-// leads to. Relations: author writes paper and its reverse, subject of paper
-// and its reverse, paper cites paper, venue prints paper. Some nodes have no
-// edges and some edges are there twice. Splits of papers as ClassGraph's.
+// the first type), author (features of 5 columns), subject (no features) and
+// venue, which no relation leads to. Relations: author writes paper and its
+// reverse, subject of paper and its reverse, paper cites paper, all mostly
+// within classes (of the number modulo 4), and venue prints paper. Some nodes
+// have no edges and some edges are there twice. Splits of papers as
+// ClassGraph's.
 TestGraph PaperGraph(int64_t papers, int64_t train);
 
 // The graph served in this process as a store of `parts` partitions.

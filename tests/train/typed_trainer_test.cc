@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on several node types and relations, and tasks other than one
+// class a node.
+#include <ATen/ops/allclose.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "client/train/checkpoint.h"
+#include "client/train/train_step.h"
+#include "common/base/file.h"
+#include "common/base/npy.h"
+#include "common/base/strings.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+TrainOptions TypedRun(const std::string& kind) {
+  TrainOptions options = SmallRun();
+  options.job.seed_type = "paper";
+  options.model.kind = kind;
+  options.model.heads = 2;
+  options.log_every = 1;
+  return options;
+}
+
+std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
+  std::vector<double> losses;
+  for (const MetricsRecord& record : history) {
+    losses.push_back(record.loss.value_or(-1));
+  }
+  return losses;
+}
+
+class TypedTrainerTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TypedTrainerTest, LearnsTheClasses) {
+  const auto source = Serve(PaperGraph(200, 100), "typed_learns");
+  TrainOptions options = TypedRun(GetParam());
+  options.model.hidden = 16;
+  options.log_every = 0;
+  options.epochs = 20;
+  const auto history = TrainRanks(1, source, options);
+  ASSERT_EQ(history.size(), 20u);
+  EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
+  EXPECT_GT(*history.back().accuracy.train, 0.8);
+}
+
+TEST_P(TypedTrainerTest, PartitionsDoNotChangeLosses) {
+  const TestGraph graph = PaperGraph(120, 60);
+  TrainOptions options = TypedRun(GetParam());
+  options.model.norm = NormKind::kBatch;
+  options.model.dropout = 0.5;
+  const auto whole = TrainRanks(2, Serve(graph, "typed_whole"), options);
+  const auto parts = TrainRanks(2, Serve(graph, "typed_parts", 3), options);
+  EXPECT_FALSE(whole.empty());
+  EXPECT_EQ(Losses(whole), Losses(parts));
+}
+
+// Embeddings among them.
+TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
+  const auto source = Serve(PaperGraph(100, 30), "typed_gradient");
+  ModelConfig config;
+  config.kind = GetParam();
+  config.hidden = 8;
+  config.heads = 2;
+  config.out = 4;
+  const GraphShape shape =
+      GraphShape::Of(source->manifest().schema, 0, Direction::kIn);
+  const auto gradient = [&](int64_t batch_size, int world) {
+    JobSpec job;
+    job.seed_type = "paper";
+    job.fanouts = {-1, -1};
+    job.batch_size = batch_size;
+    const std::vector<Batch> batches = AllBatches(source, job);
+    at::Tensor result;
+    RunRanks(world, [&](Collectives& collectives) {
+      const auto model = Model::Create(config, shape).value();
+      TrainStep step(*model, collectives);
+      const Minibatch minibatch =
+          MakeMinibatch(batches[collectives.rank()], *model).value();
+      ASSERT_TRUE(step.Run(&minibatch, {}).ok());
+      if (collectives.rank() == 0) result = step.gradient().clone();
+    });
+    return result;
+  };
+  const at::Tensor want = gradient(30, 1);
+  EXPECT_GT(want.abs().max().item().toDouble(), 1e-3);
+  EXPECT_TRUE(at::allclose(gradient(20, 2), want, 1e-4, 1e-6));
+}
+INSTANTIATE_TEST_SUITE_P(Models, TypedTrainerTest,
+                         ::testing::Values("sage", "gat", "rgcn"),
+                         [](const auto& info) { return info.param; });
+
+TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndGoesOn) {
+  const auto source = Serve(PaperGraph(120, 60), "typed_checkpoint");
+  TrainOptions options = TypedRun("rgcn");
+  options.epochs = 4;
+  const std::vector<double> calm = Losses(TrainRanks(2, source, options));
+  options.checkpoint = (TestDirectory("typed_run") / "run").string();
+  options.epochs = 2;
+  TrainRanks(2, source, options);
+  options.epochs = 4;
+  options.resume = true;
+  const std::vector<double> resumed = Losses(TrainRanks(2, source, options));
+  ASSERT_LT(resumed.size(), calm.size());
+  EXPECT_EQ(resumed,
+            std::vector<double>(calm.end() - resumed.size(), calm.end()));
+  const std::string path = options.checkpoint + "/last.pt";
+  const std::string bytes = ReadFile(path, 1 << 20).value();
+  const Checkpoint saved =
+      ParseCheckpoint({bytes.begin(), bytes.end()}, path).value();
+  std::vector<std::string> names;
+  for (const NamedTensor& named : saved.model) names.push_back(named.name);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "lin_dict.paper.weight", "lin_dict.paper.bias",
+                       "lin_dict.author.weight", "lin_dict.author.bias",
+                       "emb_dict.subject.weight", "emb_dict.venue.weight",
+                       "convs.0.weight", "convs.0.root", "convs.0.bias",
+                       "convs.1.weight", "convs.1.root", "convs.1.bias"}));
+}
+
+TEST(TypedTrainerTest, SampledInferencePredictsTheSameRows) {
+  const auto source = Serve(PaperGraph(100, 40), "typed_predict", 3);
+  TrainOptions options = TypedRun("sage");
+  const auto directory = TestDirectory("typed_predict_out");
+  std::vector<Array> rows;
+  for (const InferenceKind kind :
+       {InferenceKind::kFull, InferenceKind::kSampled}) {
+    options.evaluation.kind = kind;
+    options.evaluation.fanouts = {-1, -1};
+    options.predict = (directory / StrCat(rows.size(), ".npy")).string();
+    TrainRanks(2, source, options);
+    rows.push_back(MapNpy(options.predict).value());
+  }
+  ASSERT_EQ(rows[0].shape(), (std::vector<int64_t>{100, 4}));
+  const auto a = rows[0].As<float>(), b = rows[1].As<float>();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4);
+}
+
+absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
+  const auto source = Serve(graph, "typed_refusal");
+  absl::Status status;
+  RunRanks(1, [&](Collectives& collectives) {
+    status = Trainer::Create(source, collectives, options).status();
+  });
+  return status;
+}
+
+TEST(TypedTrainerTest, RefusesGcnAndTypesWithoutLabels) {
+  const TestGraph graph = PaperGraph(60, 20);
+  const absl::Status gcn = Refusal(graph, TypedRun("gcn"));
+  EXPECT_EQ(gcn.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(gcn.message().find("--model gcn needs one node type"),
+            absl::string_view::npos)
+      << gcn;
+  TrainOptions options = TypedRun("sage");
+  options.job.seed_type = "author";
+  const absl::Status author = Refusal(graph, options);
+  EXPECT_EQ(author.code(), absl::StatusCode::kFailedPrecondition) << author;
+}
+
+TEST(TypedTrainerTest, RefusesTypesOfEdgesInOneRelation) {
+  TestGraph graph = ClassGraph(60, 20);
+  graph.relations[0].type.assign(graph.relations[0].edges.size(), 1);
+  TrainOptions options = SmallRun();
+  options.model.kind = "rgcn";
+  EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kUnimplemented);
+}
+
+// A function of the label that each task can tell.
+TestGraph TaskGraph(TaskKind kind) {
+  TestGraph graph = ClassGraph(300, 200);
+  const int64_t columns = kind == TaskKind::kMulti ? 3 : 1;
+  const auto classes = graph.types[0].label.As<int64_t>();
+  Array label = Array::Allocate(DType::kFloat32, {300, columns});
+  auto cells = label.MutableAs<float>();
+  for (int64_t v = 0; v < 300; ++v) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const auto c = static_cast<float>(classes[v]);
+      cells[v * columns + k] = kind == TaskKind::kRegression ? c - 1.5f
+                               : classes[v] <= k + 1         ? 1.0f
+                                                             : 0.0f;
+    }
+    if (v % 10 == 0) cells[v * columns] = std::nanf("");
+  }
+  graph.types[0].label = label;
+  return graph;
+}
+
+class TaskTrainerTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TaskTrainerTest, Learns) {
+  TrainOptions options = SmallRun();
+  options.task = Task::Parse(GetParam(), "").value();
+  options.model.hidden = 16;
+  options.epochs = 30;
+  const auto source = Serve(TaskGraph(options.task.kind), "task_learns");
+  const auto history = TrainRanks(1, source, options);
+  ASSERT_EQ(history.size(), 30u);
+  EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
+  const double test = *history.back().accuracy.test;
+  if (options.task.kind == TaskKind::kRegression) {
+    EXPECT_LT(test, 0.8);  // sd of the labels: 1.1
+  } else {
+    EXPECT_GT(test, 0.85);
+  }
+}
+
+TEST_P(TaskTrainerTest, SampledInferenceGivesTheSameMetric) {
+  TrainOptions options = SmallRun();
+  options.task = Task::Parse(GetParam(), "").value();
+  const auto source = Serve(TaskGraph(options.task.kind), "task_sampled");
+  const auto full = TrainRanks(2, source, options);
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.evaluation.fanouts = {-1, -1};
+  const auto sampled = TrainRanks(2, source, options);
+  EXPECT_NEAR(*sampled.back().accuracy.valid, *full.back().accuracy.valid,
+              1e-5);
+  EXPECT_NEAR(*sampled.back().accuracy.test, *full.back().accuracy.test, 1e-5);
+}
+INSTANTIATE_TEST_SUITE_P(Tasks, TaskTrainerTest,
+                         ::testing::Values("multi", "binary", "regression"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace millrace::testing
