@@ -58,6 +58,15 @@ def companions(root, name, count, torch_save=save):
                        f"partition{part}.pt")
 
 
+def link_splits(root, name):
+    """Splits of edges, as PyG's example for MovieLens makes them."""
+    for split in ("train", "test"):
+        folder = root / f"{name}-{split}-partitions"
+        for path in folder.iterdir():
+            save({"edge_label_index": torch.arange(6).view(2, 3),
+                  "edge_label": torch.ones(3)}, path)
+
+
 def in_order(edge_ids, columns):
     """As PyG sorts the edges of a partition: by destination."""
     order = edge_ids[torch.argsort(columns[edge_ids], stable=True)]
@@ -269,6 +278,8 @@ def main():
     pyg_homogeneous(root / "pyg", "rich", True)
     pyg_homogeneous(root / "pyg", "plain", False)
     pyg_heterogeneous(root / "pyg", "hetero")
+    pyg_homogeneous(root / "pyg", "links", False)
+    link_splits(root / "pyg", "links")
     glt_homogeneous(root / "glt", "plain")
     glt_homogeneous(root / "glt", "cached", cached=True)
     glt_homogeneous(root / "glt", "legacy", legacy=True)

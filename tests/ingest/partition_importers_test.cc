@@ -217,6 +217,15 @@ TEST_F(PartitionImportersTest, ReadsEmptyEdgeFeatures) {
   EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
 }
 
+TEST_F(PartitionImportersTest, LeavesOutSplitsOfEdges) {
+  const auto store =
+      Import(&DescribePygPartitions, Input("pyg/links-partitions"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectEdges(**store, 0, kEdges);
+  EXPECT_TRUE((*store)->manifest().splits.empty());
+  EXPECT_FALSE((*store)->schema().node_types[0].label.present());
+}
+
 TEST_F(PartitionImportersTest, RestoresHeterogeneousPygGraphs) {
   const auto store =
       Import(&DescribePygPartitions, Input("pyg/hetero-partitions", 200));
