@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of every kind through a fleet: those that are made without servers,
+// bit for bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/notification.h"
+#include "client/remote_batch_source.h"
+#include "common/sample/digest.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/ways.h"
+
+namespace millrace {
+namespace {
+
+using testing::FleetHarness;
+using testing::RandomGraph;
+using testing::Way;
+
+constexpr int kParts = 3;
+
+class MethodsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    graph_ = new testing::TestGraph(RandomGraph(6));
+    fleet_ = new FleetHarness(*graph_, kParts);
+    // A dataset: nothing of the partitioning reaches it.
+    local_ = testing::OpenGraph(*graph_, 0).release();
+  }
+  static void TearDownTestSuite() {
+    delete local_;
+    delete fleet_;
+    delete graph_;
+  }
+
+  static std::unique_ptr<RemoteBatchSource> Connect() {
+    RemoteOptions options;
+    options.servers = "@" + fleet_->list();
+    auto source = RemoteBatchSource::Connect(options);
+    EXPECT_TRUE(source.ok()) << source.status();
+    return *std::move(source);
+  }
+
+  static absl::StatusOr<Batch> Fetch(BatchSource& source, const JobSpec& spec,
+                                     BatchRequest request) {
+    const absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
+    if (!job.ok()) return job.status();
+    absl::StatusOr<Batch> result = absl::UnknownError("not called");
+    absl::Notification done;
+    source.Fetch(*job, std::move(request), [&](absl::StatusOr<Batch> batch) {
+      result = std::move(batch);
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return result;
+  }
+
+  // The batch of the fleet, if it equals the one made without.
+  static absl::StatusOr<Batch> ExpectSame(BatchSource& remote,
+                                          const JobSpec& spec,
+                                          const BatchRequest& request) {
+    const Schema& schema = fleet_->store()->schema();
+    auto got = Fetch(remote, spec, request);
+    const auto want = Fetch(*local_, spec, request);
+    EXPECT_TRUE(got.ok()) << got.status();
+    EXPECT_TRUE(want.ok()) << want.status();
+    if (got.ok() && want.ok()) {
+      EXPECT_EQ(Hex(DigestBatch(*got, schema)),
+                Hex(DigestBatch(*want, schema)));
+    }
+    return got;
+  }
+
+  static BatchRequest Request(const Way& way) {
+    BatchRequest request;
+    request.epoch = 3;
+    request.columns = DigestColumns(/*features=*/true, way.has_edge_ids());
+    return request;
+  }
+
+  // Of the suite, between its SetUp and TearDown.
+  static testing::TestGraph* graph_;
+  static FleetHarness* fleet_;
+  static LocalBatchSource* local_;
+};
+testing::TestGraph* MethodsTest::graph_ = nullptr;
+FleetHarness* MethodsTest::fleet_ = nullptr;
+LocalBatchSource* MethodsTest::local_ = nullptr;
+
+TEST_F(MethodsTest, ExplicitSeedsGiveTheBatchesMadeLocally) {
+  const auto remote = Connect();
+  uint32_t batch = 0;
+  for (const Way& way : testing::WaysToSample()) {
+    SCOPED_TRACE(way.name);
+    for (const testing::Seeds& seeds : testing::SeedsFor(way.Job())) {
+      BatchRequest request = Request(way);
+      request.batch = batch++;  // each partition is the home in its turn
+      request.explicit_seeds = seeds;
+      const auto got = ExpectSame(*remote, way.Job(), request);
+      ASSERT_TRUE(got.ok());
+      if (!seeds.times.empty()) {
+        EXPECT_EQ(testing::Int64s(got->seed_time), seeds.times);
+      }
+    }
+  }
+}
+
+TEST_F(MethodsTest, SplitsGiveTheBatchesMadeLocally) {
+  const auto remote = Connect();
+  for (const Way& way : testing::WaysToSample()) {
+    SCOPED_TRACE(way.name);
+    JobSpec spec = way.Job();
+    spec.split = "train";
+    spec.batch_size = 7;
+    for (uint32_t batch = 0; batch < 3; ++batch) {
+      BatchRequest request = Request(way);
+      request.batch = batch;
+      ASSERT_TRUE(ExpectSame(*remote, spec, request).ok());
+    }
+  }
+}
+
+TEST_F(MethodsTest, FeaturesOfEdgesAreThoseOfTheirEdgeIds) {
+  const auto remote = Connect();
+  for (const Way& way : testing::WaysToSample()) {
+    if (!way.has_edge_ids()) continue;
+    SCOPED_TRACE(way.name);
+    BatchRequest request = Request(way);
+    request.batch = 2;
+    request.explicit_seeds = testing::SeedsFor(way.Job()).front();
+    const auto batch = Fetch(*remote, way.Job(), request);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_GT(testing::ExpectFeaturesOfEdges(*batch, *graph_,
+                                             fleet_->store()->schema()),
+              0);
+  }
+}
+
+// Edge ids are not needed for features, nor features of nodes.
+TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
+  const auto remote = Connect();
+  JobSpec spec = testing::ExplicitJob({3, 2}, "item");
+  BatchRequest request;
+  request.explicit_seeds = testing::Seeds{{1, 2, 3}};
+  request.columns = {
+      .features = false, .edge_features = true, .labels = LabelRows::kNone};
+  const auto got = Fetch(*remote, spec, request);
+  const auto want = Fetch(*local_, spec, request);
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_TRUE(want.ok()) << want.status();
+  for (size_t r = 0; r < want->edges.size(); ++r) {
+    const Array& a = got->edges[r].feature;
+    const Array& b = want->edges[r].feature;
+    ASSERT_EQ(a.present(), b.present());
+    if (!a.present()) continue;
+    ASSERT_EQ(a.shape(), b.shape());
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.total_bytes()), 0);
+  }
+  for (const NodeBlock& block : got->nodes) {
+    EXPECT_FALSE(block.feature.present());
+  }
+}
+
+// As many nodes as a batch may have seeds, all of one owner that is not the
+// home: with trees and times more than one message holds.
+TEST_F(MethodsTest, LargestTemporalHopsAreAskedForInPieces) {
+  constexpr size_t kSeeds = size_t{1} << 20;
+  const auto remote = Connect();
+  JobSpec spec = testing::ExplicitJob({1}, "item");
+  spec.temporal = TemporalStrategy::kLast;
+  BatchRequest request;
+  request.columns = {.features = false, .labels = LabelRows::kNone};
+  const int64_t seed = 0;
+  const auto ids = remote->Resolve(1, std::span(&seed, 1));
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  ASSERT_NE(fleet_->store()->book(1).Owner(ids->front()), 0);
+  request.explicit_seeds =
+      testing::Seeds{std::vector<int64_t>(kSeeds, seed),
+                     std::vector<int64_t>(kSeeds, -1)};  // nothing so early
+  const auto batch = Fetch(*remote, spec, request);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->nodes[1].count(), kSeeds);
+  for (const EdgeBlock& block : batch->edges) {
+    EXPECT_EQ(block.edge_count(), 0);
+  }
+}
+
+TEST_F(MethodsTest, SeedsWithoutTimesAreRefusedInTheServersWords) {
+  const auto remote = Connect();
+  JobSpec spec = testing::ExplicitJob({2}, "user");  // which have no times
+  spec.temporal = TemporalStrategy::kUniform;
+  BatchRequest request;
+  request.explicit_seeds = testing::Seeds{{1, 2}};
+  for (BatchSource* source : {static_cast<BatchSource*>(remote.get()),
+                              static_cast<BatchSource*>(local_)}) {
+    const absl::Status status = Fetch(*source, spec, request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("--temporal: 0 times for 2 seeds"));
+  }
+  request.explicit_seeds = testing::Seeds{{1, 2}, {4, 9}};
+  EXPECT_TRUE(ExpectSame(*remote, spec,
+                         {.explicit_seeds = testing::Seeds{{1, 2}, {4, 9}},
+                          .columns = DigestColumns(true, false)})
+                  .ok());
+}
+
+}  // namespace
+}  // namespace millrace
