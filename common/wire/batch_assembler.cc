@@ -405,9 +405,8 @@ int64_t BatchAssembler::WholeLength(const ArrayInfo& info) const {
   const NodeBlock& block = batch_.nodes[info.index];
   if (info.kind != ArrayKind::kNodeLabel) return block.count();
   const Columns& columns = request_.request.columns;
-  return WantsLabels(columns, LabelsSeeds(request_.job, info.index))
-             ? LabelRowCount(columns, block)
-             : -1;
+  if (!WantsLabels(columns, LabelsSeeds(request_.job, info.index))) return -1;
+  return LabelRowCount(columns, block);
 }
 
 absl::Status BatchAssembler::AllocateRows() {
