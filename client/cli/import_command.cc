@@ -46,6 +46,11 @@ void PrintJson(const std::string& target, const Manifest& manifest) {
                               {"name", split.name},
                               {"count", split.count}});
   }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    json["splits"].push_back({{"type", schema.RelationName(split.relation)},
+                              {"name", split.name},
+                              {"count", split.count}});
+  }
   std::cout << json.dump() << "\n";
 }
 
@@ -68,6 +73,11 @@ void PrintText(const std::string& target, const Manifest& manifest) {
   for (const SplitInfo& split : manifest.splits) {
     std::cout << "  split " << split.name << " of "
               << schema.node_types[split.type].name << ": " << split.count
+              << "\n";
+  }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    std::cout << "  split " << split.name << " of "
+              << schema.RelationName(split.relation) << ": " << split.count
               << "\n";
   }
 }

@@ -72,6 +72,17 @@ Json DescribeSplits(const Manifest& manifest) {
                     {"count", split.count},
                     {"part_counts", split.part_counts}});
   }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    list.push_back({{"type", manifest.schema.RelationName(split.relation)},
+                    {"name", split.name},
+                    {"count", split.count},
+                    {"part_counts", split.part_counts},
+                    {"edge_id", split.has_edge_id},
+                    {"time", split.has_time},
+                    {"edge_type", split.has_edge_type},
+                    {"label", DescribeColumn(split.label)},
+                    {"negatives", split.negatives}});
+  }
   return list;
 }
 
@@ -236,6 +247,10 @@ void Print(const Store& store, const Json& report) {
   std::cout << "splits\n";
   for (const SplitInfo& split : manifest.splits) {
     std::cout << "  " << manifest.schema.node_types[split.type].name << " "
+              << split.name << ": " << split.count << " seeds\n";
+  }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    std::cout << "  " << manifest.schema.RelationName(split.relation) << " "
               << split.name << ": " << split.count << " seeds\n";
   }
   std::cout << "partitions\n";

@@ -14,20 +14,61 @@ namespace {
 
 struct SplitFlags {
   std::string store;
-  NewSplit split;
+  std::string name;
+  std::string type;  // node type or relation
+  std::string ids;
+  NewEdgeSplit edges;  // all but name, relation and edge_ids
   bool json = false;
 };
 
-absl::Status RunSplit(const SplitFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const SplitInfo split,
-                            AddSplit(flags.store, flags.split));
+void Print(const SplitFlags& flags, int64_t count, const char* what) {
   if (flags.json) {
-    std::cout << nlohmann::json{{"name", split.name}, {"count", split.count}}
-              << "\n";
+    std::cout << nlohmann::json{{"name", flags.name}, {"count", count}} << "\n";
   } else {
-    std::cout << "split " << split.name << ": " << split.count << " nodes\n";
+    std::cout << "split " << flags.name << ": " << count << " " << what << "\n";
   }
+}
+
+absl::Status RunNodeSplit(const SplitFlags& flags) {
+  if (flags.ids.empty()) {
+    return absl::InvalidArgumentError(
+        "--ids is needed: the nodes of the split (.npy)\nfor edges give --type "
+        "SRC__REL__DST with --ids, --all or --pairs");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      const SplitInfo split,
+      AddSplit(flags.store, {flags.name, flags.type, flags.ids}));
+  Print(flags, split.count, "nodes");
   return absl::OkStatus();
+}
+
+absl::Status RunEdgeSplit(const SplitFlags& flags) {
+  NewEdgeSplit split = flags.edges;
+  split.name = flags.name;
+  split.relation = flags.type;
+  split.edge_ids = flags.ids;
+  const int ways = (split.all ? 1 : 0) + (split.pairs.empty() ? 0 : 1) +
+                   (split.edge_ids.empty() ? 0 : 1);
+  if (ways != 1) {
+    return absl::InvalidArgumentError(
+        "give one of --ids (edge ids), --all and --pairs");
+  }
+  if (split.pairs.empty() &&
+      !(split.times.empty() && split.edge_types.empty() &&
+        split.labels.empty() && split.negatives.empty())) {
+    return absl::InvalidArgumentError(
+        "--times, --edge-types, --labels and --negatives belong to --pairs");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const EdgeSplitInfo added,
+                            AddEdgeSplit(flags.store, split));
+  Print(flags, added.count, "edges");
+  return absl::OkStatus();
+}
+
+absl::Status RunSplit(const SplitFlags& flags) {
+  const bool edges = flags.edges.all || !flags.edges.pairs.empty() ||
+                     flags.type.find("__") != std::string::npos;
+  return edges ? RunEdgeSplit(flags) : RunNodeSplit(flags);
 }
 
 }  // namespace
@@ -37,14 +78,24 @@ void AddSplitCommand(CLI::App& app, CommandBody& body) {
       app.add_subcommand("split", "Add a split to a dataset or store");
   auto flags = std::make_shared<SplitFlags>();
   command->add_option("DATASET", flags->store, "Dataset or store")->required();
-  command->add_option("--name", flags->split.name, "Name of the new split")
+  command->add_option("--name", flags->name, "Name of the new split")
       ->required();
-  command
-      ->add_option("--ids", flags->split.ids,
-                   ".npy: original ids of nodes, or a bool mask [n]")
-      ->required();
-  command->add_option("--type", flags->split.type,
-                      "Node type, where there are several");
+  command->add_option("--type", flags->type,
+                      "Node type, or SRC__REL__DST for a split of edges; "
+                      "where there are several");
+  command->add_option("--ids", flags->ids,
+                      ".npy: original ids of nodes, or a bool mask [n]; of a "
+                      "relation: edge ids [n]");
+  NewEdgeSplit& edges = flags->edges;
+  command->add_flag("--all", edges.all, "All edges of the relation");
+  command->add_option("--pairs", edges.pairs,
+                      ".npy: pairs of nodes [n, 2], edges or not");
+  command->add_option("--times", edges.times, "With --pairs: integers [n]");
+  command->add_option("--edge-types", edges.edge_types,
+                      "With --pairs: integers [n]");
+  command->add_option("--labels", edges.labels, "With --pairs: numbers [n]");
+  command->add_option("--negatives", edges.negatives,
+                      "With --pairs: destinations that are no edges [n, k]");
   command->add_flag("--json", flags->json, "Print the result as JSON");
   command->callback(
       [flags, &body] { body = [flags] { return RunSplit(*flags); }; });

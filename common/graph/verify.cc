@@ -68,7 +68,8 @@ absl::Status VerifyContent(const Store& store) {
   const size_t relations = manifest.schema.relations.size();
   Progress progress(
       "content",
-      static_cast<int64_t>(types + manifest.splits.size() + relations),
+      static_cast<int64_t>(types + manifest.splits.size() +
+                           manifest.edge_splits.size() + relations),
       "steps");
   for (size_t i = 0; i < types; ++i) {
     MILLRACE_RETURN_IF_ERROR(VerifyNodes(store, static_cast<TypeIndex>(i)));
@@ -76,6 +77,10 @@ absl::Status VerifyContent(const Store& store) {
   }
   for (const SplitInfo& split : manifest.splits) {
     MILLRACE_RETURN_IF_ERROR(VerifySplit(store, split));
+    progress.Add(1);
+  }
+  for (size_t i = 0; i < manifest.edge_splits.size(); ++i) {
+    MILLRACE_RETURN_IF_ERROR(VerifyEdgeSplit(store, i));
     progress.Add(1);
   }
   for (size_t i = 0; i < relations; ++i) {

@@ -19,6 +19,8 @@ namespace millrace {
 absl::Status VerifyNodes(const Store& store, TypeIndex type);
 // One split.
 absl::Status VerifySplit(const Store& store, const SplitInfo& split);
+// The edge split that is number `index` in the manifest.
+absl::Status VerifyEdgeSplit(const Store& store, size_t index);
 // The lists of one relation in both directions, and its edge features.
 absl::Status VerifyRelation(const Store& store, RelationIndex relation);
 

@@ -167,4 +167,61 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
                                     "' are not its seeds by owner"));
 }
 
+namespace {
+
+// Each id of a column of a split belongs to the original id beside it.
+absl::Status VerifySplitColumn(const Store& store, TypeIndex type,
+                               const Array& ids, const Array& originals,
+                               const std::string& file) {
+  const NodeType& nodes = store.schema().node_types[type];
+  const std::span<const int64_t> expected = originals.As<int64_t>();
+  for (int64_t i = 0; i < ids.element_count(); ++i) {
+    const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
+    if (id >= static_cast<uint64_t>(nodes.count)) {
+      return Violation(store, file, i,
+                       StrCat(id, " is not below the ", nodes.count, " nodes"));
+    }
+    const NodeRow node = FindNode(store, type, id);
+    const IdReader owner(store.partition(node.part)->nodes[type].original_id);
+    const int64_t original = expected[static_cast<size_t>(i)];
+    if (original >= 0 && owner[node.row] == static_cast<uint64_t>(original)) {
+      continue;
+    }
+    return Violation(store, file, i,
+                     StrCat("id ", id, " has original id ", owner[node.row],
+                            ", not ", original));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyEdgeSplit(const Store& store, size_t index) {
+  const EdgeSplitInfo& info = store.manifest().edge_splits[index];
+  const EdgeSplit& split = store.edge_split(index);
+  const Relation& relation = store.schema().relations[info.relation];
+  const auto file = [&](std::string_view column) {
+    return SplitPath(store.schema().RelationName(info.relation), info.name,
+                     column);
+  };
+  MILLRACE_RETURN_IF_ERROR(VerifySplitColumn(
+      store, relation.src, split.src, split.src_original_id, file("src")));
+  MILLRACE_RETURN_IF_ERROR(VerifySplitColumn(
+      store, relation.dst, split.dst, split.dst_original_id, file("dst")));
+  if (split.negative.present()) {
+    MILLRACE_RETURN_IF_ERROR(
+        VerifySplitColumn(store, relation.dst, split.negative,
+                          split.negative_original_id, file("negative")));
+  }
+  std::vector<int64_t> counts(static_cast<size_t>(store.parts()), 0);
+  const IdReader dst(split.dst);
+  for (int64_t i = 0; i < dst.size(); ++i) {
+    ++counts[store.book(relation.dst).Owner(dst[i])];
+  }
+  if (counts == info.part_counts) return absl::OkStatus();
+  return absl::DataLossError(StrCat(
+      (store.path() / "store.json").native(), ": 'part_counts' of edge split '",
+      info.name, "' are not its destinations by owner"));
+}
+
 }  // namespace millrace

@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/store.h"
+#include "common/ingest/edge_split.h"
 #include "common/ingest/npy_rows.h"
 #include "common/ingest/split_import.h"
 
@@ -33,29 +34,46 @@ absl::StatusOr<TypeIndex> ChooseType(const Schema& schema,
       "--type is needed, because this graph has several node types");
 }
 
-// The ids that partitioning gave to original ids; 0 <= original_id < count.
+// The id that partitioning gave to an original id; 0 <= original < count. An
+// id beyond the type's nodes is damage of the lookup table.
+uint64_t IdOf(const Store& store, TypeIndex type, int64_t original) {
+  const PartitionBook& book = store.book(type);
+  const auto number = static_cast<uint64_t>(original);
+  const int part = static_cast<int>(number / book.lookup_width());
+  const Array& lookup = store.partition(part)->nodes[type].lookup;
+  return static_cast<uint64_t>(
+      lookup.IntegerAt(static_cast<int64_t>(number % book.lookup_width())));
+}
+
 absl::StatusOr<std::vector<uint64_t>> ToIds(
     const Store& store, TypeIndex type, const std::vector<int64_t>& originals) {
-  const PartitionBook& book = store.book(type);
+  const uint64_t count = store.book(type).node_count();
   std::vector<uint64_t> ids;
   ids.reserve(originals.size());
   for (int64_t original : originals) {
-    const auto number = static_cast<uint64_t>(original);
-    const int part = static_cast<int>(number / book.lookup_width());
-    const Array& lookup = store.partition(part)->nodes[type].lookup;
-    const auto row = static_cast<int64_t>(number % book.lookup_width());
-    const auto id = static_cast<uint64_t>(lookup.IntegerAt(row));
-    if (id >= book.node_count()) {
+    const uint64_t id = IdOf(store, type, original);
+    if (id >= count) {
       return absl::DataLossError(
-          StrCat((store.path() /
-                  LookupPath(part, store.schema().node_types[type].name))
-                     .string(),
-                 ": id ", id, " at row ", row, " is beyond the type's ",
-                 book.node_count(), " nodes"));
+          StrCat(store.path().string(), ": the lookup table of node type ",
+                 store.schema().node_types[type].name, " has id ", id,
+                 " for original id ", original, ", beyond the type's ", count,
+                 " nodes"));
     }
     ids.push_back(id);
   }
   return ids;
+}
+
+// An empty folder for the split's files. store.json does not know it: what is
+// there was left by an interrupted run.
+absl::StatusOr<fs::path> MakeSplitFolder(const fs::path& store,
+                                         const std::string& file) {
+  const fs::path folder = store / fs::path(file).parent_path();
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::create_directories(folder, error);
+  if (error) return FileError("create", folder, error.value());
+  return folder;
 }
 
 // The node times of `ids`.
@@ -144,13 +162,10 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
                             OpenNpyIds(split.ids, nodes.count));
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> originals,
                             ReadSplitIds(*rows, nodes.count, nodes.name));
-  // store.json does not know the folder: an interrupted run left it.
-  const fs::path folder =
-      path / fs::path(SplitPath(nodes.name, split.name, "id")).parent_path();
+  MILLRACE_ASSIGN_OR_RETURN(
+      const fs::path folder,
+      MakeSplitFolder(path, SplitPath(nodes.name, split.name, "id")));
   std::error_code error;
-  fs::remove_all(folder, error);
-  fs::create_directories(folder, error);
-  if (error) return FileError("create", folder, error.value());
   Manifest manifest = store->manifest();
   absl::Status written =
       WriteColumns(*store, type, split.name, std::move(originals), manifest);
@@ -162,6 +177,137 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
   // From here on a folder that store.json does not know does no harm.
   MILLRACE_RETURN_IF_ERROR(ReplaceManifest(path, manifest));
   return manifest.splits.back();
+}
+
+namespace {
+
+absl::StatusOr<RelationIndex> ChooseRelation(const Schema& schema,
+                                             const std::string& name) {
+  if (!name.empty()) return schema.FindRelation(name);
+  if (schema.relations.size() == 1) return 0;
+  return absl::InvalidArgumentError(
+      "--type is needed, because this graph has several relations");
+}
+
+// Integers of any dtype as int64, [n] or [n, width].
+absl::StatusOr<Array> ReadIntegers(const fs::path& path, bool matrix) {
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(path));
+  const bool integers =
+      array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
+      array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
+  if (!integers || array.shape().size() != (matrix ? 2 : 1)) {
+    return absl::InvalidArgumentError(
+        StrCat(path.string(), " holds ", DTypeName(array.dtype()), " with ",
+               array.shape().size(), " dimensions; it must be integers with ",
+               matrix ? 2 : 1));
+  }
+  std::vector<int64_t> values(static_cast<size_t>(array.element_count()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = array.IntegerAt(static_cast<int64_t>(i));
+  }
+  return Array::Adopt(std::move(values), array.shape());
+}
+
+absl::StatusOr<EdgeSplitColumns> ReadPairs(const NewEdgeSplit& split) {
+  EdgeSplitColumns columns;
+  MILLRACE_ASSIGN_OR_RETURN(const Array pairs, ReadIntegers(split.pairs, true));
+  if (pairs.shape()[1] != 2) {
+    return absl::InvalidArgumentError(
+        StrCat(split.pairs.string(), " has ", pairs.shape()[1],
+               " columns; give (source, destination)"));
+  }
+  std::vector<int64_t> src, dst;
+  for (int64_t i = 0; i < pairs.rows(); ++i) {
+    src.push_back(pairs.IntegerAt(2 * i));
+    dst.push_back(pairs.IntegerAt(2 * i + 1));
+  }
+  columns.src = Array::Adopt(std::move(src));
+  columns.dst = Array::Adopt(std::move(dst));
+  if (!split.times.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(columns.time, ReadIntegers(split.times, false));
+  }
+  if (!split.edge_types.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(const Array types,
+                              ReadIntegers(split.edge_types, false));
+    const auto values = types.As<int64_t>();
+    columns.edge_type =
+        Array::Adopt(std::vector<int32_t>(values.begin(), values.end()));
+  }
+  if (!split.labels.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(columns.label, MapNpy(split.labels));
+  }
+  if (!split.negatives.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(columns.negative,
+                              ReadIntegers(split.negatives, true));
+  }
+  return columns;
+}
+
+absl::StatusOr<EdgeSplitColumns> ReadEdges(const Store& store,
+                                           RelationIndex relation,
+                                           const NewEdgeSplit& split) {
+  if (split.all) return EdgesById(store, relation, std::nullopt);
+  if (!split.pairs.empty()) return ReadPairs(split);
+  MILLRACE_ASSIGN_OR_RETURN(const Array ids,
+                            ReadIntegers(split.edge_ids, false));
+  const auto values = ids.As<int64_t>();
+  return EdgesById(store, relation,
+                   std::vector<int64_t>(values.begin(), values.end()));
+}
+
+}  // namespace
+
+absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const fs::path& path,
+                                           const NewEdgeSplit& split) {
+  MILLRACE_RETURN_IF_ERROR(CheckSplitName(split.name));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                            Store::Open(path));
+  MILLRACE_ASSIGN_OR_RETURN(const RelationIndex relation,
+                            ChooseRelation(store->schema(), split.relation));
+  const std::string name = store->schema().RelationName(relation);
+  if (store->manifest().FindEdgeSplit(relation, split.name).ok()) {
+    return absl::AlreadyExistsError(
+        StrCat(path.string(), ": ", name, " has a split \"", split.name,
+               "\" already\nchoose another --name"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns,
+                            ReadEdges(*store, relation, split));
+  columns.relation = relation;
+  columns.name = split.name;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const fs::path folder,
+      MakeSplitFolder(path, SplitPath(name, split.name, "src")));
+  Manifest manifest = store->manifest();
+  const size_t old_files = manifest.files.size();
+  absl::StatusOr<EdgeSplitInfo> info = WriteEdgeSplit(
+      columns, manifest.schema, manifest.books,
+      [&](TypeIndex type, int64_t original) {
+        return IdOf(*store, type, original);
+      },
+      [&](const std::string& file, const Array& array) {
+        return WriteColumn(path, file, array, manifest);
+      });
+  absl::Status written = info.status();
+  if (written.ok()) written = SyncPath(folder.parent_path());
+  if (!written.ok()) {
+    std::error_code error;
+    fs::remove_all(folder, error);
+    return written;
+  }
+  manifest.edge_splits.push_back(*info);
+  for (size_t i = old_files; i < manifest.files.size(); ++i) {
+    // Ids are another partitioning's matter.
+    const FileInfo& file = manifest.files[i];
+    if (file.path.ends_with("/src.npy") || file.path.ends_with("/dst.npy") ||
+        file.path.ends_with("/negative.npy")) {
+      continue;
+    }
+    manifest.dataset_fingerprint =
+        ChangedFingerprint(manifest.dataset_fingerprint,
+                           StrCat("split ", file.path, " ", file.xxh3));
+  }
+  MILLRACE_RETURN_IF_ERROR(ReplaceManifest(path, manifest));
+  return *info;
 }
 
 }  // namespace millrace

@@ -23,4 +23,21 @@ struct NewSplit {
 absl::StatusOr<SplitInfo> AddSplit(const std::filesystem::path& store,
                                    const NewSplit& split);
 
+// A split of pairs of nodes.
+struct NewEdgeSplit {
+  std::string name;
+  std::string relation;  // empty: the only one
+  // One of the three: the ids of edges [n], all edges, or any pairs [n, 2] in
+  // original ids.
+  std::filesystem::path edge_ids;
+  bool all = false;
+  std::filesystem::path pairs;
+  // With pairs; empty: none. Integers [n], numbers [n], integers [n, k].
+  std::filesystem::path times, edge_types, labels, negatives;
+};
+
+// As AddSplit.
+absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const std::filesystem::path& store,
+                                           const NewEdgeSplit& split);
+
 }  // namespace millrace

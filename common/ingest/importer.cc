@@ -15,6 +15,7 @@
 #include "common/base/strings.h"
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
+#include "common/ingest/edge_split.h"
 #include "common/ingest/node_import.h"
 #include "common/ingest/relation_import.h"
 #include "common/ingest/split_import.h"
@@ -77,10 +78,31 @@ class Importer {
       MILLRACE_RETURN_IF_ERROR(
           AddSplit(split.type, split.name, std::move(ids)));
     }
+    for (const RawEdgeSplit& split : graph_.edge_splits) {
+      MILLRACE_RETURN_IF_ERROR(AddEdgeSplit(split));
+    }
     return std::move(manifest_);
   }
 
  private:
+  // In a dataset, ids are original ids.
+  absl::Status AddEdgeSplit(const RawEdgeSplit& split) {
+    MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns, ReadEdgeSplit(split));
+    columns.relation = static_cast<RelationIndex>(split.edges);
+    MILLRACE_ASSIGN_OR_RETURN(
+        EdgeSplitInfo info,
+        WriteEdgeSplit(
+            columns, manifest_.schema, manifest_.books,
+            [](TypeIndex, int64_t original) {
+              return static_cast<uint64_t>(original);
+            },
+            [this](const std::string& path, const Array& array) {
+              return store_.Write(path, array);
+            }));
+    manifest_.edge_splits.push_back(std::move(info));
+    return absl::OkStatus();
+  }
+
   absl::Status AddNodes() {
     for (const RawNodes& nodes : graph_.nodes) {
       MILLRACE_ASSIGN_OR_RETURN(

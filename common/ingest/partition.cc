@@ -13,6 +13,7 @@
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
 #include "common/ingest/assignment.h"
+#include "common/ingest/edge_split.h"
 #include "common/ingest/hotness.h"
 #include "common/ingest/ldg_partition.h"
 #include "common/ingest/metis_partition.h"
@@ -182,6 +183,30 @@ absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
   return info;
 }
 
+absl::StatusOr<EdgeSplitInfo> WriteEdges(
+    const Store& dataset, size_t index, const Manifest& manifest,
+    const std::vector<Renumbering>& numbers, StoreWriter& writer) {
+  const EdgeSplitInfo& info = dataset.manifest().edge_splits[index];
+  const EdgeSplit& stored = dataset.edge_split(index);
+  const EdgeSplitColumns split = {.relation = info.relation,
+                                  .name = info.name,
+                                  .src = stored.src_original_id,
+                                  .dst = stored.dst_original_id,
+                                  .edge_id = stored.edge_id,
+                                  .time = stored.time,
+                                  .edge_type = stored.edge_type,
+                                  .label = stored.label,
+                                  .negative = stored.negative_original_id};
+  return WriteEdgeSplit(
+      split, manifest.schema, manifest.books,
+      [&](TypeIndex type, int64_t original) {
+        return numbers[type].id_of[static_cast<uint64_t>(original)];
+      },
+      [&](const std::string& path, const Array& array) {
+        return writer.Write(path, array);
+      });
+}
+
 // The schema as it will be in the store.
 Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {
   Schema schema = dataset;
@@ -271,6 +296,12 @@ absl::StatusOr<PartitionReport> WriteStore(
         SplitInfo written,
         WriteSplit(dataset, split, numbers[split.type], writer));
     manifest.splits.push_back(std::move(written));
+  }
+  for (size_t i = 0; i < dataset.manifest().edge_splits.size(); ++i) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        EdgeSplitInfo written,
+        WriteEdges(dataset, i, manifest, numbers, writer));
+    manifest.edge_splits.push_back(std::move(written));
   }
   MILLRACE_ASSIGN_OR_RETURN(PartitionReport report,
                             WriteLists(dataset, numbers, options, writer));

@@ -47,11 +47,25 @@ struct RawSplit {
   std::shared_ptr<const RowSource> ids = nullptr;
 };
 
+// Pairs of nodes as seeds, in their order; null columns are absent. All have
+// one row a pair.
+struct RawEdgeSplit {
+  size_t edges = 0;  // the relation's place in RawGraph::edges
+  std::string name = {};
+  std::shared_ptr<const RowSource> endpoints = nullptr;  // (src, dst)
+  // The pairs are the relation's edges from `first_edge` on; -1: they are not.
+  int64_t first_edge = -1;
+  std::shared_ptr<const RowSource> time = nullptr;
+  std::shared_ptr<const RowSource> type = nullptr;
+  std::shared_ptr<const RowSource> label = nullptr;
+};
+
 // Sources are shared: --add-reverse reads those of the relation it reverses.
 struct RawGraph {
   std::vector<RawNodes> nodes;
   std::vector<RawEdges> edges;
   std::vector<RawSplit> splits;
+  std::vector<RawEdgeSplit> edge_splits;
 
   // "SRC__NAME__DST".
   std::string RelationName(const RawEdges& relation) const {

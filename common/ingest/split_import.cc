@@ -176,4 +176,55 @@ absl::Status CheckSplitName(const std::string& name) {
              "'.', and does not start with '.'"));
 }
 
+namespace {
+
+// All values of a table of one or more columns.
+absl::StatusOr<std::vector<int64_t>> ReadAll(const RowSource& source) {
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
+  std::vector<int64_t> all;
+  std::vector<int64_t> block(static_cast<size_t>(kBlockRows * source.width()));
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
+                              reader->ReadIntegers(kBlockRows, block.data()));
+    if (rows == 0) return all;
+    all.insert(all.end(), block.begin(),
+               block.begin() + static_cast<ptrdiff_t>(rows * source.width()));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<EdgeSplitColumns> ReadEdgeSplit(const RawEdgeSplit& split) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> ends,
+                            ReadAll(*split.endpoints));
+  std::vector<int64_t> src, dst, ids;
+  for (size_t i = 0; i + 1 < ends.size(); i += 2) {
+    src.push_back(ends[i]);
+    dst.push_back(ends[i + 1]);
+    ids.push_back(split.first_edge + static_cast<int64_t>(i / 2));
+  }
+  EdgeSplitColumns columns;
+  columns.name = split.name;
+  columns.src = Array::Adopt(std::move(src));
+  columns.dst = Array::Adopt(std::move(dst));
+  if (split.first_edge >= 0) columns.edge_id = Array::Adopt(std::move(ids));
+  if (split.time != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> times, ReadAll(*split.time));
+    columns.time = Array::Adopt(std::move(times));
+  }
+  if (split.type != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> types,
+                              ReadAll(*split.type));
+    columns.edge_type =
+        Array::Adopt(std::vector<int32_t>(types.begin(), types.end()));
+  }
+  if (split.label != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels,
+                              ReadAll(*split.label));
+    columns.label = Array::Adopt(std::move(labels));
+  }
+  return columns;
+}
+
 }  // namespace millrace

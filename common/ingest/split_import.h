@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/ingest/edge_split.h"
+#include "common/ingest/raw_graph.h"
 #include "common/ingest/row_source.h"
 
 namespace millrace {
@@ -51,5 +53,9 @@ std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
 // A split's name is a folder: letters, digits, '-', '_' and '.', not
 // starting with '.'.
 absl::Status CheckSplitName(const std::string& name);
+
+// The columns of a split of pairs; `relation` is left to the caller.
+// INVALID_ARGUMENT: columns of another length. Errors of RowReader.
+absl::StatusOr<EdgeSplitColumns> ReadEdgeSplit(const RawEdgeSplit& split);
 
 }  // namespace millrace
