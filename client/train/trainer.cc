@@ -111,6 +111,12 @@ absl::Status Trainer::CheckOptions() {
     MILLRACE_RETURN_IF_ERROR(CheckLayers(
         layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
   }
+  if (job.spec.temporal != TemporalStrategy::kNone &&
+      options_.evaluation.kind == InferenceKind::kFull) {
+    return absl::InvalidArgumentError(
+        "--inference full reads all neighbours, also those later than a "
+        "seed\nuse --inference sampled with --temporal");
+  }
   if (!leader()) return absl::OkStatus();
   // Without an epoch a checkpoint is only read.
   if (!options_.checkpoint.empty() && options_.epochs > 0) {

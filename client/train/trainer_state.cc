@@ -41,6 +41,51 @@ const char* NormName(NormKind norm) {
   return "none";
 }
 
+// The --method, with what belongs to it.
+std::string MethodText(const JobSpec& job) {
+  const auto walks = [&job](const char* name) {
+    return StrCat(name, " ", job.walks, " of ", job.walk_length, " ",
+                  absl::StrJoin(job.metapath, ","));
+  };
+  switch (job.method) {
+    case SampleMethod::kLabor:
+      return "labor";
+    case SampleMethod::kWalk:
+      return walks("walk");
+    case SampleMethod::kPpr:
+      return StrCat(walks("ppr"), " restart ", job.restart);
+    case SampleMethod::kInduced:
+      return "induced";
+    case SampleMethod::kUniform:
+      break;
+  }
+  return "uniform";
+}
+
+const char* TemporalName(TemporalStrategy strategy) {
+  switch (strategy) {
+    case TemporalStrategy::kUniform:
+      return "uniform";
+    case TemporalStrategy::kLast:
+      return "last";
+    case TemporalStrategy::kNone:
+      break;
+  }
+  return "none";
+}
+
+const char* AggregationName(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::kSum:
+      return "sum";
+    case Aggregation::kMax:
+      return "max";
+    case Aggregation::kMean:
+      break;
+  }
+  return "mean";
+}
+
 const char* OptimizerName(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::kAdamW:
@@ -112,6 +157,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   std::map<std::string, std::string> identity = {
       {"dataset fingerprint", DatasetOf(job, source_->manifest())},
       {"--seed", absl::StrCat(job.seed)},
+      {"--type", source_->manifest().schema.node_types[seed_type_].name},
       {"--split", job.split},
       {"--seeds-file rows",
        absl::StrCat(options_.seeds.has_value() ? options_.seeds->size() : 0)},
@@ -124,29 +170,28 @@ std::map<std::string, std::string> Trainer::Identity() const {
       {"--replace", YesNo(job.replace)},
       {"--disjoint", YesNo(job.disjoint)},
       {"--direction", std::string(DirectionName(job.direction))},
+      {"--method", MethodText(job)},
+      {"--weighted", YesNo(job.weighted)},
+      {"--temporal", TemporalName(job.temporal)},
       {"--model", model.kind},
       {"--hidden", absl::StrCat(model.hidden)},
       {"--layers", absl::StrCat(model.layers)},
       {"--dropout", absl::StrCat(model.dropout)},
       {"--norm", NormName(model.norm)},
       {"--gcn-norm", model.gcn_norm == GcnNorm::kSampled ? "sampled" : "full"},
+      {"--heads", absl::StrCat(model.heads)},
+      {"--aggr", AggregationName(model.aggregation)},
+      {"--num-bases", absl::StrCat(model.bases)},
+      {"--task", TaskName(options_.task.kind)},
       {"--model-seed", absl::StrCat(model.seed)},
       {"features", absl::StrCat(model.in)},
       {"classes", absl::StrCat(model.out)},
       {"--optimizer", OptimizerName(optimizer.kind)},
   };
-  // What came later stands there only if it was asked for, so that older
-  // checkpoints go on.
-  const auto add = [&](const char* name, bool asked, std::string value) {
-    if (asked) identity[name] = std::move(value);
-  };
-  add("--type", !job.seed_type.empty(), job.seed_type);
-  add("--aggr", model.aggregation != Aggregation::kMean,
-      model.aggregation == Aggregation::kSum ? "sum" : "max");
-  add("--heads", model.kind == "gat", absl::StrCat(model.heads));
-  add("--task", options_.task.kind != TaskKind::kSingle,
-      TaskName(options_.task.kind));
-  add("--num-bases", model.kind == "rgcn", absl::StrCat(model.bases));
+  // A model may be evaluated by other metrics than the one that chose it.
+  if (options_.epochs > 0) {
+    identity["--metric"] = MetricName(options_.task.metric);
+  }
   return identity;
 }
 

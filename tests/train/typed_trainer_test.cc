@@ -172,6 +172,53 @@ TEST(TypedTrainerTest, RefusesTypesOfEdgesInOneRelation) {
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kUnimplemented);
 }
 
+TEST(TypedTrainerTest, ResumesWithTheMetricThatChoseTheBest) {
+  const auto source = Serve(PaperGraph(60, 20), "typed_metric");
+  TrainOptions options = TypedRun("sage");
+  options.epochs = 1;
+  options.checkpoint = (TestDirectory("typed_metric_run") / "run").string();
+  TrainRanks(1, source, options);
+  options.resume = true;
+  options.task.metric = MetricKind::kF1Macro;
+  options.epochs = 2;
+  const absl::Status resumed = Refusal(PaperGraph(60, 20), options);
+  EXPECT_NE(resumed.message().find("--metric = accuracy"),
+            absl::string_view::npos)
+      << resumed;
+  options.epochs = 0;
+  EXPECT_EQ(TrainRanks(1, source, options).size(), 1u);
+}
+
+// A walk's or an induced batch's edges do not follow the hops.
+TEST(TypedTrainerTest, TrainsOnWalksAndInducedSubgraphs) {
+  const auto source = Serve(ClassGraph(100, 60), "walks");
+  for (const SampleMethod method :
+       {SampleMethod::kWalk, SampleMethod::kInduced}) {
+    TrainOptions options = SmallRun();
+    options.job.method = method;
+    options.epochs = 20;
+    if (method == SampleMethod::kWalk) {
+      options.job.fanouts.clear();
+      options.job.walks = 3;
+      options.job.walk_length = 4;
+    }
+    const auto history = TrainRanks(1, source, options);
+    ASSERT_EQ(history.size(), 20u);
+    EXPECT_LT(*history.back().loss, 0.7 * *history.front().loss);
+  }
+}
+
+TEST(TypedTrainerTest, RefusesFullInferenceOfTemporalJobs) {
+  TestGraph graph = ClassGraph(60, 20);
+  graph.types[0].time.assign(60, 1);
+  TrainOptions options = SmallRun();
+  options.job.temporal = TemporalStrategy::kUniform;
+  const absl::Status status = Refusal(graph, options);
+  EXPECT_NE(status.message().find("--inference sampled"),
+            absl::string_view::npos)
+      << status;
+}
+
 // A function of the label that each task can tell.
 TestGraph TaskGraph(TaskKind kind) {
   TestGraph graph = ClassGraph(300, 200);
