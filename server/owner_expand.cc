@@ -21,8 +21,9 @@
 namespace millrace {
 namespace {
 
-// Ids in one request: keeps it well below the receive limit.
-constexpr size_t kMaxIdsPerRequest = 1 << 20;
+// Nodes in one request, in bytes with their trees and times: keeps it well
+// below the receive limit.
+constexpr size_t kMaxRequestBytes = 4 << 20;
 
 // Appends the picks of a reply to `picks`; returns how many nodes it answers.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
@@ -63,6 +64,26 @@ absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply::Picks& in,
   picks.feature_rows.insert(picks.feature_rows.end(), feature_rows.begin(),
                             feature_rows.end());
   return counts.size();
+}
+
+// What a node takes in a request.
+size_t NodeBytes(const OwnedFrontier& owned, DType ids) {
+  return ItemBytes(ids) + (owned.trees.empty() ? 0 : sizeof(uint32_t)) +
+         (owned.times.empty() ? 0 : sizeof(int64_t));
+}
+
+void AppendNodes(const OwnedFrontier& owned, size_t first, size_t count,
+                 DType ids, v1::ExpandRequest::Frontier& out) {
+  AppendIds(std::span(owned.ids).subspan(first, count), ids,
+            *out.mutable_ids());
+  if (!owned.trees.empty()) {
+    AppendRaw(std::span(owned.trees).subspan(first, count),
+              *out.mutable_trees());
+  }
+  if (!owned.times.empty()) {
+    AppendRaw(std::span(owned.times).subspan(first, count),
+              *out.mutable_times());
+  }
 }
 
 }  // namespace
@@ -138,40 +159,47 @@ void OwnerExpand::FillRequest(Call& call) {
   request.set_partition(static_cast<uint32_t>(partition_));
   request.set_fingerprint(hop_.core.store->manifest().fingerprint);
   const Schema& schema = hop_.core.store->schema();
-  size_t room = kMaxIdsPerRequest;
+  size_t room = kMaxRequestBytes;
   size_t node = node_;
-  for (size_t i = frontier_; i < owned_.size() && room > 0; ++i, node = 0) {
+  for (size_t i = frontier_; i < owned_.size(); ++i, node = 0) {
     const OwnedFrontier& owned = owned_[i];
-    const size_t count = std::min(room, owned.ids.size() - node);
-    if (count == 0) continue;
+    if (node == owned.ids.size()) continue;
     const RelationIndex relation = hop_.frontiers[i].relation;
-    const TypeIndex type =
-        ListType(schema.relations[relation], hop_.draw.direction);
+    const DType ids = schema
+                          .node_types[ListType(schema.relations[relation],
+                                               hop_.draw.direction)]
+                          .id_dtype();
+    const size_t count =
+        std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
+    const std::string among = AmongOf(i);
+    // Some nodes must be asked for, however large the set is.
+    const bool fits = call.pieces.empty() || among.size() < room;
+    if (count == 0 || !fits) break;
     v1::ExpandRequest::Frontier& out = *request.add_frontiers();
     out.set_relation(static_cast<uint32_t>(relation));
     out.set_fanout(hop_.frontiers[i].fanout);
-    AppendIds(std::span(owned.ids).subspan(node, count),
-              schema.node_types[type].id_dtype(), *out.mutable_ids());
-    if (!owned.trees.empty()) {
-      AppendRaw(std::span(owned.trees).subspan(node, count),
-                *out.mutable_trees());
-    }
-    if (!owned.times.empty()) {
-      AppendRaw(std::span(owned.times).subspan(node, count),
-                *out.mutable_times());
-    }
-    if (const NodeSet* among = hop_.frontiers[i].among; among != nullptr) {
-      std::vector<uint64_t> ids(among->begin(), among->end());
-      std::sort(ids.begin(), ids.end());
-      const TypeIndex neighbors =
-          NeighborType(schema.relations[relation], hop_.draw.direction);
-      AppendIds(ids, schema.node_types[neighbors].id_dtype(),
-                *out.mutable_among());
-    }
+    AppendNodes(owned, node, count, ids, out);
+    if (!among.empty()) out.set_among(among);
     AppendExcluded(i, owned, node, count, out);
     call.pieces.push_back({i, count});
-    room -= count;
+    room -= std::min(room, out.ByteSizeLong());
   }
+}
+
+// The set of a frontier of DrawRule::kAmong as it is sent; else empty.
+std::string OwnerExpand::AmongOf(size_t f) const {
+  std::string bytes;
+  const NodeSet* among = hop_.frontiers[f].among;
+  if (among == nullptr) return bytes;
+  std::vector<uint64_t> ids(among->begin(), among->end());
+  std::sort(ids.begin(), ids.end());
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  AppendIds(
+      ids,
+      schema.node_types[NeighborType(relation, hop_.draw.direction)].id_dtype(),
+      bytes);
+  return bytes;
 }
 
 // The excluded entries of the lists that are asked for.

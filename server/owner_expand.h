@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,6 +52,7 @@ class OwnerExpand {
 
   absl::Status Send();
   void FillRequest(Call& call);
+  std::string AmongOf(size_t f) const;
   void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,
                       size_t count, v1::ExpandRequest_Frontier& out) const;
   absl::Status TakeReply(const Call& call);

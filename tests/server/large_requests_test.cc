@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hops whose questions to another owner do not fit one message.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "common/grpc/channel_args.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace {
+namespace {
+
+using testing::CallSample;
+using testing::FleetHarness;
+using testing::SampleRequestOf;
+using testing::StreamResult;
+using testing::TestGraph;
+
+// The array of a kind in a stream: its shape, and its first bytes.
+int64_t RowsOf(const StreamResult& stream, v1::ArrayInfo::Kind kind) {
+  for (const v1::ArrayInfo& array : stream.layout.arrays()) {
+    if (array.kind() == kind) return static_cast<int64_t>(array.shape(0));
+  }
+  return -1;
+}
+
+std::string Ids(const std::vector<uint32_t>& ids) {
+  return {reinterpret_cast<const char*>(ids.data()), ids.size() * 4};
+}
+
+// As many seeds as a batch may have, all of the other partition: with trees
+// and times they take more than one message holds.
+TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
+  constexpr size_t kSeeds = size_t{1} << 20;
+  static_assert(kSeeds * (4 + 4 + 8) >= kMaxMessageBytes);
+  TestGraph graph;
+  graph.types = {{.count = 4}};
+  graph.relations = {
+      {.edges = {{0, 1}, {2, 1}, {2, 3}}, .time = {5, 6, 7}, .out = false}};
+  FleetHarness fleet(graph, 2);
+  JobSpec spec;
+  spec.split.clear();
+  spec.fanouts = {1};
+  spec.temporal = TemporalStrategy::kLast;
+  Columns columns;
+  columns.original_ids = false;
+  v1::SampleRequest request = SampleRequestOf(spec, columns, 0);
+  const auto seed = static_cast<uint32_t>(fleet.store()->book(0).begin(1));
+  request.set_explicit_ids(Ids(std::vector<uint32_t>(kSeeds, seed)));
+  // Nothing is so early, but for the last seed.
+  std::vector<int64_t> times(kSeeds, 1);
+  times.back() = 9;
+  request.set_explicit_times(times.data(), times.size() * 8);
+  const StreamResult stream = CallSample(*fleet.Stub(0), request);
+  ASSERT_TRUE(stream.status.ok()) << stream.status;
+  EXPECT_EQ(RowsOf(stream, v1::ArrayInfo::KIND_NODE_ID),
+            static_cast<int64_t>(kSeeds) + 1);
+  EXPECT_EQ(RowsOf(stream, v1::ArrayInfo::KIND_NEIGHBOR), 1);
+}
+
+// The set of a batch's nodes is asked for once for each relation.
+TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
+  constexpr int64_t kNodes = 600000;
+  constexpr int kRelations = 8;
+  static_assert(kNodes * 4 * kRelations > kMaxMessageBytes);
+  TestGraph graph;
+  graph.types = {{.count = kNodes}};
+  for (int r = 0; r < kRelations; ++r) {
+    graph.relations.push_back(
+        {.name = "r" + std::to_string(r), .edges = {{5, 1}}, .out = false});
+  }
+  FleetHarness fleet(graph, 2);
+  JobSpec spec;
+  spec.split.clear();
+  spec.method = SampleMethod::kInduced;
+  v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+  std::vector<uint32_t> seeds(kNodes);
+  for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = i;
+  request.set_explicit_ids(Ids(seeds));
+  const StreamResult stream = CallSample(*fleet.Stub(0), request);
+  ASSERT_TRUE(stream.status.ok()) << stream.status;
+  int64_t edges = 0;
+  for (const v1::ArrayInfo& array : stream.layout.arrays()) {
+    if (array.kind() == v1::ArrayInfo::KIND_NEIGHBOR) edges += array.shape(0);
+  }
+  EXPECT_EQ(edges, kRelations);
+}
+
+}  // namespace
+}  // namespace millrace
