@@ -165,28 +165,17 @@ TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
   }
 }
 
-// As many nodes as a batch may have seeds, all of one owner that is not the
-// home: with trees and times more than one message holds.
-TEST_F(MethodsTest, LargestTemporalHopsAreAskedForInPieces) {
-  constexpr size_t kSeeds = size_t{1} << 20;
+// Labels of seeds are of users, which have none; items have some.
+TEST_F(MethodsTest, LabelsOfOtherTypesThanTheSeedsStayAway) {
   const auto remote = Connect();
-  JobSpec spec = testing::ExplicitJob({1}, "item");
-  spec.temporal = TemporalStrategy::kLast;
   BatchRequest request;
-  request.columns = {.features = false, .labels = LabelRows::kNone};
-  const int64_t seed = 0;
-  const auto ids = remote->Resolve(1, std::span(&seed, 1));
-  ASSERT_TRUE(ids.ok()) << ids.status();
-  ASSERT_NE(fleet_->store()->book(1).Owner(ids->front()), 0);
-  request.explicit_seeds =
-      testing::Seeds{std::vector<int64_t>(kSeeds, seed),
-                     std::vector<int64_t>(kSeeds, -1)};  // nothing so early
-  const auto batch = Fetch(*remote, spec, request);
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->nodes[1].count(), kSeeds);
-  for (const EdgeBlock& block : batch->edges) {
-    EXPECT_EQ(block.edge_count(), 0);
-  }
+  request.explicit_seeds = testing::Seeds{{1, 2, 3}};
+  request.columns = DigestColumns(/*features=*/true, /*edge_features=*/true);
+  const auto batch =
+      ExpectSame(*remote, testing::ExplicitJob({3, 2}, "user"), request);
+  ASSERT_TRUE(batch.ok());
+  EXPECT_GT(batch->nodes[1].count(), 0u);
+  EXPECT_FALSE(batch->nodes[1].label.present());
 }
 
 TEST_F(MethodsTest, SeedsWithoutTimesAreRefusedInTheServersWords) {

@@ -398,15 +398,16 @@ TEST(TemporalTest, SeedsWithoutTimesAreRefused) {
     return Sample(*source, Temporal({2}), seeds).status();
   };
   EXPECT_TRUE(status({{1, 2}, {4, 5}}).ok());
-  for (const Seeds& seeds :
-       {Seeds{{1, 2}, {}}, Seeds{{1, 2}, {3}}, Seeds{{1, 2}, {3, 4, 5}}}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(status(seeds))) << status(seeds);
-    EXPECT_THAT(std::string(status(seeds).message()),
-                HasSubstr("--temporal: " + std::to_string(seeds.times.size()) +
-                          " times for 2 seeds\n"));
-    EXPECT_THAT(std::string(status(seeds).message()),
-                HasSubstr("--seed-times"));
+  for (const std::vector<int64_t>& times :
+       std::vector<std::vector<int64_t>>{{}, {3}, {3, 4, 5}}) {
+    const absl::Status refusal = status({{1, 2}, times});
+    EXPECT_TRUE(absl::IsInvalidArgument(refusal)) << refusal;
+    EXPECT_THAT(std::string(refusal.message()),
+                HasSubstr(std::to_string(times.size()) +
+                          " times for 2 seeds\ngive one for each"));
   }
+  EXPECT_THAT(std::string(status({{1, 2}, {}}).message()),
+              HasSubstr("--seed-times"));
 }
 
 TEST(TemporalTest, SeedsOfASplitWithoutTimesAreRefused) {
@@ -441,10 +442,14 @@ TEST(TemporalTest, SeedsOfASplitHaveTheirOwnTimes) {
   }
 }
 
-// Times of seeds mean nothing to other jobs.
-TEST(TemporalTest, TimesOfSeedsDoNotReachOtherJobs) {
+TEST(TemporalTest, TimesOfSeedsAreForTemporalJobs) {
   const auto source = OpenGraph(NodeTimes(), 0);
-  const auto batch = Sample(*source, ExplicitJob({2}), {{2, 3}, {0, 0}});
+  const absl::Status status =
+      Sample(*source, ExplicitJob({2}), {{2, 3}, {0, 0}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the seeds have times, but the job is not temporal\n"));
+  const auto batch = Sample(*source, ExplicitJob({2}), {{2, 3}, {}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->edges[0].edge_count(), 4);
   EXPECT_FALSE(batch->seed_time.present());

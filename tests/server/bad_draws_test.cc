@@ -350,9 +350,12 @@ TEST_F(BadSampleTest, TimesOfAnotherNumberThanTheSeedsAreRefused) {
   };
   EXPECT_TRUE(times(Raw<int64_t>({3, 4})).ok());
   ExpectRefused(times(""), kInvalid, "0 times for 2 seeds");
-  ExpectRefused(times(Raw<int64_t>({3})), kInvalid, "1 times for 2 seeds");
-  ExpectRefused(times(Raw<int64_t>({3, 4, 5})), kInvalid,
-                "3 times for 2 seeds");
+  for (const std::vector<int64_t>& wrong :
+       std::vector<std::vector<int64_t>>{{3}, {3, 4, 5}}) {
+    const absl::Status status = times(Raw(wrong));
+    ExpectRefused(status, kInvalid, "2 explicit seeds");
+    ExpectRefused(status, kInvalid, std::to_string(wrong.size()) + " times");
+  }
   ExpectRefused(times("nine byte"), kInvalid, "explicit_times");
 }
 
