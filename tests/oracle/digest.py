@@ -26,16 +26,47 @@ def column(rows):
     return ABSENT if rows is None else array(*rows)
 
 
+def optional(dtype, values):
+    return ABSENT if values is None else array(dtype, values)
+
+
+def seed_arrays(store, batch):
+    names = [t.name for t in store.types]
+    if batch.kind == 'edge':
+        names = [r.name for r in store.relations]
+    negatives = batch.negatives
+    return [u32(('node', 'edge', 'graph').index(batch.kind)),
+            u32(names.index(batch.seed_type)),
+            array('int64', batch.seeds.ids),
+            optional('int64', batch.times),
+            optional('int64', negatives and negatives.dst),
+            array('uint32', batch.seed_to_local)]
+
+
+def pair_arrays(batch):
+    seeds, negatives = batch.seeds, batch.negatives
+    return [array('int64', seeds.dst), column(seeds.labels),
+            optional('int32', seeds.edge_types),
+            optional('int64', negatives and negatives.src),
+            array('uint32', batch.dst_to_local),
+            optional('uint32', batch.negative_src_to_local),
+            optional('uint32', batch.negative_to_local)]
+
+
+def seed_labels(store, batch):
+    if batch.kind == 'edge':
+        return ABSENT
+    seeds = batch.nodes[batch.seed_type][:len(set(batch.seed_to_local))]
+    return column(store.node_rows(store.by_name[batch.seed_type], 'label',
+                                  [v for _, v in seeds]))
+
+
 def digest(store, job, batch):
     names = [t.name for t in store.types]
-    seed_type = store.by_name[batch.seed_type]
-    distinct = len(set(batch.seed_to_local))
-    seed_rows = [v for _, v in batch.nodes[batch.seed_type][:distinct]]
-    parts = [b'millrace', u32(1), u32(0), u32(names.index(batch.seed_type)),
-             array('int64', batch.seeds),
-             ABSENT if batch.times is None else array('int64', batch.times),
-             ABSENT,
-             array('uint32', batch.seed_to_local), u32(len(names))]
+    parts = [b'millrace', u32(1), *seed_arrays(store, batch)]
+    if batch.kind == 'edge':
+        parts += pair_arrays(batch)
+    parts.append(u32(len(names)))
     for name in names:
         nodes = batch.nodes[name]
         parts.append(array('int64', [v for _, v in nodes]))
@@ -53,7 +84,7 @@ def digest(store, job, batch):
     if job.method == 'walk':
         shape = len(batch.walks), job.walk_length + 1
         parts.append(array('int32', np.reshape(batch.walks, shape)))
-    parts.append(column(store.node_rows(seed_type, 'label', seed_rows)))
+    parts.append(seed_labels(store, batch))
     for node_type in store.types:
         originals = [v for _, v in batch.nodes[node_type.name]]
         parts.append(column(store.node_rows(node_type, 'feature', originals))

@@ -8,7 +8,7 @@ import numpy as np
 
 from philox import MASK, philox, words
 
-SHUFFLE, NEIGHBOUR, WALK, INTERLEAVE, LABOR, STOP = 0, 1, 2, 4, 5, 6
+SHUFFLE, NEIGHBOUR, WALK, NEGATIVE, INTERLEAVE, LABOR, STOP = range(7)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 """Jobs: what they ask for, and which of them are refused."""
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from draws import Rule
 from store import OracleError
@@ -13,9 +14,10 @@ MAX_WALKERS_STEPS = 1 << 20
 
 @dataclass
 class Job:
-    type: str = ''
+    kind: str = 'node'  # of seeds: 'node', 'edge' or 'graph'
+    type: str = ''      # of the seeds, or the relation of pairs
     split: str = 'train'
-    seeds_file: object = None  # original ids, in order
+    seeds_file: object = None  # rows: original ids, and times or not
     fanouts: list = field(default_factory=list)
     relation_fanouts: dict = field(default_factory=dict)
     batch_size: int = 1024
@@ -35,6 +37,8 @@ class Job:
     walk_length: int = 0
     restart: float = 0
     metapath: list = field(default_factory=list)  # names of relations
+    negatives: str = ''  # 'binary:R', 'triplet:K', 'shared:K', 'in-batch'
+    exclude: str = 'none'  # or 'self', 'reverse'
 
     @property
     def trees(self):
@@ -51,17 +55,30 @@ class Job:
 
 
 def seed_type(store, job):
-    if not job.type and len(store.types) == 1:
+    """The node type of the seeds, where they are not pairs."""
+    name = job.type or ('graph' if job.kind == 'graph' else '')
+    if not name and len(store.types) == 1:
         return store.types[0].name
-    if job.type not in store.by_name:
-        raise OracleError(f'--type {job.type!r}: the store has the types '
+    if name not in store.by_name:
+        raise OracleError(f'--type {name!r}: the store has the types '
                           f'{", ".join(store.by_name)}')
-    return job.type
+    return name
+
+
+def seed_relation(store, job):
+    """The number of the relation of seeds that are pairs."""
+    if not job.type and len(store.relations) == 1:
+        return 0
+    return relation_number(store, job.type, '--type')
 
 
 def relation_fanouts(store, job):
     """Hops, and per relation its fanouts, all of the same length."""
     names = [r.name for r in store.relations]
+    if job.kind == 'graph':
+        graph = seed_type(store, job)
+        return 2, {r.name: [-1, 0] if r.dst == graph else [0, -1]
+                   for r in store.relations}
     for name in job.relation_fanouts:
         relation_number(store, name, '--fanouts')
     lists = {n: job.relation_fanouts.get(n, job.fanouts) for n in names}
@@ -91,7 +108,11 @@ def metapath(store, job):
     else:
         raise OracleError('--metapath: the graph has '
                           f'{len(store.relations)} relations')
-    here, steps = seed_type(store, job), []
+    if job.kind == 'edge':  # page ranks: any one that check_walks lets pass
+        here = store.relations[numbers[0]].ends(job.direction)[0]
+    else:
+        here = seed_type(store, job)
+    steps = []
     for step in range(job.walk_length):
         number = numbers[step % len(numbers)]
         owner, other = store.relations[number].ends(job.direction)
@@ -120,6 +141,13 @@ def check_job(store, job):
             not store.neighbor_original_ids):
         raise OracleError('--method labor: lists lack original ids of '
                           'neighbours')
+    if job.kind == 'graph':
+        check_graphs(store, job)
+    if job.kind == 'edge':
+        check_pairs(job)
+    elif job.negatives or job.exclude != 'none':
+        raise OracleError('--negatives, --exclude-seed-edges: of --seeds '
+                          'edge')
     if job.method in ('walk', 'ppr'):
         check_walks(store, job)
     elif job.metapath:
@@ -127,6 +155,41 @@ def check_job(store, job):
     for relation in drawn_relations(store, job):
         if job.weighted and not relation.weight:
             raise OracleError(f'--weighted: {relation.name} has no weights')
+
+
+def check_graphs(store, job):
+    """Refuses what whole graphs do not leave to choose."""
+    if (job.fanouts or job.relation_fanouts or job.method != 'uniform' or
+            job.weighted or job.temporal or job.direction != 'in'):
+        raise OracleError('--seeds graph: neither fanouts, --method, '
+                          '--weighted, --temporal nor --direction out')
+    graph = seed_type(store, job)
+    if not any(r.dst == graph for r in store.relations):
+        raise OracleError(f'--seeds graph: no relation leads to {graph}')
+
+
+def check_pairs(job):
+    mode, _ = negative_mode(job)
+    if mode == 'shared' and job.trees:
+        raise OracleError('--negatives shared: not disjoint')
+    if job.method == 'walk':
+        raise OracleError('--method walk: not with --seeds edge')
+
+
+def negative_mode(job):
+    """(mode, number); '' draws none, and in-batch has no number."""
+    mode, _, number = job.negatives.partition(':')
+    try:
+        if mode == 'binary' and Fraction(number) > 0:
+            return mode, Fraction(number)
+        if mode in ('triplet', 'shared') and int(number) > 0:
+            return mode, int(number)
+    except ValueError:
+        pass
+    if job.negatives in ('', 'in-batch'):
+        return mode, 0
+    raise OracleError(f'--negatives {job.negatives}: binary:R, triplet:K, '
+                      'shared:K or in-batch')
 
 
 def check_walks(store, job):
@@ -151,6 +214,11 @@ def check_walks(store, job):
     path = {store.relations[n] for n in metapath(store, job)}
     if len(job.metapath) > 1 or any(r.src != r.dst for r in path):
         raise OracleError('--method ppr: one relation, of a type with itself')
+    if job.kind == 'edge':
+        pairs = store.relations[seed_relation(store, job)]
+        if any(r.src not in (pairs.src, pairs.dst) for r in path):
+            raise OracleError('--method ppr: the relation is not of the '
+                              "seeds' types")
 
 
 def drawn_relations(store, job):

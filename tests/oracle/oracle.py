@@ -17,7 +17,7 @@ import numpy as np
 from digest import digest
 from job import METHODS, Job
 from sampler import sample
-from seeds import SeedPlan
+from seeds import Seeds, SeedPlan
 from store import OracleError, Store
 
 
@@ -28,7 +28,8 @@ def make_parser():
     for name in ('sample', 'digest'):
         p = commands.add_parser(name)
         p.add_argument('--store', required=True)
-        p.add_argument('--seeds', choices=['node'], default='node')
+        p.add_argument('--seeds', choices=['node', 'edge', 'graph'],
+                       default='node')
         p.add_argument('--split', default='train')
         p.add_argument('--type', default='')
         p.add_argument('--seeds-file')
@@ -48,11 +49,15 @@ def make_parser():
         p.add_argument('--walk-length', type=int, default=0)
         p.add_argument('--restart', type=float, default=0.15)
         p.add_argument('--metapath', default='')
+        p.add_argument('--negatives', default='')
+        p.add_argument('--exclude-seed-edges', default='none',
+                       choices=['none', 'self', 'reverse'])
         p.add_argument('--direction', choices=['in', 'out'], default='in')
         p.add_argument('--epoch', type=int, default=0)
         if name == 'sample':
             p.add_argument('--batch', type=int, default=0)
             p.add_argument('--seed-ids')
+            p.add_argument('--seed-dst-ids')
             p.add_argument('--seed-times')
             p.add_argument('--with-features', action='store_true')
             p.add_argument('--json', action='store_true')
@@ -77,7 +82,7 @@ def integers(text):
 
 
 def make_job(args):
-    job = Job(type=args.type, split=args.split, batch_size=args.batch_size,
+    job = Job(kind=args.seeds, type=args.type, split=args.split, batch_size=args.batch_size,
               seed=args.seed, shuffle=args.shuffle,
               seed_order=args.seed_order, drop_last=args.drop_last,
               replace=args.replace, disjoint=args.disjoint,
@@ -85,7 +90,8 @@ def make_job(args):
               edge_features=args.edge_features, method=args.method,
               weighted=args.weighted, temporal=args.temporal,
               walks=args.walks, walk_length=args.walk_length,
-              restart=args.restart,
+              restart=args.restart, negatives=args.negatives,
+              exclude=args.exclude_seed_edges,
               metapath=[x for x in args.metapath.split(',') if x])
     for text in args.fanouts:
         name, _, numbers = text.rpartition('=')
@@ -107,10 +113,8 @@ def to_json(store, job, batch, with_features):
         columns.append('visits')
     nodes = {name: [v for _, v in rows] for name, rows in batch.nodes.items()}
     out = {'epoch': batch.epoch, 'batch': batch.index,
-           'seeds': {'type': batch.seed_type, 'ids': batch.seeds},
-           'seed_to_local': batch.seed_to_local, 'nodes': nodes}
-    if batch.times is not None:
-        out['seeds']['time'] = batch.times
+           **(pairs_json(batch) if batch.kind == 'edge' else
+              seeds_json(store, batch)), 'nodes': nodes}
     if batch.disjoint:
         out['trees'] = {name: [t for t, _ in rows]
                         for name, rows in batch.nodes.items()}
@@ -126,13 +130,59 @@ def to_json(store, job, batch, with_features):
     if batch.walks is not None:
         out['walks'] = batch.walks
     if with_features:
-        seeds = nodes[batch.seed_type][:len(set(batch.seed_to_local))]
         out['x'] = {t.name: floats(store.node_rows(t, 'feature',
                                                    nodes[t.name]))
                     for t in store.types if t.feature}
-        seed_type = store.by_name[batch.seed_type]
-        out['y'] = {t.name: floats(store.node_rows(t, 'label', seeds))
-                    for t in [seed_type] if t.label}
+        out['y'] = {}
+        if batch.kind != 'edge' and store.by_name[batch.seed_type].label:
+            seeds = nodes[batch.seed_type][:len(set(batch.seed_to_local))]
+            out['y'][batch.seed_type] = floats(store.node_rows(
+                store.by_name[batch.seed_type], 'label', seeds))
+    return out
+
+
+def seeds_json(store, batch):
+    graphs = batch.kind == 'graph'
+    seeds = {'type': batch.seed_type,
+             'graphs' if graphs else 'ids': batch.seeds.ids}
+    if batch.times is not None:
+        seeds['time'] = batch.times
+    out = {'seeds': seeds, 'seed_to_local': batch.seed_to_local}
+    if graphs:
+        out['graph_of'] = {}
+        for r in store.relations:
+            if r.dst == batch.seed_type:
+                # Of a node that is in no graph: -1.
+                rows = out['graph_of'].setdefault(
+                    r.src, [-1] * len(batch.nodes[r.src]))
+                for e in batch.edges[r.name]:
+                    rows[e.src] = e.dst
+    return out
+
+
+def pairs_json(batch):
+    """Drawn pairs stand behind the seeds, with label 0."""
+    seeds, negatives = batch.seeds, batch.negatives
+    drawn = (negatives and negatives.src) or []
+    labels = floats(seeds.labels) if seeds.labels else [1] * len(seeds)
+    out = {'seeds': {'type': batch.seed_type, 'src': seeds.ids + drawn,
+                     'dst': list(seeds.dst), 'label': [],
+                     'time': batch.times or [], 'neg': []},
+           'seed_to_local': [
+               batch.seed_to_local + (batch.negative_src_to_local or []),
+               list(batch.dst_to_local)]}
+    if drawn or seeds.labels:
+        out['seeds']['label'] = labels + [0] * len(drawn)
+    if seeds.edge_types:
+        out['seeds']['edge_type'] = seeds.edge_types
+    if drawn:
+        out['seeds']['dst'] += negatives.dst
+        out['seed_to_local'][1] += batch.negative_to_local
+    elif negatives:
+        out['seeds']['neg'] = negatives.dst
+        out['seed_to_local'].append(batch.negative_to_local)
+    if negatives and negatives.edges is not None:
+        out['false_negatives'] = negatives.edges
     return out
 
 
@@ -149,14 +199,15 @@ def floats(rows):
 def run_sample(store, args):
     """The object that `sample` prints."""
     job = make_job(args)
-    times = integers(args.seed_times) if args.seed_times else None
     if args.seed_ids:
-        seeds = integers(args.seed_ids)
-    elif times:
-        raise OracleError('--seed-times: only with --seed-ids')
+        seeds = Seeds(*(integers(text) if text else None for text in (
+            args.seed_ids, args.seed_times, args.seed_dst_ids)))
+    elif args.seed_times or args.seed_dst_ids:
+        raise OracleError('--seed-times, --seed-dst-ids: only with '
+                          '--seed-ids')
     else:
         seeds = SeedPlan(store, job).seeds(args.epoch, args.batch)
-    batch = sample(store, job, args.epoch, args.batch, seeds, times)
+    batch = sample(store, job, args.epoch, args.batch, seeds)
     return to_json(store, job, batch, args.with_features)
 
 

@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches: docs/determinism.md, sections 3 and 5; walks are in walks.py."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import walks
 from draws import NEIGHBOUR, Domain, pick_slots
-from job import check_job, metapath, relation_fanouts, seed_type
-from seeds import check_seeds, seed_times
+from job import (check_job, metapath, relation_fanouts, seed_relation,
+                 seed_type)
+from pairs import Excluded, Negatives, negatives_of
+from seeds import Seeds, check_seeds, seed_times
 
 
 @dataclass
 class Batch:
     epoch: int
     index: int
-    seed_type: str
-    seeds: list
+    kind: str        # of the seeds, as Job.kind
+    seed_type: str   # or the relation of pairs
+    seeds: Seeds
     disjoint: bool
-    times: list  # of the seeds; None unless temporal
+    times: list      # of the seeds; None: none, or none that count
+    tree_times: list = None  # only in temporal jobs
+    negatives: Negatives = None
+    # Local ids, of pairs: of the sources.
     seed_to_local: list = field(default_factory=list)
+    dst_to_local: list = None
+    negative_src_to_local: list = None
+    negative_to_local: list = None
     nodes: dict = field(default_factory=dict)  # type: [(tree, original id)]
     edges: dict = field(default_factory=dict)  # relation: [Edge]
     walks: list = None  # [walker][step]: local id, or -1
@@ -42,9 +51,37 @@ class Builder:
         batch.edges = {r.name: [] for r in store.relations}
         # Per type the local ids by (tree, original id).
         self.local = {t.name: {} for t in store.types}
-        for i, v in enumerate(batch.seeds):
-            batch.seed_to_local.append(self.local_id(
-                batch.seed_type, (i if batch.disjoint else 0, v)))
+        self.excluded = None
+        if batch.kind == 'edge':
+            self.add_pairs(seed_relation(store, job))
+        else:
+            batch.seed_to_local = self.local_ids(
+                batch.seed_type, range(len(batch.seeds)), batch.seeds.ids)
+        if job.temporal:
+            drawn = len(batch.negative_src_to_local or [])
+            batch.tree_times = batch.times + [
+                batch.times[q % len(batch.seeds)] for q in range(drawn)]
+
+    def add_pairs(self, number):
+        """The seeds that are pairs, and their negatives."""
+        batch, seeds = self.batch, self.batch.seeds
+        relation = self.store.relations[number]
+        trees = range(len(seeds))
+        negatives = batch.negatives = negatives_of(
+            self.store, self.job, number, seeds, self.domain)
+        self.excluded = Excluded(self.store, self.job, number, seeds)
+        batch.seed_to_local = self.local_ids(relation.src, trees, seeds.ids)
+        batch.dst_to_local = self.local_ids(relation.dst, trees, seeds.dst)
+        if negatives and negatives.src is not None:
+            batch.negative_src_to_local = self.local_ids(
+                relation.src, negatives.trees, negatives.src)
+        if negatives:
+            batch.negative_to_local = self.local_ids(
+                relation.dst, negatives.trees, negatives.dst)
+
+    def local_ids(self, name, trees, originals):
+        return [self.local_id(name, (tree if self.batch.disjoint else 0, v))
+                for tree, v in zip(trees, originals)]
 
     def domain(self, purpose, hop, number):
         return Domain(self.job.seed, self.batch.epoch, self.batch.index,
@@ -57,13 +94,15 @@ class Builder:
         return self.local[name][node]
 
     def lists(self, relation, nodes):
-        """The admissible parts of the lists of many (tree, original id)."""
-        lists = [self.store.list_of(relation, self.job.direction, v)
-                 for _, v in nodes]
-        if self.batch.times is None:
-            return lists
-        return [slots.until(self.batch.times[tree])
-                for slots, (tree, _) in zip(lists, nodes)]
+        """What can be picked of the lists of many (tree, original id)."""
+        direction, times = self.job.direction, self.batch.tree_times
+        for tree, node in nodes:
+            slots = self.store.list_of(relation, direction, node)
+            if times is not None:
+                slots = slots.until(times[tree])
+            if self.excluded:
+                slots = self.excluded.rest(relation, direction, node, slots)
+            yield slots
 
     def edge(self, hop, here, there, *columns):
         """An edge of the list of local id `here`, whose neighbour is
@@ -74,12 +113,17 @@ class Builder:
 
 
 def sample(store, job, epoch, index, seeds, times=None):
-    """The batch around `seeds` (original ids); section 5."""
-    type_name = seed_type(store, job)
-    check_seeds(store, type_name, seeds)
+    """The batch around `seeds` (Seeds, or original ids); sections 5 and 6."""
+    if not isinstance(seeds, Seeds):
+        seeds = Seeds(list(seeds))
+    if times is not None:
+        seeds = replace(seeds, times=list(times))
     check_job(store, job)
-    batch = Batch(epoch, index, type_name, list(seeds), job.trees,
-                  seed_times(store, job, type_name, seeds, times))
+    check_seeds(store, job, seeds)
+    name = (store.relations[seed_relation(store, job)].name
+            if job.kind == 'edge' else seed_type(store, job))
+    batch = Batch(epoch, index, job.kind, name, seeds, job.trees,
+                  seed_times(store, job, seeds))
     builder = Builder(store, job, batch)
     if job.method == 'walk':
         walks.walk(builder)
@@ -118,7 +162,7 @@ def run_hops(builder):
 
 def pick(builder, hop, number, frontier, fanout):
     """Per node of the frontier its picks: (neighbour, edge_id, place)."""
-    lists = builder.lists(builder.store.relations[number], frontier)
+    lists = list(builder.lists(builder.store.relations[number], frontier))
     picks = pick_slots(builder.domain(NEIGHBOUR, hop, number), frontier,
                        lists, fanout, builder.job.rule())
     return [[(slots.neighbours[s], slots.edge_ids[s], slots.places[s])

@@ -5,6 +5,7 @@ Everything that leaves this file is in original ids.
 """
 
 import bisect
+import functools
 import json
 import math
 import os
@@ -39,6 +40,11 @@ class NodeType:
         self.id[self.original] = np.arange(self.count)
         if not np.array_equal(np.sort(self.original), np.arange(self.count)):
             raise OracleError(f'{store.root}: original ids of {self.name}')
+
+    def owners(self, originals):
+        """The partitions that own nodes."""
+        ids = self.id[np.asarray(originals, np.int64)]
+        return np.searchsorted(self.offsets, ids, 'right') - 1
 
     def locate(self, original):
         """The partition that owns a node and the node's row there."""
@@ -77,8 +83,11 @@ class List:
         """The admissible part; of a list without times, all of it."""
         if self.times is None:
             return self
-        count = bisect.bisect_right(self.times, time)
-        return List(*(column and column[:count] for column in (
+        return self.part(range(bisect.bisect_right(self.times, time)))
+
+    def part(self, slots):
+        """Some slots, in their order, as a list."""
+        return List(*(column and [column[s] for s in slots] for column in (
             self.neighbours, self.edge_ids, self.places, self.weights,
             self.times)))
 
@@ -129,6 +138,38 @@ class Store:
                 return self.load(f'splits/{type_name}/{name}/original_id.npy')
         raise OracleError(f'{self.root}: {type_name} has no split {name!r}')
 
+    def edge_split(self, relation, name):
+        """Columns by their names in docs/format.md, ids being originals."""
+        for s in self.manifest.get('edge_splits', []):
+            if (s['relation'], s['name']) == (relation.name, name):
+                break
+        else:
+            raise OracleError(f'{self.root}: {relation.name} has no split '
+                              f'{name!r}')
+        folder = f'splits/{relation.name}/{name}'
+        columns = {'src': 'src_original_id', 'dst': 'dst_original_id'}
+        for column in ('edge_id', 'time', 'edge_type', 'label'):
+            if s[column]:
+                columns[column] = column
+        if s['negatives']:
+            columns['negative'] = 'negative_original_id'
+        split = {c: self.load(f'{folder}/{file}.npy')
+                 for c, file in columns.items()}
+        for column, values in split.items():
+            shape = ((s['count'], s['negatives']) if column == 'negative' else
+                     (s['count'],))
+            if values.shape != shape:
+                raise OracleError(f'{self.root}: {folder}: {column} has the '
+                                  f'shape {values.shape}, expected {shape}')
+        if s['label']:
+            split['label'] = s['label']['dtype'], split['label']
+        return split
+
+    def has_edge(self, relation, src, dst):
+        direction = 'in' if relation.has['in'] else 'out'
+        of, other = (dst, src) if direction == 'in' else (src, dst)
+        return other in self.list_of(relation, direction, of).neighbours
+
     def list_times(self, relation, direction):
         """Where the times of these lists come from; None: they have none."""
         _, other = relation.ends(direction)
@@ -178,7 +219,7 @@ class Store:
         if not spec:
             return None
         ids = node_type.id[np.asarray(originals, np.int64)]
-        parts = np.searchsorted(node_type.offsets, ids, 'right') - 1
+        parts = node_type.owners(originals)
         rows = ids - np.asarray(node_type.offsets)[parts]
         path = f'nodes/{node_type.name}/{column}'
         return spec['dtype'], self._gather(path, spec, parts, rows)
@@ -203,7 +244,7 @@ class Store:
         """Raises unless the columns that repeat others agree with them.
 
         That is: the order of lists, sums of weights, times and original ids
-        of neighbours, and times of splits.
+        of neighbours, times of splits, their ids and owners.
         """
         for relation in self.relations:
             for direction in ('in', 'out'):
@@ -214,9 +255,53 @@ class Store:
                 f"splits/{s['type']}/{s['name']}")
             seeds = self.split(s['type'], s['name'])
             self._expect(f'{folder}/id', node_type.id[seeds])
+            self._expect_counts(folder, s, node_type.owners(seeds))
             if node_type.time:
                 self._expect(f'{folder}/time',
                              self.node_rows(node_type, 'time', seeds)[1])
+
+        for s in self.manifest.get('edge_splits', []):
+            self._verify_edge_split(s)
+
+    def _verify_edge_split(self, s):
+        relation = next(r for r in self.relations if r.name == s['relation'])
+        split = self.edge_split(relation, s['name'])
+        folder = f"splits/{relation.name}/{s['name']}"
+        src, dst = map(self.by_name.get, (relation.src, relation.dst))
+        for column, node_type in (('src', src), ('dst', dst),
+                                  ('negative', dst)):
+            if column in split:
+                self._expect(f'{folder}/{column}',
+                             node_type.id[split[column]])
+        self._expect_counts(folder, s, dst.owners(split['dst']))
+        if 'edge_id' in split:
+            edges = zip(split['src'].tolist(), split['dst'].tolist(),
+                        split['edge_id'].tolist())
+            for i, (a, b, edge) in enumerate(edges):
+                found = self._ends(relation).get(edge)
+                if found not in (None, (a, b)):  # the graph may lack it
+                    raise OracleError(
+                        f'{self.root}: {folder}: seed {i} joins {a} and {b}, '
+                        f'its edge {edge} {found}')
+
+    @functools.lru_cache(None)
+    def _ends(self, relation):
+        """Source and destination by edge_id."""
+        direction = 'in' if relation.has['in'] else 'out'
+        owner, _ = relation.ends(direction)
+        result = {}
+        for v in range(self.by_name[owner].count):
+            slots = self.list_of(relation, direction, v)
+            for other, edge in zip(slots.neighbours, slots.edge_ids):
+                result[edge] = ((other, v) if direction == 'in' else
+                                (v, other))
+        return result
+
+    def _expect_counts(self, folder, info, owners):
+        counts = np.bincount(owners, minlength=self.parts).tolist()
+        if (info['count'], info['part_counts']) != (len(owners), counts):
+            raise OracleError(f'{self.root}: {folder}: owners have {counts} '
+                              f"seeds, not {info['part_counts']}")
 
     def _expect(self, path, values):
         if not np.array_equal(self.load(f'{path}.npy'), values):

@@ -27,6 +27,18 @@ class Nodes:
 
 
 @dataclass
+class EdgeSplit:
+    """Pairs of original ids, in order; columns that they have."""
+    src: object
+    dst: object
+    edge_id: object = None
+    time: object = None
+    edge_type: object = None
+    label: object = None
+    negative: object = None     # [pairs, k] destinations
+
+
+@dataclass
 class Edges:
     """A relation: columns have one row per edge, in edge_id order."""
     src_type: str
@@ -37,6 +49,7 @@ class Edges:
     feature: object = None
     weight: object = None
     time: object = None
+    splits: dict = field(default_factory=dict)  # name: EdgeSplit
 
 
 def xxh3(data):
@@ -54,7 +67,7 @@ def homogeneous(count, edges, **columns):
     """(nodes, relations) of a graph of one type; edges is [(src, dst)]."""
     pairs = np.array(edges, np.int64).reshape(-1, 2)
     edge_columns = {k: columns.pop(f'edge_{k}')
-                    for k in ('feature', 'weight', 'time')
+                    for k in ('feature', 'weight', 'time', 'splits')
                     if f'edge_{k}' in columns}
     relation = Edges('node', 'to', 'node', pairs[:, 0], pairs[:, 1],
                      **edge_columns)
@@ -85,7 +98,9 @@ class _Writer:
             self.number(name, nodes)
             self.write_nodes(name, nodes)
         relations = [self.write_relation(r) for r in self.relations]
-        self.write_manifest(relations)
+        splits = [self.write_edge_split(r, name, split)
+                  for r in self.relations for name, split in r.splits.items()]
+        self.write_manifest(relations, splits)
 
     def save(self, path, values, dtype):
         path += '.npy'
@@ -192,7 +207,32 @@ class _Writer:
                 'weight': r.weight is not None, 'time': list_time,
                 'type': False, 'feature': spec(r.feature)}
 
-    def write_manifest(self, relations):
+    def write_edge_split(self, r, name, split):
+        relation = f'{r.src_type}__{r.name}__{r.dst_type}'
+        folder = f'splits/{relation}/{name}'
+        for column, end in (('src', r.src_type), ('dst', r.dst_type),
+                            ('negative', r.dst_type)):
+            originals = getattr(split, column)
+            if originals is not None:
+                originals = np.asarray(originals, np.int64)
+                self.save(f'{folder}/{column}', self.id[end][originals],
+                          id_dtype(self.nodes[end].count))
+                self.save(f'{folder}/{column}_original_id', originals, '<i8')
+        for column, dtype in (('edge_id', '<i8'), ('time', '<i8'),
+                              ('edge_type', '<i4'), ('label', None)):
+            values = getattr(split, column)
+            if values is not None:
+                values = np.asarray(values)
+                self.save(f'{folder}/{column}', values, dtype or values.dtype)
+        return {'relation': relation, 'name': name, 'count': len(split.src),
+                'part_counts': self.part_counts(r.dst_type, split.dst),
+                **{c: getattr(split, c) is not None
+                   for c in ('edge_id', 'time', 'edge_type')},
+                'label': spec(split.label),
+                'negatives': (0 if split.negative is None else
+                              np.shape(split.negative)[1])}
+
+    def write_manifest(self, relations, edge_splits):
         types = [{'name': name, 'count': n.count,
                   'offsets': self.offsets[name],
                   'id_dtype': ('uint32' if id_dtype(n.count) == '<u4' else
@@ -202,9 +242,7 @@ class _Writer:
                   'hotness': self.parts > 1}
                  for name, n in self.nodes.items()]
         splits = [{'type': name, 'name': split, 'count': len(originals),
-                   'part_counts': np.histogram(
-                       self.id[name][np.asarray(originals, np.int64)],
-                       self.bounds(name))[0].tolist()}
+                   'part_counts': self.part_counts(name, originals)}
                   for name, n in self.nodes.items()
                   for split, originals in n.splits.items()]
         lines = ''.join(f"{f['path']} {f['bytes']} {f['xxh3']}\n"
@@ -220,6 +258,8 @@ class _Writer:
             'node_types': types, 'relations': relations,
             'neighbor_original_ids': self.parts > 1, 'splits': splits,
             'files': self.files, 'checksum': '0' * 16}
+        if edge_splits:
+            manifest['edge_splits'] = edge_splits
         text = json.dumps(manifest, indent=1)
         checksum = xxh3(text.encode())
         text = text.replace('"checksum": "' + '0' * 16,
@@ -228,9 +268,10 @@ class _Writer:
                   encoding='utf-8') as f:
             f.write(text)
 
-    def bounds(self, name):
+    def part_counts(self, name, originals):
         # Histogram bins [offset p, offset p + 1), empty ones included.
-        return np.array(self.offsets[name]) - 0.5
+        return np.histogram(self.id[name][np.asarray(originals, np.int64)],
+                            np.array(self.offsets[name]) - 0.5)[0].tolist()
 
 
 def weight_sums(weights, owners, order):

@@ -385,7 +385,7 @@ class SeedTest(StoreTest):
         return SeedPlan(self.store(*graph, parts), Job(**options))
 
     def epoch(self, plan, epoch=0):
-        return [plan.seeds(epoch, b) for b in range(len(plan.batches))]
+        return [plan.seeds(epoch, b).ids for b in range(len(plan.batches))]
 
     def test_in_order(self):
         plan = self.plan(batch_size=10, shuffle=False)

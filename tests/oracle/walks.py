@@ -14,7 +14,7 @@ def step(builder, hop, number, walkers, nodes):
     `walkers` are numbers and `nodes` (tree, original id). Yields (index,
     neighbour, edge_id, place) of those that do not end here.
     """
-    lists = builder.lists(builder.store.relations[number], nodes)
+    lists = list(builder.lists(builder.store.relations[number], nodes))
     places = [(n, v) for n, (_, v) in zip(walkers, nodes)]
     picks = pick_slots(builder.domain(WALK, hop, number), places, lists, 1,
                        builder.job.step_rule())
