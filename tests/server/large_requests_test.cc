@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -63,30 +63,44 @@ TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
 
 // The set of a batch's nodes is asked for once for each relation.
 TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
-  constexpr int64_t kNodes = 600000;
+  constexpr int64_t kLeaves = 600000;
   constexpr int kRelations = 8;
-  static_assert(kNodes * 4 * kRelations > kMaxMessageBytes);
+  static_assert(kLeaves * 4 * kRelations > kMaxMessageBytes);
   TestGraph graph;
-  graph.types = {{.count = kNodes}};
+  graph.types = {{.name = "leaf", .count = kLeaves},
+                 {.name = "hub", .count = 1}};
+  graph.relations = {{.src = "hub",
+                      .name = "finds",
+                      .dst = "leaf",
+                      .edges = {{0, 3}},
+                      .out = false}};
   for (int r = 0; r < kRelations; ++r) {
-    graph.relations.push_back(
-        {.name = "r" + std::to_string(r), .edges = {{5, 1}}, .out = false});
+    graph.relations.push_back({.src = "leaf",
+                               .name = "r" + std::to_string(r),
+                               .dst = "hub",
+                               .edges = {{7, 0}},
+                               .out = false});
   }
   FleetHarness fleet(graph, 2);
+  ASSERT_EQ(fleet.store()->book(1).Owner(0), 1);
   JobSpec spec;
   spec.split.clear();
+  spec.seed_type = "leaf";
   spec.method = SampleMethod::kInduced;
+  spec.relation_fanouts["hub__finds__leaf"] = {1};
   v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
-  std::vector<uint32_t> seeds(kNodes);
-  for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = i;
+  std::vector<uint32_t> seeds(kLeaves);
+  std::iota(seeds.begin(), seeds.end(), 0u);
   request.set_explicit_ids(Ids(seeds));
   const StreamResult stream = CallSample(*fleet.Stub(0), request);
   ASSERT_TRUE(stream.status.ok()) << stream.status;
   int64_t edges = 0;
   for (const v1::ArrayInfo& array : stream.layout.arrays()) {
-    if (array.kind() == v1::ArrayInfo::KIND_NEIGHBOR) edges += array.shape(0);
+    if (array.kind() == v1::ArrayInfo::KIND_NEIGHBOR) {
+      edges += static_cast<int64_t>(array.shape(0));
+    }
   }
-  EXPECT_EQ(edges, kRelations);
+  EXPECT_EQ(edges, 1 + kRelations);
 }
 
 }  // namespace
