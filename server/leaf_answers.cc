@@ -90,6 +90,12 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
     return absl::InvalidArgumentError(
         StrCat("fanout ", in.fanout(), " is not -1 or 1 to ", kMaxFanout));
   }
+  // Memory is set aside by the fanout.
+  if (request.rule() == v1::ExpandRequest::RULE_AMONG &&
+      in.fanout() != kAllNeighbors) {
+    return absl::InvalidArgumentError(
+        StrCat("fanout ", in.fanout(), " of a set of nodes is not -1"));
+  }
   const Relation& relation = schema.relations[in.relation()];
   const auto part = static_cast<int>(request.partition());
   if (!core.store->partition(part)

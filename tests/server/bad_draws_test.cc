@@ -148,13 +148,21 @@ TEST_F(BadDrawsTest, AmongBeyondTheTypeIsRefused) {
   ExpectRefused(among(kCites, "abc"), kInvalid, "among");
 }
 
-// Whatever else the request of such a rule says.
-TEST_F(BadDrawsTest, AmongAnswersAllOfTheSetOnly) {
+TEST_F(BadDrawsTest, AmongHasNoFanout) {
+  ExpectRefused(ExpandStatus([](auto& r, auto& f) {
+                  r.set_rule(v1::ExpandRequest::RULE_AMONG);
+                  f.set_fanout(2);
+                }),
+                kInvalid, "fanout 2 of a set of nodes is not -1");
+}
+
+// Whatever else a request of this rule says.
+TEST_F(BadDrawsTest, AmongNobodyIsNobody) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
   request.set_replace(true);
   request.set_walk(true);
-  request.mutable_frontiers(0)->set_fanout(1);
+  request.mutable_frontiers(0)->set_fanout(kAllNeighbors);
   v1::ExpandReply reply;
   const absl::Status nobody = Expand(*rich_, request, reply);
   ASSERT_TRUE(nobody.ok()) << nobody;
