@@ -103,6 +103,20 @@ TEST(SamplerTest, TakesAllNeighborsOverTwoHops) {
   EXPECT_THAT(batch->nodes[0].hop_offsets, ElementsAre(0, 2, 4, 6));
 }
 
+TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
+  TestGraph graph = SixCycle();
+  graph.types[0].name = graph.relations[0].src = graph.relations[0].dst =
+      "paper";
+  graph.relations[0].name = "cites";
+  const auto source = OpenGraph(graph, "one_relation");
+  const auto batch = Sample(*source, Job({2, 2}), {2, 3});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_THAT(Int64s(batch->edges[0].neighbor),
+              ElementsAre(2, 1, 0, 3, 4, 0, 1, 5));
+  EXPECT_THAT(Int64s(batch->edges[0].edge_id),
+              ElementsAre(4, 5, 6, 7, 2, 3, 8, 9));
+}
+
 TEST(SamplerTest, KeepsTreesApartWhenDisjoint) {
   const auto source = OpenGraph(SixCycle(), "disjoint");
   JobSpec spec = Job({2, 2});
