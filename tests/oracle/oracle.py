@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from digest import digest
-from job import METHODS, Job
+from job import METHODS, Job, check_job
 from sampler import sample
 from seeds import Seeds, SeedPlan
 from store import OracleError, Store
@@ -214,6 +214,7 @@ def run_sample(store, args):
 def run_digest(store, args):
     """The lines that `digest` prints."""
     job = make_job(args)
+    check_job(store, job)
     plan, total = SeedPlan(store, job), hashlib.sha256()
     count = len(plan.batches)
     for index in range(min(count, args.batches or count)):
