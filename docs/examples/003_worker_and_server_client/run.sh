@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# GLT's two ways to deploy: worker mode (the trainers sample in process) and
+# server-client mode (two sampler servers, two trainers). Both train on the
+# same batches.
+#
+# Usage: docs/examples/003_worker_and_server_client/run.sh [OPTION]...
+#   --data DIR     an OGB folder such as ogbn_products (default: a fake graph)
+#   --nodes N      nodes of the fake graph (default 50000)
+#   --epochs N     epochs (default 3)
+#   --threads N    threads of each trainer in worker mode (default 1)
+#   --quick        3,000 nodes of 10 classes, 5 epochs, hidden 64
+#   --bin DIR      where the programs are (default build/release/bin)
+#   --work DIR     keep what is written here (default: a temporary folder)
+#   --help         this text
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+data='' nodes=50000 epochs=3 threads=1 hidden=256 classes=47
+quick() { nodes=3000 epochs=5 hidden=64 classes=10; }
+start_example 'data nodes epochs threads' "$@"
+
+if [[ -n $data ]]; then
+  run millrace import ogb "$(absolute "$data")" --undirected --out graph
+else
+  run millrace import fake --nodes "$nodes" --avg-degree 10 --features 100 \
+    --classes "$classes" --undirected --out graph
+fi
+job=(--fanouts '15,10,5' --batch-size 512)
+
+# Two partitions; in each, what batches visit most comes first.
+run millrace partition graph --parts 2 --hot presample \
+  --hot-job "--split train ${job[*]}" --out store
+
+model=(--model sage --hidden "$hidden" --layers 3 --lr 0.01
+  --epochs "$epochs" --inference sampled)
+
+echo 'worker mode'
+run millrace-train --store store --threads "$threads" --workers 2 \
+  "${job[@]}" "${model[@]}" --metrics-json worker.jsonl
+
+echo 'server-client mode'
+start_fleet store
+run millrace-train --servers "$SERVERS" --workers 2 \
+  "${job[@]}" "${model[@]}" --metrics-json client.jsonl
+
+run millrace digest --store store "${job[@]}" --batches 10 >worker.digest
+run millrace digest --servers "$SERVERS" "${job[@]}" --batches 10 \
+  >client.digest
+cmp worker.digest client.digest
+echo "both modes have the same batches: $(tail -n 1 client.digest)"
