@@ -2,13 +2,12 @@
 """Tests of the oracle against answers that do not come from us.
 
 Cases by value come from the test suites of pyg-lib and PyG; test_kinds.py has
-those of weighted, temporal and induced sampling and of walks. Of those suites
-these are not covered:
+those of weighted, temporal and induced sampling and of walks, test_edges.py
+those of pairs as seeds. Of those suites these are not covered:
 
-    merge                             (the fleet's merging of picks)
-    alias and CDF tables              (weights are integers here)
-    METIS                             tests of the partitioners
-    triplet indices, binary labels    negatives
+    merge                   (the fleet's merging of picks)
+    alias and CDF tables    (weights are integers here)
+    METIS                   tests of the partitioners
 
 Each chi-square test fails by chance with probability ALPHA; keys are fixed,
 so that a pass is a pass for ever.
