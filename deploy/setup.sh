@@ -9,9 +9,10 @@
 #   --no-train       without LibTorch: `millrace` and `millrace-server` only
 #   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
-#   --tests          also PyTorch from Debian's packages (0.9 GB), with which
-#                    tests open a checkpoint and make partition folders;
-#                    without it, they are skipped
+#   --tests          also PyTorch (0.9 GB), grpcio and protobuf for Python from
+#                    Debian's packages, with which tests open a checkpoint,
+#                    make partition folders and run the client in Python;
+#                    without them, they are skipped
 #   --checks         also what .ci/run checks with: clang-format
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
@@ -28,7 +29,7 @@ PACKAGES=(
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
-TEST_PACKAGES=(python3-torch)
+TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf)
 CHECK_PACKAGES=(clang-format-14 git)
 
 TORCH=torch==2.11.0
