@@ -75,6 +75,17 @@ absl::StatusOr<Task> Task::Parse(const std::string& task,
       "--task is \"", task, "\"\nuse single, multi, binary or regression"));
 }
 
+absl::Status Task::CheckOutputs(int64_t outputs) const {
+  if (kind != TaskKind::kSingle || metric != MetricKind::kRocAuc ||
+      outputs == 2) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--metric rocauc of --task single needs 2 classes, but the labels "
+             "have ",
+             outputs, "\nuse --metric accuracy, f1-micro or f1-macro"));
+}
+
 at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
                    const at::Tensor& labels) {
   if (kind == TaskKind::kSingle) {

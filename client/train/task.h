@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace millrace {
@@ -24,6 +25,9 @@ struct Task {
   // INVALID_ARGUMENT: no such word, or a metric that does not fit the task.
   static absl::StatusOr<Task> Parse(const std::string& task,
                                     const std::string& metric);
+
+  // INVALID_ARGUMENT: the metric is not defined of so many classes or columns.
+  absl::Status CheckOutputs(int64_t outputs) const;
 
   // Whether value `a` of the metric is better than `b`.
   bool Better(double a, double b) const {

@@ -148,7 +148,7 @@ absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
     if (!table->has_value()) continue;
     options_.model.out = std::max(options_.model.out, (*table)->outputs());
   }
-  return absl::OkStatus();
+  return options_.task.CheckOutputs(options_.model.out);
 }
 
 absl::Status Trainer::SetUp() {

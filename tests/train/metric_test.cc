@@ -128,6 +128,12 @@ TEST(TaskTest, RefusesAMetricThatDoesNotFit) {
       << status;
 }
 
+TEST(TaskTest, RocAucOfClassesNeedsTwo) {
+  const Task task = Task::Parse("single", "rocauc").value();
+  EXPECT_TRUE(task.CheckOutputs(2).ok());
+  EXPECT_EQ(task.CheckOutputs(3).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(TaskTest, LossesLeaveOutTheUnlabelled) {
   const at::Tensor logits = Floats({2, 2}, {0, 2, -1, 100});
   const at::Tensor labels = Floats({2, 2}, {1, 0, kNan, kNan});
