@@ -12,11 +12,18 @@ import sys
 import tempfile
 import unittest
 
-import numpy as np
-
+SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "docs/examples/python"
-SKIPPED = 77
+try:
+    import google.protobuf as _
+    import grpc
+    import numpy as np
+except ImportError as missing:
+    print(f"SKIPPED: {sys.executable} lacks what the client needs: {missing}")
+    sys.exit(SKIPPED)
+sys.path.insert(0, str(CLIENT))
+import millrace_client
 
 
 def equal(actual, expected, what):
@@ -298,17 +305,6 @@ class PythonClientTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    try:
-        import google.protobuf
-        import grpc
-    except ImportError as missing:
-        print(f"SKIPPED: {sys.executable} has no grpcio and protobuf: "
-              f"{missing}")
-        sys.exit(SKIPPED)
-    del google
-    sys.path.insert(0, str(CLIENT))
-    import millrace_client
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
