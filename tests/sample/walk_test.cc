@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks and PPR: what their batches hold. method_law_test.cc has their laws.
+// Walks and PPR: what their batches hold. walk_law_test.cc has their laws.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
