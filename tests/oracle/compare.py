@@ -20,7 +20,7 @@ import numpy as np
 
 import oracle
 from compare_data import Case, all_cases
-from compare_jobs import common_jobs, seeds_jobs
+from compare_jobs import common_jobs, graph_jobs, seeds_jobs
 from store import OracleError, Store
 
 
@@ -157,8 +157,11 @@ def case_jobs(case, folder, name):
     if '--fanouts' in extra:  # per relation: as many hops as they name
         return [j for j in result if ',' not in
                 j.options[j.options.index('--fanouts') + 1]]
-    if case.kinds:
-        result += case.kinds.jobs(extra, size)
+    for kinds in (case.kinds, case.pairs):
+        if kinds:
+            result += kinds.jobs(extra, size)
+    if case.graphs:
+        result += graph_jobs(extra, size)
     return result
 
 
@@ -166,10 +169,14 @@ def compare_job(comparison, case, job, number, batches):
     """One job, the case's `number`th, on all stores of the dataset."""
     rng = np.random.default_rng([case.count, number])
     stores, totals = case.stores, set()
-    timeless = job.temporal and not case.seed_times
+    timeless = job.temporal and not (job.pairs or case.seed_times)
     refused = job.refused or timeless
     if refused:
         stores = [stores[number % len(stores)]]
+    if job.explicit:
+        comparison.compare('sample', stores[0], job.options, '--json',
+                           refused=True)
+        return
     for i, store in enumerate(stores):
         printed = comparison.compare(
             'digest', store, job.options, '--epoch', '3', '--batches',
@@ -191,9 +198,16 @@ def compare_job(comparison, case, job, number, batches):
 
 def compare_seeds(comparison, case, store, job, rng):
     """Explicit seeds, some of them twice; with times of their own too."""
-    ids = rng.integers(0, case.count, 4).tolist()
-    more = ['--seed-ids', ','.join(map(str, ids + ids[:2]))]
-    if job.temporal and (not case.seed_times or rng.integers(2)):
+    counts = [case.count]
+    if job.pairs:
+        counts = case.pairs.relations[
+            job.options[job.options.index('--type') + 1]]
+    more = []
+    for option, count in zip(('--seed-ids', '--seed-dst-ids'), counts):
+        ids = rng.integers(0, count, 4).tolist()
+        more += [option, ','.join(map(str, ids + ids[:2]))]
+    always = job.temporal and (job.pairs or not case.seed_times)
+    if always or (job.temporal or job.pairs) and rng.integers(2):
         times = (rng.integers(-3, 12, 6) * case.time_unit).tolist()
         more += ['--seed-times', ','.join(map(str, times))]
     comparison.compare('sample', store, job.options, '--epoch', '9',

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The datasets that compare.py compares jobs on."""
 
+import itertools
 import os
 from dataclasses import dataclass
 
 import numpy as np
 
-from compare_jobs import Kinds
-from store_writer import Edges, Nodes, homogeneous, write_store
+from compare_jobs import Kinds, Pairs
+from store_writer import EdgeSplit, Edges, Nodes, homogeneous, write_store
 
 PARTS = (1, 2, 3, 7)
+FEW_PARTS = (1, 2, 3, 4)
 METHODS = ('metis', 'ldg', 'random', 'hash')
 
 
@@ -19,6 +21,8 @@ class Case:
     extra: list         # options of all jobs
     count: int          # nodes of the seeds' type
     kinds: Kinds = None  # of jobs beyond node-wise ones; None: no such jobs
+    pairs: Pairs = None  # the same around pairs
+    graphs: bool = False  # jobs around whole graphs too
     common: bool = True  # node-wise jobs too
     seed_times: bool = True  # in temporal jobs seeds have times of their own
     time_unit: int = 1
@@ -36,10 +40,10 @@ def partition(make, dataset):
     return stores
 
 
-def write_parts(folder, name, nodes, relations):
+def write_parts(folder, name, nodes, relations, all_parts=PARTS):
     """The same by the oracle's own writer."""
     stores = []
-    for parts in PARTS:
+    for parts in all_parts:
         stores.append(os.path.join(folder, f'{name}-{parts}'))
         write_store(stores[-1], nodes, relations, parts, seed=parts)
     return stores
@@ -209,8 +213,142 @@ def written_kinds(folder):
                common=False)
 
 
+def pair_splits(rng, src, dst, counts, size=37):
+    """Edges and other pairs, some of them twice, with all columns."""
+    edge_id = rng.integers(0, len(src), size)
+    src, dst = src[edge_id], dst[edge_id]
+    src[::3] = rng.integers(0, counts[0], len(src[::3]))
+    src[-3:], dst[-3:] = src[:3], dst[:3]
+    train = EdgeSplit(src, dst, time=rng.integers(0, 9, size),
+                      edge_type=rng.integers(-1, 4, size),
+                      label=rng.integers(0, 3, size))
+    given = EdgeSplit(dst=dst, src=src, time=train.time,
+                      label=np.where(rng.random(size) < .2, np.nan,
+                                     1.5).astype('<f4'),
+                      negative=rng.integers(0, counts[1], (size, 2)))
+    return {'train': train, 'given': given, 'bare': EdgeSplit(src, dst)}
+
+
+def column_splits(rng, src, dst, count):
+    """Splits of one column, of each two, and of all, by name."""
+    edge_id = rng.permutation(len(src))[:11]
+    columns = {'edge_id': edge_id, 'time': edge_id - 5,
+               'edge_type': edge_id % 3, 'label': edge_id / 7,
+               'negative': rng.integers(0, count, (11, 1))}
+    return {'-'.join(names): EdgeSplit(src[edge_id], dst[edge_id],
+                                       **{c: columns[c] for c in names})
+            for size in (1, 2, len(columns))
+            for names in itertools.combinations(columns, size)}
+
+
+def paired(folder):
+    """Pairs of a type with itself: reverse edges, multi-edges, self loops, a
+    node that almost all have edges to; a dense graph."""
+    rng = np.random.default_rng(31)
+    edges = rng.integers(0, 36, (2, 220))
+    edges[1, :60], edges[0, :36] = 7, np.arange(36)
+    edges = np.concatenate([edges, edges[::-1, 50:110], edges[:, :20]], 1)
+    size = edges.shape[1]
+    columns = column_splits(rng, *edges, 40)
+    graph = homogeneous(
+        40, edges.T, time=rng.integers(0, 9, 40),
+        edge_time=rng.integers(0, 9, size),
+        edge_weight=odd_weights(rng, size, edges[1]),
+        edge_feature=rng.random((size, 2), '<f4'),
+        edge_splits=pair_splits(rng, *edges, (40, 40)) | columns)
+    yield Case(write_parts(folder, 'paired', *graph, FEW_PARTS), [], 150,
+               pairs=Pairs({'node__to__node': (40, 40)}, True, True, True,
+                           splits=list(columns)), common=False)
+    dense = rng.permutation(list(itertools.product(range(9), range(9))))[:74]
+    graph = homogeneous(9, dense, feature=rng.random((9, 1), '<f4'),
+                        edge_splits=pair_splits(rng, *dense.T, (9, 9)))
+    yield Case(write_parts(folder, 'dense', *graph, FEW_PARTS[1:3]), [], 150,
+               pairs=Pairs({'node__to__node': (9, 9)}), common=False)
+
+
+def paired_types(folder):
+    """Pairs of two types; relations with reverses, and one that only looks
+    like one; edges with times and without."""
+    rng = np.random.default_rng(32)
+    counts = {'user': 30, 'item': 17}
+    nodes = {'user': Nodes(30, label=rng.integers(0, 3, 30)),
+             'item': Nodes(17, feature=rng.random((17, 2), '<f4'),
+                           time=rng.integers(0, 9, 17))}
+    relations, ends = [], {}
+    for s, n, d, timed in (('user', 'buys', 'item', True),
+                           ('item', 'rev_buys', 'user', True),
+                           ('user', 'knows', 'user', False),
+                           ('user', 'rev_knows', 'user', True),
+                           ('item', 'buys', 'user', True)):
+        ends[n] = ends.get(n[4:], rng.integers(0, (counts[s], counts[d]),
+                                               (90, 2)).T)[::-1]
+        src, dst = ends[n] = ends[n][::-1] if n[:4] != 'rev_' else ends[n]
+        relations.append(Edges(
+            s, n, d, src, dst, weight=odd_weights(rng, 90, dst),
+            time=rng.integers(0, 4, 90) if timed else None,
+            splits=pair_splits(rng, src, dst, (counts[s], counts[d]))))
+    yield Case(write_parts(folder, 'paired-types', nodes, relations,
+                           FEW_PARTS), [], 150,
+               pairs=Pairs({f'{r.src_type}__{r.name}__{r.dst_type}':
+                            (counts[r.src_type], counts[r.dst_type])
+                            for r in relations}, True, True), common=False)
+
+
+def imported_pairs(make, folder):
+    """Pairs of seeds files around an imported graph, reverses included."""
+    rng = np.random.default_rng(33)
+    edges = rng.integers(0, 50, (2, 200))
+    dataset = os.path.join(folder, 'pairs')
+    make('import', 'npy', '--edges', f'a__to__b={save(folder, "p-e", edges)}',
+         '--edge-times', f'a__to__b={save(folder, "p-t", edges[0] % 7)}',
+         '--num-nodes', 'a=60', '--num-nodes', 'b=50', '--add-reverse',
+         '--out', dataset)
+    pairs = np.stack([edges[0], edges[1], edges[0] % 7], 1)[:40]
+    pairs[::4, 0] = rng.integers(0, 60, 10)
+    files = [save(folder, 'p-2', pairs[:, :2]), save(folder, 'p-3', pairs)]
+    yield Case(partition(make, dataset)[1:4], [], 200,
+               pairs=Pairs({'a__to__b': (60, 50)}, times=True, files=files),
+               common=False)
+
+
+def collections(make, folder):
+    """Whole graphs, of nodes that are not contiguous; by import and, with
+    graphs of no nodes, by the oracle's writer."""
+    rng = np.random.default_rng(34)
+    graph_of = np.concatenate([np.arange(25), rng.integers(0, 25, 60)])
+    rng.shuffle(graph_of)
+    src = np.repeat(np.arange(85), 3)
+    dst = np.array([rng.choice(np.flatnonzero(graph_of == graph_of[v]))
+                    for v in src])
+    x = rng.random((85, 2), '<f4')
+    dataset = os.path.join(folder, 'graphs')
+    make('import', 'npy', '--edges', 'node__to__node=' +
+         save(folder, 'g-e', np.stack([src, dst])), '--edges',
+         'node__in__graph=' + save(folder, 'g-i', np.stack([np.arange(85),
+                                                            graph_of])),
+         '--features', 'node=' + save(folder, 'g-x', x),
+         '--labels', 'graph=' + save(folder, 'g-y', np.arange(25) % 2),
+         '--train', 'graph=' + save(folder, 'g-t', np.arange(0, 25, 2)),
+         '--add-reverse', '--out', dataset)
+    yield Case(partition(make, dataset), [], 25, graphs=True, common=False)
+    nodes = {'atom': Nodes(85, feature=x),
+             'molecule': Nodes(31, label=rng.random((31, 2), '<f4'),
+                               splits={'train': rng.permutation(31)[:26]})}
+    relations = [Edges('atom', 'in', 'molecule', np.arange(85),
+                       graph_of + graph_of // 9),
+                 Edges('atom', 'to', 'atom', src, dst,
+                       feature=rng.random((255, 1), '<f4'))]
+    yield Case(write_parts(folder, 'molecules', nodes, relations, FEW_PARTS),
+               ['--type', 'molecule', '--edge-features'], 31, graphs=True,
+               common=False)
+
+
 def all_cases(make, folder, cora_source):
     yield from written(folder)
+    yield from paired(folder)
+    yield from paired_types(folder)
+    yield from imported_pairs(make, folder)
+    yield from collections(make, folder)
     yield from written_kinds(folder)
     yield from generated(make, folder)
     yield from columns(make, folder)

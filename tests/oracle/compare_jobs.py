@@ -11,6 +11,7 @@ import numpy as np
 class Job:
     options: list
     refused: bool = False  # whether both programs must refuse it
+    explicit: bool = False  # its seeds are among the options
     everywhere: bool = False  # samples on all stores, not on one in turn
 
     @property
@@ -20,6 +21,10 @@ class Job:
     @property
     def temporal(self):
         return '--temporal' in self.options
+
+    @property
+    def pairs(self):
+        return '--seeds' in self.options and 'edge' in self.options
 
 
 # Of node-wise sampling.
@@ -108,6 +113,8 @@ class Kinds:
             tail = ['--direction', direction, *extra, '--batch-size',
                     str(batch_size)]
             yield from (Job([*job, *tail]) for job in self.of(path))
+        yield Job(['--fanouts', '2', '--seed-ids', '1,2', '--seed-times',
+                   '3,4', *extra], refused=True, explicit=True)
         refusals = [*self.refusals()]
         if not self.edge_features and '--edge-features' not in extra:
             refusals.append(['--fanouts', '2', '--edge-features'])
@@ -164,6 +171,116 @@ class Kinds:
             yield PAGE_RANK[0]
         if self.edge_features and self.one_relation:
             yield [*PAGE_RANK[0], '--edge-features']
+
+
+MODES = [[], ['--split', 'given'], ['--negatives', 'binary:1.5'],
+         ['--negatives', 'triplet:2'], ['--negatives', 'shared:5'],
+         ['--negatives', 'in-batch']]
+EXCLUDED = [['--exclude-seed-edges', e] for e in ('reverse', 'self', 'none')]
+AROUND_PAIRS = [
+    ['--fanouts', '3,2'],
+    ['--fanouts', '2,-1', '--disjoint'],
+    ['--fanouts', '6,4', '--replace', '--no-shuffle'],
+    ['--fanouts', '2,2', '--seed-order', 'local'],
+    ['--fanouts', '3,2', *LABOR],
+    ['--fanouts', '2', *INDUCED],
+    [*INDUCED, '--disjoint', '--drop-last'],
+]
+AROUND_PAIRS_WEIGHTED = [
+    ['--fanouts', '3,2', '--weighted'],
+    ['--fanouts', '4,2', '--weighted', '--replace', '--disjoint'],
+]
+AROUND_PAIRS_TEMPORAL = [
+    ['--fanouts', '3,2', '--temporal', 'uniform'],
+    ['--fanouts', '3,-1', '--temporal', 'last'],
+    ['--fanouts', '3,2', '--temporal', 'uniform', *LABOR],
+    ['--temporal', 'uniform', *INDUCED],
+]
+
+
+@dataclass
+class Pairs:
+    """What a dataset has for pairs as seeds: splits train, with times, and
+    given, with negatives, of relations; or only relations."""
+    relations: dict             # name: numbers of sources and destinations
+    weights: bool = False
+    times: bool = False
+    one_relation: bool = False  # of a type with itself
+    splits: list = ()           # beyond those two
+    files: list = ()            # instead of splits: --seeds-file, with times
+
+    def jobs(self, extra, batch_size):
+        around = AROUND_PAIRS + (AROUND_PAIRS_WEIGHTED if self.weights else [])
+        if self.times:
+            around = around + AROUND_PAIRS_TEMPORAL
+        if self.one_relation:
+            around = around + PAGE_RANK[:1]
+        names, number = list(self.relations), 0
+        for i, job in enumerate(around):
+            for j, mode in enumerate(self.modes(job)):
+                number += 1
+                seeds = ['--seeds', 'edge', '--type',
+                         names[number % len(names)]]
+                excluded = EXCLUDED[2 if job in PAGE_RANK else (i + j) % 3]
+                yield Job([*seeds, *job, *mode, *excluded,
+                           *extra, '--batch-size', str(batch_size),
+                           '--direction', ('in', 'out')[(i + j // 2) % 2]])
+        for split in self.splits:
+            yield Job(['--seeds', 'edge', '--type', names[0], '--split',
+                       split, '--fanouts', '2'])
+        yield from self.refusals(names[0])
+
+    def modes(self, job):
+        trees = {'--disjoint', '--temporal'} & set(job)
+        for mode in MODES:
+            if 'shared:5' in mode and trees:
+                continue
+            if not self.files:
+                yield mode
+            elif '--split' not in mode and '--seed-order' not in job:
+                yield [*mode, '--seeds-file', self.files['--temporal' in job]]
+
+    def refusals(self, name):
+        fanouts = ['--fanouts', '2']
+        edge = ['--seeds', 'edge', '--type', name, *fanouts]
+        if self.files:
+            edge += ['--seeds-file', self.files[0]]
+        for more in (['--negatives', 'shared:2', '--disjoint'],
+                     ['--negatives', 'binary:0'], ['--negatives', 'triplet'],
+                     ['--negatives', 'shared:1.5'],
+                     ['--negatives', 'in-batch:2']):
+            yield Job([*edge, *more], refused=True)
+        walk = ['--method', 'walk', '--walks', '1', '--walk-length', '2']
+        yield Job([*edge[:4], *walk], refused=True)
+        for more in (['--type', 'no__such__relation'], ['--split', 'none'],
+                     ['--seeds', 'node', '--type', name.split('__')[0],
+                      '--negatives', 'in-batch']):
+            yield Job([*edge[:2], *fanouts, *more], refused=True)
+        for more in (['--seed-ids', '1'],
+                     ['--seed-ids', '1', '--seed-dst-ids', '1,2'],
+                     ['--seed-ids', '1', '--seed-dst-ids', '100000'],
+                     ['--seed-ids', '-1', '--seed-dst-ids', '1'],
+                     ['--seed-ids', '1', '--seed-dst-ids', '1',
+                      '--seed-times', '1,2']):
+            yield Job([*edge[:6], *more], refused=True, explicit=True)
+        if self.times:
+            for more in (['--seed-ids', '1', '--seed-dst-ids', '1'],
+                         ['--split', 'bare']):
+                yield Job([*edge[:6], *more, '--temporal', 'last'],
+                          refused=True, explicit='bare' not in more)
+
+
+def graph_jobs(extra, batch_size):
+    graphs = ['--seeds', 'graph', *extra, '--batch-size', str(batch_size)]
+    for more in ([], ['--disjoint'], ['--no-shuffle', '--drop-last'],
+                 ['--replace'], ['--seed-order', 'local']):
+        yield Job([*graphs, *more], everywhere=True)
+    for more in (['--fanouts', '2'], ['--direction', 'out'], INDUCED, LABOR,
+                 ['--weighted'], ['--temporal', 'last'],
+                 ['--negatives', 'in-batch'],
+                 ['--exclude-seed-edges', 'self'], ['--type', 'none']):
+        yield Job([*graphs, *more], refused=True)
+    yield Job([*graphs, '--seed-ids', '100000'], refused=True, explicit=True)
 
 
 def common_jobs(extra, batch_size):

@@ -82,8 +82,8 @@ def integers(text):
 
 
 def make_job(args):
-    job = Job(kind=args.seeds, type=args.type, split=args.split, batch_size=args.batch_size,
-              seed=args.seed, shuffle=args.shuffle,
+    job = Job(kind=args.seeds, type=args.type, split=args.split,
+              batch_size=args.batch_size, seed=args.seed, shuffle=args.shuffle,
               seed_order=args.seed_order, drop_last=args.drop_last,
               replace=args.replace, disjoint=args.disjoint,
               direction=args.direction, features=not args.no_features,
