@@ -128,15 +128,19 @@ start_part() {
 
 # wait_for_parts [PREFIX]: until all parts of this name (default: all) have
 # ended. Ends the script, and with it all parts, when one of them fails or when
-# another part ends.
+# another part ends. (It polls: `wait -n` misses parts that end together.)
 wait_for_parts() {
   local prefix=${1:-} status part name
   while [[ " ${PARTS[*]}" == *" $prefix"[^\ ]* ]]; do
-    status=0
-    wait -n -p part "${!PARTS[@]}" || status=$?
-    name=${PARTS[$part]}
-    [[ $status == 0 && $name == "$prefix"* ]] ||
-      fail "$name ended with status $status" "$(tail -n 2 "$WORK/$name.log")"
-    unset "PARTS[$part]"
+    for part in "${!PARTS[@]}"; do
+      if kill -0 "$part" 2>/dev/null; then continue; fi
+      status=0
+      wait "$part" || status=$?
+      name=${PARTS[$part]}
+      [[ $status == 0 && $name == "$prefix"* ]] ||
+        fail "$name ended with status $status" "$(tail -n 2 "$WORK/$name.log")"
+      unset "PARTS[$part]"
+    done
+    sleep 0.1
   done
 }

@@ -6,9 +6,9 @@
 #
 # Usage: docs/examples/003_worker_and_server_client/run.sh [OPTION]...
 #   --data DIR     an OGB folder such as ogbn_products (default: a fake graph)
-#   --nodes N      nodes of the fake graph (default 50000)
+#   --nodes N      nodes of the fake graph (default 10000)
 #   --epochs N     epochs (default 3)
-#   --threads N    threads of each trainer in worker mode (default 1)
+#   --threads N    threads of each trainer (default 1)
 #   --quick        3,000 nodes of 10 classes, 5 epochs, hidden 64
 #   --bin DIR      where the programs are (default build/release/bin)
 #   --work DIR     keep what is written here (default: a temporary folder)
@@ -16,7 +16,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-data='' nodes=50000 epochs=3 threads=1 hidden=256 classes=47
+data='' nodes=10000 epochs=3 threads=1 hidden=256 classes=47
 quick() { nodes=3000 epochs=5 hidden=64 classes=10; }
 start_example 'data nodes epochs threads' "$@"
 
@@ -41,7 +41,7 @@ run millrace-train --store store --threads "$threads" --workers 2 \
 
 echo 'server-client mode'
 start_fleet store
-run millrace-train --servers "$SERVERS" --workers 2 \
+run millrace-train --servers "$SERVERS" --threads "$threads" --workers 2 \
   "${job[@]}" "${model[@]}" --metrics-json client.jsonl
 
 run millrace digest --store store "${job[@]}" --batches 10 >worker.digest
