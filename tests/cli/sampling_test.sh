@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# sampling_test.sh BIN_DIR WORK_DIR: the commands of docs/sampling.md as they
+# stand there; every digest on the store is that of the dataset and of a fleet.
+set -euo pipefail
+. "$(dirname "$0")/script_test.sh"
+ln -s "$root/tests" tests
+# The Python that has numpy.
+mkdir tools
+ln -s "${MILLRACE_PYTHON:-/usr/bin/python3}" tools/python3
+export PATH="$PWD/tools:$bin:$PATH"
+
+awk '/^```$/ {show = !show; next} show' "$root/docs/sampling.md" >commands.txt
+for needed in --weighted labor ppr walk induced binary:1 'seeds graph' \
+  --edge-features; do
+  grep -q -e "$needed" commands.txt || fail "the page does not show $needed"
+done
+start_group bash -euo pipefail -c '. ./commands.txt' >output.txt 2>&1
+wait "$STARTED" || fail "a command of the page fails"
+(($(grep -c '^{' output.txt) == 5)) || fail "not every sample is printed"
+
+# The split of the store is made in the dataset too.
+millrace split graph --type node__to__node --name links --all >>output.txt
+start_group millrace up store --servers 2 >fleet.txt 2>up.txt
+for ((i = 0; i < 100; ++i)); do
+  [[ -s fleet.txt ]] && break
+  sleep 0.1
+done
+servers=$(head -n 1 fleet.txt)
+grep -q ':' <<<"$servers" || fail "no fleet"
+# One command a line; those of the page on the store.
+sed -e ':a' -e '/\\$/ {N; s/\\\n *//; ba}' commands.txt |
+  grep '^millrace digest --store store' >digests.txt
+(($(wc -l <digests.txt) >= 7)) || fail "the page has few digests"
+while read -r command; do
+  for source in "--store store" "--store graph" "--servers $servers"; do
+    eval "${command/--store store/$source} --batches 2" 2>>errors.txt | tail -n 1
+  done | sort -u >distinct.txt
+  (($(wc -l <distinct.txt) == 1)) || fail "digests differ: $command"
+  grep -q '^total ' distinct.txt || fail "no digest: $command"
+done <digests.txt
