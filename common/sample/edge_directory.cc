@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
     const uint64_t owner = in ? dst[i] : src[i];
     const uint64_t neighbor = in ? src[i] : dst[i];
     const uint64_t row = owner - first;
-    if (row + 1 >= indptr.size()) {
+    if (row >= indptr.size() - 1) {  // never empty
       return absl::InvalidArgumentError(StrCat("id ", owner, " at position ", i,
                                                " is not owned by partition ",
                                                part));
