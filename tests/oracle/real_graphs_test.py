@@ -4,9 +4,9 @@
 
 Imports and partitions the graphs of the folder MILLRACE_DATA, then compares
 the digests of jobs made from the dataset, from stores with one and two
-threads, and by fleets of server processes; one node-wise job and one of each
-kind of sampling also with the oracle. Skips, with a line that says why, what
-the folder lacks.
+threads, and by fleets of server processes; one node-wise job, one of each
+kind of sampling and jobs around pairs of nodes also with the oracle. Skips,
+with a line that says why, what the folder lacks.
 
 Exit status: 0 all equal, 1 not, 77 nothing to compare.
 """
@@ -20,7 +20,10 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+import numpy as np
+
 from compare import Comparison
+from store import Store
 
 SKIPPED = 77
 BATCHES = ['--epoch', '1', '--batches', '3']
@@ -33,14 +36,31 @@ KINDS = [
 ]
 
 
+PAIRS = [
+    ['--negatives', 'binary:1.5', '--exclude-seed-edges', 'reverse'],
+    ['--negatives', 'triplet:2', '--exclude-seed-edges', 'self',
+     '--disjoint', '--direction', 'out'],
+    ['--negatives', 'shared:30', '--exclude-seed-edges', 'reverse',
+     '--method', 'labor'],
+    ['--negatives', 'in-batch', '--method', 'induced'],
+]
+
+
 @dataclass
 class Graph:
     """Options of the import, of every job, of jobs with fanouts, and jobs."""
     import_options: list
     options: list
     fanouts: str
-    kinds: list  # with the fanouts
+    kinds: list     # with the fanouts
     walks: list
+    relation: str   # of pairs
+    pairs: list     # the same around pairs, which have times
+
+    def around_pairs(self, seeds_file):
+        seeds = ['--seeds', 'edge', '--type', self.relation, '--seeds-file',
+                 seeds_file, '--batch-size', '50', '--fanouts', self.fanouts]
+        return [[*seeds, *job] for job in PAIRS + self.pairs]
 
     def node_wise(self):
         return [[*self.options, '--fanouts', self.fanouts, *job]
@@ -60,11 +80,14 @@ GRAPHS = {
             ['--temporal', 'last', '--direction', 'out'],
             ['--method', 'labor', '--temporal', 'uniform'],
             ['--method', 'ppr', '--walks', '8', '--walk-length', '3',
-             '--restart', '0.2']], [WALK, [*WALK, '--direction', 'out']]),
+             '--restart', '0.2']], [WALK, [*WALK, '--direction', 'out']],
+        'node__to__node', [['--temporal', 'last', '--negatives', 'binary:0.5',
+                            '--exclude-seed-edges', 'reverse']]),
     'acm': Graph(
         ['--split', 'per-class-60'], ['--type', 'paper', '--batch-size', '60'],
         '6,4,2', [], [[*WALK, '--metapath', 'author__rev_written_by__paper,'
-                       'paper__written_by__author']]),
+                       'paper__written_by__author']],
+        'paper__written_by__author', []),
 }
 STORES = (('metis', 2), ('ldg', 3))
 JOBS = [
@@ -113,6 +136,21 @@ class Digests:
                   f'{expected}', flush=True)
 
 
+def write_pairs(dataset, relation_name, path):
+    """An edge to every 97th node, with the node's time or 0; and as many
+    pairs that are hardly edges."""
+    store = Store(dataset)
+    relation = next(r for r in store.relations if r.name == relation_name)
+    src, dst = (store.by_name[t] for t in (relation.src, relation.dst))
+    pairs = []
+    for v in range(0, dst.count, 97):
+        others = store.list_of(relation, 'in', v).neighbours
+        pairs += [(u, v) for u in others[:1] + [v * 31 % src.count]]
+    times = store.node_rows(dst, 'time', [v for _, v in pairs])
+    times = np.zeros(len(pairs), np.int64) if times is None else times[1]
+    np.save(path, np.column_stack([pairs, times]))
+
+
 def compare_graph(comparison, binaries, source, graph):
     jobs = graph.node_wise() + graph.others()
     digests = Digests(comparison)
@@ -120,6 +158,9 @@ def compare_graph(comparison, binaries, source, graph):
         dataset = os.path.join(folder, 'dataset')
         comparison.make('import', 'ogb', source, *graph.import_options,
                         '--out', dataset)
+        pairs = os.path.join(folder, 'pairs.npy')
+        write_pairs(dataset, graph.relation, pairs)
+        jobs += graph.around_pairs(pairs)
         for job in jobs:
             digests.add(['--store', dataset, '--threads', '1'], job)
         for method, parts in STORES:
@@ -135,7 +176,7 @@ def compare_graph(comparison, binaries, source, graph):
                     for job in jobs:
                         digests.add(where, job)
                     digests.add(where, local, group=method)
-        for job in [jobs[0], *graph.others()]:
+        for job in [jobs[0], *graph.others(), *graph.around_pairs(pairs)]:
             comparison.compare('digest', store, job, *BATCHES)
 
 

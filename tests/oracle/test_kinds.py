@@ -487,7 +487,7 @@ class PageRankTest(StoreTest):
 
     def walk_one(self, store, job, hop, node, n):
         """The path of walker n, one word at a time."""
-        path, domain = [], draws.Domain(1, 0, 0, draws.WALK)
+        path = []
         for s in range(job.walk_length):
             number = 256 * hop + s
             if s > 0:
