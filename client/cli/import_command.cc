@@ -14,6 +14,7 @@
 #include "common/graph/manifest.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
+#include "common/ingest/name_output.h"
 #include "common/ingest/owner_output.h"
 
 namespace millrace {
@@ -23,6 +24,8 @@ const std::map<std::string, SelfLoops> kSelfLoops = {
     {"keep", SelfLoops::kKeep},
     {"add", SelfLoops::kAdd},
     {"remove", SelfLoops::kRemove}};
+const std::map<std::string, EdgeSplitBy> kEdgeSplitBys = {
+    {"random", EdgeSplitBy::kRandom}, {"time", EdgeSplitBy::kTime}};
 const std::map<std::string, Normalization> kNormalizations = {
     {"none", Normalization::kNone},
     {"row", Normalization::kRow},
@@ -89,12 +92,16 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   if (options.folds != 0) options.split_fractions.clear();
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
+  options.edge_split_by = kEdgeSplitBys.at(flags.edge_split_by);
   MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(flags));
   const std::string& owners = flags.assignment_out;
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckOwners(graph, owners));
+  const std::string& names = flags.names_out;
+  if (!names.empty()) MILLRACE_RETURN_IF_ERROR(CheckNames(graph, names));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest,
                             ImportGraph(graph, options, flags.target));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(WriteOwners(graph, owners));
+  if (!names.empty()) MILLRACE_RETURN_IF_ERROR(WriteNames(graph, names));
   return manifest;
 }
 
@@ -124,6 +131,29 @@ absl::Status RunImport(const ImportFlags& flags, const ImportFormat& format) {
   flags.json ? PrintJson(flags.target, manifest)
              : PrintText(flags.target, manifest);
   return absl::OkStatus();
+}
+
+void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
+  ImportOptions& options = flags.options;
+  CLI::Option* fractions =
+      command
+          .add_option("--edge-split-fractions", options.edge_split_fractions,
+                      "Shares of train, valid and test among the edges, e.g. "
+                      "0.8,0.1,0.1, as splits of edges")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  command
+      .add_option("--edge-split-by", flags.edge_split_by,
+                  "random: valid and test, and their reverses, are not in the "
+                  "graph; time: train has the earliest edges, and all are in "
+                  "the graph")
+      ->check(CLI::IsMember(kEdgeSplitBys))
+      ->needs(fractions);
+  command
+      .add_option("--edge-split-type", options.edge_split_type,
+                  "The relation to split, where there are several")
+      ->type_name("SRC__NAME__DST")
+      ->needs(fractions);
 }
 
 // Options of all importers.
@@ -163,7 +193,9 @@ void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
       ->check(CLI::Range(3, 1000))
       ->excludes(fractions);
   command.add_option("--split-seed", options.split_seed,
-                     "Seed of --split-fractions and --folds");
+                     "Seed of --split-fractions, --folds and "
+                     "--edge-split-fractions");
+  AddEdgeSplitOptions(command, flags);
   command
       .add_option("--memory", options.memory_bytes,
                   "Bytes for edges in memory; the rest waits on disk")

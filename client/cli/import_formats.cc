@@ -128,6 +128,13 @@ absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
   return DescribeFake(flags.fake);
 }
 
+absl::StatusOr<RawGraph> DescribeTriplesFlags(const ImportFlags& flags) {
+  TriplesInput input = flags.triples;
+  input.directory = flags.directory;
+  input.split = flags.ogb_split;
+  return DescribeTriples(input);
+}
+
 absl::StatusOr<RawGraph> DescribeTuFlags(const ImportFlags& flags) {
   return DescribeTu({flags.directory, kTuFeatures.at(flags.node_features)});
 }
@@ -171,7 +178,9 @@ void AddNpy(CLI::App& command, ImportFlags& flags) {
   AddFiles(command, "--edge-times", flags.edge_times, "Integers [E]");
   AddFiles(command, "--edge-types", flags.edge_types, "Integers [E]");
   AddFiles(command, "--edge-features", flags.edge_features, "Floats [E, d]");
-  const char* seeds = "Seeds: node ids, or a bool mask [n]";
+  const char* seeds =
+      "Seeds: node ids or a bool mask [n]; with SRC__NAME__DST=FILE edge ids, "
+      "a bool mask [E] or pairs of nodes [n, 2]";
   AddFiles(command, "--train", flags.train, seeds);
   AddFiles(command, "--valid", flags.valid, seeds);
   AddFiles(command, "--test", flags.test, seeds);
@@ -185,6 +194,25 @@ void AddTu(CLI::App& command, ImportFlags& flags) {
                   "labels) or attributes; default: labels where the "
                   "collection has them, else ones")
       ->check(CLI::IsMember(kTuFeatures));
+}
+
+void AddTriples(CLI::App& command, ImportFlags& flags) {
+  AddDirectory(command, flags,
+               "A folder with train.txt, valid.txt and test.txt of names (or "
+               ".tsv, .csv), or with split/NAME/*.csv and raw/ of numbers; "
+               "all also as .gz");
+  command
+      .add_option("--columns", flags.triples.columns,
+                  "What stands in a line: h (head), r (relation), t (tail)")
+      ->capture_default_str();
+  command.add_flag("--reciprocal", flags.triples.reciprocal,
+                   "After all triples (h, r, t) of train add (t, r + R, h), R "
+                   "being the number of relations");
+  command.add_option("--split", flags.ogb_split,
+                     "Folder under split/; needed where there are several");
+  command.add_option("--names-out", flags.names_out,
+                     "Folder for entities.txt and relations.txt: the names, "
+                     "number 0 in the first line");
 }
 
 void AddReddit(CLI::App& command, ImportFlags& flags) {
@@ -225,6 +253,8 @@ constexpr ImportFormat kFormats[] = {
     {"npy", "Arrays in .npy files", &AddNpy, &DescribeNpyFlags},
     {"tu", "A collection of small graphs in TU Dortmund's format", &AddTu,
      &DescribeTuFlags},
+    {"triples", "A knowledge graph: triples of head, relation and tail",
+     &AddTriples, &DescribeTriplesFlags},
     {"reddit", "The Reddit data set as DGL and PyG ship it", &AddReddit,
      &DescribeRedditFlags},
     {"pyg-partitions", "A folder of torch_geometric.distributed.Partitioner",

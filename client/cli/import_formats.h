@@ -12,6 +12,7 @@
 #include "common/ingest/fake_importer.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/raw_graph.h"
+#include "common/ingest/triples_importer.h"
 
 namespace millrace {
 
@@ -20,6 +21,7 @@ struct ImportFlags {
   ImportOptions options;
   std::string self_loops = "keep";
   std::string normalize_features = "none";
+  std::string edge_split_by = "random";
   std::string target;
   bool json = false;
 
@@ -30,6 +32,9 @@ struct ImportFlags {
   std::string node_features = "default";
   std::string label_type;
   std::string assignment_out;
+
+  TriplesInput triples;  // all but directory and split
+  std::string names_out;
 
   std::vector<std::string> edges, node_counts;
   std::vector<std::string> features, labels, node_times;

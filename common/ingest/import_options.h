@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace millrace {
@@ -14,6 +15,13 @@ enum class SelfLoops { kKeep, kAdd, kRemove };
 // kStandard: each column gets mean 0 and population standard deviation 1; a
 // constant column becomes 0.
 enum class Normalization { kNone, kRow, kStandard };
+
+// How --edge-split-fractions orders the edges that it divides.
+// kRandom: by the keyed hash of their pair of nodes. The edges of valid and
+// test, and all reverses of them, are no edges of the graph.
+// kTime: by their times. All edges are in the graph; only temporal jobs do
+// not see what comes after their seeds.
+enum class EdgeSplitBy { kRandom, kTime };
 
 struct ImportOptions {
   // After the user's E edges of every relation inside one node type come
@@ -39,6 +47,12 @@ struct ImportOptions {
   // fold I, validI the fold after it (cyclically), trainI the rest.
   int folds = 0;
   uint64_t split_seed = 1;
+  // Empty, or the shares of train, valid and test among the edges of
+  // `edge_split_type` (SRC__NAME__DST, empty: the only relation); DivideEdges()
+  // says more. The rest is in the graph, but in no split.
+  std::vector<double> edge_split_fractions;
+  EdgeSplitBy edge_split_by = EdgeSplitBy::kRandom;
+  std::string edge_split_type;
   // Bytes for edges in memory; the rest waits in files beside the dataset.
   uint64_t memory_bytes = uint64_t{1} << 30;
 

@@ -15,6 +15,8 @@
 #include "common/base/strings.h"
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
+#include "common/ingest/edge_division.h"
+#include "common/ingest/edge_selection.h"
 #include "common/ingest/edge_split.h"
 #include "common/ingest/node_import.h"
 #include "common/ingest/relation_import.h"
@@ -69,7 +71,11 @@ class Importer {
 
   absl::StatusOr<Manifest> Run() {
     MILLRACE_RETURN_IF_ERROR(AddNodes());
-    MILLRACE_RETURN_IF_ERROR(AddRelations());
+    EdgeDivision division;
+    if (!options_.edge_split_fractions.empty()) {
+      MILLRACE_ASSIGN_OR_RETURN(division, DivideEdges(graph_, options_));
+    }
+    MILLRACE_RETURN_IF_ERROR(AddRelations(division));
     for (const RawSplit& split : graph_.splits) {
       const NodeType& type = manifest_.schema.node_types[split.type];
       MILLRACE_ASSIGN_OR_RETURN(
@@ -79,16 +85,61 @@ class Importer {
           AddSplit(split.type, split.name, std::move(ids)));
     }
     for (const RawEdgeSplit& split : graph_.edge_splits) {
-      MILLRACE_RETURN_IF_ERROR(AddEdgeSplit(split));
+      MILLRACE_RETURN_IF_ERROR(ImportEdgeSplit(split));
+    }
+    if (!options_.edge_split_fractions.empty()) {
+      MILLRACE_RETURN_IF_ERROR(AddEdgeFractions(std::move(division)));
     }
     return std::move(manifest_);
   }
 
  private:
-  // In a dataset, ids are original ids.
-  absl::Status AddEdgeSplit(const RawEdgeSplit& split) {
+  absl::Status ImportEdgeSplit(const RawEdgeSplit& split) {
+    const RawEdges& edges = graph_.edges[split.edges];
+    if (split.ids != nullptr) {
+      MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> ids,
+                                ReadIntegers(*split.ids));
+      return AddSelected(split.edges,
+                         {{split.name, std::move(ids), split.ids}});
+    }
     MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns, ReadEdgeSplit(split));
-    columns.relation = static_cast<RelationIndex>(split.edges);
+    const auto src = columns.src.As<int64_t>(), dst = columns.dst.As<int64_t>();
+    for (size_t i = 0; i < src.size(); ++i) {
+      for (const auto& [type, node] :
+           {std::pair(edges.src, src[i]), std::pair(edges.dst, dst[i])}) {
+        const RawNodes& nodes = graph_.nodes[type];
+        if (node >= 0 && node < nodes.count) continue;
+        return absl::InvalidArgumentError(
+            StrCat(split.endpoints->Where(static_cast<int64_t>(i)), ": node ",
+                   node, " is out of range: node type ", nodes.name, " has ",
+                   nodes.count, " nodes, ids are 0 to ", nodes.count - 1));
+      }
+    }
+    return AddEdgeSplit(split.edges, std::move(columns));
+  }
+
+  absl::Status AddEdgeFractions(EdgeDivision division) {
+    std::vector<EdgeSelection> selections;
+    for (size_t i = 0; i < division.ids.size(); ++i) {
+      selections.push_back({kFractionNames[i], std::move(division.ids[i])});
+    }
+    return AddSelected(division.edges, std::move(selections));
+  }
+
+  absl::Status AddSelected(size_t edges,
+                           std::vector<EdgeSelection> selections) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        std::vector<EdgeSplitColumns> splits,
+        SelectEdges(graph_, graph_.edges[edges], std::move(selections)));
+    for (EdgeSplitColumns& columns : splits) {
+      MILLRACE_RETURN_IF_ERROR(AddEdgeSplit(edges, std::move(columns)));
+    }
+    return absl::OkStatus();
+  }
+
+  // In a dataset, ids are original ids.
+  absl::Status AddEdgeSplit(size_t edges, EdgeSplitColumns columns) {
+    columns.relation = static_cast<RelationIndex>(edges);
     MILLRACE_ASSIGN_OR_RETURN(
         EdgeSplitInfo info,
         WriteEdgeSplit(
@@ -148,11 +199,15 @@ class Importer {
     return absl::OkStatus();
   }
 
-  absl::Status AddRelations() {
+  absl::Status AddRelations(const EdgeDivision& division) {
+    const std::vector<bool> none;
     for (const bool reverse : {false, true}) {
       if (reverse && !options_.add_reverse) continue;
-      for (const RawEdges& edges : graph_.edges) {
-        const RelationImport import{graph_, edges, reverse, options_, times_};
+      for (size_t i = 0; i < graph_.edges.size(); ++i) {
+        const bool divided = i == division.edges;
+        const RelationImport import{
+            graph_,   graph_.edges[i], reverse,
+            options_, times_,          divided ? division.held_out : none};
         MILLRACE_ASSIGN_OR_RETURN(Relation relation,
                                   ImportRelation(import, store_));
         manifest_.schema.relations.push_back(std::move(relation));
@@ -207,13 +262,17 @@ absl::Status CheckReverseNames(const RawGraph& graph) {
 absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   MILLRACE_RETURN_IF_ERROR(options.add_reverse ? CheckReverseNames(graph)
                                                : CheckNames(graph));
+  if (!options.edge_split_fractions.empty()) {
+    MILLRACE_RETURN_IF_ERROR(CheckEdgeDivision(graph, options));
+  }
   if (!options.makes_splits()) return absl::OkStatus();
   if (!options.split_fractions.empty()) {
     if (options.folds != 0) {
       return absl::InvalidArgumentError(
           "--split-fractions and --folds exclude each other");
     }
-    MILLRACE_RETURN_IF_ERROR(CheckFractions(options.split_fractions));
+    MILLRACE_RETURN_IF_ERROR(
+        CheckFractions("--split-fractions", options.split_fractions));
   }
   const char* option = options.folds != 0 ? "--folds" : "--split-fractions";
   if (!graph.splits.empty()) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
@@ -46,6 +47,8 @@ class NpyGraph {
   absl::Status CountNodes();
   absl::StatusOr<int64_t> LargestId(TypeIndex type) const;
   absl::Status AddSplits(std::string_view name, const NamedFiles& files);
+  absl::Status AddEdgeSplit(std::string_view name, const std::string& relation,
+                            const std::filesystem::path& path);
   absl::StatusOr<TypeIndex> FindType(std::string_view option,
                                      const std::string& name) const;
   absl::StatusOr<RelationIndex> FindRelation(std::string_view option,
@@ -222,6 +225,10 @@ absl::StatusOr<int64_t> NpyGraph::LargestId(TypeIndex type) const {
 absl::Status NpyGraph::AddSplits(std::string_view name,
                                  const NamedFiles& files) {
   for (const auto& [type_name, path] : files) {
+    if (absl::StrContains(type_name, "__")) {
+      MILLRACE_RETURN_IF_ERROR(AddEdgeSplit(name, type_name, path));
+      continue;
+    }
     RawSplit split;
     split.name = name;
     MILLRACE_ASSIGN_OR_RETURN(split.type,
@@ -230,6 +237,22 @@ absl::Status NpyGraph::AddSplits(std::string_view name,
                               OpenNpyIds(path, graph_.nodes[split.type].count));
     graph_.splits.push_back(std::move(split));
   }
+  return absl::OkStatus();
+}
+
+absl::Status NpyGraph::AddEdgeSplit(std::string_view name,
+                                    const std::string& relation,
+                                    const std::filesystem::path& path) {
+  RawEdgeSplit split;
+  split.name = name;
+  MILLRACE_ASSIGN_OR_RETURN(const RelationIndex index,
+                            FindRelation(StrCat("--", name), relation));
+  split.edges = static_cast<size_t>(index);
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const RowSource> seeds,
+      OpenNpyEdgeSeeds(path, graph_.edges[split.edges].endpoints->rows()));
+  (seeds->width() == 2 ? split.endpoints : split.ids) = std::move(seeds);
+  graph_.edge_splits.push_back(std::move(split));
   return absl::OkStatus();
 }
 

@@ -28,7 +28,8 @@ struct NpyInput {
   std::map<std::string, int64_t> node_counts;
   NamedFiles features, labels, node_times;                         // [n, ..]
   NamedFiles edge_weights, edge_times, edge_types, edge_features;  // [E, ..]
-  // Ids, or bool masks of length n.
+  // By node type ids, or bool masks of length n; by SRC__NAME__DST pairs of
+  // nodes [n, 2], edge ids (places in the edge list) or bool masks of length E.
   NamedFiles train, valid, test;
 };
 

@@ -175,6 +175,27 @@ absl::StatusOr<std::optional<std::vector<uint8_t>>> ReadBools(
   return values;
 }
 
+// The places where the bools of a file are true; nothing when it has another
+// dtype. There are `count` `things`; -1: any number.
+absl::StatusOr<std::optional<Array>> ReadMask(const std::filesystem::path& path,
+                                              int64_t count,
+                                              std::string_view things) {
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<std::vector<uint8_t>> mask,
+                            ReadBools(path));
+  if (!mask.has_value()) return std::nullopt;
+  const auto size = static_cast<int64_t>(mask->size());
+  if (count >= 0 && size != count) {
+    return absl::InvalidArgumentError(StrCat(path.string(), ": a mask of ",
+                                             size, " elements for ", count, " ",
+                                             things));
+  }
+  std::vector<int64_t> selected;
+  for (int64_t i = 0; i < size; ++i) {
+    if ((*mask)[i] != 0) selected.push_back(i);
+  }
+  return Array::Adopt(std::move(selected));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
@@ -225,24 +246,10 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
 
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
     const std::filesystem::path& path, int64_t node_count) {
-  MILLRACE_ASSIGN_OR_RETURN(std::optional<std::vector<uint8_t>> mask,
-                            ReadBools(path));
-  Array ids;
-  if (mask.has_value()) {
-    const auto size = static_cast<int64_t>(mask->size());
-    if (node_count >= 0 && size != node_count) {
-      return absl::InvalidArgumentError(StrCat(path.string(), ": a mask of ",
-                                               size, " elements for ",
-                                               node_count, " nodes"));
-    }
-    std::vector<int64_t> selected;
-    for (int64_t node = 0; node < size; ++node) {
-      if ((*mask)[node] != 0) selected.push_back(node);
-    }
-    ids = Array::Adopt(std::move(selected));
-  } else {
-    MILLRACE_ASSIGN_OR_RETURN(ids, MapNpy(path));
-  }
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<Array> mask,
+                            ReadMask(path, node_count, "nodes"));
+  if (mask.has_value()) return ArrayRows(path.string(), *mask);
+  MILLRACE_ASSIGN_OR_RETURN(Array ids, MapNpy(path));
   MILLRACE_RETURN_IF_ERROR(RequireIntegers(path.string(), ids.dtype()));
   if (ids.shape().size() != 1) {
     return absl::InvalidArgumentError(
@@ -250,6 +257,23 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
                ", but a list of ids has one dimension"));
   }
   return ArrayRows(path.string(), std::move(ids));
+}
+
+absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdgeSeeds(
+    const std::filesystem::path& path, int64_t edge_count) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<Array> mask,
+                            ReadMask(path, edge_count, "edges"));
+  if (mask.has_value()) return ArrayRows(path.string(), *mask);
+  MILLRACE_ASSIGN_OR_RETURN(Array seeds, MapNpy(path));
+  MILLRACE_RETURN_IF_ERROR(RequireIntegers(path.string(), seeds.dtype()));
+  const std::vector<int64_t>& shape = seeds.shape();
+  if (shape.size() != 1 && (shape.size() != 2 || shape[1] != 2)) {
+    return absl::InvalidArgumentError(
+        StrCat(path.string(), ": shape ", ShapeText(shape),
+               ", but edges are given by pairs of nodes [n, 2] or by edge ids "
+               "[n]"));
+  }
+  return ArrayRows(path.string(), std::move(seeds));
 }
 
 }  // namespace millrace

@@ -31,6 +31,11 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
     const std::filesystem::path& path, int64_t node_count);
 
+// Edges as seeds: pairs of nodes [n, 2], or edge ids, one a row: an integer
+// array of them, or a bool array with one element per edge.
+absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdgeSeeds(
+    const std::filesystem::path& path, int64_t edge_count);
+
 // An array of one or two dimensions in memory; `name` is for messages.
 std::unique_ptr<RowSource> ArrayRows(std::string name, Array array);
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,9 +56,19 @@ struct RawEdgeSplit {
   std::shared_ptr<const RowSource> endpoints = nullptr;  // (src, dst)
   // The pairs are the relation's edges from `first_edge` on; -1: they are not.
   int64_t first_edge = -1;
+  // Instead of all other columns: the seeds are the edges at these places in
+  // the relation's list.
+  std::shared_ptr<const RowSource> ids = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;
   std::shared_ptr<const RowSource> type = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
+};
+
+// The names that an importer has numbered from 0, and the file that keeps
+// them; they are no part of datasets. See WriteNames().
+struct RawNames {
+  std::string file = {};
+  std::shared_ptr<const std::deque<std::string>> names = nullptr;
 };
 
 // Sources are shared: --add-reverse reads those of the relation it reverses.
@@ -66,6 +77,7 @@ struct RawGraph {
   std::vector<RawEdges> edges;
   std::vector<RawSplit> splits;
   std::vector<RawEdgeSplit> edge_splits;
+  std::vector<RawNames> names;
 
   // "SRC__NAME__DST".
   std::string RelationName(const RawEdges& relation) const {

@@ -174,6 +174,9 @@ absl::Status RelationImporter::AppendBlock(const EdgeBlock& block,
   const ImportOptions& options = import_.options;
   const bool undirected = options.undirected && same_type_ && !import_.reverse;
   for (int64_t i = 0; i < block.count; ++i) {
+    if (!import_.held_out.empty() && import_.held_out[block.first + i]) {
+      continue;
+    }
     const bool loop = same_type_ && block.src(i) == block.dst(i);
     // Self loops have no reverse, so a reverse relation has none of them.
     if (loop && (import_.reverse || options.self_loops == SelfLoops::kRemove)) {

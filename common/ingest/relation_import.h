@@ -20,6 +20,9 @@ struct RelationImport {
   const ImportOptions& options;
   // Times per node type, empty where a type has none.
   const std::vector<std::vector<int64_t>>& node_times;
+  // By place in the user's list: edges that are left out, with their
+  // reverses. Empty: none.
+  const std::vector<bool>& held_out;
 };
 
 // Streams a relation into the in-lists, out-lists and edge features of

@@ -80,7 +80,8 @@ absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
   return ids;
 }
 
-absl::Status CheckFractions(const std::vector<double>& fractions) {
+absl::Status CheckFractions(std::string_view option,
+                            const std::vector<double>& fractions) {
   double sum = 0;
   bool valid = fractions.size() == 3;
   for (double fraction : fractions) {
@@ -90,7 +91,7 @@ absl::Status CheckFractions(const std::vector<double>& fractions) {
   // 0.8 + 0.1 + 0.1 may exceed 1 by rounding.
   if (valid && sum <= 1 + 1e-9) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(
-      "--split-fractions ", absl::StrJoin(fractions, ","),
+      option, " ", absl::StrJoin(fractions, ","),
       ": give three shares (train, valid, test) from 0 to 1 whose sum is at "
       "most 1"));
 }
@@ -176,10 +177,7 @@ absl::Status CheckSplitName(const std::string& name) {
              "'.', and does not start with '.'"));
 }
 
-namespace {
-
-// All values of a table of one or more columns.
-absl::StatusOr<std::vector<int64_t>> ReadAll(const RowSource& source) {
+absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<int64_t> all;
   std::vector<int64_t> block(static_cast<size_t>(kBlockRows * source.width()));
@@ -193,11 +191,9 @@ absl::StatusOr<std::vector<int64_t>> ReadAll(const RowSource& source) {
   }
 }
 
-}  // namespace
-
 absl::StatusOr<EdgeSplitColumns> ReadEdgeSplit(const RawEdgeSplit& split) {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> ends,
-                            ReadAll(*split.endpoints));
+                            ReadIntegers(*split.endpoints));
   std::vector<int64_t> src, dst, ids;
   for (size_t i = 0; i + 1 < ends.size(); i += 2) {
     src.push_back(ends[i]);
@@ -210,18 +206,19 @@ absl::StatusOr<EdgeSplitColumns> ReadEdgeSplit(const RawEdgeSplit& split) {
   columns.dst = Array::Adopt(std::move(dst));
   if (split.first_edge >= 0) columns.edge_id = Array::Adopt(std::move(ids));
   if (split.time != nullptr) {
-    MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> times, ReadAll(*split.time));
+    MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> times,
+                              ReadIntegers(*split.time));
     columns.time = Array::Adopt(std::move(times));
   }
   if (split.type != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> types,
-                              ReadAll(*split.type));
+                              ReadIntegers(*split.type));
     columns.edge_type =
         Array::Adopt(std::vector<int32_t>(types.begin(), types.end()));
   }
   if (split.label != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels,
-                              ReadAll(*split.label));
+                              ReadIntegers(*split.label));
     columns.label = Array::Adopt(std::move(labels));
   }
   return columns;

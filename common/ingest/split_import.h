@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,9 +20,10 @@ absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
                                                   int64_t node_count,
                                                   const std::string& type);
 
-// INVALID_ARGUMENT (starting with "--split-fractions"): not three numbers
-// from 0 to 1 whose sum is at most 1.
-absl::Status CheckFractions(const std::vector<double>& fractions);
+// INVALID_ARGUMENT (starting with `option`): not three numbers from 0 to 1
+// whose sum is at most 1.
+absl::Status CheckFractions(std::string_view option,
+                            const std::vector<double>& fractions);
 
 // Divides `labelled` (ascending ids of node type number `type`): share i of
 // them, chosen by the keyed permutation of docs/determinism.md, section 4,
@@ -53,6 +55,9 @@ std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
 // A split's name is a folder: letters, digits, '-', '_' and '.', not
 // starting with '.'.
 absl::Status CheckSplitName(const std::string& name);
+
+// All values of a table of one or more columns. Errors of RowReader.
+absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source);
 
 // The columns of a split of pairs; `relation` is left to the caller.
 // INVALID_ARGUMENT: columns of another length. Errors of RowReader.

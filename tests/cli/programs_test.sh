@@ -54,7 +54,8 @@ run 2 millrace no-such-command
 stderr_has "there is no command no-such-command"
 stderr_has "the commands are import, partition"
 stderr_is_what_and_what_to_do
-for command in 'import ogb' 'import npy' 'import tu' 'import reddit' \
+for command in 'import ogb' 'import npy' 'import tu' 'import triples' \
+  'import reddit' \
   'import pyg-partitions' 'import glt-partitions' 'import fake' partition \
   split inspect verify sample digest status up bench; do
   # shellcheck disable=SC2086  # two words
@@ -118,12 +119,35 @@ stderr_has "--folds"
 wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 3 \
   --split-fractions 0.5,0.2,0.3
 stderr_has "--split-fractions excludes --folds"
-for format in ogb tu reddit pyg-partitions glt-partitions; do
+for format in ogb tu triples reddit pyg-partitions glt-partitions; do
   run 1 millrace import $format "$work/nothing" --out "$work/x"
   stderr_is_what_and_what_to_do
   stderr_has "$work/nothing"
   [[ ! -e $work/x ]] || report "it left an output behind"
 done
+mkdir -p "$work/triples"
+printf 'a knows b\nb knows c\n' | tee "$work/triples/"{train,valid}.txt \
+  >"$work/triples/test.txt"
+wrong_usage millrace import triples "$work/triples" --out "$work/x" \
+  --columns h,t
+stderr_has "--columns h,t"
+wrong_usage millrace import triples "$work/triples" --out "$work/x" \
+  --edge-split-by time
+stderr_has "--edge-split-fractions"
+run 0 millrace import triples "$work/triples" --out "$work/kg" \
+  --names-out "$work/names"
+grep -qx knows "$work/names/relations.txt" || report "no names"
+run 0 millrace verify "$work/kg"
+run 1 millrace import triples "$work/triples" --out "$work/x" \
+  --names-out "$work/names"
+stderr_is_what_and_what_to_do
+[[ ! -e $work/x ]] || report "it left an output behind"
+wrong_usage millrace import ogb "$data/cora" --out "$work/x" \
+  --edge-split-fractions 0.8,0.1,0.1 --edge-split-by time
+stderr_has "have no times"
+run 0 millrace import ogb "$data/cora" --split public --out "$work/links" \
+  --undirected --coalesce --edge-split-fractions 0.8,0.1,0.1
+run 0 millrace verify "$work/links"
 run 0 millrace import tu "$data/mutag" --out "$work/mutag" --folds 10
 run 0 millrace verify "$work/mutag"
 run 0 millrace import fake --nodes 20 --avg-degree 2 --features 3 --classes 2 \

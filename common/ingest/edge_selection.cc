@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/edge_selection.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/base/array.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/ingest/edge_reader.h"
+
+namespace millrace {
+namespace {
+
+// Picks the edges of one selection from blocks that come in order.
+class EdgePicker {
+ public:
+  EdgePicker(EdgeSelection selection, const RawEdges& relation)
+      : selection_(std::move(selection)),
+        timed_(relation.time != nullptr),
+        typed_(relation.type != nullptr),
+        src_(ids().size()),
+        dst_(ids().size()),
+        times_(timed_ ? ids().size() : 0),
+        types_(typed_ ? ids().size() : 0) {
+    if (std::is_sorted(ids().begin(), ids().end())) return;
+    order_.resize(ids().size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::sort(order_.begin(), order_.end(),
+              [this](size_t a, size_t b) { return ids()[a] < ids()[b]; });
+  }
+
+  void Visit(const EdgeBlock& block) {
+    for (; next_ < ids().size(); ++next_) {
+      const int64_t i = ids()[Row()] - block.first;
+      if (i < 0 || i >= block.count) return;
+      src_[Row()] = block.src(i);
+      dst_[Row()] = block.dst(i);
+      if (timed_) times_[Row()] = block.time[i];
+      if (typed_) types_[Row()] = static_cast<int32_t>(block.type[i]);
+    }
+  }
+
+  // After `count` edges in all.
+  absl::StatusOr<EdgeSplitColumns> Finish(int64_t count,
+                                          const std::string& relation) {
+    if (next_ < ids().size()) return RangeError(count, relation);
+    EdgeSplitColumns columns;
+    columns.name = selection_.name;
+    columns.src = Array::Adopt(std::move(src_));
+    columns.dst = Array::Adopt(std::move(dst_));
+    columns.edge_id = Array::Adopt(std::move(selection_.ids));
+    if (timed_) columns.time = Array::Adopt(std::move(times_));
+    if (typed_) columns.edge_type = Array::Adopt(std::move(types_));
+    return columns;
+  }
+
+ private:
+  const std::vector<int64_t>& ids() const { return selection_.ids; }
+  // The row of the split that is filled next: in ascending order of ids.
+  size_t Row() const { return order_.empty() ? next_ : order_[next_]; }
+  absl::Status RangeError(int64_t count, const std::string& relation) const;
+
+  EdgeSelection selection_;
+  const bool timed_, typed_;
+  std::vector<size_t> order_;  // empty: the ids are ascending
+  size_t next_ = 0;
+  std::vector<int64_t> src_, dst_, times_;
+  std::vector<int32_t> types_;
+};
+
+absl::Status EdgePicker::RangeError(int64_t count,
+                                    const std::string& relation) const {
+  const auto row = static_cast<int64_t>(Row());
+  return absl::InvalidArgumentError(
+      StrCat(selection_.source != nullptr ? selection_.source->Where(row)
+                                          : StrCat("seed ", row),
+             ": edge id ", ids()[row], " is out of range: ", relation, " has ",
+             count, " edges, ids are 0 to ", count - 1));
+}
+
+}  // namespace
+
+RawEdges WithoutWeights(const RawEdges& relation) {
+  RawEdges slim = relation;
+  slim.weight = nullptr;
+  slim.feature = nullptr;
+  return slim;
+}
+
+absl::StatusOr<std::vector<EdgeSplitColumns>> SelectEdges(
+    const RawGraph& graph, const RawEdges& relation,
+    std::vector<EdgeSelection> selections) {
+  std::vector<EdgePicker> pickers;
+  for (EdgeSelection& selection : selections) {
+    pickers.emplace_back(std::move(selection), relation);
+  }
+  const RawEdges slim = WithoutWeights(relation);
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<EdgeReader> reader,
+                            EdgeReader::Open(graph, slim));
+  EdgeBlock block;
+  int64_t count = 0;
+  while (true) {
+    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(block));
+    if (!more) break;
+    for (EdgePicker& picker : pickers) picker.Visit(block);
+    count += block.count;
+  }
+  std::vector<EdgeSplitColumns> splits;
+  for (EdgePicker& picker : pickers) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        EdgeSplitColumns columns,
+        picker.Finish(count, graph.RelationName(relation)));
+    splits.push_back(std::move(columns));
+  }
+  return splits;
+}
+
+}  // namespace millrace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "common/ingest/raw_graph.h"
+
+namespace millrace {
+
+// INVALID_ARGUMENT: `graph` has no names. ALREADY_EXISTS: a file that
+// WriteNames() would write does.
+absl::Status CheckNames(const RawGraph& graph,
+                        const std::filesystem::path& directory);
+
+// Writes the names of a graph into text files in `directory`, which is made
+// where there is none: line i + 1 has the name with number i. Errors of
+// CheckNames().
+absl::Status WriteNames(const RawGraph& graph,
+                        const std::filesystem::path& directory);
+
+}  // namespace millrace
