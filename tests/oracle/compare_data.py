@@ -306,9 +306,25 @@ def imported_pairs(make, folder):
     pairs = np.stack([edges[0], edges[1], edges[0] % 7], 1)[:40]
     pairs[::4, 0] = rng.integers(0, 60, 10)
     files = [save(folder, 'p-2', pairs[:, :2]), save(folder, 'p-3', pairs)]
-    yield Case(partition(make, dataset)[1:4], [], 200,
-               pairs=Pairs({'a__to__b': (60, 50)}, times=True, files=files),
+    times = save(folder, 'p-times', pairs[:, 2])
+
+    def split(store, name, *options):
+        make('split', store, '--type', 'a__to__b', '--name', name, *options)
+    split(dataset, 'all', '--all')
+    split(dataset, 'ids', '--ids', save(folder, 'p-i', edges[0, :30] * 4))
+    split(dataset, 'bare', '--pairs', files[0])
+    split(dataset, 'given', '--pairs', files[0], '--times', times,
+          '--labels', save(folder, 'p-l', rng.random(40)), '--negatives',
+          save(folder, 'p-n', rng.integers(0, 50, (40, 3))))
+    stores = partition(make, dataset)[:4]
+    for store in stores:  # of each store, later
+        split(store, 'train', '--pairs', files[0], '--times', times,
+              '--edge-types', save(folder, 'p-k', pairs[:, 0]))
+    of = {'a__to__b': (60, 50)}
+    yield Case(stores[1:], [], 200, pairs=Pairs(of, times=True, files=files),
                common=False)
+    yield Case(stores, [], 200, common=False,
+               pairs=Pairs(of, times=True, splits=['all', 'ids', 'bare']))
 
 
 def collections(make, folder):
