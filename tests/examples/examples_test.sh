@@ -102,7 +102,7 @@ exec bash -c "$2"
 END
 chmod +x ssh
 export MILLRACE_SSH=$PWD/ssh
-printf '# two\nlocalhost\n\n127.0.0.2 %s\n' $((20000 + RANDOM % 12000)) >hosts
+printf '# two\nlocalhost\n\n127.0.0.2 %s' $((20000 + RANDOM % 12000)) >hosts
 launch() {
   exec env --default-signal=INT "$examples/004_two_partitions/launch.sh" \
     --hosts hosts --store 004_two_partitions/homogeneous-2 --bin "$bin" -- \

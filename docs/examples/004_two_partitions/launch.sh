@@ -33,17 +33,17 @@ store=$(realpath -- "$store")
 
 is_here() { [[ $1 == 127.0.0.1 || $1 == localhost ]]; }
 
-# start_at HOST NAME COMMAND...
+# start_at HOST NAME COMMAND... With -tt what ssh started dies with it.
 start_at() {
   local host=$1 name=$2
   shift 2
   is_here "$host" || set -- "${MILLRACE_SSH:-ssh}" -tt -o BatchMode=yes \
-    "$host" "cd ${PWD@Q} && exec $(quoted "$@")"  # -tt: it dies with the connection
+    "$host" "cd ${PWD@Q} && exec $(quoted "$@")"
   start_part "$name" "$@"
 }
 
 names=() list=''
-while read -r host port _; do
+while read -r host port _ || [[ -n $host ]]; do
   [[ -n $host && $host != '#'* ]] || continue
   if [[ -z $port ]] && is_here "$host"; then
     free_port
