@@ -20,7 +20,8 @@ import numpy as np
 
 import oracle
 from compare_data import Case, all_cases
-from compare_jobs import common_jobs, graph_jobs, seeds_jobs
+from compare_jobs import (common_jobs, graph_jobs, seeds_jobs,
+                          timed_seeds_jobs)
 from store import OracleError, Store
 
 
@@ -160,6 +161,9 @@ def case_jobs(case, folder, name):
     for kinds in (case.kinds, case.pairs):
         if kinds:
             result += kinds.jobs(extra, size)
+    if case.kinds and case.kinds.times:
+        result += timed_seeds_jobs(folder, name, case.count, case.time_unit,
+                                   extra)
     if case.graphs:
         result += graph_jobs(extra, size)
     return result
@@ -169,7 +173,8 @@ def compare_job(comparison, case, job, number, batches):
     """One job, the case's `number`th, on all stores of the dataset."""
     rng = np.random.default_rng([case.count, number])
     stores, totals = case.stores, set()
-    timeless = job.temporal and not (job.pairs or case.seed_times)
+    timeless = job.temporal and not (job.pairs or job.times or
+                                     case.seed_times)
     refused = job.refused or timeless
     if refused:
         stores = [stores[number % len(stores)]]

@@ -12,6 +12,7 @@ class Job:
     options: list
     refused: bool = False  # whether both programs must refuse it
     explicit: bool = False  # its seeds are among the options
+    times: bool = False  # its seeds bring times
     everywhere: bool = False  # samples on all stores, not on one in turn
 
     @property
@@ -268,6 +269,19 @@ class Pairs:
                          ['--split', 'bare']):
                 yield Job([*edge[:6], *more, '--temporal', 'last'],
                           refused=True, explicit='bare' not in more)
+
+
+def timed_seeds_jobs(folder, name, count, time_unit, extra):
+    """Jobs over a seeds file with times."""
+    rng = np.random.default_rng(count + 1)
+    path = os.path.join(folder, f'{name}-timed-seeds.npy')
+    np.save(path, np.stack([rng.integers(0, count, 23),
+                            rng.integers(-3, 12, 23) * time_unit], 1))
+    seeds = ['--fanouts', '2,3', '--batch-size', '5', '--seeds-file', path]
+    for more in (['--temporal', 'uniform'], ['--temporal', 'last'],
+                 ['--temporal', 'last', *INDUCED, '--no-shuffle']):
+        yield Job([*seeds, *more, *extra], times=True)
+    yield Job([*seeds, *extra], refused=True)
 
 
 def graph_jobs(extra, batch_size):
