@@ -2,6 +2,7 @@
 """Jobs: what they ask for, and which of them are refused."""
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
 from draws import Rule
@@ -180,11 +181,11 @@ def negative_mode(job):
     """(mode, number); '' draws none, and in-batch has no number."""
     mode, _, number = job.negatives.partition(':')
     try:
-        if mode == 'binary' and Fraction(number) > 0:
-            return mode, Fraction(number)
+        if mode == 'binary' and Fraction(Decimal(number)) > 0:
+            return mode, Fraction(Decimal(number))
         if mode in ('triplet', 'shared') and int(number) > 0:
             return mode, int(number)
-    except ValueError:
+    except (ArithmeticError, ValueError):  # no number, or infinite
         pass
     if job.negatives in ('', 'in-batch'):
         return mode, 0

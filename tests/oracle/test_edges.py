@@ -267,6 +267,19 @@ class NegativeTest(StoreTest):
                       for s, d in zip(sources, batch.negatives.dst))
             self.assertEqual(batch.negatives.edges, bad)
 
+    def test_either_lists_tell_what_is_an_edge(self):
+        graph = homogeneous(7, [(s, d) for s in range(7) for d in range(7)
+                                if s < d])
+        found = []
+        for directions in (('in',), ('out',), ('in', 'out')):
+            store = self.store(*graph, 2, directions=directions)
+            job = Job(kind='edge', fanouts=[0], negatives='binary:9')
+            batch = sample(store, job, 0, 0, pairs([1, 2], [3, 4]))
+            negatives = list(zip(batch.negatives.src, batch.negatives.dst))
+            self.assertTrue(all(s >= d for s, d in negatives))
+            found.append(negatives)
+        self.assertEqual(found[1:], found[:1] * 2)
+
     def test_checks_know_the_direction(self):
         # Of a type with itself 3 -> 2 is an edge, 2 -> 3 is none.
         edges = [(3, v) for v in range(7) if v != 4]
@@ -337,6 +350,7 @@ class NegativeTest(StoreTest):
         for message, negatives, options in (
                 ('not disjoint', 'shared:3', {'disjoint': True}),
                 ('binary:R', 'binary:0', {}), ('binary:R', 'triplet:1.5', {}),
+                ('binary:R', 'binary:inf', {}), ('binary:R', 'binary:', {}),
                 ('binary:R', 'in-batch:3', {}), ('binary:R', 'random', {})):
             with self.assertRaisesRegex(OracleError, message):
                 self.sample([(0, 0)], negatives, **options)
