@@ -11,14 +11,22 @@
 
 namespace millrace {
 
+struct GinOptions {
+  int64_t in = 0;
+  int64_t out = 0;
+  int mlp = 2;  // layers, 1 or 2
+  NormKind norm = NormKind::kNone;
+};
+
 // The isomorphism network's convolution (Xu et al. 2019), as PyG's GINConv in
 // models.GIN: an MLP [in, out, out] with relu of (1 + eps) x_i + the sum of
-// neighbours; eps is 0 and not learned.
+// neighbours; eps is 0 and not learned. With one layer the MLP is linear.
 class GinConv final : public Conv {
  public:
   // Adds PREFIX.eps (a buffer), PREFIX.nn.lins.0 and PREFIX.nn.lins.1 with
-  // weight and bias each, and the norm's tensors as PREFIX.nn.norms.0.
-  GinConv(const std::string& prefix, int64_t in, int64_t out, NormKind norm,
+  // weight and bias each, and the norm's tensors as PREFIX.nn.norms.0; of one
+  // layer PREFIX.nn with weight and bias.
+  GinConv(const std::string& prefix, const GinOptions& options,
           ParameterSet& parameters, Initializer& initializer);
 
   at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
@@ -26,12 +34,10 @@ class GinConv final : public Conv {
                      const Pass& pass) const override;
 
  private:
-  const at::Tensor epsilon_;          // [1]
-  const at::Tensor inner_weight_;     // [out, in]
-  const at::Tensor inner_bias_;       // [out]
-  const at::Tensor outer_weight_;     // [out, out]
-  const at::Tensor outer_bias_;       // [out]
-  const std::unique_ptr<Norm> norm_;  // null: none
+  const at::Tensor epsilon_;              // [1]
+  at::Tensor inner_weight_, inner_bias_;  // [out, in], [out]
+  at::Tensor outer_weight_, outer_bias_;  // [out, out]; undefined: one layer
+  std::unique_ptr<Norm> norm_;            // null: none
 };
 
 }  // namespace millrace

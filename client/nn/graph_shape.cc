@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/nn/graph_shape.h"
 
+#include "common/base/strings.h"
 #include "common/sample/batch.h"
 
 namespace millrace {
@@ -32,14 +33,41 @@ GraphShape GraphShape::Of(const Schema& schema, TypeIndex seed_type,
   for (const NodeType& type : schema.node_types) {
     const bool matrix =
         type.feature.present() && type.feature.row_shape.size() == 1;
-    shape.types.push_back(
-        {type.name, type.count, matrix ? type.feature.row_shape[0] : 0});
+    shape.types.push_back({type.name, type.count,
+                           matrix ? type.feature.row_shape[0] : 0,
+                           static_cast<TypeIndex>(shape.types.size())});
   }
   for (size_t r = 0; r < schema.relations.size(); ++r) {
     const millrace::Relation& relation = schema.relations[r];
     shape.relations.push_back(
         {schema.RelationName(static_cast<RelationIndex>(r)),
-         NeighborType(relation, direction), ListType(relation, direction)});
+         NeighborType(relation, direction), ListType(relation, direction),
+         static_cast<RelationIndex>(r)});
+  }
+  return shape;
+}
+
+absl::StatusOr<GraphShape> GraphShape::OfGraphs(const Schema& schema,
+                                                TypeIndex graph_type) {
+  const GraphShape all = Of(schema, graph_type, Direction::kIn);
+  GraphShape shape;
+  for (const Relation& relation : all.relations) {
+    if (relation.lists != graph_type) continue;
+    if (shape.members >= 0) {
+      return absl::UnimplementedError(
+          StrCat("graphs of type ", schema.node_types[graph_type].name,
+                 " have nodes of several relations; training takes those of "
+                 "one node type\nimport the nodes as one type"));
+    }
+    shape.members = relation.number;
+    shape.types.push_back(all.types[relation.neighbors]);
+  }
+  for (const Relation& relation : all.relations) {
+    if (shape.types.empty() || relation.lists != shape.types[0].number ||
+        relation.neighbors != shape.types[0].number) {
+      continue;
+    }
+    shape.relations.push_back({relation.name, 0, 0, relation.number});
   }
   return shape;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/graph/schema.h"
 
 namespace millrace {
@@ -16,6 +17,7 @@ struct GraphShape {
     std::string name;
     int64_t count = 0;     // nodes
     int64_t features = 0;  // columns; 0: none
+    TypeIndex number = 0;  // in batches
   };
   // Messages go from the neighbours' type to the type that lists them: with
   // Direction::kOut that is against the edges.
@@ -23,11 +25,17 @@ struct GraphShape {
     std::string name;  // SRC__REL__DST, in the direction of the edges
     TypeIndex neighbors = 0;
     TypeIndex lists = 0;
+    RelationIndex number = 0;  // in batches
   };
 
   std::vector<Type> types;
   std::vector<Relation> relations;
+  // The type whose rows the model computes: the seeds', or that of the nodes
+  // whose rows a graph's are added up from.
   TypeIndex seed_type = 0;
+  // Graph seeds: number of the relation that lists the nodes of a graph; -1:
+  // node seeds.
+  RelationIndex members = -1;
 
   bool homogeneous() const {
     return types.size() == 1 && relations.size() == 1;
@@ -39,9 +47,13 @@ struct GraphShape {
   std::vector<std::vector<bool>> NeededTypes(int layers) const;
 
   static GraphShape Homogeneous(int64_t features);
-  // Types and relations keep their numbers.
+  // Types and relations keep their places.
   static GraphShape Of(const Schema& schema, TypeIndex seed_type,
                        Direction direction);
+  // Of the small graphs that are the nodes of a type: without that type.
+  // UNIMPLEMENTED: their nodes are of several types.
+  static absl::StatusOr<GraphShape> OfGraphs(const Schema& schema,
+                                             TypeIndex graph_type);
 };
 
 }  // namespace millrace

@@ -54,6 +54,10 @@ Model::Model(const ModelConfig& config, const GraphShape& shape)
     layers_.push_back(MakeLayer(i, initializer));
   }
   MakeNorms();
+  if (shape.members >= 0) {
+    head_ = std::make_unique<GraphHead>(config, DropoutPlace(config.layers, 0),
+                                        parameters_, initializer);
+  }
 }
 
 std::unique_ptr<Layer> Model::MakeLayer(int layer, Initializer& initializer) {
@@ -85,8 +89,9 @@ std::unique_ptr<Conv> Model::MakeConv(int layer, size_t relation,
     return std::make_unique<GcnConv>(prefix, in, out, parameters_, initializer);
   }
   if (config_.kind == "gin") {
-    return std::make_unique<GinConv>(prefix, in, out, config_.norm, parameters_,
-                                     initializer);
+    return std::make_unique<GinConv>(
+        prefix, GinOptions{in, out, config_.gin_mlp, config_.norm}, parameters_,
+        initializer);
   }
   if (config_.kind == "gat") {
     GatOptions options;
@@ -167,7 +172,8 @@ at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
       rows = Dropout(rows, config_.dropout, pass.dropout, DropoutPlace(i, t));
     }
   }
-  return input.source[shape_.seed_type];
+  const at::Tensor& rows = input.source[shape_.seed_type];
+  return head_ == nullptr ? rows : head_->Forward(rows, graph.members, pass);
 }
 
 std::vector<at::Tensor> Model::RunLayer(int layer, const LayerInput& input,

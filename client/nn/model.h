@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/nn/conv.h"
+#include "client/nn/graph_head.h"
 #include "client/nn/graph_shape.h"
 #include "client/nn/layer.h"
 #include "client/nn/model_config.h"
@@ -32,6 +33,7 @@ struct SubgraphNodes {
 struct Subgraph {
   std::vector<SubgraphNodes> nodes;  // per node type
   std::vector<Neighbors> neighbors;  // per relation, of the expanded nodes
+  Neighbors members;                 // graph seeds: the nodes of each graph
 };
 
 // A stack of convolutions as PyG's BasicGNN: conv, norm, relu, dropout, and
@@ -46,6 +48,8 @@ struct Subgraph {
 // without self loops); rgcn's are convs.I.*; norms are norms.I.TYPE.*. A type
 // that no relation leads to keeps its rows. What cannot reach the seeds'
 // type is left out: the last layer holds the relations into that type alone.
+//
+// Of graph seeds the rows of the nodes are added up (GraphHead).
 // Threads: one at a time.
 class Model {
  public:
@@ -93,7 +97,9 @@ class Model {
                                               : config_.hidden;
   }
   int64_t OutputWidth(int layer) const {
-    return layer + 1 == config_.layers ? config_.out : config_.hidden;
+    const bool pooled = shape_.members >= 0 && config_.graph_head;
+    return layer + 1 == config_.layers && !pooled ? config_.out
+                                                  : config_.hidden;
   }
 
  private:
@@ -117,6 +123,7 @@ class Model {
   std::vector<std::unique_ptr<Layer>> layers_;
   // [layer][type], layers - 1; null: none.
   std::vector<std::vector<std::unique_ptr<Norm>>> norms_;
+  std::unique_ptr<GraphHead> head_;  // of graph seeds; else null
 };
 
 }  // namespace millrace

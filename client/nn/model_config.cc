@@ -46,6 +46,10 @@ absl::Status ValidateWidths(const ModelConfig& config) {
         StrCat("--heads ", config.heads, " does not divide --hidden ",
                config.hidden, "\nuse a multiple of --heads for --hidden"));
   }
+  if (config.gin_mlp != 1 && config.gin_mlp != 2) {
+    return absl::InvalidArgumentError(
+        StrCat("--gin-mlp is ", config.gin_mlp, "\nuse 1 or 2"));
+  }
   if (config.bases < 0) {
     return absl::InvalidArgumentError(StrCat(
         "--num-bases is ", config.bases, "\nuse 0 (none) or a number above"));

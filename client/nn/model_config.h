@@ -24,6 +24,12 @@ struct ModelConfig {
   int heads = 1;                                 // gat; divides `hidden`
   int bases = 0;                                 // rgcn; 0: none
   GcnNorm gcn_norm = GcnNorm::kFull;
+  int gin_mlp = 2;  // gin: layers of each convolution's MLP, 1 or 2
+  // Graph seeds: how the rows of a graph's nodes become its row, and whether
+  // an MLP [hidden, hidden, out] follows; without it the last convolution has
+  // `out` columns.
+  Aggregation readout = Aggregation::kSum;
+  bool graph_head = true;
   uint64_t seed = 1;
 };
 

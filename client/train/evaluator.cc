@@ -136,8 +136,10 @@ absl::StatusOr<Accuracy> Evaluator::Run() {
 }
 
 absl::StatusOr<at::Tensor> Evaluator::PredictSampled() {
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(job_, source_->manifest()));
   const int64_t nodes =
-      source_->manifest().schema.node_types[model_.shape().seed_type].count;
+      source_->manifest().schema.node_types[job.seed_type].count;
   std::vector<int64_t> seeds(static_cast<size_t>(nodes));
   std::iota(seeds.begin(), seeds.end(), 0);
   // Each row is written by one rank; the sum with the others' zeros is it.

@@ -32,14 +32,18 @@ absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
 // nodes: those that are not seeds count as one hop away.
 std::vector<uint32_t> OffsetsOf(const Batch& batch,
                                 std::vector<uint32_t> hop_offsets) {
+  // All rows of a graph's nodes count.
+  if (batch.seed_kind == SeedKind::kGraph) {
+    return {0, hop_offsets.back(), hop_offsets.back()};
+  }
   if (!EdgesOfAllNodes(batch.method)) return hop_offsets;
   return {0, hop_offsets[1], hop_offsets.back()};
 }
 
 absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
-  for (size_t t = 0; t < tensors.nodes.size(); ++t) {
+  for (size_t t = 0; t < model.shape().types.size(); ++t) {
     const GraphShape::Type& type = model.shape().types[t];
-    const NodeTensors& nodes = tensors.nodes[t];
+    const NodeTensors& nodes = tensors.nodes[type.number];
     if (!model.Computes(-1, static_cast<TypeIndex>(t))) continue;
     if (type.features > 0 && !nodes.feature.defined()) {
       return absl::FailedPreconditionError(
@@ -75,20 +79,28 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
   }
   MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task, minibatch));
   MILLRACE_RETURN_IF_ERROR(CatchTorch("reading a batch", [&] {
-    for (NodeTensors& nodes : tensors.nodes) {
+    const GraphShape& shape = model.shape();
+    for (const GraphShape::Type& type : shape.types) {
+      NodeTensors& nodes = tensors.nodes[type.number];
       minibatch.graph.nodes.push_back(
           {nodes.feature.defined() ? nodes.feature.to(at::kFloat)
                                    : at::Tensor(),
            nodes.original_id, OffsetsOf(batch, std::move(nodes.hop_offsets))});
     }
-    for (const EdgeTensors& edges : tensors.edges) {
+    for (const GraphShape::Relation& relation : shape.relations) {
+      const EdgeTensors& edges = tensors.edges[relation.number];
       Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
       if (model.adds_self_loops()) lists = WithSelfLoops(lists);
       minibatch.graph.neighbors.push_back(std::move(lists));
     }
+    if (shape.members >= 0) {
+      const EdgeTensors& edges = tensors.edges[shape.members];
+      minibatch.graph.members = {edges.indptr, edges.neighbor, {}, {}};
+    }
     if (model.weighs_neighbors()) {
       GcnWeights(model.config().gcn_norm, minibatch.graph.nodes[0].x.size(0),
-                 tensors.nodes[0].degree, minibatch.graph.neighbors[0]);
+                 tensors.nodes[shape.types[0].number].degree,
+                 minibatch.graph.neighbors[0]);
     }
     return absl::OkStatus();
   }));

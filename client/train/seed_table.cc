@@ -47,7 +47,10 @@ absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
                                         const std::string& split,
                                         std::optional<SeedList> seeds) {
   JobSpec bare;
-  bare.seed_type = job.seed_type;
+  // Graph seeds are nodes of a type; their labels need no graph.
+  bare.seed_type = job.seed_kind == SeedKind::kGraph && job.seed_type.empty()
+                       ? "graph"
+                       : job.seed_type;
   bare.direction = job.direction;
   bare.split = split;
   bare.fanouts = {0};

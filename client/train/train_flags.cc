@@ -89,10 +89,25 @@ void TrainFlags::AddModel(CLI::App& app) {
                  "full: by true degrees; sampled: by the subgraph's, as PyG")
       ->check(CLI::IsMember({"full", "sampled"}))
       ->group("Model");
-  app.add_option("--task", task_,
-                 "single: one class a node; multi: a yes or no per label "
-                 "column; binary: one; regression: numbers")
-      ->check(CLI::IsMember({"single", "multi", "binary", "regression"}))
+  app.add_option("--gin-mlp", gin_mlp_,
+                 "Of gin: layers of each convolution's MLP, 1 or 2")
+      ->check(CLI::Range(1, 2))
+      ->group("Model");
+  app.add_option("--readout", readout_,
+                 "sum | mean | max: a graph's row from its nodes'")
+      ->check(CLI::IsMember({"mean", "sum", "max"}))
+      ->group("Model");
+  app.add_option("--graph-head", graph_head_,
+                 "mlp | none: what follows the readout")
+      ->check(CLI::IsMember({"mlp", "none"}))
+      ->group("Model");
+  app.add_option(
+         "--task", task_,
+         "single: one class a node; multi: a yes or no per label "
+         "column; binary: one; regression: numbers; graph: one class a graph, "
+         "with --seeds graph")
+      ->check(
+          CLI::IsMember({"single", "multi", "binary", "regression", "graph"}))
       ->group("Model");
   app.add_option("--model-seed", model_seed_, "Of the initial weights")
       ->group("Model");
@@ -187,14 +202,25 @@ absl::Status TrainFlags::CheckServed() const {
   return absl::OkStatus();
 }
 
+namespace {
+
+Aggregation AggregationOf(const std::string& word) {
+  if (word == "sum") return Aggregation::kSum;
+  return word == "max" ? Aggregation::kMax : Aggregation::kMean;
+}
+
+}  // namespace
+
 absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.kind = model_;
   options.model.hidden = hidden_;
   const int hops = Hops(options.job);
-  const bool any_depth = EdgesOfAllNodes(options.job.method);
+  const bool any_depth = options.job.seed_kind == SeedKind::kGraph ||
+                         EdgesOfAllNodes(options.job.method);
   if (hops == 0 && any_depth && layers_ == 0) {
     return absl::InvalidArgumentError(
-        "--layers is needed to train on walks\ngive e.g. --layers 2");
+        "--layers is needed to train on walks or graphs\ngive e.g. --layers "
+        "2");
   }
   if (hops == 0 && !any_depth) {
     return absl::InvalidArgumentError(
@@ -204,9 +230,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.layers = layers_ > 0 ? layers_ : hops;
   options.model.heads = heads_;
   options.model.bases = bases_;
-  options.model.aggregation = aggregation_ == "sum"   ? Aggregation::kSum
-                              : aggregation_ == "max" ? Aggregation::kMax
-                                                      : Aggregation::kMean;
+  options.model.aggregation = AggregationOf(aggregation_);
   options.model.dropout = dropout_;
   options.model.norm = norm_ == "batch"   ? NormKind::kBatch
                        : norm_ == "layer" ? NormKind::kLayer
@@ -214,6 +238,9 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.gcn_norm =
       gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
   options.model.seed = model_seed_;
+  options.model.gin_mlp = gin_mlp_;
+  options.model.readout = AggregationOf(readout_);
+  options.model.graph_head = graph_head_ == "mlp";
   return any_depth ? absl::OkStatus()
                    : CheckLayers(options.model.layers, hops, "--fanouts");
 }
@@ -242,7 +269,9 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   options.feature_dtype = columns.feature_dtype;
   options.prefetch_batches = job_.prefetch_batches();
   options.prefetch_bytes = job_.prefetch_bytes();
-  MILLRACE_ASSIGN_OR_RETURN(options.task, Task::Parse(task_, metric_));
+  if (task_ == "graph") options.job.seed_kind = SeedKind::kGraph;
+  MILLRACE_ASSIGN_OR_RETURN(
+      options.task, Task::Parse(task_ == "graph" ? "single" : task_, metric_));
   MILLRACE_RETURN_IF_ERROR(FillModel(options));
   MILLRACE_RETURN_IF_ERROR(FillEvaluation(options));
   MILLRACE_ASSIGN_OR_RETURN(options.optimizer.kind,

@@ -45,6 +45,9 @@ class TrainFlags {
   std::string norm_ = "none";
   std::string gcn_norm_ = "full";
   std::string task_ = "single";
+  int gin_mlp_ = 2;
+  std::string readout_ = "sum";
+  std::string graph_head_ = "mlp";
   uint64_t model_seed_ = 1;
 
   uint32_t epochs_ = 10;

@@ -66,18 +66,24 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
   return trainer;
 }
 
+absl::StatusOr<GraphShape> Trainer::ShapeOfSource() const {
+  const Schema& schema = source_->manifest().schema;
+  return options_.job.seed_kind == SeedKind::kGraph
+             ? GraphShape::OfGraphs(schema, seed_type_)
+             : GraphShape::Of(schema, seed_type_, options_.job.direction);
+}
+
 absl::Status Trainer::CheckSource() const {
   const Schema& schema = source_->manifest().schema;
-  if (options_.job.seed_kind != SeedKind::kNode) {
+  if (options_.job.seed_kind == SeedKind::kEdge) {
     return absl::UnimplementedError(
-        "--seeds edge and graph do not train in this version; use node");
+        "--seeds edge does not train in this version; use node or graph");
   }
-  const GraphShape shape =
-      GraphShape::Of(schema, seed_type_, options_.job.direction);
+  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
   const NodeType& type = schema.node_types[seed_type_];
   if (shape.homogeneous() && shape.types[0].features == 0) {
     return absl::FailedPreconditionError(
-        StrCat("node type \"", type.name,
+        StrCat("node type \"", shape.types[0].name,
                "\" has no features\nimport the "
                "dataset with --features F.npy"));
   }
@@ -103,11 +109,15 @@ absl::Status Trainer::CheckOptions() {
                             ResolveJob(options_.job, source_->manifest()));
   seed_type_ = job.seed_type;
   const int layers = options_.model.layers;
-  if (!EdgesOfAllNodes(job.spec.method)) {
+  const bool graphs = job.spec.seed_kind == SeedKind::kGraph;
+  const bool any_depth = graphs || EdgesOfAllNodes(job.spec.method);
+  if (!any_depth) {
     MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
   }
+  // Batches hold whole graphs, so nothing is sampled.
+  if (graphs) options_.evaluation.kind = InferenceKind::kSampled;
   const Fanouts& evaluated = options_.evaluation.fanouts;
-  if (!evaluated.empty() && !EdgesOfAllNodes(job.spec.method)) {
+  if (!evaluated.empty() && !any_depth) {
     MILLRACE_RETURN_IF_ERROR(CheckLayers(
         layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
   }
@@ -158,9 +168,8 @@ absl::Status Trainer::SetUp() {
   options_.evaluation.task = options_.task;
   Evaluator::Tables tables;
   MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
-  const GraphShape shape = GraphShape::Of(source_->manifest().schema,
-                                          seed_type_, options_.job.direction);
-  options_.model.in = shape.types[seed_type_].features;
+  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
+  options_.model.in = shape.types[shape.seed_type].features;
   MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
   step_ =
       std::make_unique<TrainStep>(*model_, collectives_, options_.task.kind);

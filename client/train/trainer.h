@@ -104,6 +104,7 @@ class Trainer {
   absl::Status SetUp();
   absl::Status CheckOptions();
   absl::Status CheckSource() const;
+  absl::StatusOr<GraphShape> ShapeOfSource() const;
   absl::Status ReadTables(Evaluator::Tables& tables);
   absl::Status OpenLogs();
 
