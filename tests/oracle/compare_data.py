@@ -288,7 +288,7 @@ def paired_types(folder):
             time=rng.integers(0, 4, 90) if timed else None,
             splits=pair_splits(rng, src, dst, (counts[s], counts[d]))))
     yield Case(write_parts(folder, 'paired-types', nodes, relations,
-                           FEW_PARTS), [], 150,
+                           FEW_PARTS[1:]), [], 150,
                pairs=Pairs({f'{r.src_type}__{r.name}__{r.dst_type}':
                             (counts[r.src_type], counts[r.dst_type])
                             for r in relations}, True, True), common=False)
@@ -323,7 +323,7 @@ def imported_pairs(make, folder):
     of = {'a__to__b': (60, 50)}
     yield Case(stores[1:], [], 200, pairs=Pairs(of, times=True, files=files),
                common=False)
-    yield Case(stores, [], 200, common=False,
+    yield Case(stores[::3], [], 200, common=False,
                pairs=Pairs(of, times=True, splits=['all', 'ids', 'bare']))
 
 
