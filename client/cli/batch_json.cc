@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,18 +129,23 @@ void AddEdgeSeeds(const Batch& batch, const Schema& schema, Json& json) {
   }
 }
 
-// For each node that belongs to a graph the row of its graph.
+// For each node of the types that graphs have the row of its graph; -1 where
+// its graph is none of the batch.
 Json GraphOf(const Batch& batch, const Schema& schema) {
-  Json graph_of = Json::object();
+  std::map<TypeIndex, std::vector<int64_t>> rows;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
     const Relation& relation = schema.relations[r];
     if (relation.dst != batch.seed_type) continue;
+    std::vector<int64_t>& of = rows[relation.src];
+    of.resize(batch.nodes[relation.src].count(), -1);
     const EdgePlaces places = PlacesOfEdges(batch, relation, batch.edges[r]);
-    std::vector<uint32_t> rows(batch.nodes[relation.src].count());
     for (size_t e = 0; e < places.owner.size(); ++e) {
-      rows[batch.edges[r].neighbor.As<uint32_t>()[e]] = places.owner[e];
+      of[batch.edges[r].neighbor.As<uint32_t>()[e]] = places.owner[e];
     }
-    graph_of[schema.node_types[relation.src].name] = std::move(rows);
+  }
+  Json graph_of = Json::object();
+  for (const auto& [type, of] : rows) {
+    graph_of[schema.node_types[type].name] = of;
   }
   return graph_of;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
@@ -167,6 +168,13 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
                "--metapath SRC__REL__DST,..."));
   }
   TypeIndex at = job.seed_type;
+  // Of pairs either end will do.
+  const RelationIndex first = job.metapath[0];
+  if (job.seed_relation >= 0 &&
+      ListType(schema.relations[first], spec.direction) ==
+          schema.relations[job.seed_relation].src) {
+    at = schema.relations[job.seed_relation].src;
+  }
   for (int step = 0; step < spec.walk_length; ++step) {
     const RelationIndex r = job.metapath[step % job.metapath.size()];
     const Relation& relation = schema.relations[r];
@@ -241,9 +249,10 @@ absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
   const bool whole = negatives.amount == std::floor(negatives.amount);
   if (!(negatives.amount > 0 && negatives.amount <= kMaxNegatives) ||
       (!whole && negatives.mode != NegativeMode::kBinary)) {
-    return absl::InvalidArgumentError(StrCat(
-        "--negatives: ", negatives.amount, " is not a whole number from 1 to ",
-        kMaxNegatives, " (binary: a number above 0)"));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--negatives: %.10g is not a whole number from 1 to "
+                        "%.10g (binary: a number above 0)",
+                        negatives.amount, kMaxNegatives));
   }
   if (negatives.mode == NegativeMode::kShared) {
     return job.spec.disjoint || job.spec.temporal != TemporalStrategy::kNone

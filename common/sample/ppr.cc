@@ -57,8 +57,11 @@ absl::StatusOr<Paths> Walk(int hop, DrawContext context, const JobSpec& spec,
     context.hop = kMaxWalkLength * hop + step;
     if (step > 0) EndSome(context, relation, spec.restart, active, at);
     if (active.empty()) break;
-    const Frontier here = {
-        .relation = relation, .fanout = 1, .ids = at, .trees = active};
+    const Frontier here = {.relation = relation,
+                           .fanout = 1,
+                           .ids = at,
+                           .trees = active,
+                           .excluded = frontier.excluded};
     Picks picks;
     MILLRACE_RETURN_IF_ERROR(
         source.Expand(context, std::span(&here, 1), std::span(&picks, 1)));

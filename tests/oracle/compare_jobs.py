@@ -222,7 +222,7 @@ class Pairs:
                 number += 1
                 seeds = ['--seeds', 'edge', '--type',
                          names[number % len(names)]]
-                excluded = EXCLUDED[2 if job in PAGE_RANK else (i + j) % 3]
+                excluded = EXCLUDED[(i + j) % 3]
                 yield Job([*seeds, *job, *mode, *excluded,
                            *extra, '--batch-size', str(batch_size),
                            '--direction', ('in', 'out')[(i + j // 2) % 2]])
