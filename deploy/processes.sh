@@ -66,15 +66,28 @@ group_runs() {
 stop_groups() {
   local group until=$((SECONDS + GRACE_SECONDS))
   trap '' INT TERM HUP  # a second Ctrl-C must not stop the stopping
-  for group in "${GROUPS_STARTED[@]}"; do
-    kill -TERM -- "-$group" 2>/dev/null || true
+  # A signal may have come before start_group noted its process, and before
+  # that became a group of its own.
+  local groups=("${GROUPS_STARTED[@]}")
+  for group in $(jobs -p); do groups+=("$group"); done
+  for group in "${groups[@]}"; do
+    kill -TERM -- "-$group" 2>/dev/null || kill -TERM "$group" 2>/dev/null ||
+      true
   done
-  for group in "${GROUPS_STARTED[@]}"; do
-    while group_runs "$group"; do
-      ((SECONDS < until)) || kill -KILL -- "-$group" 2>/dev/null || true
+  for group in "${groups[@]}"; do
+    while group_runs "$group" || job_runs "$group"; do
+      ((SECONDS < until)) || kill -KILL -- "-$group" "$group" 2>/dev/null ||
+        true
       sleep 0.05
     done
     wait "$group" 2>/dev/null || true
   done
   GROUPS_STARTED=()
+}
+
+# job_runs PID: is it a background process of this script that has not ended?
+job_runs() {
+  local running
+  running=$(jobs -pr)
+  [[ $'\n'$running$'\n' == *$'\n'$1$'\n'* ]]
 }
