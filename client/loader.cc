@@ -214,10 +214,19 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
   MILLRACE_ASSIGN_OR_RETURN(ResolvedJob resolved,
                             ResolveJob(job, source->manifest()));
+  std::vector<SeedList> lists = std::exchange(options.epoch_seeds, {});
+  if (!lists.empty() &&
+      uint64_t{options.first_epoch} + options.epochs > lists.size()) {
+    return absl::InvalidArgumentError(StrCat(
+        "there are seeds of ", lists.size(), " epochs, but epochs up to ",
+        uint64_t{options.first_epoch} + options.epochs - 1, " are asked for"));
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       EpochPlan plan,
-      EpochPlan::Create(resolved, source->manifest(),
-                        std::exchange(options.seeds, std::nullopt)));
+      lists.empty()
+          ? EpochPlan::Create(resolved, source->manifest(),
+                              std::exchange(options.seeds, std::nullopt))
+          : EpochPlan::OfLists(resolved, std::move(lists)));
   return std::unique_ptr<Loader>(new PrefetchingLoader(
       std::move(source), std::move(resolved), std::move(plan), options));
 }

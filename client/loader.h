@@ -47,6 +47,8 @@ struct LoaderOptions {
 
   // Seeds instead of the job's split.
   std::optional<SeedList> seeds = {};
+  // The seeds of each epoch from 0 on, as many in each, instead of both.
+  std::vector<SeedList> epoch_seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.

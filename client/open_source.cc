@@ -7,6 +7,7 @@
 
 #include "client/remote_batch_source.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/sample/local_batch_source.h"
 
 namespace millrace {
@@ -19,8 +20,15 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
         "from");
   }
   if (!options.servers.empty()) {
-    return RemoteBatchSource::Connect(
-        {.servers = options.servers, .partition_wait = options.partition_wait});
+    return RemoteBatchSource::Connect({.servers = options.servers,
+                                       .partition_wait = options.partition_wait,
+                                       .cache_ratio = options.cache_ratio});
+  }
+  if (options.cache_ratio != 0) {
+    return absl::InvalidArgumentError(StrCat(
+        "--cache-ratio ", options.cache_ratio,
+        " is for --servers: with --store features are read from the mapped "
+        "store, whose pages the system keeps in memory\nleave it out"));
   }
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             Store::Open(options.store));

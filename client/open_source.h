@@ -20,11 +20,15 @@ struct SourceOptions {
   int threads = 0;
   // How long a partition without a living server is waited for.
   absl::Duration partition_wait = absl::Seconds(20);
+  // Share of each partition's feature rows, the hottest, that this process
+  // keeps; 0: none. Servers only: the pages of a mapped store are kept anyway.
+  double cache_ratio = 0;
 };
 
 // Opens the store, or connects to the fleet and waits until it can be
 // described.
-// INVALID_ARGUMENT: neither or both of store and servers, a bad LIST.
+// INVALID_ARGUMENT: neither or both of store and servers, a bad LIST, a
+// cache_ratio beyond 0 to 1, or with a store.
 // Errors of Store::Open; UNAVAILABLE: no server answered within
 // partition_wait; FAILED_PRECONDITION: the fleet's members disagree.
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(

@@ -2,6 +2,7 @@
 #include "client/remote_batch_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/remote/batch_fetch.h"
+#include "client/remote/feature_cache.h"
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
@@ -34,14 +36,19 @@ class CallGroup {
     ++left_;
     return [this](const absl::Status& status) { Done(status); };
   }
-  // Takes back an Add whose call was never started.
-  void Fail(const absl::Status& status) { Done(status); }
+  // The call of the last Add(), or why it was never started.
+  void Take(absl::StatusOr<std::shared_ptr<Call>> call) {
+    if (!call.ok()) return Done(call.status());
+    calls_.push_back(*std::move(call));
+  }
 
-  // Every call has a deadline, so this ends.
-  absl::Status Wait() {
+  // Cancels the calls once `closing`, or interrupted.
+  absl::Status Wait(const absl::Notification& closing) {
+    while (!AllDoneWithin(absl::Milliseconds(200))) {
+      if (!closing.HasBeenNotified() && !Interrupted()) continue;
+      for (const std::shared_ptr<Call>& call : calls_) call->Cancel();
+    }
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](int* left) { return *left == 0; }, &left_));
     return status_;
   }
 
@@ -52,6 +59,15 @@ class CallGroup {
     --left_;
   }
 
+  bool AllDoneWithin(absl::Duration time) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](int* left) { return *left == 0; }, &left_),
+        time);
+  }
+
+  std::vector<std::shared_ptr<Call>> calls_;  // of the waiting thread
   absl::Mutex mutex_;
   int left_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
@@ -61,10 +77,18 @@ class FleetBatchSource final : public RemoteBatchSource {
  public:
   FleetBatchSource(const RemoteOptions& options, std::unique_ptr<Fleet> fleet,
                    const Manifest& manifest)
-      : options_(options), fleet_(std::move(fleet)), manifest_(manifest) {}
+      : options_(options), fleet_(std::move(fleet)), manifest_(manifest) {
+    if (options_.cache_ratio <= 0) return;
+    cache_ = std::make_unique<FeatureCache>(
+        manifest_, options_.cache_ratio,
+        [this](const std::vector<RowRequest>& requests) {
+          return GatherAll(requests);
+        });
+  }
 
   ~FleetBatchSource() override {
     closing_.Notify();
+    if (cache_ != nullptr) cache_->Close();  // it starts fetches
     std::vector<std::shared_ptr<BatchFetch>> fetches;
     {
       absl::MutexLock lock(&mutex_);
@@ -87,15 +111,43 @@ class FleetBatchSource final : public RemoteBatchSource {
     const absl::Status possible =
         CheckColumns(request.columns, manifest_.schema);
     if (!possible.ok()) return done(possible);
-    absl::StatusOr<int> home = HomeOf(job, request);
+    const absl::StatusOr<int> home = HomeOf(job, request);
     if (!home.ok()) return done(home.status());
+    if (cache_ == nullptr || !request.columns.features) {
+      return Start(job, std::move(request), *home, nullptr, std::move(done));
+    }
+    const DType cast = request.columns.feature_dtype;
+    cache_->Get(job, cast,
+                [this, &job, home = *home, request = std::move(request),
+                 done = std::move(done)](CacheOr features) mutable {
+                  if (!features.ok()) return done(features.status());
+                  Start(job, std::move(request), home, *std::move(features),
+                        std::move(done));
+                });
+  }
+
+  uint64_t received_bytes() const override { return received_; }
+
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override;
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override;
+
+ private:
+  using Cache = std::shared_ptr<const CachedFeatures>;
+  using CacheOr = absl::StatusOr<Cache>;
+
+  void Start(const ResolvedJob& job, BatchRequest request, int home,
+             Cache features, BatchCallback done) {
     const BatchFetch::Options options = {
         .fleet = *fleet_,
         .manifest = manifest_,
         .call_timeout = options_.call_timeout,
-        .home = *home,
+        .home = home,
         .partition_wait = options_.partition_wait,
-        .max_batch_bytes = options_.max_batch_bytes};
+        .max_batch_bytes = options_.max_batch_bytes,
+        .received = received_,
+        .cache = std::move(features)};
     // The fetch is its own key; it leaves the set once `done` has run, so that
     // the destructor waits for that too.
     auto key = std::make_shared<std::shared_ptr<BatchFetch>>();
@@ -113,12 +165,6 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetch->Start();
   }
 
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override;
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override;
-
- private:
   absl::StatusOr<int> HomeOf(const ResolvedJob& job,
                              const BatchRequest& request) const {
     if (request.explicit_seeds.has_value()) {
@@ -140,75 +186,74 @@ class FleetBatchSource final : public RemoteBatchSource {
   template <typename Attempt>
   absl::Status Repeat(Attempt attempt) {
     Retry retry(options_.partition_wait);
-    const CallContext context{*fleet_, manifest_, options_.call_timeout, retry};
+    const CallContext context{*fleet_, manifest_, options_.call_timeout, retry,
+                              received_};
     while (true) {
+      if (closing_.HasBeenNotified()) return Closed();
+      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       const absl::Status status = attempt(context);
       if (status.ok()) return status;
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, absl::Now()));
-      if (closing_.WaitForNotificationWithTimeout(wait)) {
-        return absl::CancelledError("the source was closed");
-      }
+      if (closing_.WaitForNotificationWithTimeout(wait)) return Closed();
     }
   }
 
-  absl::Status GatherOnce(const CallContext& context, TypeIndex type,
-                          NodeColumn column, std::span<const uint64_t> ids,
-                          const Array& target);
+  static absl::Status Closed() {
+    return absl::CancelledError("the source was closed");
+  }
+
+  absl::Status GatherAll(const std::vector<RowRequest>& requests);
 
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
   const Manifest& manifest_;  // of fleet_
+  std::atomic<uint64_t> received_ = 0;
+  std::unique_ptr<FeatureCache> cache_;  // null: none
   absl::Notification closing_;
   absl::Mutex mutex_;
   std::set<std::shared_ptr<BatchFetch>> fetches_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status FleetBatchSource::GatherOnce(const CallContext& context,
-                                          TypeIndex type, NodeColumn column,
-                                          std::span<const uint64_t> ids,
-                                          const Array& target) {
-  const PartitionBook& book = manifest_.books[type];
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < book.node_count()) continue;
-    return absl::InvalidArgumentError(
-        StrCat("id ", ids[i], " at position ", i, " is out of range; ",
-               manifest_.schema.node_types[type].name, " has ",
-               book.node_count(), " nodes"));
-  }
-  RowRequest like;
-  like.type = type;
-  like.column = column;
-  like.target = target;
-  const auto count = static_cast<int64_t>(ids.size());
-  const Array all = Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
-  CallGroup calls;
-  for (RowRequest& request : SplitByOwner(book, all, count, -1, like)) {
-    absl::StatusOr<std::shared_ptr<Call>> call =
-        StartRowCall(context, std::move(request), calls.Add());
-    if (!call.ok()) calls.Fail(call.status());
-  }
-  return calls.Wait();
+absl::Status FleetBatchSource::GatherAll(
+    const std::vector<RowRequest>& requests) {
+  return Repeat([&](const CallContext& context) {
+    CallGroup calls;
+    for (const RowRequest& request : requests) {
+      CallDone done = calls.Add();
+      calls.Take(StartRowCall(context, request, std::move(done)));
+    }
+    return calls.Wait(closing_);
+  });
 }
 
 absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
                                                std::span<const uint64_t> ids) {
+  const NodeType& nodes = manifest_.schema.node_types[type];
+  const PartitionBook& book = manifest_.books[type];
   const ColumnSpec spec = ColumnOf(manifest_.schema, type, column);
   if (!spec.present()) {
     return absl::FailedPreconditionError(
-        StrCat("node type ", manifest_.schema.node_types[type].name,
-               " has no such column"));
+        StrCat("node type ", nodes.name, " has no such column"));
   }
-  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < book.node_count()) continue;
+    return absl::InvalidArgumentError(
+        StrCat("id ", ids[i], " at position ", i, " is out of range; ",
+               nodes.name, " has ", book.node_count(), " nodes"));
+  }
+  const auto count = static_cast<int64_t>(ids.size());
+  const Array all = Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
+  std::vector<int64_t> shape = {count};
   shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  Array rows;
-  MILLRACE_RETURN_IF_ERROR(Repeat([&](const CallContext& context) {
-    rows = Array::Allocate(spec.dtype, shape);
-    return GatherOnce(context, type, column, ids, rows);
-  }));
-  return rows;
+  RowRequest like;
+  like.type = type;
+  like.column = column;
+  like.target = Array::Allocate(spec.dtype, shape);
+  MILLRACE_RETURN_IF_ERROR(GatherAll(
+      SplitByOwner(OwnersOf(book, all, count), book.parts(), all, like)));
+  return like.target;
 }
 
 absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
@@ -221,11 +266,11 @@ absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
             SplitByLookup(manifest_, type, original_ids, ids.data()));
         CallGroup calls;
         for (ResolveRequest& request : requests) {
-          absl::StatusOr<std::shared_ptr<Call>> call =
-              StartResolveCall(context, std::move(request), calls.Add());
-          if (!call.ok()) calls.Fail(call.status());
+          CallDone done = calls.Add();
+          calls.Take(
+              StartResolveCall(context, std::move(request), std::move(done)));
         }
-        return calls.Wait();
+        return calls.Wait(closing_);
       }));
   return ids;
 }
@@ -251,6 +296,11 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
 
 absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
     const RemoteOptions& options) {
+  if (!(options.cache_ratio >= 0 && options.cache_ratio <= 1)) {
+    return absl::InvalidArgumentError(
+        StrCat("--cache-ratio ", options.cache_ratio,
+               " is no share of the rows; give a number from 0 to 1"));
+  }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,

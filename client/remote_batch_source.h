@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,11 @@ struct RemoteOptions {
   absl::Duration call_timeout = absl::Seconds(60);
   // Largest batch that is accepted.
   uint64_t max_batch_bytes = uint64_t{4} << 30;
+
+  // Share of each partition's feature rows, the hottest, that is kept here:
+  // fetched before the first batch that has features of the type, and never
+  // again. 0: none. (Features of edges are not kept.)
+  double cache_ratio = 0;
 };
 
 // Batches from a fleet: the home server of a batch runs its hops, the other
@@ -29,10 +35,13 @@ struct RemoteOptions {
 class RemoteBatchSource : public BatchSource {
  public:
   // Waits until the fleet can be described.
-  // INVALID_ARGUMENT: a bad LIST. UNAVAILABLE, FAILED_PRECONDITION: see
-  // OpenSource.
+  // INVALID_ARGUMENT: a bad LIST, a ratio beyond 0 to 1. UNAVAILABLE,
+  // FAILED_PRECONDITION: see OpenSource.
   static absl::StatusOr<std::unique_ptr<RemoteBatchSource>> Connect(
       const RemoteOptions& options);
+
+  // Bytes of batches and rows that servers have sent so far.
+  virtual uint64_t received_bytes() const = 0;
 };
 
 }  // namespace millrace

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <thread>
 #include <utility>
 
+#include "common/base/host_memory.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
@@ -23,16 +21,6 @@ constexpr uint64_t kLeastLeafBytes = 128 << 20;
 // be there twice, and its ids with 64 bits. A Resolve, whose ids have these
 // anyway, needs as much with its reply.
 constexpr uint64_t kRequestCopies = 4;
-
-// Memory of the host, or of the container if that has less.
-uint64_t HostMemoryBytes() {
-  const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
-  uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  std::ifstream cgroup("/sys/fs/cgroup/memory.max");
-  uint64_t limit = 0;
-  if (cgroup >> limit && limit > 0) bytes = std::min(bytes, limit);
-  return bytes;
-}
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {

@@ -11,6 +11,7 @@
 #include "common/wire/cast.h"
 #include "common/wire/ids.h"
 #include "sampler.grpc.pb.h"
+#include "server/parse_request.h"
 
 namespace millrace {
 namespace {
@@ -18,11 +19,8 @@ namespace {
 // The edge features that are asked for.
 absl::StatusOr<ColumnSpec> WireEdgeFeature(const Schema& schema,
                                            const v1::GatherRequest& request) {
-  if (request.edge_relation() >= schema.relations.size()) {
-    return absl::InvalidArgumentError(
-        StrCat("relation ", request.edge_relation(), ": the graph has ",
-               schema.relations.size()));
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckNumber("relation", request.edge_relation(),
+                                       schema.relations.size()));
   const auto relation = static_cast<RelationIndex>(request.edge_relation());
   const ColumnSpec& feature = schema.relations[relation].feature;
   if (feature.present()) return feature;
@@ -127,11 +125,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> GatherCall::NextFrame() {
 
 absl::Status GatherCall::ReadRequest() {
   v1::GatherRequest request;
-  if (!::grpc::SerializationTraits<v1::GatherRequest>::Deserialize(&message_,
-                                                                   &request)
-           .ok()) {
-    return absl::InvalidArgumentError("the request is no GatherRequest");
-  }
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(message_, request));
   message_.Clear();
   MILLRACE_RETURN_IF_ERROR(
       core_.CheckTarget(request.partition(), request.fingerprint()));

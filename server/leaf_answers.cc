@@ -14,6 +14,7 @@
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 #include "server/limits.h"
+#include "server/parse_request.h"
 
 namespace millrace {
 namespace {
@@ -80,11 +81,8 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
                                         const v1::ExpandRequest::Frontier& in) {
   const Schema& schema = core.store->schema();
   const auto direction = static_cast<Direction>(request.direction());
-  if (in.relation() >= schema.relations.size()) {
-    return absl::InvalidArgumentError(StrCat("relation ", in.relation(),
-                                             ": the graph has ",
-                                             schema.relations.size()));
-  }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckNumber("relation", in.relation(), schema.relations.size()));
   if (in.fanout() == 0 || in.fanout() < kAllNeighbors ||
       in.fanout() > kMaxFanout) {
     return absl::InvalidArgumentError(
@@ -175,6 +173,7 @@ class Expansion {
     draw_.walk = request.walk();
     draw_.edge_ids = request.edge_ids();
     draw_.feature_rows = request.feature_rows();
+    draw_.within = request.within();
   }
 
   // Draws as many of the nodes as fit the reply; returns how many.
@@ -300,11 +299,8 @@ absl::Status AnswerResolve(const ServerCore& core,
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
   const Schema& schema = core.store->schema();
-  if (request.node_type() >= schema.node_types.size()) {
-    return absl::InvalidArgumentError(StrCat("node type ", request.node_type(),
-                                             ": the graph has ",
-                                             schema.node_types.size()));
-  }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckNumber("node type", request.node_type(), schema.node_types.size()));
   const auto type = static_cast<TypeIndex>(request.node_type());
   const auto part = static_cast<int>(request.partition());
   const PartitionBook& book = core.store->book(type);
@@ -338,11 +334,8 @@ absl::Status AnswerHasEdges(const ServerCore& core,
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
   const Schema& schema = core.store->schema();
-  if (request.relation() >= schema.relations.size()) {
-    return absl::InvalidArgumentError(StrCat("relation ", request.relation(),
-                                             ": the graph has ",
-                                             schema.relations.size()));
-  }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckNumber("relation", request.relation(), schema.relations.size()));
   const auto index = static_cast<RelationIndex>(request.relation());
   const Relation& relation = schema.relations[index];
   const NodeType& src_type = schema.node_types[relation.src];

@@ -156,6 +156,7 @@ void OwnerExpand::FillRequest(Call& call) {
   request.set_walk(hop_.draw.walk);
   request.set_edge_ids(hop_.draw.edge_ids);
   request.set_feature_rows(hop_.draw.feature_rows);
+  request.set_within(std::string(hop_.draw.within));
   request.set_partition(static_cast<uint32_t>(partition_));
   request.set_fingerprint(hop_.core.store->manifest().fingerprint);
   const Schema& schema = hop_.core.store->schema();

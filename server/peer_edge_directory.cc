@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
 #include "common/grpc/status.h"
 #include "common/sample/batch.h"
 #include "common/sample/seeds.h"
@@ -89,160 +90,128 @@ class PeerCall {
   std::unique_ptr<Attempt> attempt_;  // in flight
 };
 
-// The places of items by the partition that is asked about them, at most
-// kMaxItemsPerCall in each group.
-struct Group {
-  int partition;
-  std::vector<size_t> places;
+// What is asked about items of several partitions.
+template <typename Request, typename Reply, typename Answer>
+struct Question {
+  // The request about a group, but for partition and fingerprint.
+  std::function<Request(const OwnerGroup&)> request;
+  typename PeerCall<Request, Reply>::Method method;
+  // The answers of a reply, one for each item.
+  std::function<absl::StatusOr<std::vector<Answer>>(const Reply&)> read;
+  // The answers about a group whose partition is mapped here.
+  std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 
-template <typename OwnerFn>
-std::vector<Group> GroupByOwner(size_t count, int parts, OwnerFn owner_of) {
-  std::vector<Group> groups;
-  std::vector<std::vector<size_t>> open(static_cast<size_t>(parts));
-  const auto close = [&](int part) {
-    if (!open[part].empty()) {
-      groups.push_back({part, std::exchange(open[part], {})});
-    }
-  };
-  for (size_t i = 0; i < count; ++i) {
-    const int owner = owner_of(i);
-    open[owner].push_back(i);
-    if (open[owner].size() == kMaxItemsPerCall) close(owner);
+// Asks all owners at the same time; the answers about `count` items, in their
+// order.
+template <typename Request, typename Reply, typename Answer>
+absl::StatusOr<std::vector<Answer>> Ask(
+    const CallScope& scope, const std::vector<OwnerGroup>& groups, size_t count,
+    const Question<Request, Reply, Answer>& question) {
+  const Store& store = *scope.core.store;
+  std::vector<std::unique_ptr<PeerCall<Request, Reply>>> calls(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const int partition = groups[g].partition;
+    if (store.partition(partition) != nullptr) continue;
+    Request request = question.request(groups[g]);
+    request.set_partition(static_cast<uint32_t>(partition));
+    request.set_fingerprint(store.manifest().fingerprint);
+    calls[g] = std::make_unique<PeerCall<Request, Reply>>(
+        scope, partition, std::move(request), question.method);
+    MILLRACE_RETURN_IF_ERROR(calls[g]->Start());
   }
-  for (int part = 0; part < parts; ++part) close(part);
-  return groups;
-}
-
-template <typename T>
-std::vector<T> Take(std::span<const T> values,
-                    const std::vector<size_t>& places) {
-  std::vector<T> taken;
-  taken.reserve(places.size());
-  for (const size_t place : places) taken.push_back(values[place]);
-  return taken;
-}
-
-template <typename T>
-void Put(const std::vector<T>& values, const std::vector<size_t>& places,
-         std::vector<T>& out) {
-  for (size_t i = 0; i < places.size(); ++i) out[places[i]] = values[i];
-}
-
-absl::Status WrongCount(size_t got, size_t asked) {
-  return absl::InternalError(
-      StrCat("the reply has ", got, " items, not ", asked));
+  std::vector<Answer> answers(count);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<uint32_t>& places = groups[g].places;
+    absl::StatusOr<std::vector<Answer>> found;
+    if (calls[g] == nullptr) {
+      MILLRACE_ASSIGN_OR_RETURN(found, question.look_up(groups[g]));
+    } else {
+      MILLRACE_ASSIGN_OR_RETURN(const Reply reply, calls[g]->Finish());
+      found = question.read(reply);
+      if (found.ok() && found->size() != places.size()) {
+        found = absl::InternalError(StrCat("the reply has ", found->size(),
+                                           " items, not ", places.size()));
+      }
+      if (!found.ok()) return calls[g]->Named(found.status());
+    }
+    PutAt<Answer>(*found, places, answers);
+  }
+  return answers;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
     TypeIndex type, std::span<const int64_t> original_ids) {
-  using Call = PeerCall<v1::ResolveRequest, v1::ResolveReply>;
   MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
   const Store& store = *scope_.core.store;
-  const PartitionBook& book = store.book(type);
+  const uint64_t width = store.book(type).lookup_width();
   const NodeType& nodes = store.schema().node_types[type];
-  const std::vector<Group> groups =
-      GroupByOwner(original_ids.size(), store.parts(), [&](size_t i) {
-        return static_cast<int>(static_cast<uint64_t>(original_ids[i]) /
-                                book.lookup_width());
-      });
-  std::vector<uint64_t> ids(original_ids.size());
-  std::vector<std::unique_ptr<Call>> calls(groups.size());
-  for (size_t g = 0; g < groups.size(); ++g) {
-    if (store.partition(groups[g].partition) != nullptr) continue;
+  Question<v1::ResolveRequest, v1::ResolveReply, uint64_t> question;
+  question.request = [&](const OwnerGroup& group) {
     v1::ResolveRequest request;
     request.set_node_type(static_cast<uint32_t>(type));
-    AppendRaw(std::span<const int64_t>(Take(original_ids, groups[g].places)),
-              *request.mutable_original_ids());
-    request.set_partition(static_cast<uint32_t>(groups[g].partition));
-    request.set_fingerprint(store.manifest().fingerprint);
-    calls[g] = std::make_unique<Call>(
-        scope_, groups[g].partition, std::move(request),
-        [](v1::Sampler::Stub& stub, auto* context, auto* in, auto* out,
-           auto done) {
-          stub.async()->Resolve(context, in, out, std::move(done));
-        });
-    MILLRACE_RETURN_IF_ERROR(calls[g]->Start());
-  }
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const std::vector<size_t>& places = groups[g].places;
-    if (calls[g] == nullptr) {
-      MILLRACE_ASSIGN_OR_RETURN(
-          const std::vector<uint64_t> own,
-          ResolveIds(store, type, Take(original_ids, places)));
-      Put(own, places, ids);
-      continue;
-    }
-    MILLRACE_ASSIGN_OR_RETURN(const v1::ResolveReply reply, calls[g]->Finish());
-    const absl::StatusOr<std::vector<uint64_t>> found =
-        ReadIds(reply.ids(), nodes.id_dtype(), 0,
-                static_cast<uint64_t>(nodes.count), "ids");
-    if (!found.ok()) return calls[g]->Named(found.status());
-    if (found->size() != places.size()) {
-      return calls[g]->Named(WrongCount(found->size(), places.size()));
-    }
-    Put(*found, places, ids);
-  }
-  return ids;
+    AppendRaw<int64_t>(TakeAt(original_ids, group.places),
+                       *request.mutable_original_ids());
+    return request;
+  };
+  question.method = [](auto& stub, auto* context, auto* in, auto* out,
+                       auto done) {
+    stub.async()->Resolve(context, in, out, std::move(done));
+  };
+  question.read = [&](const v1::ResolveReply& reply) {
+    return ReadIds(reply.ids(), nodes.id_dtype(), 0,
+                   static_cast<uint64_t>(nodes.count), "ids");
+  };
+  question.look_up = [&](const OwnerGroup& group) {
+    return ResolveIds(store, type, TakeAt(original_ids, group.places));
+  };
+  const auto owner = [&](size_t i) {
+    return static_cast<int>(static_cast<uint64_t>(original_ids[i]) / width);
+  };
+  return Ask(
+      scope_,
+      GroupByOwner(original_ids.size(), store.parts(), owner, kMaxItemsPerCall),
+      original_ids.size(), question);
 }
 
 absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
     RelationIndex relation, std::span<const uint64_t> src,
     std::span<const uint64_t> dst) {
-  using Call = PeerCall<v1::HasEdgesRequest, v1::HasEdgesReply>;
   MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
   const Store& store = *scope_.core.store;
+  const std::vector<NodeType>& types = store.schema().node_types;
   const Relation& info = store.schema().relations[relation];
+  Question<v1::HasEdgesRequest, v1::HasEdgesReply, uint8_t> question;
+  question.request = [&](const OwnerGroup& group) {
+    v1::HasEdgesRequest request;
+    request.set_relation(static_cast<uint32_t>(relation));
+    AppendIds(TakeAt(src, group.places), types[info.src].id_dtype(),
+              *request.mutable_src_ids());
+    AppendIds(TakeAt(dst, group.places), types[info.dst].id_dtype(),
+              *request.mutable_dst_ids());
+    return request;
+  };
+  question.method = [](auto& stub, auto* context, auto* in, auto* out,
+                       auto done) {
+    stub.async()->HasEdges(context, in, out, std::move(done));
+  };
+  question.read = [](const v1::HasEdgesReply& reply) {
+    return ReadRaw<uint8_t>(reply.found(), "found");
+  };
+  question.look_up = [&](const OwnerGroup& group) {
+    return FindEdges(store, group.partition, relation,
+                     TakeAt(src, group.places), TakeAt(dst, group.places));
+  };
   const Direction direction = LookupDirection(info);
   const PartitionBook& book = store.book(ListType(info, direction));
   const std::span<const uint64_t> owners =
       direction == Direction::kIn ? dst : src;
-  const std::vector<Group> groups =
-      GroupByOwner(src.size(), store.parts(),
-                   [&](size_t i) { return book.Owner(owners[i]); });
-  std::vector<uint8_t> found(src.size());
-  std::vector<std::unique_ptr<Call>> calls(groups.size());
-  for (size_t g = 0; g < groups.size(); ++g) {
-    if (store.partition(groups[g].partition) != nullptr) continue;
-    v1::HasEdgesRequest request;
-    request.set_relation(static_cast<uint32_t>(relation));
-    AppendIds(Take(src, groups[g].places),
-              store.schema().node_types[info.src].id_dtype(),
-              *request.mutable_src_ids());
-    AppendIds(Take(dst, groups[g].places),
-              store.schema().node_types[info.dst].id_dtype(),
-              *request.mutable_dst_ids());
-    request.set_partition(static_cast<uint32_t>(groups[g].partition));
-    request.set_fingerprint(store.manifest().fingerprint);
-    calls[g] = std::make_unique<Call>(
-        scope_, groups[g].partition, std::move(request),
-        [](v1::Sampler::Stub& stub, auto* context, auto* in, auto* out,
-           auto done) {
-          stub.async()->HasEdges(context, in, out, std::move(done));
-        });
-    MILLRACE_RETURN_IF_ERROR(calls[g]->Start());
-  }
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const std::vector<size_t>& places = groups[g].places;
-    if (calls[g] == nullptr) {
-      MILLRACE_ASSIGN_OR_RETURN(
-          const std::vector<uint8_t> own,
-          FindEdges(store, groups[g].partition, relation, Take(src, places),
-                    Take(dst, places)));
-      Put(own, places, found);
-      continue;
-    }
-    MILLRACE_ASSIGN_OR_RETURN(const v1::HasEdgesReply reply,
-                              calls[g]->Finish());
-    if (reply.found().size() != places.size()) {
-      return calls[g]->Named(WrongCount(reply.found().size(), places.size()));
-    }
-    Put(std::vector<uint8_t>(reply.found().begin(), reply.found().end()),
-        places, found);
-  }
-  return found;
+  const auto owner = [&](size_t i) { return book.Owner(owners[i]); };
+  return Ask(scope_,
+             GroupByOwner(src.size(), store.parts(), owner, kMaxItemsPerCall),
+             src.size(), question);
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
 #include "common/sample/draw.h"
 #include "server/owner_expand.h"
@@ -23,7 +24,16 @@ struct Groups {
   std::vector<bool> busy;                         // owners with any node
 };
 
-Groups GroupByOwner(const HopContext& hop) {
+OwnedFrontier PartOf(const Frontier& frontier,
+                     const std::vector<uint32_t>& places) {
+  OwnedFrontier part;
+  part.ids = TakeAt(frontier.ids, places);
+  if (!frontier.trees.empty()) part.trees = TakeAt(frontier.trees, places);
+  if (!frontier.times.empty()) part.times = TakeAt(frontier.times, places);
+  return part;
+}
+
+Groups GroupNodes(const HopContext& hop) {
   const Store& store = *hop.core.store;
   const std::span<const Frontier> frontiers = hop.frontiers;
   const int parts = store.parts();
@@ -37,15 +47,15 @@ Groups GroupByOwner(const HopContext& hop) {
     const Relation& relation = store.schema().relations[frontier.relation];
     const PartitionBook& book =
         store.book(ListType(relation, hop.draw.direction));
-    groups.owners[f].reserve(frontier.ids.size());
-    for (size_t i = 0; i < frontier.ids.size(); ++i) {
-      const int owner = book.Owner(frontier.ids[i]);
-      groups.owners[f].push_back(static_cast<uint32_t>(owner));
-      groups.busy[owner] = true;
-      OwnedFrontier& owned = groups.owned[owner][f];
-      owned.ids.push_back(frontier.ids[i]);
-      if (!frontier.trees.empty()) owned.trees.push_back(frontier.trees[i]);
-      if (!frontier.times.empty()) owned.times.push_back(frontier.times[i]);
+    std::vector<uint32_t>& owners = groups.owners[f];
+    owners.resize(frontier.ids.size());
+    const auto owner = [&](size_t i) {
+      owners[i] = static_cast<uint32_t>(book.Owner(frontier.ids[i]));
+      return static_cast<int>(owners[i]);
+    };
+    for (const OwnerGroup& group : GroupByOwner(owners.size(), parts, owner)) {
+      groups.busy[group.partition] = true;
+      groups.owned[group.partition][f] = PartOf(frontier, group.places);
     }
   }
   return groups;
@@ -111,7 +121,7 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
 absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
                                                std::span<Picks> picks) {
   const Store& store = *hop.core.store;
-  Groups groups = GroupByOwner(hop);
+  Groups groups = GroupNodes(hop);
   std::vector<std::unique_ptr<OwnerExpand>> calls;
   for (int part = 0; part < store.parts(); ++part) {
     if (!groups.busy[part] || store.partition(part) != nullptr) continue;

@@ -19,6 +19,7 @@
 #include "server/frame_source.h"
 #include "server/hop_budget.h"
 #include "server/limits.h"
+#include "server/parse_request.h"
 #include "server/peer_edge_directory.h"
 #include "server/peer_neighbor_source.h"
 
@@ -247,11 +248,7 @@ absl::Status SampleCall::MakeBatch() {
 absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   Request request;
   v1::SampleRequest& proto = request.proto;
-  if (!::grpc::SerializationTraits<v1::SampleRequest>::Deserialize(&message_,
-                                                                   &proto)
-           .ok()) {
-    return absl::InvalidArgumentError("the request is no SampleRequest");
-  }
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(message_, proto));
   MILLRACE_RETURN_IF_ERROR(
       core_.CheckTarget(proto.partition(), proto.fingerprint()));
   const Manifest& manifest = core_.store->manifest();

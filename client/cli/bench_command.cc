@@ -12,6 +12,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_flags.h"
 #include "client/loader.h"
+#include "client/remote_batch_source.h"
 #include "common/base/interrupt.h"
 #include "common/base/process_usage.h"
 #include "common/base/progress.h"
@@ -33,6 +34,7 @@ struct Measured {
   int64_t nodes = 0;
   int64_t edges = 0;
   int64_t bytes = 0;
+  std::optional<uint64_t> received_bytes;  // from servers, caches included
   double seconds = 0;
   double wait_seconds = 0;
   double cpu_seconds = 0;  // of this process
@@ -75,6 +77,7 @@ void Print(const Measured& m, bool json) {
     line["nodes"] = m.nodes;
     line["edges"] = m.edges;
     line["bytes"] = m.bytes;
+    if (m.received_bytes) line["received_bytes"] = *m.received_bytes;
     line["seconds"] = m.seconds;
     line["wait_seconds"] = m.wait_seconds;
     line["cpu_seconds"] = m.cpu_seconds;
@@ -91,6 +94,10 @@ void Print(const Measured& m, bool json) {
   std::printf("CPU s a batch  %.4f (this process)\n", m.cpu_seconds / batches);
   std::printf("MB a batch     %.2f\n",
               1e-6 * static_cast<double>(m.bytes) / batches);
+  if (m.received_bytes) {
+    std::printf("MB received    %.2f (in all)\n",
+                1e-6 * static_cast<double>(*m.received_bytes));
+  }
   std::printf("peak RSS       %.2f GB\n",
               1e-9 * static_cast<double>(m.peak_rss_bytes));
 }
@@ -99,17 +106,17 @@ absl::Status RunBench(const BenchFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
   LoaderOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.columns, flags.job.WantedColumns());
-  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
   options.prefetch_batches = flags.job.prefetch_batches();
   options.prefetch_bytes = flags.job.prefetch_bytes();
   options.epochs = flags.batches;  // an epoch has at least one batch
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Loader> loader,
-      Loader::Create(std::move(source), spec, std::move(options)));
-  MILLRACE_ASSIGN_OR_RETURN(const Measured measured,
-                            Consume(*loader, flags.batches));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                            Loader::Create(source, spec, std::move(options)));
+  MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));
+  const auto* fleet = dynamic_cast<const RemoteBatchSource*>(source.get());
+  if (fleet != nullptr) measured.received_bytes = fleet->received_bytes();
   Print(measured, flags.json);
   return absl::OkStatus();
 }

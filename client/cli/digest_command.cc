@@ -50,7 +50,7 @@ absl::Status RunDigest(const DigestFlags& flags) {
   options.columns = DigestColumns(wanted.features, wanted.edge_features);
   options.prefetch_batches = flags.job.prefetch_batches();
   options.prefetch_bytes = flags.job.prefetch_bytes();
-  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
   const uint32_t total =

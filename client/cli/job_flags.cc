@@ -87,8 +87,22 @@ const std::map<std::string, TemporalStrategy> kTemporal = {
     {"uniform", TemporalStrategy::kUniform},
     {"last", TemporalStrategy::kLast}};
 
-// "binary:1.5", "triplet:8", "shared:1024", "in-batch" or "".
-absl::StatusOr<Negatives> ParseNegatives(const std::string& text) {
+// JobSpec::train_graph of "full" or "induced:SPLIT".
+absl::StatusOr<std::string> ParseTrainGraph(const std::string& text) {
+  constexpr std::string_view kInduced = "induced:";
+  if (text == "full") return std::string();
+  if (text.starts_with(kInduced) && text.size() > kInduced.size()) {
+    return text.substr(kInduced.size());
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--train-graph \"", text,
+             "\" is neither full nor induced:SPLIT, e.g. induced:train"));
+}
+
+}  // namespace
+
+absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
+                                         const std::string& text) {
   Negatives negatives;
   if (text.empty()) return negatives;
   const size_t colon = text.find(':');
@@ -99,14 +113,12 @@ absl::StatusOr<Negatives> ParseNegatives(const std::string& text) {
   if (mode == kNegatives.end() ||
       number == (mode->second == NegativeMode::kInBatch)) {
     return absl::InvalidArgumentError(
-        StrCat("--negatives \"", text,
+        StrCat(option, " \"", text,
                "\" is none of binary:R, triplet:K, shared:K, in-batch"));
   }
   negatives.mode = mode->second;
   return negatives;
 }
-
-}  // namespace
 
 CLI::Validator ServerList() {
   return CLI::Validator(
@@ -130,6 +142,10 @@ void SourceFlags::AddTo(CLI::App& app) {
       ->check(CLI::Range(0, 1024));
   app.add_option("--partition-wait", partition_wait_,
                  "how long a partition without a living server is waited for");
+  app.add_option("--cache-ratio", cache_ratio_,
+                 "--servers: share of each partition's feature rows, the "
+                 "hottest, that this process fetches once and keeps")
+      ->check(CLI::Range(0.0, 1.0));
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
@@ -137,6 +153,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.store = store_;
   options.servers = servers_;
   options.threads = threads_;
+  options.cache_ratio = cache_ratio_;
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -220,6 +237,9 @@ void JobFlags::AddMethod(CLI::App& app) {
                  "walk, ppr: relations of the steps, in turn: "
                  "SRC__REL__DST,...; not needed where there is only one")
       ->delimiter(',');
+  app.add_option("--train-graph", train_graph_,
+                 "full, or induced:SPLIT: only nodes of that split are "
+                 "neighbours, for inductive training");
 }
 
 void JobFlags::AddEdgeSeeds(CLI::App& app) {
@@ -262,8 +282,10 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.walk_length = walk_length_;
   spec.restart = restart_;
   spec.metapath = metapath_;
+  MILLRACE_ASSIGN_OR_RETURN(spec.train_graph, ParseTrainGraph(train_graph_));
   spec.seed_kind = kSeedKinds.at(seed_kind_);
-  MILLRACE_ASSIGN_OR_RETURN(spec.negatives, ParseNegatives(negatives_));
+  MILLRACE_ASSIGN_OR_RETURN(spec.negatives,
+                            ParseNegatives("--negatives", negatives_));
   spec.exclude = kExclude.at(exclude_seed_edges_);
   return spec;
 }
@@ -291,7 +313,7 @@ absl::StatusOr<Columns> JobFlags::WantedColumns() const {
   return columns;
 }
 
-absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds() const {
+absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   if (seeds_file_.empty()) return std::nullopt;
   MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(seeds_file_));
   const bool integers =
@@ -299,7 +321,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds() const {
       array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
   const std::vector<int64_t>& shape = array.shape();
   const int64_t width = shape.size() == 2 ? shape[1] : 1;
-  const bool edges = seed_kind_ == "edge";
+  const bool edges = kind == SeedKind::kEdge;
   const int64_t ends = edges ? 2 : 1;
   if (!integers || shape.size() > 2 || width < ends || width > ends + 1) {
     return absl::InvalidArgumentError(StrCat(

@@ -21,7 +21,7 @@ namespace millrace {
 // For CLI::Option::check: a LIST, as AddressList::Parse takes it.
 CLI::Validator ServerList();
 
-// --store | --servers, --threads, --partition-wait.
+// --store | --servers, --threads, --partition-wait, --cache-ratio.
 class SourceFlags {
  public:
   void AddTo(CLI::App& app);
@@ -34,7 +34,13 @@ class SourceFlags {
   std::string servers_;
   std::string partition_wait_ = "20s";
   int threads_ = 0;
+  double cache_ratio_ = 0;
 };
+
+// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: none.
+// INVALID_ARGUMENT: anything else (names `option`).
+absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
+                                         const std::string& text);
 
 // JOB. Values are checked by the accessors, which name the option.
 class JobFlags {
@@ -49,10 +55,10 @@ class JobFlags {
   absl::StatusOr<JobSpec> SamplingSpec() const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
-  // The seeds file, or nullopt without one. INVALID_ARGUMENT: not integers
-  // [n], or [n, 2] with times; of edge seeds [n, 2] or [n, 3] with times
-  // (names the file).
-  absl::StatusOr<std::optional<SeedList>> Seeds() const;
+  // The seeds file, read as seeds of this kind, or nullopt without one.
+  // INVALID_ARGUMENT: not integers [n], or [n, 2] with times; of edge seeds [n,
+  // 2] or [n, 3] with times (names the file).
+  absl::StatusOr<std::optional<SeedList>> Seeds(SeedKind kind) const;
   // Whether --exclude-seed-edges was given; a trainer has its own default.
   bool excludes_seed_edges() const { return !exclude_seed_edges_.empty(); }
   int prefetch_batches() const { return prefetch_batches_; }
@@ -83,6 +89,7 @@ class JobFlags {
   int walk_length_ = 0;
   double restart_ = 0.15;
   std::vector<std::string> metapath_;
+  std::string train_graph_ = "full";
   std::string negatives_;
   std::string exclude_seed_edges_;  // empty: not given
   std::string labels_ = "seeds";

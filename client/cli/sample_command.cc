@@ -70,7 +70,8 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
                         .explicit_seeds = std::move(seeds),
                         .columns = columns};
   }
-  MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds, flags.job.Seeds());
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds,
+                            flags.job.Seeds(job.spec.seed_kind));
   MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
                             EpochPlan::Create(job, manifest, std::move(seeds)));
   return plan.Request(flags.epoch, flags.batch, columns);

@@ -5,11 +5,21 @@
 #include "common/sample/batch.h"
 
 namespace millrace {
+namespace {
+
+int64_t MatrixColumns(const ColumnSpec& feature) {
+  return feature.present() && feature.row_shape.size() == 1
+             ? feature.row_shape[0]
+             : 0;
+}
+
+}  // namespace
 
 std::vector<std::vector<bool>> GraphShape::NeededTypes(int layers) const {
   std::vector<std::vector<bool>> needed(static_cast<size_t>(layers) + 1);
-  needed.back().assign(types.size(), false);
-  needed.back()[seed_type] = true;
+  for (size_t t = 0; t < types.size(); ++t) {
+    needed.back().push_back(IsOutput(static_cast<TypeIndex>(t)));
+  }
   for (int i = layers - 1; i >= 0; --i) {
     needed[i] = needed[i + 1];
     for (const Relation& relation : relations) {
@@ -31,10 +41,7 @@ GraphShape GraphShape::Of(const Schema& schema, TypeIndex seed_type,
   GraphShape shape;
   shape.seed_type = seed_type;
   for (const NodeType& type : schema.node_types) {
-    const bool matrix =
-        type.feature.present() && type.feature.row_shape.size() == 1;
-    shape.types.push_back({type.name, type.count,
-                           matrix ? type.feature.row_shape[0] : 0,
+    shape.types.push_back({type.name, type.count, MatrixColumns(type.feature),
                            static_cast<TypeIndex>(shape.types.size())});
   }
   for (size_t r = 0; r < schema.relations.size(); ++r) {
@@ -42,8 +49,16 @@ GraphShape GraphShape::Of(const Schema& schema, TypeIndex seed_type,
     shape.relations.push_back(
         {schema.RelationName(static_cast<RelationIndex>(r)),
          NeighborType(relation, direction), ListType(relation, direction),
-         static_cast<RelationIndex>(r)});
+         static_cast<RelationIndex>(r), MatrixColumns(relation.feature)});
   }
+  return shape;
+}
+
+GraphShape GraphShape::OfEdges(const Schema& schema, RelationIndex relation,
+                               Direction direction) {
+  const millrace::Relation& seeds = schema.relations[relation];
+  GraphShape shape = Of(schema, seeds.dst, direction);
+  shape.source_type = seeds.src;
   return shape;
 }
 
@@ -67,7 +82,8 @@ absl::StatusOr<GraphShape> GraphShape::OfGraphs(const Schema& schema,
         relation.neighbors != shape.types[0].number) {
       continue;
     }
-    shape.relations.push_back({relation.name, 0, 0, relation.number});
+    shape.relations.push_back(
+        {relation.name, 0, 0, relation.number, relation.features});
   }
   return shape;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,17 @@ struct GraphShape {
     TypeIndex neighbors = 0;
     TypeIndex lists = 0;
     RelationIndex number = 0;  // in batches
+    int64_t features = 0;      // columns of the edges'; 0: none
   };
 
   std::vector<Type> types;
   std::vector<Relation> relations;
-  // The type whose rows the model computes: the seeds', or that of the nodes
-  // whose rows a graph's are added up from.
+  // The type whose rows the model computes: the seeds' (of edge seeds the
+  // destinations'), or that of the nodes whose rows a graph's are added up
+  // from.
   TypeIndex seed_type = 0;
+  // Edge seeds: the type of the sources, whose rows are computed too.
+  std::optional<TypeIndex> source_type = {};
   // Graph seeds: number of the relation that lists the nodes of a graph; -1:
   // node seeds.
   RelationIndex members = -1;
@@ -41,8 +46,12 @@ struct GraphShape {
     return types.size() == 1 && relations.size() == 1;
   }
 
+  // Whether rows of the type are what the model is for.
+  bool IsOutput(TypeIndex type) const {
+    return type == seed_type || type == source_type;
+  }
   // [1 + layer][type]: whether layer i of a model must compute rows of the
-  // type, so that the last layer has the seeds' type; -1: whether layer 0
+  // type, so that the last layer has the output types; -1: whether layer 0
   // reads them.
   std::vector<std::vector<bool>> NeededTypes(int layers) const;
 
@@ -50,6 +59,8 @@ struct GraphShape {
   // Types and relations keep their places.
   static GraphShape Of(const Schema& schema, TypeIndex seed_type,
                        Direction direction);
+  static GraphShape OfEdges(const Schema& schema, RelationIndex relation,
+                            Direction direction);
   // Of the small graphs that are the nodes of a type: without that type.
   // UNIMPLEMENTED: their nodes are of several types.
   static absl::StatusOr<GraphShape> OfGraphs(const Schema& schema,

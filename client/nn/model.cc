@@ -33,31 +33,55 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
   const GraphShape known =
       shape.has_value() ? *shape : GraphShape::Homogeneous(config.in);
   MILLRACE_RETURN_IF_ERROR(ValidateModel(config, known));
+  ModelConfig made = config;
+  std::unique_ptr<ScriptModel> script;
+  if (config.kind == "script") {
+    MILLRACE_ASSIGN_OR_RETURN(
+        script, ScriptModel::Load(config.script, known, config.layers));
+    made.out = made.hidden = script->outputs();
+    made.graph_head = false;
+  }
   return CatchTorch("making the model",
                     [&]() -> absl::StatusOr<std::unique_ptr<Model>> {
-                      return std::unique_ptr<Model>(new Model(config, known));
+                      return std::unique_ptr<Model>(
+                          new Model(made, known, std::move(script)));
                     });
 }
 
-Model::Model(const ModelConfig& config, const GraphShape& shape)
+Model::Model(const ModelConfig& config, const GraphShape& shape,
+             std::unique_ptr<ScriptModel> script)
     : config_(config),
       shape_(shape),
       needed_(shape.NeededTypes(config.layers)),
-      inputs_(shape.types.size()) {
+      inputs_(shape.types.size()),
+      script_(std::move(script)) {
   Initializer initializer(config.seed);
-  for (size_t t = 0; t < inputs_.size(); ++t) {
-    if (shape.homogeneous() || !needed_[0][t]) continue;
-    inputs_[t] = std::make_unique<NodeInput>(shape.types[t], config.hidden,
-                                             parameters_, initializer);
+  if (script_ == nullptr) {
+    MakeLayers(initializer);
+  } else {
+    script_->AddTo(parameters_);
   }
-  for (int i = 0; i < config.layers; ++i) {
-    layers_.push_back(MakeLayer(i, initializer));
-  }
-  MakeNorms();
   if (shape.members >= 0) {
     head_ = std::make_unique<GraphHead>(config, DropoutPlace(config.layers, 0),
                                         parameters_, initializer);
   }
+  if (config.decoder != DecoderKind::kNone) {
+    decoder_ =
+        std::make_unique<Decoder>(config.decoder, config.edge_types,
+                                  config.hidden, parameters_, initializer);
+  }
+}
+
+void Model::MakeLayers(Initializer& initializer) {
+  for (size_t t = 0; t < inputs_.size(); ++t) {
+    if (!widens_inputs() || !needed_[0][t]) continue;
+    inputs_[t] = std::make_unique<NodeInput>(shape_.types[t], config_.hidden,
+                                             parameters_, initializer);
+  }
+  for (int i = 0; i < config_.layers; ++i) {
+    layers_.push_back(MakeLayer(i, initializer));
+  }
+  MakeNorms();
 }
 
 std::unique_ptr<Layer> Model::MakeLayer(int layer, Initializer& initializer) {
@@ -155,6 +179,13 @@ void Model::TakeTargets(int layer, const Subgraph& graph,
 }
 
 at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
+  const at::Tensor rows = ForwardTypes(graph, pass)[shape_.seed_type];
+  return head_ == nullptr ? rows : head_->Forward(rows, graph.members, pass);
+}
+
+std::vector<at::Tensor> Model::ForwardTypes(const Subgraph& graph,
+                                            const Pass& pass) {
+  if (script_ != nullptr) return script_->Forward(graph, pass);
   LayerInput input{std::vector<at::Tensor>(shape_.types.size()),
                    std::vector<at::Tensor>(shape_.types.size()),
                    std::vector<Neighbors>(shape_.relations.size())};
@@ -172,8 +203,7 @@ at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
       rows = Dropout(rows, config_.dropout, pass.dropout, DropoutPlace(i, t));
     }
   }
-  const at::Tensor& rows = input.source[shape_.seed_type];
-  return head_ == nullptr ? rows : head_->Forward(rows, graph.members, pass);
+  return std::move(input.source);
 }
 
 std::vector<at::Tensor> Model::RunLayer(int layer, const LayerInput& input,

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/nn/conv.h"
+#include "client/nn/decoder.h"
 #include "client/nn/graph_head.h"
 #include "client/nn/graph_shape.h"
 #include "client/nn/layer.h"
@@ -18,6 +19,7 @@
 #include "client/nn/node_input.h"
 #include "client/nn/norm.h"
 #include "client/nn/parameters.h"
+#include "client/nn/script_model.h"
 
 namespace millrace {
 
@@ -34,6 +36,8 @@ struct Subgraph {
   std::vector<SubgraphNodes> nodes;  // per node type
   std::vector<Neighbors> neighbors;  // per relation, of the expanded nodes
   Neighbors members;                 // graph seeds: the nodes of each graph
+  // Per relation [e, d] float; for models that read them.
+  std::vector<at::Tensor> edge_features = {};
 };
 
 // A stack of convolutions as PyG's BasicGNN: conv, norm, relu, dropout, and
@@ -49,16 +53,23 @@ struct Subgraph {
 // that no relation leads to keeps its rows. What cannot reach the seeds'
 // type is left out: the last layer holds the relations into that type alone.
 //
+// A homogeneous graph without features, and --model embedding of any graph,
+// begin in the same way. Of edge seeds the rows of both ends are computed,
+// `hidden` wide, and a Decoder scores them.
+//
 // Of graph seeds the rows of the nodes are added up (GraphHead).
+//
+// With config.kind "script" a ScriptModel takes the place of all layers.
 // Threads: one at a time.
 class Model {
  public:
-  // Errors of ValidateModel. Without a shape: of a homogeneous graph with
-  // config.in features.
+  // Errors of ValidateModel and ScriptModel::Load. Without a shape: of a
+  // homogeneous graph with config.in features.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
       const ModelConfig& config,
       const std::optional<GraphShape>& shape = std::nullopt);
 
+  // Of a script `out` and `hidden` are the columns of its result.
   const ModelConfig& config() const { return config_; }
   const GraphShape& shape() const { return shape_; }
   ParameterSet& parameters() { return parameters_; }
@@ -70,19 +81,30 @@ class Model {
     return config_.kind == "gat" && shape_.homogeneous();
   }
   bool reads_original_ids() const;
+  bool reads_edge_features() const {
+    return script_ != nullptr && script_->reads_edge_features();
+  }
   // Whether layers compute something of every source row, wanted or not.
   bool works_on_sources() const { return config_.kind == "gat"; }
 
   // Rows of the seeds, [seeds, out]. Layer i computes only nodes within
   // layers - 1 - i hops of a seed. Throws what LibTorch throws.
   at::Tensor Forward(const Subgraph& graph, const Pass& pass);
+  // The same per node type, defined where GraphShape::IsOutput; of graph
+  // seeds before they are added up.
+  std::vector<at::Tensor> ForwardTypes(const Subgraph& graph, const Pass& pass);
+  // Of edge seeds; else null.
+  const Decoder* decoder() const { return decoder_.get(); }
 
   // The rows of `type` that layer 0 reads, from what the type has of them;
   // undefined for types that no layer reads.
   at::Tensor Input(TypeIndex type, const at::Tensor& x,
                    const at::Tensor& original_id) const;
 
-  // Layer i of Forward by itself, without dropout (layer-wise inference).
+  // What the model is instead of layers, or null.
+  const ScriptModel* script() const { return script_.get(); }
+  // Layer i of Forward by itself, without dropout (layer-wise inference); not
+  // of a script.
   // Per type, defined where the target is.
   std::vector<at::Tensor> RunLayer(int layer, const LayerInput& input,
                                    const Pass& pass);
@@ -93,8 +115,8 @@ class Model {
   }
   // Width of the matrices that layer i reads.
   int64_t InputWidth(int layer) const {
-    return layer == 0 && shape_.homogeneous() ? shape_.types[0].features
-                                              : config_.hidden;
+    return layer == 0 && !widens_inputs() ? shape_.types[0].features
+                                          : config_.hidden;
   }
   int64_t OutputWidth(int layer) const {
     const bool pooled = shape_.members >= 0 && config_.graph_head;
@@ -103,8 +125,15 @@ class Model {
   }
 
  private:
-  Model(const ModelConfig& config, const GraphShape& shape);
+  Model(const ModelConfig& config, const GraphShape& shape,
+        std::unique_ptr<ScriptModel> script);
+  void MakeLayers(Initializer& initializer);
 
+  // Whether NodeInput comes first.
+  bool widens_inputs() const {
+    return !shape_.homogeneous() || shape_.types[0].features == 0 ||
+           config_.layers == 0;
+  }
   std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
   std::unique_ptr<Conv> MakeConv(int layer, size_t relation,
                                  Initializer& initializer);
@@ -121,9 +150,11 @@ class Model {
   ParameterSet parameters_;
   std::vector<std::unique_ptr<NodeInput>> inputs_;  // per type; null: as is
   std::vector<std::unique_ptr<Layer>> layers_;
+  std::unique_ptr<ScriptModel> script_;  // instead of inputs and layers
   // [layer][type], layers - 1; null: none.
   std::vector<std::vector<std::unique_ptr<Norm>>> norms_;
-  std::unique_ptr<GraphHead> head_;  // of graph seeds; else null
+  std::unique_ptr<GraphHead> head_;   // of graph seeds; else null
+  std::unique_ptr<Decoder> decoder_;  // of edge seeds; else null
 };
 
 }  // namespace millrace

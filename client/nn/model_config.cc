@@ -10,7 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr std::array kKinds = {"sage", "gat", "rgcn", "gin", "gcn"};
+constexpr std::array kKinds = {"sage", "gat",       "rgcn",  "gin",
+                               "gcn",  "embedding", "script"};
 
 // Learned embeddings are exchanged and updated whole in each step, and kept
 // six times (value, gradient, exchange and the optimizer's).
@@ -24,8 +25,15 @@ absl::Status AtLeastOne(const char* option, int64_t value) {
 
 absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
   if (std::find(kKinds.begin(), kKinds.end(), config.kind) == kKinds.end()) {
-    return absl::InvalidArgumentError(StrCat(
-        "--model is \"", config.kind, "\"\nuse sage, gat, rgcn, gin or gcn"));
+    return absl::InvalidArgumentError(
+        StrCat("--model is \"", config.kind,
+               "\"\nuse sage, gat, rgcn, gin, gcn, embedding or "
+               "script:FILE.pt"));
+  }
+  if (config.kind == "embedding" && config.decoder == DecoderKind::kNone) {
+    return absl::InvalidArgumentError(
+        "--model embedding has no layers, and learns edges alone\nuse "
+        "--task link, or another --model");
   }
   if (config.kind == "gcn" && !shape.homogeneous()) {
     return absl::UnimplementedError(
@@ -38,7 +46,14 @@ absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
 }
 
 absl::Status ValidateWidths(const ModelConfig& config) {
-  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
+  if (config.kind == "embedding" && config.layers != 0) {
+    return absl::InvalidArgumentError(
+        StrCat("--layers is ", config.layers,
+               ", but --model embedding has none\nleave out --layers"));
+  }
+  if (config.kind != "embedding") {
+    MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
+  }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
   if (config.kind == "gat" && config.hidden % config.heads != 0) {
@@ -61,13 +76,9 @@ absl::Status ValidateWidths(const ModelConfig& config) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
-  const int64_t in = shape.homogeneous() ? shape.types[0].features : 1;
-  if (in < 1 || config.out < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("a model from ", in, " features to ", config.out,
-               " classes; both must be at least 1"));
-  }
+// Whether messages reach the nodes whose labels are learned; models of edges
+// do without.
+absl::Status ValidateReach(const GraphShape& shape) {
   const bool reached =
       std::any_of(shape.relations.begin(), shape.relations.end(),
                   [&](const GraphShape::Relation& relation) {
@@ -79,12 +90,26 @@ absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
                shape.types[shape.seed_type].name,
                "\nuse --direction out, or import with --add-reverse"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
+  if (config.decoder == DecoderKind::kNone) {
+    const int64_t in = shape.homogeneous() ? shape.types[0].features : 1;
+    if (in < 1 || config.out < 1) {
+      return absl::InvalidArgumentError(
+          StrCat("a model from ", in, " features to ", config.out,
+                 " classes; both must be at least 1"));
+    }
+    MILLRACE_RETURN_IF_ERROR(ValidateReach(shape));
+  }
+  if (config.kind == "script") return absl::OkStatus();
   int64_t learned = 0;
   const GraphShape::Type* largest = nullptr;
   const std::vector<bool> read = shape.NeededTypes(config.layers).front();
   for (size_t t = 0; t < read.size(); ++t) {
     const GraphShape::Type& type = shape.types[t];
-    if (type.features > 0 || !read[t] || shape.homogeneous()) continue;
+    if (type.features > 0 || !read[t]) continue;
     learned += type.count;
     if (largest == nullptr || type.count > largest->count) largest = &type;
   }

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "client/nn/aggregate.h"
+#include "client/nn/decoder.h"
 #include "client/nn/graph_shape.h"
 #include "client/nn/norm.h"
 
@@ -13,10 +14,13 @@ namespace millrace {
 
 // A model by the names of the command line.
 struct ModelConfig {
-  std::string kind = "sage";  // sage, gcn, gat, gin, rgcn
-  int64_t in = 0;             // width of a homogeneous graph's features
+  // sage, gcn, gat, gin, rgcn; embedding: each node's own row, no layers;
+  // script: what `script` holds
+  std::string kind = "sage";
+  std::string script;  // file of TorchScript; see ScriptModel
+  int64_t in = 0;      // width of a homogeneous graph's features
   int64_t hidden = 256;
-  int64_t out = 0;  // classes, or values predicted
+  int64_t out = 0;  // classes, or values predicted; edge seeds: `hidden`
   int layers = 2;
   double dropout = 0.0;  // [0, 1); of gat's attention weights too
   NormKind norm = NormKind::kNone;
@@ -30,6 +34,9 @@ struct ModelConfig {
   // `out` columns.
   Aggregation readout = Aggregation::kSum;
   bool graph_head = true;
+  // Edge seeds: how rows of two ends become a score.
+  DecoderKind decoder = DecoderKind::kNone;
+  int64_t edge_types = 1;  // of kDistMult
   uint64_t seed = 1;
 };
 

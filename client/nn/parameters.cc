@@ -45,6 +45,10 @@ at::Tensor ParameterSet::AddBuffer(std::string name, at::Tensor initial) {
   return initial;
 }
 
+void ParameterSet::ReplaceBuffer(size_t place, at::Tensor tensor) {
+  buffers_[place].tensor = std::move(tensor);
+}
+
 std::vector<NamedTensor> ParameterSet::State() const {
   std::vector<NamedTensor> state = parameters_;
   state.insert(state.end(), buffers_.begin(), buffers_.end());

@@ -27,6 +27,8 @@ class ParameterSet {
   // returned tensor, which shares its memory.
   at::Tensor AddParameter(std::string name, at::Tensor initial);
   at::Tensor AddBuffer(std::string name, at::Tensor initial);
+  // Buffer `place`, counted from 0, is another tensor from now on.
+  void ReplaceBuffer(size_t place, at::Tensor tensor);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }

@@ -10,6 +10,7 @@
 #include "client/remote/resolve_call.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
 #include "common/sample/gather.h"
 #include "common/sample/seeds.h"
 #include "common/wire/ids.h"
@@ -22,8 +23,12 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
       retry_(options.partition_wait),
-      context_{options.fleet, options.manifest, options.call_timeout, retry_},
+      context_{options.fleet, options.manifest, options.call_timeout, retry_,
+               options.received},
       job_(job),
+      cached_rows_(options.cache == nullptr
+                       ? std::vector<uint64_t>()
+                       : options.cache->CountsOf(options.home)),
       done_(std::move(done)),
       request_(std::move(request)),
       stage_(request_.explicit_seeds.has_value() ? Stage::kResolve
@@ -102,9 +107,9 @@ absl::Status BatchFetch::StartTimes() {
   like.target = Array::Borrow(DType::kInt64, {count}, times.data(), nullptr);
   const Array ids =
       Array::Borrow(DType::kUint64, {count}, seed_ids_.data(), nullptr);
+  const PartitionBook& book = context_.manifest.books[job_.seed_type];
   for (RowRequest& request :
-       SplitByOwner(context_.manifest.books[job_.seed_type], ids, count,
-                    /*skip=*/-1, like)) {
+       SplitByOwner(OwnersOf(book, ids, count), book.parts(), ids, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
@@ -140,6 +145,7 @@ absl::Status BatchFetch::StartSample() {
     message.mutable_job()->clear_split();
   }
   ColumnsToProto(request_.columns, *message.mutable_columns());
+  message.mutable_cached_rows()->Add(cached_rows_.begin(), cached_rows_.end());
   message.set_partition(static_cast<uint32_t>(options_.home));
   message.set_fingerprint(context_.manifest.fingerprint);
   AddCall();
@@ -167,6 +173,7 @@ absl::Status BatchFetch::StartSample() {
 
 absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
   retry_.NoteAnswer(options_.home);
+  options_.received += frame.payload_bytes();
   if (!assembler_.has_value()) {
     if (!frame.header().stream.has_value()) {
       return absl::InternalError("the first frame lacks the layout");
@@ -177,6 +184,7 @@ absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
                                 .job = job_,
                                 .request = request_,
                                 .home = options_.home,
+                                .cached_rows = cached_rows_,
                                 .max_bytes = options_.max_batch_bytes},
                                *frame.header().stream));
     assembler_.emplace(std::move(assembler));
@@ -186,6 +194,7 @@ absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
     MILLRACE_RETURN_IF_ERROR(assembler_->Write(piece));
     if (!had_topology && assembler_->topology_done()) {
       MILLRACE_RETURN_IF_ERROR(StartGathers());
+      TakeFromCache();  // while the others are on their way
     }
   }
   return absl::OkStatus();
@@ -213,6 +222,17 @@ absl::Status BatchFetch::StartGathers() {
   return absl::OkStatus();
 }
 
+void BatchFetch::TakeFromCache() {
+  if (options_.cache == nullptr) return;
+  const Batch& batch = assembler_->batch();
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    const NodeBlock& block = batch.nodes[t];
+    if (!block.feature.present()) continue;
+    options_.cache->CopyRows(static_cast<TypeIndex>(t), block.id,
+                             block.feature);
+  }
+}
+
 // Asks the owners other than the home for the features of their edges.
 absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
   const Batch& batch = assembler_->batch();
@@ -223,16 +243,19 @@ absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
   RowRequest like;
   like.edge_relation = index;
   like.target = block.feature;
+  const std::vector<uint32_t> all = FeatureOwners(batch, relation, block, book);
+  std::vector<int> owners(all.begin(), all.end());
+  std::replace(owners.begin(), owners.end(), options_.home, kNoOwner);
   for (RowRequest& request :
-       SplitByOwner(FeatureOwners(batch, relation, block, book), book.parts(),
-                    block.feature_row, options_.home, like)) {
+       SplitByOwner(owners, book.parts(), block.feature_row, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
 }
 
 // Asks the owners other than the home for their rows among the first
-// `row_count`; nothing when the batch has no such column.
+// `row_count` that the cache has not; nothing when the batch has no such
+// column.
 absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
                                       uint32_t row_count, const Array& target) {
   const PartitionBook& book = context_.manifest.books[type];
@@ -245,8 +268,17 @@ absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
     like.feature_dtype = request_.columns.feature_dtype;
   }
   const Array& ids = assembler_->batch().nodes[type].id;
-  for (RowRequest& request :
-       SplitByOwner(book, ids, row_count, options_.home, like)) {
+  const bool cached =
+      column == NodeColumn::kFeature && options_.cache != nullptr;
+  std::vector<int> owners = OwnersOf(book, ids, row_count);
+  for (uint32_t i = 0; i < row_count; ++i) {
+    int& owner = owners[i];
+    const bool held =
+        cached && options_.cache->Holds(
+                      type, owner, static_cast<uint64_t>(ids.IntegerAt(i)));
+    if (owner == options_.home || held) owner = kNoOwner;
+  }
+  for (RowRequest& request : SplitByOwner(owners, book.parts(), ids, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 
 #include <grpcpp/alarm.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/remote/call.h"
+#include "client/remote/feature_cache.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
 #include "common/grpc/frames.h"
@@ -41,6 +43,9 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
     int home = 0;                 // partition
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
+    std::atomic<uint64_t>& received;  // counts bytes; as `fleet`
+    // Features that need not be fetched; null: none.
+    std::shared_ptr<const CachedFeatures> cache = nullptr;
   };
   // `job` outlives the run of `done`.
   BatchFetch(const Options& options, const ResolvedJob& job,
@@ -69,6 +74,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   absl::Status StartGathers();
   absl::Status GatherColumn(TypeIndex type, NodeColumn column,
                             uint32_t row_count, const Array& target);
+  void TakeFromCache();
   absl::Status GatherEdgeFeatures(RelationIndex index);
   absl::Status StartGather(RowRequest request);
 
@@ -84,6 +90,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   Retry retry_;
   const CallContext context_;
   const ResolvedJob& job_;
+  const std::vector<uint64_t> cached_rows_;  // of the home
   BatchSource::BatchCallback done_;
 
   // Touched by the calls of one stage at a time.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -31,8 +33,9 @@ using CallDone = std::function<void(absl::Status)>;
 struct CallContext {
   Fleet& fleet;
   const Manifest& manifest;
-  absl::Duration timeout;  // of one attempt
-  Retry& retry;            // learns who answers
+  absl::Duration timeout;           // of one attempt
+  Retry& retry;                     // learns who answers
+  std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
 
 // INTERNAL, naming `member`: what it sent is not what the protocol says. Such

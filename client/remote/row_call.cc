@@ -9,6 +9,7 @@
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
 #include "common/wire/ids.h"
 #include "common/wire/stream_layout.h"
 #include "sampler.pb.h"
@@ -78,37 +79,30 @@ class RowScatter {
 
 }  // namespace
 
-std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
-                                     const Array& ids, int64_t count, int skip,
-                                     const RowRequest& like) {
-  std::vector<uint32_t> owners(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    owners[i] = static_cast<uint32_t>(
-        book.Owner(static_cast<uint64_t>(ids.IntegerAt(i))));
+std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
+                                     const Array& ids, const RowRequest& like) {
+  std::vector<RowRequest> requests;
+  for (OwnerGroup& group : GroupByOwner(
+           owners.size(), parts, [&](size_t i) { return owners[i]; },
+           kMaxIdsPerCall)) {
+    RowRequest& request = requests.emplace_back(like);
+    request.partition = group.partition;
+    request.ids.reserve(group.places.size());
+    for (const uint32_t place : group.places) {
+      request.ids.push_back(static_cast<uint64_t>(ids.IntegerAt(place)));
+    }
+    request.rows = std::move(group.places);
   }
-  return SplitByOwner(owners, book.parts(), ids, skip, like);
+  return requests;
 }
 
-std::vector<RowRequest> SplitByOwner(std::span<const uint32_t> owners,
-                                     int parts, const Array& ids, int skip,
-                                     const RowRequest& like) {
-  std::vector<RowRequest> requests;
-  std::vector<RowRequest> by_part(static_cast<size_t>(parts), like);
-  const auto add = [&](int part) {
-    if (by_part[part].ids.empty()) return;
-    by_part[part].partition = part;
-    requests.push_back(std::exchange(by_part[part], like));
-  };
-  for (size_t i = 0; i < owners.size(); ++i) {
-    const auto owner = static_cast<int>(owners[i]);
-    if (owner == skip) continue;
-    by_part[owner].ids.push_back(
-        static_cast<uint64_t>(ids.IntegerAt(static_cast<int64_t>(i))));
-    by_part[owner].rows.push_back(static_cast<uint32_t>(i));
-    if (by_part[owner].ids.size() == kMaxIdsPerCall) add(owner);
+std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
+                          int64_t count) {
+  std::vector<int> owners(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    owners[i] = book.Owner(static_cast<uint64_t>(ids.IntegerAt(i)));
   }
-  for (int part = 0; part < parts; ++part) add(part);
-  return requests;
+  return owners;
 }
 
 absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
@@ -138,9 +132,10 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
        .member = member,
        .timeout = context.timeout,
        .on_frame =
-           [scatter, &retry = context.retry,
+           [scatter, context,
             partition = request.partition](const ReceivedFrame& frame) {
-             retry.NoteAnswer(partition);
+             context.retry.NoteAnswer(partition);
+             context.received += frame.payload_bytes();
              return scatter->Take(frame);
            },
        .done =

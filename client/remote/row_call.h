@@ -27,16 +27,15 @@ struct RowRequest {
   Array target;
 };
 
-// Splits the first `count` of `ids` (any dtype of ids) by owner, without those
-// that `skip` owns (-1: nobody), at most kMaxIdsPerCall each. The rows are
-// positions in `ids`; all else is as in `like`.
-std::vector<RowRequest> SplitByOwner(const PartitionBook& book,
-                                     const Array& ids, int64_t count, int skip,
-                                     const RowRequest& like);
-// The same for rows whose owners are given, one for each.
-std::vector<RowRequest> SplitByOwner(std::span<const uint32_t> owners,
-                                     int parts, const Array& ids, int skip,
-                                     const RowRequest& like);
+// Splits `ids` (of any dtype) by the partition that is asked for each,
+// `owners[i]` or kNoOwner for nobody, at most kMaxIdsPerCall each. The rows
+// are positions in `ids`; all else is as in `like`.
+std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
+                                     const Array& ids, const RowRequest& like);
+
+// The owners of the first `count` of `ids`.
+std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
+                          int64_t count);
 
 // Asks an owner for the rows (RPC Gather); `done` may run before this
 // returns. UNAVAILABLE (nothing was started, `done` never runs): no living

@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -13,17 +12,13 @@
 
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
-#include "common/base/interrupt.h"
+#include "client/train/batch_loop.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
 namespace {
-
-int64_t MemoryBytes() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-}
 
 // Neighbours other than the node itself, of each expanded node.
 at::Tensor OtherNeighbors(const EdgeTensors& edges) {
@@ -71,7 +66,6 @@ FullInference::FullInference(std::shared_ptr<BatchSource> source,
       options_(options) {
   job_.direction = job.direction;
   job_.split.clear();
-  job_.fanouts = {kAllNeighbors};
   job_.batch_size = options.chunk;
   job_.shuffle = false;
 }
@@ -89,7 +83,12 @@ int64_t FullInference::BoundOf(TypeIndex type, int rank) const {
 
 absl::Status FullInference::CheckMemory(int layers) const {
   const auto types = static_cast<TypeIndex>(model_.shape().types.size());
+  const auto value = static_cast<int64_t>(sizeof(float));
   int64_t bytes = 0;
+  for (TypeIndex t = 0; layers == 0 && t < types; ++t) {
+    if (!model_.shape().IsOutput(t)) continue;
+    bytes += CountOf(t) * model_.InputWidth(0) * value;
+  }
   for (int i = 0; i < layers; ++i) {
     int64_t cells = 0;
     for (TypeIndex t = 0; t < types; ++t) {
@@ -98,17 +97,18 @@ absl::Status FullInference::CheckMemory(int layers) const {
       }
       if (model_.Computes(i, t)) cells += CountOf(t) * model_.OutputWidth(i);
     }
-    bytes = std::max(bytes, cells * static_cast<int64_t>(sizeof(float)));
+    bytes = std::max(bytes, cells * value);
   }
-  if (bytes <= MemoryBytes()) return absl::OkStatus();
+  if (bytes <= static_cast<int64_t>(HostMemoryBytes())) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       StrCat("full inference keeps ", bytes, " bytes of layers for ",
              CountOf(seed_type()), " nodes in each trainer, but this host has ",
-             MemoryBytes(), "\nuse --inference sampled"));
+             HostMemoryBytes(), "\nuse --inference sampled"));
 }
 
 template <typename Use>
-absl::Status FullInference::ForEachChunk(TypeIndex type, const Columns& columns,
+absl::Status FullInference::ForEachChunk(TypeIndex type, int32_t fanout,
+                                         const Columns& columns,
                                          Use&& use) const {
   const int64_t begin = BoundOf(type, collectives_.rank());
   const int64_t end = BoundOf(type, collectives_.rank() + 1);
@@ -116,21 +116,17 @@ absl::Status FullInference::ForEachChunk(TypeIndex type, const Columns& columns,
   std::vector<int64_t> seeds(static_cast<size_t>(end - begin));
   std::iota(seeds.begin(), seeds.end(), begin);
   JobSpec job = job_;
+  job.fanouts = {fanout};
   job.seed_type = source_->manifest().schema.node_types[type].name;
   LoaderOptions options;
   options.columns = columns;
   options.prefetch_batches = options_.prefetch_batches;
   options.prefetch_bytes = options_.prefetch_bytes;
   options.seeds.emplace().ids = std::move(seeds);
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                            Loader::Create(source_, job, std::move(options)));
-  while (true) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
-    if (!step.has_value()) return absl::OkStatus();
-    const int64_t row = step->batch->seed.IntegerAt(0) - begin;
-    MILLRACE_RETURN_IF_ERROR(use(*step->batch, row));
-  }
+  return ForEachBatch(source_, job, std::move(options),
+                      [&](const Batch& batch) -> absl::Status {
+                        return use(batch, batch.seed.IntegerAt(0) - begin);
+                      });
 }
 
 Neighbors FullInference::ListsOf(const NodeTensors& nodes,
@@ -206,10 +202,31 @@ absl::StatusOr<at::Tensor> FullInference::RunLayer(int layer, TypeIndex type,
   columns.labels = LabelRows::kNone;
   columns.original_ids = true;
   columns.degrees = model_.weighs_neighbors();
-  MILLRACE_RETURN_IF_ERROR(
-      ForEachChunk(type, columns, [&](const Batch& batch, int64_t row) {
+  MILLRACE_RETURN_IF_ERROR(ForEachChunk(
+      type, kAllNeighbors, columns, [&](const Batch& batch, int64_t row) {
         return RunChunk(layer, type, input, batch,
                         output.narrow(0, row, batch.seed_count()));
+      }));
+  return output;
+}
+
+absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
+  const int64_t rows = BoundOf(type, collectives_.rank() + 1) -
+                       BoundOf(type, collectives_.rank());
+  at::Tensor output = at::empty({rows, model_.InputWidth(0)}, at::kFloat);
+  Columns columns;
+  columns.labels = LabelRows::kNone;
+  columns.original_ids = true;
+  MILLRACE_RETURN_IF_ERROR(ForEachChunk(
+      type, 0, columns, [&](const Batch& batch, int64_t row) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+        const NodeTensors& nodes = tensors.nodes[type];
+        const at::Tensor feature = nodes.feature.defined()
+                                       ? nodes.feature.to(at::kFloat)
+                                       : at::Tensor();
+        output.narrow(0, row, batch.seed_count())
+            .copy_(model_.Input(type, feature, nodes.original_id));
+        return absl::OkStatus();
       }));
   return output;
 }
@@ -237,7 +254,7 @@ absl::Status FullInference::CountOthers() {
   columns.labels = LabelRows::kNone;
   at::Tensor own = at::zeros({end() - begin()}, at::kInt);
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
-      seed_type(), columns,
+      seed_type(), kAllNeighbors, columns,
       [&own](const Batch& batch, int64_t row) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
         own.narrow(0, row, batch.seed_count())
@@ -248,34 +265,57 @@ absl::Status FullInference::CountOthers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<at::Tensor> FullInference::Run(int layers) {
+absl::StatusOr<std::vector<at::Tensor>> FullInference::RunTypes(int layers) {
   MILLRACE_RETURN_IF_ERROR(CheckMemory(layers));
-  return CatchTorch("inference", [&]() -> absl::StatusOr<at::Tensor> {
+  return CatchTorch("inference", [&]() -> absl::StatusOr<PerType> {
     c10::NoGradGuard no_grad;
     if (model_.weighs_neighbors() && !others_.defined() &&
         model_.config().gcn_norm == GcnNorm::kSampled) {
       MILLRACE_RETURN_IF_ERROR(CountOthers());
     }
     const auto types = static_cast<TypeIndex>(model_.shape().types.size());
+    const GraphShape& shape = model_.shape();
     PerType own(types), all(types);
+    for (TypeIndex t = 0; layers == 0 && t < types; ++t) {
+      if (!shape.IsOutput(t)) continue;
+      MILLRACE_ASSIGN_OR_RETURN(own[t], RunInput(t));
+    }
     for (int i = 0; i < layers; ++i) {
       for (TypeIndex t = 0; t < types; ++t) {
         if (i == 0 || !model_.Computes(i - 1, t)) continue;
         MILLRACE_ASSIGN_OR_RETURN(all[t], Exchange(t, own[t]));
       }
       for (TypeIndex t = 0; t < types; ++t) {
-        const bool wanted = i + 1 < layers || t == seed_type();
+        const bool wanted = i + 1 < layers || shape.IsOutput(t);
         if (!wanted || !model_.Computes(i, t)) continue;
         MILLRACE_ASSIGN_OR_RETURN(own[t], RunLayer(i, t, all));
       }
     }
-    return own[seed_type()];
+    for (TypeIndex t = 0; t < types; ++t) {
+      if (!shape.IsOutput(t)) own[t].reset();
+    }
+    return own;
   });
+}
+
+absl::StatusOr<at::Tensor> FullInference::Run(int layers) {
+  MILLRACE_ASSIGN_OR_RETURN(const PerType own, RunTypes(layers));
+  return own[seed_type()];
 }
 
 absl::StatusOr<at::Tensor> FullInference::RunForAll(int layers) {
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows, Run(layers));
   return Exchange(seed_type(), rows);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> FullInference::RunForAllTypes() {
+  MILLRACE_ASSIGN_OR_RETURN(PerType rows, RunTypes(model_.config().layers));
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (!rows[t].defined()) continue;
+    MILLRACE_ASSIGN_OR_RETURN(rows[t],
+                              Exchange(static_cast<TypeIndex>(t), rows[t]));
+  }
+  return rows;
 }
 
 }  // namespace millrace

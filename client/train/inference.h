@@ -25,9 +25,9 @@ struct InferenceOptions {
   int64_t prefetch_bytes = int64_t{1} << 30;
 };
 
-// Exact inference of all nodes of the seeds' type, layer by layer over all
-// neighbours: what the whole graph at once would give, with the memory of two
-// layers' matrices of all node types that count. Each rank computes a
+// Exact inference of all nodes of the model's output types, layer by layer over
+// all neighbours: what the whole graph at once would give, with the memory of
+// two layers' matrices of all node types that count. Each rank computes a
 // contiguous range of original ids per type and they tell each other between
 // layers.
 // Threads: one at a time; all ranks run together.
@@ -38,13 +38,15 @@ class FullInference {
                 Model& model, Collectives& collectives,
                 const InferenceOptions& options);
 
-  // The rows of this rank's range (see begin(), end()) of the result of layer
-  // `layers - 1` (1-based count of layers to run; at least 1).
+  // The rows of this rank's range (see begin(), end()) of the seeds' type
+  // after `layers` layers; 0: what the first layer reads.
   // RESOURCE_EXHAUSTED: the matrices would not fit in memory (names the
   // numbers and --inference sampled). Errors of Loader and Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same of all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);
+  // The same after all layers per node type, defined for the output types.
+  absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
 
   // This rank's original ids.
   int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
@@ -58,10 +60,15 @@ class FullInference {
   // The first original id of a rank's range.
   int64_t BoundOf(TypeIndex type, int rank) const;
   absl::Status CheckMemory(int layers) const;
-  // Calls `use` with batches of one hop around this rank's nodes of `type`.
+  // Calls `use` with batches of one hop of `fanout` around this rank's nodes
+  // of `type`.
   template <typename Use>
-  absl::Status ForEachChunk(TypeIndex type, const Columns& columns,
-                            Use&& use) const;
+  absl::Status ForEachChunk(TypeIndex type, int32_t fanout,
+                            const Columns& columns, Use&& use) const;
+  // This rank's rows of the output types after `layers` layers.
+  absl::StatusOr<PerType> RunTypes(int layers);
+  // What layer 0 reads of this rank's range of `type`.
+  absl::StatusOr<at::Tensor> RunInput(TypeIndex type);
   // One layer over this rank's range of `type`. `input`: the rows of all
   // nodes from the layer before.
   absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "client/train/labels.h"
@@ -21,7 +22,8 @@ bool IsF1(MetricKind kind) {
   return kind == MetricKind::kF1Micro || kind == MetricKind::kF1Macro;
 }
 
-// By the rank sum of Mann and Whitney; nullopt without both labels.
+// By the rank sum of Mann and Whitney; nullopt without both labels. A logit
+// that is no number is on the wrong side of all others.
 std::optional<double> ColumnRocAuc(const at::Tensor& logits,
                                    const at::Tensor& labels) {
   const at::Tensor own_logits = logits.contiguous();
@@ -32,7 +34,9 @@ std::optional<double> ColumnRocAuc(const at::Tensor& logits,
   int64_t positive = 0;
   for (int64_t i = 0; i < own_logits.size(0); ++i) {
     if (std::isnan(label[i])) continue;
-    scored.emplace_back(logit[i], label[i] == 1);
+    constexpr double kLargest = std::numeric_limits<double>::infinity();
+    const double worst = label[i] == 1 ? -kLargest : kLargest;
+    scored.emplace_back(std::isnan(logit[i]) ? worst : logit[i], label[i] == 1);
     positive += label[i] == 1;
   }
   const auto count = static_cast<int64_t>(scored.size());
@@ -74,6 +78,14 @@ void Metric::Add(const at::Tensor& logits, const at::Tensor& labels) {
   } else {
     sums_[0].add_(CountCorrect(task_.kind, logits, labels));
   }
+}
+
+void Metric::AddRanks(const at::Tensor& ranks) {
+  const at::Tensor gained = task_.metric == MetricKind::kHits
+                                ? ranks.le(task_.hits).to(at::kDouble)
+                                : ranks.reciprocal();
+  sums_[0].add_(gained.sum());
+  sums_[1].add_(ranks.size(0));
 }
 
 void Metric::AddScores(const at::Tensor& logits, const at::Tensor& labels) {

@@ -23,6 +23,7 @@ namespace millrace {
 // (multi); of the second logit less the first (single, 2 classes). Ties count
 // half.
 // rmse: over all labelled values.
+// mrr, hits@K: of ranks, which take the place of logits.
 class Metric {
  public:
   Metric(const Task& task, int64_t outputs);
@@ -31,6 +32,8 @@ class Metric {
   // Logits [n, outputs] and labels (as ReadLabels gives them) of more seeds.
   // Throws what LibTorch throws.
   void Add(const at::Tensor& logits, const at::Tensor& labels);
+  // Ranks [n] kDouble from 1 on; a tie may stand between two.
+  void AddRanks(const at::Tensor& ranks);
   // All ranks call it, once. Errors of Collectives.
   absl::Status AddOverRanks(Collectives& collectives);
   // nullopt: nothing that the metric needs was labelled.
@@ -45,6 +48,7 @@ class Metric {
   const Task task_;
   const int64_t outputs_;
   // What adds up. accuracy: right, labelled. rmse: squared errors, labelled.
+  // mrr: 1 / rank, ranks. hits@K: ranks up to K, ranks.
   // f1: [outputs, 3] true positives, false positives, false negatives.
   at::Tensor sums_;  // kDouble
   // rocauc: [n, columns] logits beside as many columns of labels; kDouble.

@@ -58,26 +58,48 @@ absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
                  "batch's columns"));
     }
   }
+  for (const GraphShape::Relation& relation : model.shape().relations) {
+    if (!model.reads_edge_features() || relation.features == 0 ||
+        tensors.edges[relation.number].feature.defined()) {
+      continue;
+    }
+    return absl::FailedPreconditionError(
+        StrCat("the batch has no features of relation ", relation.name,
+               ", which the model reads\nask for them in the batch's "
+               "columns"));
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+void AskForColumns(const Model& model, Columns& columns) {
+  columns.degrees = model.weighs_neighbors();
+  columns.original_ids |= model.reads_original_ids();
+  columns.edge_features = model.reads_edge_features();
+}
 
 at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
   return seed_rows.defined() ? result.index_select(0, seed_rows) : result;
 }
 
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
-                                        TaskKind task) {
+                                        const Task& task) {
   MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors, ToTensors(batch));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
   minibatch.seeds = batch.seed_count();
-  NodeTensors& seeds = tensors.nodes[batch.seed_type];
-  if (batch.seed_count() != seeds.hop_offsets[1]) {
-    minibatch.seed_rows = tensors.seed_to_local;
+  if (batch.seed_kind == SeedKind::kEdge) {
+    MILLRACE_ASSIGN_OR_RETURN(minibatch.links,
+                              MakeLinkBatch(batch, task.negatives));
+    minibatch.labelled = minibatch.seeds;
+  } else {
+    const NodeTensors& seeds = tensors.nodes[batch.seed_type];
+    if (batch.seed_count() != seeds.hop_offsets[1]) {
+      minibatch.seed_rows = tensors.seed_to_local;
+    }
+    MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task.kind, minibatch));
   }
-  MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task, minibatch));
   MILLRACE_RETURN_IF_ERROR(CatchTorch("reading a batch", [&] {
     const GraphShape& shape = model.shape();
     for (const GraphShape::Type& type : shape.types) {
@@ -92,13 +114,17 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
       Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
       if (model.adds_self_loops()) lists = WithSelfLoops(lists);
       minibatch.graph.neighbors.push_back(std::move(lists));
+      minibatch.graph.edge_features.push_back(edges.feature.defined()
+                                                  ? edges.feature.to(at::kFloat)
+                                                  : at::Tensor());
     }
     if (shape.members >= 0) {
       const EdgeTensors& edges = tensors.edges[shape.members];
       minibatch.graph.members = {edges.indptr, edges.neighbor, {}, {}};
     }
     if (model.weighs_neighbors()) {
-      GcnWeights(model.config().gcn_norm, minibatch.graph.nodes[0].x.size(0),
+      GcnWeights(model.config().gcn_norm,
+                 minibatch.graph.nodes[0].hop_offsets.back(),
                  tensors.nodes[shape.types[0].number].degree,
                  minibatch.graph.neighbors[0]);
     }

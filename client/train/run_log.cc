@@ -81,11 +81,11 @@ std::string EpochLine(const MetricsRecord& record) {
 }
 
 std::string ConsumedLine(const ConsumedRecord& record) {
-  const Json json = {
-      {"attempt", record.attempt}, {"checkpoint", record.checkpoint},
-      {"epoch", record.epoch},     {"batch", record.batch},
-      {"rank", record.rank},       {"seeds", record.seeds},
-      {"digest", record.digest}};
+  Json json = {{"attempt", record.attempt}, {"checkpoint", record.checkpoint},
+               {"epoch", record.epoch},     {"batch", record.batch},
+               {"rank", record.rank},       {"seeds", record.seeds}};
+  if (!record.dst.empty()) json["dst"] = record.dst;
+  json["digest"] = record.digest;
   return json.dump();
 }
 

@@ -54,7 +54,8 @@ struct ConsumedRecord {
   uint32_t epoch = 0;
   uint32_t batch = 0;
   int rank = 0;
-  std::vector<int64_t> seeds;  // original ids
+  std::vector<int64_t> seeds;  // original ids; of edges: sources
+  std::vector<int64_t> dst;    // of edges: destinations; else empty
   std::string digest;
 };
 std::string ConsumedLine(const ConsumedRecord& record);

@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "client/loader.h"
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
+#include "client/train/batch_loop.h"
 #include "client/train/labels.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -59,19 +59,16 @@ absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
   LoaderOptions options;
   options.columns.features = false;
   options.seeds = std::move(seeds);
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Loader> loader,
-      Loader::Create(std::move(source), bare, std::move(options)));
   std::vector<at::Tensor> ids, labels;
-  while (true) {
-    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
-    if (!step.has_value()) break;
-    if (!step->batch.has_value()) continue;
-    MILLRACE_ASSIGN_OR_RETURN(at::Tensor id, ViewAsTensor(step->batch->seed));
-    ids.push_back(std::move(id));
-    MILLRACE_ASSIGN_OR_RETURN(at::Tensor label, SeedLabels(*step->batch, task));
-    labels.push_back(std::move(label));
-  }
+  MILLRACE_RETURN_IF_ERROR(ForEachBatch(
+      std::move(source), bare, std::move(options),
+      [&](const Batch& batch) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(at::Tensor id, ViewAsTensor(batch.seed));
+        ids.push_back(std::move(id));
+        MILLRACE_ASSIGN_OR_RETURN(at::Tensor label, SeedLabels(batch, task));
+        labels.push_back(std::move(label));
+        return absl::OkStatus();
+      }));
   return CatchTorch("reading a split", [&]() -> absl::StatusOr<SeedTable> {
     const at::Tensor none = at::empty({0}, at::kLong);
     return SeedTable{split, ids.empty() ? none : at::cat(ids),

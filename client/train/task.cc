@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/train/labels.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -28,8 +30,17 @@ const std::vector<TaskWords>& Tasks() {
       {TaskKind::kSingle, "single", {kAccuracy, kF1Micro, kF1Macro, kRocAuc}},
       {TaskKind::kMulti, "multi", {kF1Micro, kF1Macro, kRocAuc, kAccuracy}},
       {TaskKind::kBinary, "binary", {kRocAuc, kAccuracy, kF1Micro, kF1Macro}},
-      {TaskKind::kRegression, "regression", {kRmse}}};
+      {TaskKind::kRegression, "regression", {kRmse}},
+      {TaskKind::kLink, "link", {kRocAuc, kAccuracy, kMrr, kHits}}};
   return tasks;
+}
+
+// The K of "hits@K"; 0: no such word.
+int HitsOf(absl::string_view metric) {
+  int hits = 0;
+  const bool read =
+      absl::ConsumePrefix(&metric, "hits@") && absl::SimpleAtoi(metric, &hits);
+  return read && hits >= 1 ? hits : 0;
 }
 
 }  // namespace
@@ -41,8 +52,12 @@ std::string TaskName(TaskKind kind) {
   return "";
 }
 
-std::string MetricName(MetricKind kind) {
-  switch (kind) {
+std::string MetricName(const Task& task) {
+  switch (task.metric) {
+    case MetricKind::kMrr:
+      return "mrr";
+    case MetricKind::kHits:
+      return StrCat("hits@", task.hits);
     case MetricKind::kRocAuc:
       return "rocauc";
     case MetricKind::kF1Micro:
@@ -61,18 +76,24 @@ absl::StatusOr<Task> Task::Parse(const std::string& task,
                                  const std::string& metric) {
   for (const TaskWords& words : Tasks()) {
     if (words.name != task) continue;
-    if (metric.empty()) return Task{words.kind, words.metrics[0]};
+    Task parsed{words.kind, words.metrics[0]};
+    if (metric.empty()) return parsed;
+    const int hits = HitsOf(metric);
+    if (hits > 0) parsed.hits = hits;
     std::vector<std::string> names;
     for (const MetricKind kind : words.metrics) {
-      names.push_back(MetricName(kind));
-      if (names.back() == metric) return Task{words.kind, kind};
+      parsed.metric = kind;
+      const bool unread = kind == MetricKind::kHits && hits == 0;
+      names.push_back(unread ? "hits@K" : MetricName(parsed));
+      if (names.back() == metric && !unread) return parsed;
     }
     return absl::InvalidArgumentError(
         StrCat("--metric \"", metric, "\" does not fit --task ", task, "\nuse ",
                absl::StrJoin(names, ", ")));
   }
-  return absl::InvalidArgumentError(StrCat(
-      "--task is \"", task, "\"\nuse single, multi, binary or regression"));
+  return absl::InvalidArgumentError(
+      StrCat("--task is \"", task,
+             "\"\nuse single, multi, binary, regression or link"));
 }
 
 absl::Status Task::CheckOutputs(int64_t outputs) const {

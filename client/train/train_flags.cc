@@ -14,6 +14,8 @@
 namespace millrace {
 namespace {
 
+constexpr std::string_view kScript = "script:";
+
 // Words that cli.md promises and this version does not serve yet.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
@@ -46,9 +48,19 @@ int Hops(const JobSpec& job) {
   return static_cast<int>(hops);
 }
 
+// Of --model; as CLI11 wants it: what is wrong, or nothing.
+std::string CheckModelWord(const std::string& word) {
+  if (word.starts_with(kScript)) {
+    return word.size() > kScript.size() ? "" : "no file after script:";
+  }
+  return CLI::IsMember({"sage", "gat", "rgcn", "gin", "gcn", "embedding"})(
+      word);
+}
+
 }  // namespace
 
 void TrainFlags::AddTo(CLI::App& app) {
+  app_ = &app;
   job_.AddTo(app);
   AddModel(app);
   AddTraining(app);
@@ -58,9 +70,11 @@ void TrainFlags::AddTo(CLI::App& app) {
 
 void TrainFlags::AddModel(CLI::App& app) {
   app.add_option("--model", model_,
-                 "sage | gat | rgcn | gin | gcn; gcn on graphs of one relation "
-                 "alone")
-      ->check(CLI::IsMember({"sage", "gat", "rgcn", "gin", "gcn"}))
+                 "sage | gat | rgcn | gin | gcn (on graphs of one relation "
+                 "alone) | embedding (each node's row, for --task link) | "
+                 "script:FILE (your own, saved by torch.jit.script(model)."
+                 "save(FILE))")
+      ->check(CheckModelWord)
       ->group("Model");
   app.add_option("--hidden", hidden_, "Width of the hidden layers")
       ->group("Model");
@@ -105,16 +119,34 @@ void TrainFlags::AddModel(CLI::App& app) {
          "--task", task_,
          "single: one class a node; multi: a yes or no per label "
          "column; binary: one; regression: numbers; graph: one class a graph, "
-         "with --seeds graph")
-      ->check(
-          CLI::IsMember({"single", "multi", "binary", "regression", "graph"}))
+         "with --seeds graph; link: which edges there are, with --seeds edge")
+      ->check(CLI::IsMember(
+          {"single", "multi", "binary", "regression", "graph", "link"}))
+      ->group("Model");
+  app.add_option("--decoder", decoder_,
+                 "dot | distmult: an edge's score, of --task link")
+      ->check(CLI::IsMember({"dot", "distmult"}))
+      ->group("Model");
+  app.add_option("--loss", loss_,
+                 "bce: yes or no for each edge and negative; softmax: the edge "
+                 "among its negatives; default: softmax for --negatives shared "
+                 "and in-batch")
+      ->check(CLI::IsMember({"bce", "softmax"}))
       ->group("Model");
   app.add_option("--model-seed", model_seed_, "Of the initial weights")
+      ->group("Model");
+  app.add_option("--init", init_,
+                 "Initial weights by name: torch.save's file of a state_dict, "
+                 "or a checkpoint")
       ->group("Model");
 }
 
 void TrainFlags::AddTraining(CLI::App& app) {
   app.add_option("--epochs", epochs_, "Epochs of the whole run, from 0 on")
+      ->group("Training");
+  app.add_option("--order", order_,
+                 ".npy: original ids of the seeds in the order to train in, "
+                 "[n] or [epochs, n]; no shuffling")
       ->group("Training");
   app.add_option("--lr", lr_, "Learning rate")->group("Training");
   app.add_option("--weight-decay", weight_decay_, "As torch.optim's")
@@ -141,17 +173,30 @@ void TrainFlags::AddTraining(CLI::App& app) {
 
 void TrainFlags::AddEvaluation(CLI::App& app) {
   app.add_option("--metric", metric_,
-                 "accuracy | rocauc | f1-micro | f1-macro | rmse; default: "
-                 "accuracy for --task single, f1-micro for multi, rocauc for "
-                 "binary, rmse for regression")
-      ->check(
-          CLI::IsMember({"accuracy", "rocauc", "f1-micro", "f1-macro", "rmse"}))
+                 "accuracy | rocauc | f1-micro | f1-macro | rmse | mrr | "
+                 "hits@K; default: accuracy for --task single, f1-micro for "
+                 "multi, rocauc for binary, rmse for regression, of link mrr "
+                 "with --loss softmax and rocauc with bce")
+      ->group("Evaluation");
+  app.add_option("--eval-negatives", eval_negatives_,
+                 "all | given | binary:R | triplet:K | shared:K: what edges "
+                 "are compared with; default: given ones, else for mrr and "
+                 "hits@K all (triplet:100 with --inference sampled), for "
+                 "others binary:1")
+      ->group("Evaluation");
+  app.add_option("--valid-split", valid_split_,
+                 "Split that chooses the best model; default: valid, if it is "
+                 "there")
+      ->group("Evaluation");
+  app.add_option("--test-split", test_split_,
+                 "Split of the test metric; default: test, if it is there")
       ->group("Evaluation");
   app.add_option("--eval-every", eval_every_,
                  "Epochs between evaluations; 0: only after the last")
       ->group("Evaluation");
   app.add_option("--inference", inference_,
-                 "full: exact, layer by layer over all neighbours; sampled")
+                 "full: exact, layer by layer over all neighbours; sampled: "
+                 "by batches, the default of scripts")
       ->check(CLI::IsMember({"full", "sampled"}))
       ->group("Evaluation");
   app.add_option("--eval-fanouts", eval_fanouts_,
@@ -211,9 +256,36 @@ Aggregation AggregationOf(const std::string& word) {
 
 }  // namespace
 
+bool TrainFlags::scripted() const { return model_.starts_with(kScript); }
+
+absl::Status TrainFlags::FillScript(ModelConfig& model) const {
+  model.kind = "script";
+  model.script = model_.substr(kScript.size());
+  for (const char* option :
+       {"--hidden", "--heads", "--aggr", "--num-bases", "--dropout", "--norm",
+        "--gcn-norm", "--gin-mlp", "--graph-head"}) {
+    if (app_->count(option) == 0) continue;
+    return absl::InvalidArgumentError(
+        StrCat(option,
+               " does not change a model that is a script\nleave it "
+               "out, and script the model as you want it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.kind = model_;
+  if (scripted()) {
+    MILLRACE_RETURN_IF_ERROR(FillScript(options.model));
+  }
   options.model.hidden = hidden_;
+  if (model_ == "embedding") {
+    if (Hops(options.job) > 0) {
+      return absl::InvalidArgumentError(
+          "--model embedding reads no neighbours\nleave out --fanouts");
+    }
+    options.job.fanouts = {0};
+  }
   const int hops = Hops(options.job);
   const bool any_depth = options.job.seed_kind == SeedKind::kGraph ||
                          EdgesOfAllNodes(options.job.method);
@@ -227,7 +299,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
   }
-  options.model.layers = layers_ > 0 ? layers_ : hops;
+  options.model.layers = layers_ > 0 || model_ == "embedding" ? layers_ : hops;
   options.model.heads = heads_;
   options.model.bases = bases_;
   options.model.aggregation = AggregationOf(aggregation_);
@@ -239,21 +311,72 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
       gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
   options.model.seed = model_seed_;
   options.model.gin_mlp = gin_mlp_;
+  if (options.task.kind == TaskKind::kLink) {
+    options.model.decoder =
+        decoder_ == "dot" ? DecoderKind::kDot : DecoderKind::kDistMult;
+  }
   options.model.readout = AggregationOf(readout_);
   options.model.graph_head = graph_head_ == "mlp";
-  return any_depth ? absl::OkStatus()
-                   : CheckLayers(options.model.layers, hops, "--fanouts");
+  return any_depth || model_ == "embedding"
+             ? absl::OkStatus()
+             : CheckLayers(options.model.layers, hops, "--fanouts");
+}
+
+absl::Status TrainFlags::FillTask(TrainOptions& options) const {
+  if (task_ != "link") {
+    for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
+      if (app_->count(option) == 0) continue;
+      return absl::InvalidArgumentError(
+          StrCat(option, " is of --task link alone, not of --task ", task_));
+    }
+    if (task_ == "graph") options.job.seed_kind = SeedKind::kGraph;
+    MILLRACE_ASSIGN_OR_RETURN(
+        options.task,
+        Task::Parse(task_ == "graph" ? "single" : task_, metric_));
+    return absl::OkStatus();
+  }
+  if (app_->count("--seeds") > 0 && options.job.seed_kind != SeedKind::kEdge) {
+    return absl::InvalidArgumentError(
+        "--task link learns edges\nuse --seeds edge, or leave out --seeds");
+  }
+  options.job.seed_kind = SeedKind::kEdge;
+  // The very edges that are to be learned are not to be read off the batch.
+  if (!job_.excludes_seed_edges()) {
+    options.job.exclude = ExcludeSeedEdges::kReverse;
+  }
+  const NegativeMode negatives = options.job.negatives.mode;
+  const bool softmax = loss_.empty() ? negatives == NegativeMode::kShared ||
+                                           negatives == NegativeMode::kInBatch
+                                     : loss_ == "softmax";
+  MILLRACE_ASSIGN_OR_RETURN(
+      options.task,
+      Task::Parse(task_, metric_.empty() && softmax ? "mrr" : metric_));
+  options.task.loss = softmax ? LinkLoss::kSoftmax : LinkLoss::kBce;
+  options.task.negatives = negatives;
+  EvaluationOptions& evaluation = options.evaluation;
+  if (eval_negatives_.empty()) return absl::OkStatus();
+  if (eval_negatives_ == "all" || eval_negatives_ == "given") {
+    evaluation.negatives =
+        eval_negatives_ == "all" ? EvalNegatives::kAll : EvalNegatives::kGiven;
+    return absl::OkStatus();
+  }
+  evaluation.negatives = EvalNegatives::kDrawn;
+  MILLRACE_ASSIGN_OR_RETURN(
+      evaluation.drawn, ParseNegatives("--eval-negatives", eval_negatives_));
+  return absl::OkStatus();
 }
 
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   EvaluationOptions& evaluation = options.evaluation;
-  evaluation.kind =
-      inference_ == "full" ? InferenceKind::kFull : InferenceKind::kSampled;
+  const bool full = inference_ == "full" || (inference_.empty() && !scripted());
+  evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
   MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts, ParseFanouts(eval_fanouts_));
   evaluation.inference.chunk = eval_batch_size_;
   evaluation.inference.all_ranks = eval_ranks_ == "all";
   evaluation.inference.prefetch_batches = options.prefetch_batches;
   evaluation.inference.prefetch_bytes = options.prefetch_bytes;
+  options.valid_split = valid_split_;
+  options.test_split = test_split_;
   options.eval_every = eval_every_;
   options.predict = predict_;
   options.predict_embeddings = output_ == "embeddings";
@@ -264,14 +387,12 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   MILLRACE_RETURN_IF_ERROR(CheckServed());
   TrainOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.job, job_.Spec(world));
-  MILLRACE_ASSIGN_OR_RETURN(options.seeds, job_.Seeds());
   MILLRACE_ASSIGN_OR_RETURN(const Columns columns, job_.WantedColumns());
   options.feature_dtype = columns.feature_dtype;
   options.prefetch_batches = job_.prefetch_batches();
   options.prefetch_bytes = job_.prefetch_bytes();
-  if (task_ == "graph") options.job.seed_kind = SeedKind::kGraph;
-  MILLRACE_ASSIGN_OR_RETURN(
-      options.task, Task::Parse(task_ == "graph" ? "single" : task_, metric_));
+  MILLRACE_RETURN_IF_ERROR(FillTask(options));
+  MILLRACE_ASSIGN_OR_RETURN(options.seeds, job_.Seeds(options.job.seed_kind));
   MILLRACE_RETURN_IF_ERROR(FillModel(options));
   MILLRACE_RETURN_IF_ERROR(FillEvaluation(options));
   MILLRACE_ASSIGN_OR_RETURN(options.optimizer.kind,
@@ -279,6 +400,8 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   options.optimizer.lr = lr_;
   options.optimizer.weight_decay = weight_decay_;
   options.lr_schedule = lr_schedule_;
+  options.order = order_;
+  options.init = init_;
   options.epochs = epochs_;
   options.patience = patience_;
   options.checkpoint = checkpoint_;

@@ -29,9 +29,13 @@ class TrainFlags {
   void AddEvaluation(CLI::App& app);
   void AddFiles(CLI::App& app);
   absl::Status CheckServed() const;
+  bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
+  absl::Status FillScript(ModelConfig& model) const;
+  absl::Status FillTask(TrainOptions& options) const;
   absl::Status FillEvaluation(TrainOptions& options) const;
 
+  const CLI::App* app_ = nullptr;  // of AddTo
   JobFlags job_;
   int workers_ = 0;
 
@@ -45,11 +49,15 @@ class TrainFlags {
   std::string norm_ = "none";
   std::string gcn_norm_ = "full";
   std::string task_ = "single";
+  std::string decoder_ = "dot";
+  std::string loss_;  // empty: that of --negatives
   int gin_mlp_ = 2;
   std::string readout_ = "sum";
   std::string graph_head_ = "mlp";
   uint64_t model_seed_ = 1;
+  std::string init_;
 
+  std::string order_;
   uint32_t epochs_ = 10;
   double lr_ = 0.003;
   double weight_decay_ = 0;
@@ -59,9 +67,12 @@ class TrainFlags {
   std::string device_ = "cpu";
   std::string backend_ = "gloo";
 
+  std::string valid_split_;
+  std::string test_split_;
   std::string metric_;  // empty: the task's own
+  std::string eval_negatives_;
   uint32_t eval_every_ = 1;
-  std::string inference_ = "full";
+  std::string inference_;  // empty: full, of scripts sampled
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
   std::string eval_ranks_ = "all";

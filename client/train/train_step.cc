@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/link_scores.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
@@ -18,7 +19,7 @@ enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
 }  // namespace
 
-TrainStep::TrainStep(Model& model, Collectives& collectives, TaskKind task)
+TrainStep::TrainStep(Model& model, Collectives& collectives, const Task& task)
     : model_(model), collectives_(collectives), task_(task) {
   int64_t size = 0;
   for (const NamedTensor& parameter : model.parameters().parameters()) {
@@ -28,17 +29,31 @@ TrainStep::TrainStep(Model& model, Collectives& collectives, TaskKind task)
   gradient_ = exchange_.narrow(0, 0, size);
 }
 
+Outcome TrainStep::Forward(const Minibatch& minibatch, const Pass& pass) const {
+  if (minibatch.links.has_value()) {
+    const GraphShape& shape = model_.shape();
+    const std::vector<at::Tensor> rows =
+        model_.ForwardTypes(minibatch.graph, pass);
+    return LinkOutcome(task_.loss, *model_.decoder(), *minibatch.links,
+                       TakeEnds(minibatch.links->row, rows[*shape.source_type],
+                                rows[shape.seed_type]),
+                       /*one_type=*/shape.source_type == shape.seed_type);
+  }
+  const at::Tensor logits =
+      minibatch.OfSeeds(model_.Forward(minibatch.graph, pass));
+  return {LossSum(task_.kind, logits, minibatch.labels), minibatch.labelled,
+          CountCorrect(task_.kind, logits, minibatch.labels)};
+}
+
 absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
                                         const DropoutKey& dropout) {
   const Pass pass{.training = true, .dropout = dropout};
-  const at::Tensor logits =
-      minibatch.OfSeeds(model_.Forward(minibatch.graph, pass));
-  const at::Tensor loss = LossSum(task_, logits, minibatch.labels);
+  const Outcome outcome = Forward(minibatch, pass);
   for (const NamedTensor& named : model_.parameters().parameters()) {
     at::Tensor parameter = named.tensor;
     parameter.mutable_grad().reset();
   }
-  loss.backward();
+  outcome.loss.backward();
   c10::NoGradGuard no_grad;
   int64_t begin = 0;
   for (const NamedTensor& named : model_.parameters().parameters()) {
@@ -50,10 +65,9 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
     begin += size;
   }
   const at::Tensor tail = exchange_.narrow(0, begin, kTailSize);
-  tail[kLoss].copy_(loss);
-  tail[kLabelled].fill_(static_cast<double>(minibatch.labelled));
-  tail[kCorrect].fill_(
-      static_cast<double>(CountCorrect(task_, logits, minibatch.labels)));
+  tail[kLoss].copy_(outcome.loss);
+  tail[kLabelled].fill_(static_cast<double>(outcome.counted));
+  tail[kCorrect].fill_(static_cast<double>(outcome.correct));
   return absl::OkStatus();
 }
 

@@ -17,7 +17,8 @@ namespace millrace {
 // What one step saw, over all ranks.
 struct StepSums {
   double loss = 0;       // summed over labelled values
-  int64_t labelled = 0;  // labelled values: one a seed, or one a column
+  int64_t labelled = 0;  // labelled values: one a seed, or one a column; of
+                         // edges see LinkOutcome
   int64_t correct = 0;   // of them; see CountCorrect
 };
 
@@ -28,8 +29,7 @@ struct StepSums {
 class TrainStep {
  public:
   // Keeps references to both.
-  TrainStep(Model& model, Collectives& collectives,
-            TaskKind task = TaskKind::kSingle);
+  TrainStep(Model& model, Collectives& collectives, const Task& task = {});
 
   // `minibatch` null, or without a label: this rank runs no forward
   // pass and joins with zeros. Errors of Collectives; INTERNAL from LibTorch.
@@ -46,12 +46,13 @@ class TrainStep {
   absl::Status AverageBuffers();
 
  private:
+  Outcome Forward(const Minibatch& minibatch, const Pass& pass) const;
   absl::Status ForwardBackward(const Minibatch& minibatch,
                                const DropoutKey& dropout);
 
   Model& model_;
   Collectives& collectives_;
-  const TaskKind task_;
+  const Task task_;
   int64_t seeds_since_average_ = 0;
   at::Tensor exchange_;  // gradients, then loss, labelled, correct
   at::Tensor gradient_;  // view of exchange_

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -68,26 +69,31 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
 
 absl::StatusOr<GraphShape> Trainer::ShapeOfSource() const {
   const Schema& schema = source_->manifest().schema;
+  const Direction direction = options_.job.direction;
+  if (learns_links()) {
+    return GraphShape::OfEdges(schema, seed_relation_, direction);
+  }
   return options_.job.seed_kind == SeedKind::kGraph
              ? GraphShape::OfGraphs(schema, seed_type_)
-             : GraphShape::Of(schema, seed_type_, options_.job.direction);
+             : GraphShape::Of(schema, seed_type_, direction);
 }
 
 absl::Status Trainer::CheckSource() const {
   const Schema& schema = source_->manifest().schema;
-  if (options_.job.seed_kind == SeedKind::kEdge) {
-    return absl::UnimplementedError(
-        "--seeds edge does not train in this version; use node or graph");
+  if (learns_links() != (options_.job.seed_kind == SeedKind::kEdge)) {
+    return absl::InvalidArgumentError(
+        "--seeds edge and --task link belong together\nuse both or neither");
   }
   MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
   const NodeType& type = schema.node_types[seed_type_];
-  if (shape.homogeneous() && shape.types[0].features == 0) {
+  const bool labelled = !learns_links();
+  if (labelled && shape.homogeneous() && shape.types[0].features == 0) {
     return absl::FailedPreconditionError(
         StrCat("node type \"", shape.types[0].name,
                "\" has no features\nimport the "
                "dataset with --features F.npy"));
   }
-  if (!type.label.present()) {
+  if (labelled && !type.label.present()) {
     return absl::FailedPreconditionError(StrCat("node type \"", type.name,
                                                 "\" has no labels\nimport the "
                                                 "dataset with --labels F.npy"));
@@ -108,9 +114,11 @@ absl::Status Trainer::CheckOptions() {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(options_.job, source_->manifest()));
   seed_type_ = job.seed_type;
+  seed_relation_ = job.seed_relation;
   const int layers = options_.model.layers;
   const bool graphs = job.spec.seed_kind == SeedKind::kGraph;
-  const bool any_depth = graphs || EdgesOfAllNodes(job.spec.method);
+  const bool any_depth = graphs || EdgesOfAllNodes(job.spec.method) ||
+                         options_.model.kind == "embedding";
   if (!any_depth) {
     MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
   }
@@ -138,22 +146,35 @@ absl::Status Trainer::CheckOptions() {
              : CheckWritableFile("--predict", options_.predict);
 }
 
-absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
-  const Manifest& manifest = source_->manifest();
+absl::Status Trainer::ReadTables(NodeEvaluator::Tables& tables) {
+  const auto there = [&](const std::string& split) {
+    return HasSplit(source_->manifest(), seed_type_, split);
+  };
   const auto read = [&](const std::string& split, std::optional<SeedList> seeds,
                         std::optional<SeedTable>& table) -> absl::Status {
-    if (!seeds.has_value() && !HasSplit(manifest, seed_type_, split)) {
-      return absl::OkStatus();
-    }
     MILLRACE_ASSIGN_OR_RETURN(
         table, ReadSeedTable(source_, options_.job, options_.task.kind, split,
                              std::move(seeds)));
     return absl::OkStatus();
   };
+  const bool ordered = !options_.order.empty();
+  if (options_.seeds.has_value() || ordered || there(options_.job.split)) {
+    MILLRACE_RETURN_IF_ERROR(
+        read(options_.job.split, options_.seeds, tables.train));
+  }
+  if (ordered) {
+    MILLRACE_RETURN_IF_ERROR(ReadOrder(*tables.train));
+  }
+  // A split that was named must be there.
+  const auto read_other = [&](const std::string& named, const char* usual,
+                              std::optional<SeedTable>& table) -> absl::Status {
+    if (named.empty() && !there(usual)) return absl::OkStatus();
+    return read(named.empty() ? usual : named, std::nullopt, table);
+  };
   MILLRACE_RETURN_IF_ERROR(
-      read(options_.job.split, options_.seeds, tables.train));
-  MILLRACE_RETURN_IF_ERROR(read("valid", std::nullopt, tables.valid));
-  MILLRACE_RETURN_IF_ERROR(read("test", std::nullopt, tables.test));
+      read_other(options_.valid_split, "valid", tables.valid));
+  MILLRACE_RETURN_IF_ERROR(
+      read_other(options_.test_split, "test", tables.test));
   for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
     if (!table->has_value()) continue;
     options_.model.out = std::max(options_.model.out, (*table)->outputs());
@@ -161,29 +182,38 @@ absl::Status Trainer::ReadTables(Evaluator::Tables& tables) {
   return options_.task.CheckOutputs(options_.model.out);
 }
 
+absl::Status Trainer::MakeNodeEvaluator() {
+  NodeEvaluator::Tables tables;
+  MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
+  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
+  options_.model.in = shape.types[shape.seed_type].features;
+  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
+  MILLRACE_RETURN_IF_ERROR(CheckScript());
+  evaluator_ = std::make_unique<NodeEvaluator>(source_, options_.job, *model_,
+                                               collectives_, std::move(tables),
+                                               options_.evaluation);
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
   MILLRACE_RETURN_IF_ERROR(CheckSource());
   options_.evaluation.task = options_.task;
-  Evaluator::Tables tables;
-  MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
-  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
-  options_.model.in = shape.types[shape.seed_type].features;
-  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
-  step_ =
-      std::make_unique<TrainStep>(*model_, collectives_, options_.task.kind);
+  MILLRACE_RETURN_IF_ERROR(learns_links() ? MakeLinkEvaluator()
+                                          : MakeNodeEvaluator());
+  step_ = std::make_unique<TrainStep>(*model_, collectives_, options_.task);
   optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
                                            model_->parameters().parameters());
   MILLRACE_ASSIGN_OR_RETURN(
       learning_rate_,
       LearningRate::Parse(options_.lr_schedule, options_.optimizer.lr,
                           options_.epochs));
-  evaluator_ =
-      std::make_unique<Evaluator>(source_, options_.job, *model_, collectives_,
-                                  std::move(tables), options_.evaluation);
   if (options_.resume) {
     MILLRACE_RETURN_IF_ERROR(Resume());
+  }
+  if (!options_.init.empty() && at_.attempt == 0) {
+    MILLRACE_RETURN_IF_ERROR(ReadInitialWeights());
   }
   return OpenLogs();
 }
@@ -218,13 +248,17 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
   options.prefetch_batches = options_.prefetch_batches;
   options.prefetch_bytes = options_.prefetch_bytes;
   options.seeds = options_.seeds;
+  if (order_.has_value() && order_->epochs.size() == 1) {
+    options.seeds = order_->epochs[0];
+  } else if (order_.has_value()) {
+    options.epoch_seeds = order_->epochs;
+  }
   if (!options_.consumed_log.empty()) {
     options.columns = DigestColumns(/*features=*/true, false);
   } else {
     options.columns.feature_dtype = options_.feature_dtype;
   }
-  options.columns.degrees = model_->weighs_neighbors();
-  options.columns.original_ids |= model_->reads_original_ids();
+  AskForColumns(*model_, options.columns);
   MILLRACE_ASSIGN_OR_RETURN(
       std::unique_ptr<Loader> loader,
       Loader::Create(source_, options_.job, std::move(options)));
@@ -240,6 +274,11 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
 absl::Status Trainer::LogConsumed(const Batch& batch) {
   if (!consumed_.has_value()) return absl::OkStatus();
   const auto seeds = batch.seed.As<int64_t>();
+  std::vector<int64_t> dst;
+  if (batch.seed_kind == SeedKind::kEdge) {
+    const auto ids = batch.edge_seeds.dst.As<int64_t>();
+    dst.assign(ids.begin(), ids.end());
+  }
   return consumed_->Write(ConsumedLine(
       {.attempt = at_.attempt,
        .checkpoint = at_.started_from,
@@ -247,6 +286,7 @@ absl::Status Trainer::LogConsumed(const Batch& batch) {
        .batch = batch.index,
        .rank = collectives_.rank(),
        .seeds = {seeds.begin(), seeds.end()},
+       .dst = std::move(dst),
        .digest = Hex(DigestBatch(batch, source_->manifest().schema))}));
 }
 
@@ -274,13 +314,19 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   DropoutKey dropout{options_.job.seed, step.epoch, 0};
   if (step.batch.has_value()) {
     MILLRACE_ASSIGN_OR_RETURN(
-        minibatch, MakeMinibatch(*step.batch, *model_, options_.task.kind));
+        minibatch, MakeMinibatch(*step.batch, *model_, options_.task));
     dropout.batch = step.batch->index;
   }
   clock.Lap(clock.copy);
   MILLRACE_ASSIGN_OR_RETURN(
       const StepSums sums,
       step_->Run(minibatch.has_value() ? &*minibatch : nullptr, dropout));
+  if (!std::isfinite(sums.loss)) {
+    return absl::OutOfRangeError(
+        StrCat("the loss of epoch ", step.epoch, ", step ", at_.step + 1,
+               " is no finite number\nuse a smaller --lr, another --norm, or "
+               "normalize the features at the import"));
+  }
   if (sums.labelled > 0) {
     MILLRACE_RETURN_IF_ERROR(CatchTorch("an optimizer step", [&] {
       optimizer_->Step(step_->gradient(), learning_rate_->At(step.epoch));

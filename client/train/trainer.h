@@ -14,10 +14,14 @@
 #include "client/train/checkpoint.h"
 #include "client/train/collectives.h"
 #include "client/train/evaluator.h"
+#include "client/train/link_evaluator.h"
+#include "client/train/node_evaluator.h"
 #include "client/train/optimizer.h"
 #include "client/train/run_log.h"
+#include "client/train/seed_table.h"
 #include "client/train/task.h"
 #include "client/train/train_step.h"
+#include "client/train/training_order.h"
 #include "common/base/progress.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
@@ -32,7 +36,12 @@ struct TrainOptions {
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
 
+  // File of ReadTrainingOrder for the job's seeds, which are not shuffled
+  // then; empty: none.
+  std::string order;
+
   ModelConfig model;  // `in` and `out` come from the data
+  std::string init;   // file of ReadWeights; empty: by the model's seed
   Task task;
   OptimizerConfig optimizer;
   std::string lr_schedule = "constant";
@@ -40,6 +49,8 @@ struct TrainOptions {
   uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
 
   EvaluationOptions evaluation;
+  std::string valid_split;  // empty: "valid" where there is one
+  std::string test_split;   // empty: "test" where there is one
   uint32_t eval_every = 1;  // epochs; 0: only after the last
 
   std::string checkpoint;         // folder; empty: none
@@ -105,7 +116,9 @@ class Trainer {
   absl::Status CheckOptions();
   absl::Status CheckSource() const;
   absl::StatusOr<GraphShape> ShapeOfSource() const;
-  absl::Status ReadTables(Evaluator::Tables& tables);
+  absl::Status ReadTables(NodeEvaluator::Tables& tables);
+  absl::Status MakeNodeEvaluator();
+  absl::Status ReadOrder(const SeedTable& train);
   absl::Status OpenLogs();
 
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
@@ -122,16 +135,34 @@ class Trainer {
   absl::Status LogConsumed(const Batch& batch);
   absl::Status Report(const MetricsRecord& record);
 
+  std::string SeedTypeName() const;
+  std::string EvalNegativesText() const;
   std::map<std::string, std::string> Identity() const;
   absl::Status Save(const std::string& name);
   absl::Status Resume();
   absl::Status Restore(const Checkpoint& checkpoint);
+  // Every rank starts with rank 0's file.
+  absl::Status ReadInitialWeights();
   bool leader() const { return collectives_.rank() == 0; }
+  bool learns_links() const { return options_.task.kind == TaskKind::kLink; }
+
+  // trainer_script.cc: whether a model that is a script fits the labels and
+  // the evaluation, and is every rank's.
+  absl::Status CheckScript() const;
+
+  // trainer_links.cc: what is different where edges are learned.
+  struct LinkTables;
+  absl::Status CheckLinks() const;
+  LinkEvaluator::Splits LinkSplits() const;
+  absl::Status ReadLinkTables(LinkTables& tables);
+  absl::Status MakeLinkEvaluator();
 
   const std::shared_ptr<BatchSource> source_;  // shared with loaders
   Collectives& collectives_;
   TrainOptions options_;
   TypeIndex seed_type_ = 0;
+  RelationIndex seed_relation_ = -1;  // of edge seeds
+  std::optional<TrainingOrder> order_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<TrainStep> step_;
   std::unique_ptr<Optimizer> optimizer_;

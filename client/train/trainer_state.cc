@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainer's checkpoints: what goes in and how a run goes on from one.
+// What a Trainer starts from: its checkpoints, given weights and orders.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -10,6 +10,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/checkpoint.h"
 #include "client/train/trainer.h"
+#include "client/train/weights_file.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -86,6 +87,34 @@ const char* AggregationName(Aggregation aggregation) {
   return "mean";
 }
 
+std::string NegativesText(const Negatives& negatives) {
+  switch (negatives.mode) {
+    case NegativeMode::kBinary:
+      return StrCat("binary:", negatives.amount);
+    case NegativeMode::kTriplet:
+      return StrCat("triplet:", negatives.amount);
+    case NegativeMode::kShared:
+      return StrCat("shared:", negatives.amount);
+    case NegativeMode::kInBatch:
+      return "in-batch";
+    case NegativeMode::kNone:
+      break;
+  }
+  return "none";
+}
+
+const char* ExcludeName(ExcludeSeedEdges exclude) {
+  switch (exclude) {
+    case ExcludeSeedEdges::kSelf:
+      return "self";
+    case ExcludeSeedEdges::kReverse:
+      return "reverse";
+    case ExcludeSeedEdges::kNone:
+      break;
+  }
+  return "none";
+}
+
 const char* OptimizerName(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::kAdamW:
@@ -150,6 +179,27 @@ std::string DatasetOf(const JobSpec& job, const Manifest& manifest) {
 
 }  // namespace
 
+std::string Trainer::SeedTypeName() const {
+  const Schema& schema = source_->manifest().schema;
+  return learns_links() ? schema.RelationName(seed_relation_)
+                        : schema.node_types[seed_type_].name;
+}
+
+std::string Trainer::EvalNegativesText() const {
+  switch (options_.evaluation.negatives) {
+    case EvalNegatives::kAll:
+      return "all";
+    case EvalNegatives::kGiven:
+      return "given";
+    case EvalNegatives::kDrawn:
+      return NegativesText(options_.evaluation.drawn);
+    case EvalNegatives::kDefault:
+      break;
+  }
+  return options_.evaluation.kind == InferenceKind::kFull ? "default, full"
+                                                          : "default, sampled";
+}
+
 std::map<std::string, std::string> Trainer::Identity() const {
   const JobSpec& job = options_.job;
   const ModelConfig& model = options_.model;
@@ -157,7 +207,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   std::map<std::string, std::string> identity = {
       {"dataset fingerprint", DatasetOf(job, source_->manifest())},
       {"--seed", absl::StrCat(job.seed)},
-      {"--type", source_->manifest().schema.node_types[seed_type_].name},
+      {"--type", SeedTypeName()},
       {"--split", job.split},
       {"--seeds-file rows",
        absl::StrCat(options_.seeds.has_value() ? options_.seeds->size() : 0)},
@@ -173,7 +223,13 @@ std::map<std::string, std::string> Trainer::Identity() const {
       {"--method", MethodText(job)},
       {"--weighted", YesNo(job.weighted)},
       {"--temporal", TemporalName(job.temporal)},
-      {"--model", model.kind},
+      {"--train-graph",
+       job.train_graph.empty() ? "full" : StrCat("induced:", job.train_graph)},
+      {"--model",
+       model_->script() == nullptr
+           ? model.kind
+           : StrCat("script of checksum ",
+                    absl::Hex(model_->script()->checksum(), absl::kZeroPad16))},
       {"--hidden", absl::StrCat(model.hidden)},
       {"--layers", absl::StrCat(model.layers)},
       {"--dropout", absl::StrCat(model.dropout)},
@@ -185,16 +241,31 @@ std::map<std::string, std::string> Trainer::Identity() const {
       {"--gin-mlp", absl::StrCat(model.gin_mlp)},
       {"--readout", AggregationName(model.readout)},
       {"--graph-head", model.graph_head ? "mlp" : "none"},
-      {"--seeds", job.seed_kind == SeedKind::kGraph ? "graph" : "node"},
+      {"--seeds", job.seed_kind == SeedKind::kGraph  ? "graph"
+                  : job.seed_kind == SeedKind::kEdge ? "edge"
+                                                     : "node"},
       {"--task", TaskName(options_.task.kind)},
       {"--model-seed", absl::StrCat(model.seed)},
       {"features", absl::StrCat(model.in)},
       {"classes", absl::StrCat(model.out)},
       {"--optimizer", OptimizerName(optimizer.kind)},
   };
+  if (learns_links()) {
+    identity["--negatives"] = NegativesText(job.negatives);
+    identity["--exclude-seed-edges"] = ExcludeName(job.exclude);
+    identity["--loss"] =
+        options_.task.loss == LinkLoss::kSoftmax ? "softmax" : "bce";
+    identity["--decoder"] =
+        model.decoder == DecoderKind::kDistMult ? "distmult" : "dot";
+    identity["edge types"] = absl::StrCat(model.edge_types);
+  }
   // A model may be evaluated by other metrics than the one that chose it.
   if (options_.epochs > 0) {
-    identity["--metric"] = MetricName(options_.task.metric);
+    identity["--metric"] = MetricName(options_.task);
+    identity["--order"] = order_.has_value() ? order_->checksum : "none";
+    if (learns_links()) identity["--eval-negatives"] = EvalNegativesText();
+    identity["--valid-split"] =
+        options_.valid_split.empty() ? "valid" : options_.valid_split;
   }
   return identity;
 }
@@ -251,6 +322,43 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   at_.test_at_best = Optional(checkpoint.values, "test_at_best");
   ++at_.attempt;
   at_.started_from = absl::StrCat(at_.epoch, ":", at_.next_batch);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::ReadOrder(const SeedTable& train) {
+  const JobSpec& job = options_.job;
+  SeedList seeds;
+  if (options_.seeds.has_value()) {
+    seeds = *options_.seeds;
+  } else if (job.temporal != TemporalStrategy::kNone) {
+    return absl::InvalidArgumentError(
+        "--order with --temporal needs the times of the seeds\ngive the seeds "
+        "with their times by --seeds-file F.npy, [n, 2]");
+  } else {
+    const int64_t* ids = train.original_id.const_data_ptr<int64_t>();
+    seeds.ids.assign(ids, ids + train.size());
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      order_, ReadTrainingOrder(options_.order, seeds, options_.epochs));
+  options_.job.shuffle = false;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::ReadInitialWeights() {
+  if (leader()) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> weights,
+                              ReadWeights(options_.init));
+    const absl::Status loaded = model_->parameters().Load(weights);
+    if (!loaded.ok()) {
+      return absl::Status(
+          loaded.code(),
+          StrCat("--init ", options_.init, ": ", loaded.message(),
+                 "\ngive the weights of this model, by PyG's names"));
+    }
+  }
+  for (const NamedTensor& named : model_->parameters().State()) {
+    MILLRACE_RETURN_IF_ERROR(collectives_.Broadcast(named.tensor.detach(), 0));
+  }
   return absl::OkStatus();
 }
 

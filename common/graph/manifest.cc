@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/graph/manifest.h"
 
-#include <openssl/evp.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -247,14 +245,20 @@ absl::Status ParseRelation(const Json& json, Schema& schema) {
   return absl::OkStatus();
 }
 
+// What splits of nodes and of edges share.
+template <typename Split>
+absl::Status ParseSeeds(const Json& json, Split& split) {
+  MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
+  MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
+  return Get(json, "part_counts", split.part_counts);
+}
+
 absl::Status ParseSplit(const Json& json, Manifest& manifest) {
   SplitInfo split;
   std::string type;
   MILLRACE_RETURN_IF_ERROR(Get(json, "type", type));
   MILLRACE_ASSIGN_OR_RETURN(split.type, manifest.schema.FindType(type));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "part_counts", split.part_counts));
+  MILLRACE_RETURN_IF_ERROR(ParseSeeds(json, split));
   manifest.splits.push_back(std::move(split));
   return absl::OkStatus();
 }
@@ -265,9 +269,7 @@ absl::Status ParseEdgeSplit(const Json& json, Manifest& manifest) {
   MILLRACE_RETURN_IF_ERROR(Get(json, "relation", relation));
   MILLRACE_ASSIGN_OR_RETURN(split.relation,
                             manifest.schema.FindRelation(relation));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
-  MILLRACE_RETURN_IF_ERROR(Get(json, "part_counts", split.part_counts));
+  MILLRACE_RETURN_IF_ERROR(ParseSeeds(json, split));
   MILLRACE_RETURN_IF_ERROR(Get(json, "edge_id", split.has_edge_id));
   MILLRACE_RETURN_IF_ERROR(Get(json, "time", split.has_time));
   MILLRACE_RETURN_IF_ERROR(Get(json, "edge_type", split.has_edge_type));
@@ -418,15 +420,6 @@ absl::StatusOr<Manifest> ParseAll(std::string_view json) {
   return manifest;
 }
 
-std::string Sha256(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int bytes = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &bytes, EVP_sha256(),
-             nullptr);
-  return absl::BytesToHexString(
-      {reinterpret_cast<const char*>(digest.data()), bytes});
-}
-
 }  // namespace
 
 absl::StatusOr<Manifest> ParseManifest(std::string_view json,
@@ -440,37 +433,6 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view json,
           : absl::StatusCode::kDataLoss;
   return absl::Status(
       code, absl::StrCat(std::string(origin), ": ", status.message()));
-}
-
-absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
-                                           std::string_view name) const {
-  std::string names;
-  for (size_t i = 0; i < splits.size(); ++i) {
-    if (splits[i].type != type) continue;
-    if (splits[i].name == name) return i;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", splits[i].name);
-  }
-  return absl::NotFoundError(absl::StrCat(
-      "node type ", schema.node_types[type].name, " has no split \"",
-      std::string(name), "\"; it has: ", names.empty() ? "none" : names,
-      "\nname one with --split, make one with `millrace split`, or give "
-      "--seeds-file"));
-}
-
-absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
-                                               std::string_view name) const {
-  std::string names;
-  for (size_t i = 0; i < edge_splits.size(); ++i) {
-    if (edge_splits[i].relation != relation) continue;
-    if (edge_splits[i].name == name) return i;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", edge_splits[i].name);
-  }
-  return absl::NotFoundError(absl::StrCat(
-      "relation ", schema.RelationName(relation), " has no split \"",
-      std::string(name),
-      "\" of edges; it has: ", names.empty() ? "none" : names,
-      "\nname one with --split, make one with `millrace split --type ",
-      schema.RelationName(relation), "`, or give --seeds-file"));
 }
 
 std::string FormatManifest(const Manifest& manifest) {
@@ -510,25 +472,6 @@ std::string FormatManifest(const Manifest& manifest) {
   std::string text = root.dump(1) + "\n";
   const std::string checksum = Hex16(XXH3_64bits(text.data(), text.size()));
   return text.replace(FindChecksum(text), kHexDigits, checksum);
-}
-
-std::string ComputeFingerprint(const std::vector<FileInfo>& files) {
-  std::vector<const FileInfo*> sorted;
-  for (const FileInfo& file : files) sorted.push_back(&file);
-  std::sort(
-      sorted.begin(), sorted.end(),
-      [](const FileInfo* a, const FileInfo* b) { return a->path < b->path; });
-  std::string lines;
-  for (const FileInfo* file : sorted) {
-    absl::StrAppend(&lines, file->path, " ", file->bytes, " ",
-                    Hex16(file->xxh3), "\n");
-  }
-  return Sha256(lines);
-}
-
-std::string ChangedFingerprint(const std::string& fingerprint,
-                               const std::string& change) {
-  return Sha256(absl::StrCat(fingerprint, "\n", change, "\n"));
 }
 
 }  // namespace millrace

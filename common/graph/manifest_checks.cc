@@ -30,6 +30,32 @@ absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
                    " ascending numbers from 0 to ", type.count));
 }
 
+// Whether they are numbers of the seeds of each of `parts` that sum up to
+// `total`.
+bool ArePartCounts(const std::vector<int64_t>& counts, int parts,
+                   int64_t total) {
+  if (counts.size() != static_cast<size_t>(parts)) return false;
+  int64_t left = total;
+  for (const int64_t count : counts) {
+    if (count < 0 || count > left) return false;
+    left -= count;
+  }
+  return left == 0;
+}
+
+// That no owner, a type or a relation, has two splits of one name.
+template <typename Split, typename Index>
+absl::Status CheckDistinct(const std::vector<Split>& splits,
+                           Index Split::*owner, std::string_view what) {
+  std::set<std::pair<Index, std::string_view>> names;
+  for (const Split& split : splits) {
+    if (names.insert({split.*owner, split.name}).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(what), " '", split.name, "' exists twice"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
   const auto types = static_cast<TypeIndex>(manifest.schema.node_types.size());
   if (split.type < 0 || split.type >= types) {
@@ -38,15 +64,12 @@ absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
   }
   MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
   const PartitionBook& book = manifest.books[split.type];
-  bool fits = split.part_counts.size() == static_cast<size_t>(manifest.parts());
-  int64_t sum = 0;
+  bool fits = ArePartCounts(split.part_counts, manifest.parts(), split.count);
   for (int part = 0; fits && part < manifest.parts(); ++part) {
-    const int64_t count = split.part_counts[part];
-    const auto nodes = static_cast<int64_t>(book.end(part) - book.begin(part));
-    fits = count >= 0 && count <= nodes;
-    if (fits) sum += count;  // no more than all nodes
+    fits = static_cast<uint64_t>(split.part_counts[part]) <=
+           book.end(part) - book.begin(part);
   }
-  if (fits && sum == split.count) return absl::OkStatus();
+  if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("'part_counts' of split '", split.name, "' are not ",
                    manifest.parts(), " numbers that sum up to ", split.count));
@@ -86,17 +109,12 @@ absl::Status ValidateEdgeSplit(const Manifest& manifest,
   constexpr int64_t kMaxNegatives = int64_t{1} << 20;
   const size_t relations = manifest.schema.relations.size();
   MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
-  bool fits =
+  const bool fits =
       split.relation >= 0 && static_cast<size_t>(split.relation) < relations &&
-      split.count >= 0 && split.count <= kMaxSeeds && split.negatives >= 0 &&
+      split.count <= kMaxSeeds && split.negatives >= 0 &&
       split.negatives <= kMaxNegatives && split.label.row_shape.empty() &&
-      split.part_counts.size() == static_cast<size_t>(manifest.parts());
-  int64_t sum = 0;
-  for (const int64_t count : split.part_counts) {
-    fits = fits && count >= 0 && count <= split.count - sum;
-    if (fits) sum += count;
-  }
-  if (fits && sum == split.count) return absl::OkStatus();
+      ArePartCounts(split.part_counts, manifest.parts(), split.count);
+  if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the numbers of edge split '", split.name, "' contradict each other"));
 }
@@ -116,22 +134,16 @@ absl::Status ValidateManifest(const Manifest& manifest) {
     MILLRACE_RETURN_IF_ERROR(
         ValidateBook(manifest.books[i], schema.node_types[i], parts));
   }
-  std::set<std::pair<TypeIndex, std::string_view>> names;
   for (const SplitInfo& split : manifest.splits) {
     MILLRACE_RETURN_IF_ERROR(ValidateSplit(manifest, split));
-    if (!names.insert({split.type, split.name}).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("split '", split.name, "' exists twice"));
-    }
   }
-  std::set<std::pair<RelationIndex, std::string_view>> edge_names;
   for (const EdgeSplitInfo& split : manifest.edge_splits) {
     MILLRACE_RETURN_IF_ERROR(ValidateEdgeSplit(manifest, split));
-    if (!edge_names.insert({split.relation, split.name}).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("edge split '", split.name, "' exists twice"));
-    }
   }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckDistinct(manifest.splits, &SplitInfo::type, "split"));
+  MILLRACE_RETURN_IF_ERROR(CheckDistinct(
+      manifest.edge_splits, &EdgeSplitInfo::relation, "edge split"));
   return ValidateFiles(manifest.files);
 }
 

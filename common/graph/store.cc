@@ -326,6 +326,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
     MILLRACE_ASSIGN_OR_RETURN(store->splits_.emplace_back(),
                               mapper.MapSplit(info));
   }
+  store->members_ = std::vector<Members>(store->splits_.size());
   for (const EdgeSplitInfo& info : store->manifest_.edge_splits) {
     MILLRACE_ASSIGN_OR_RETURN(store->edge_splits_.emplace_back(),
                               mapper.MapEdgeSplit(info));
@@ -339,6 +340,44 @@ absl::StatusOr<const Split*> Store::FindSplit(TypeIndex type,
   MILLRACE_ASSIGN_OR_RETURN(const size_t index,
                             manifest_.FindSplit(type, name));
   return &splits_[index];
+}
+
+absl::StatusOr<const SplitMembers*> Store::MembersOf(
+    TypeIndex type, std::string_view name) const {
+  const auto& splits = manifest_.splits;
+  const auto info =
+      std::find_if(splits.begin(), splits.end(), [&](const SplitInfo& split) {
+        return split.type == type && split.name == name;
+      });
+  if (info == splits.end()) return nullptr;
+  const auto index = static_cast<size_t>(info - splits.begin());
+  Members& members = members_[index];
+  std::call_once(members.once, [&] {
+    absl::StatusOr<SplitMembers> made = MakeMembers(index);
+    members.status = made.status();
+    if (made.ok()) members.nodes = *std::move(made);
+  });
+  MILLRACE_RETURN_IF_ERROR(members.status);
+  return &members.nodes;
+}
+
+absl::StatusOr<SplitMembers> Store::MakeMembers(size_t split) const {
+  const SplitInfo& info = manifest_.splits[split];
+  const NodeType& type = schema().node_types[info.type];
+  const auto count = static_cast<uint64_t>(type.count);
+  const Array& ids = splits_[split].id;
+  SplitMembers members(count);
+  for (int64_t i = 0; i < ids.rows(); ++i) {
+    const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
+    if (id >= count) {
+      return absl::DataLossError(
+          absl::StrCat((path_ / SplitPath(type.name, info.name, "id")).string(),
+                       " is damaged: seed ", i, " has id ", id, " of ", count,
+                       "\nrun `millrace verify` on the store"));
+    }
+    members.Add(id);
+  }
+  return members;
 }
 
 std::string PartName(int part) { return absl::StrFormat("part-%05d", part); }

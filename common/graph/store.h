@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "common/graph/manifest.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
+#include "common/graph/split_members.h"
 
 namespace millrace {
 
@@ -113,6 +115,10 @@ class Store {
   // the store.
   absl::StatusOr<const Split*> FindSplit(TypeIndex type,
                                          std::string_view name) const;
+  // The nodes of a type's split, made at the first call; null where the type
+  // has none of that name. DATA_LOSS: a damaged split.
+  absl::StatusOr<const SplitMembers*> MembersOf(TypeIndex type,
+                                                std::string_view name) const;
   // As manifest().splits, edge_splits.
   const Split& split(size_t index) const { return splits_[index]; }
   const EdgeSplit& edge_split(size_t index) const {
@@ -120,7 +126,14 @@ class Store {
   }
 
  private:
+  struct Members {
+    std::once_flag once;
+    absl::Status status;
+    SplitMembers nodes;
+  };
+
   Store() = default;
+  absl::StatusOr<SplitMembers> MakeMembers(size_t split) const;
 
   std::filesystem::path path_;
   Manifest manifest_;
@@ -128,6 +141,7 @@ class Store {
   std::vector<std::unique_ptr<Partition>> parts_;  // index: partition
   std::vector<Split> splits_;                      // as manifest_.splits
   std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
+  mutable std::vector<Members> members_;           // as manifest_.splits
 };
 
 // Relative paths of docs/format.md.

@@ -70,9 +70,11 @@ template <typename Id>
 void PickSlots(const ListView& view, const Frontier& frontier,
                std::span<const ListRange> ranges, std::vector<int64_t>& slots,
                std::vector<uint32_t>& counts) {
+  constexpr size_t kAhead = 4;  // lists
   SlotPicker<Id> picker(view, frontier);
   for (size_t i = 0; i < ranges.size(); ++i) {
     const size_t before = slots.size();
+    if (i + kAhead < ranges.size()) picker.Prefetch(ranges[i + kAhead]);
     picker.Pick(i, ranges[i], slots);
     counts.push_back(static_cast<uint32_t>(slots.size() - before));
   }
@@ -206,6 +208,12 @@ absl::Status DrawNeighbors(const Store& store, int part,
   const Relation& relation = store.schema().relations[frontier.relation];
   const TypeIndex list_type = ListType(relation, context.direction);
   const Partition& partition = *store.partition(part);
+  const SplitMembers* members = nullptr;
+  if (!context.within.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        members, store.MembersOf(NeighborType(relation, context.direction),
+                                 context.within));
+  }
   const ListView view{
       store,
       part,
@@ -215,7 +223,8 @@ absl::Status DrawNeighbors(const Store& store, int part,
       partition.edges[frontier.relation].lists(context.direction),
       partition.nodes[list_type],
       store.book(list_type).begin(part),
-      store.book(list_type).end(part) - store.book(list_type).begin(part)};
+      store.book(list_type).end(part) - store.book(list_type).begin(part),
+      members};
   MILLRACE_RETURN_IF_ERROR(CheckColumns(view));
   // Kept per thread: a hop allocates nothing once warm.
   thread_local std::vector<ListRange> ranges;

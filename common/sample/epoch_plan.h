@@ -23,18 +23,23 @@ class EpochPlan {
   static absl::StatusOr<EpochPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
       std::optional<SeedList> seeds = std::nullopt);
+  // Lists of one size for each epoch from 0 on, instead of the split.
+  // INVALID_ARGUMENT: no list, lists of several sizes, and as Create.
+  static absl::StatusOr<EpochPlan> OfLists(const ResolvedJob& job,
+                                           std::vector<SeedList> epochs);
 
   uint32_t batch_count() const { return plan_.batch_count(); }
   int64_t seed_count() const { return plan_.seed_count(); }
-  // OUT_OF_RANGE: batch >= batch_count().
+  // OUT_OF_RANGE: batch >= batch_count(), an epoch without a list.
   absl::StatusOr<BatchRequest> Request(uint32_t epoch, uint32_t batch,
                                        const Columns& columns) const;
 
  private:
-  EpochPlan(SeedPlan plan, std::optional<SeedList> seeds);
+  EpochPlan(SeedPlan plan, std::vector<SeedList> lists, bool alike);
 
   SeedPlan plan_;
-  std::optional<SeedList> seeds_;
+  std::vector<SeedList> lists_;  // empty: the split
+  bool alike_;                   // the first list is every epoch's
 };
 
 // The seeds of `split` of a job per partition. NOT_FOUND lists the splits.

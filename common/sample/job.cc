@@ -331,6 +331,22 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
              "\nimport a collection of graphs: millrace import tu"));
 }
 
+absl::Status CheckTrainGraph(const Manifest& manifest, const JobSpec& spec) {
+  if (spec.train_graph.empty()) return absl::OkStatus();
+  if (spec.seed_kind == SeedKind::kGraph) {
+    return Excluded("--train-graph induced", "--seeds graph");
+  }
+  std::string names;
+  for (const SplitInfo& split : manifest.splits) {
+    if (split.name == spec.train_graph) return absl::OkStatus();
+    absl::StrAppend(&names, names.empty() ? "" : ", ", split.name);
+  }
+  return absl::NotFoundError(
+      StrCat("--train-graph induced:", spec.train_graph,
+             ": no node type has such a split\nthe splits of nodes are: ",
+             names.empty() ? "none" : names));
+}
+
 absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
                                           const Schema& schema) {
   if (!spec.seed_type.empty()) return schema.FindType(spec.seed_type);
@@ -379,6 +395,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckTimes(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckLabor(manifest, job.spec));
+  MILLRACE_RETURN_IF_ERROR(CheckTrainGraph(manifest, job.spec));
   if (spec.temporal != TemporalStrategy::kNone) job.spec.disjoint = true;
   return job;
 }

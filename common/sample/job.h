@@ -83,6 +83,9 @@ struct JobSpec {
   double restart = 0.15;  // kPpr: chance that a walk ends before a step
   // kWalk: the relations of the steps, in turn; empty: the only one.
   std::vector<std::string> metapath;
+  // Split outside of which no node is a neighbour, where its type has that
+  // split; empty: all are.
+  std::string train_graph;
   // Edge seeds:
   Negatives negatives;
   ExcludeSeedEdges exclude = ExcludeSeedEdges::kNone;

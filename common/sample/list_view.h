@@ -23,6 +23,7 @@ struct ListView {
   const NodeColumns& nodes;  // of the list's type
   uint64_t first_id;
   uint64_t node_count;
+  const SplitMembers* members;  // that neighbours must be among; null: any
 
   absl::Status Damaged(std::string_view column, std::string_view what) const {
     return absl::DataLossError(StrCat(

@@ -7,6 +7,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
 #include "common/sample/draw.h"
 #include "common/sample/edge_directory.h"
 #include "common/sample/gather.h"
@@ -78,15 +79,17 @@ class MappedEdgeDirectory final : public EdgeDirectory {
     const Relation& info = store_.schema().relations[relation];
     const Direction direction = LookupDirection(info);
     const PartitionBook& book = store_.book(ListType(info, direction));
-    std::vector<uint8_t> found;
-    for (size_t i = 0; i < src.size(); ++i) {
-      const int owner =
-          book.Owner(direction == Direction::kIn ? dst[i] : src[i]);
+    const std::span<const uint64_t> owners =
+        direction == Direction::kIn ? dst : src;
+    std::vector<uint8_t> found(src.size());
+    for (const OwnerGroup& group :
+         GroupByOwner(src.size(), store_.parts(),
+                      [&](size_t i) { return book.Owner(owners[i]); })) {
       MILLRACE_ASSIGN_OR_RETURN(
-          const std::vector<uint8_t> one,
-          FindEdges(store_, owner, relation, src.subspan(i, 1),
-                    dst.subspan(i, 1)));
-      found.push_back(one[0]);
+          const std::vector<uint8_t> own,
+          FindEdges(store_, group.partition, relation,
+                    TakeAt(src, group.places), TakeAt(dst, group.places)));
+      PutAt<uint8_t>(own, group.places, found);
     }
     return found;
   }

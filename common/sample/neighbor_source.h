@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,6 +38,9 @@ struct DrawContext {
   bool walk = false;          // random numbers of walks, not of neighbours
   bool edge_ids = false;      // fill Picks::edge_ids
   bool feature_rows = false;  // fill Picks::feature_rows
+  // Split outside of which no node is a neighbour, where its type has that
+  // split; empty: all are.
+  std::string_view within = {};
 };
 
 // The nodes whose lists of one relation are drawn from in a hop. Views; valid

@@ -78,7 +78,8 @@ absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                .rule = RuleOf(job.spec),
                                .replace = job.spec.replace,
                                .edge_ids = name.edge_ids,
-                               .feature_rows = name.feature_rows};
+                               .feature_rows = name.feature_rows,
+                               .within = job.spec.train_graph};
   TopologyBuilder builder(job, manifest, seeds);
   MILLRACE_RETURN_IF_ERROR(builder.AddSeeds());
   if (job.spec.method == SampleMethod::kWalk) {

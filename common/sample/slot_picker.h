@@ -33,14 +33,26 @@ class SlotPicker {
                        : indices_),
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32) {}
 
+  // Starts to load a list that LABOR reads as a whole soon: the first of it,
+  // the CPU goes on by itself. Other rules read too little of a list to gain.
+  void Prefetch(ListRange list) const {
+    if (view_.context.rule != DrawRule::kLabor) return;
+    constexpr int64_t kLine = 64 / sizeof(Id);
+    for (int64_t i = 0; i < std::min(list.degree, 8 * kLine); i += kLine) {
+      __builtin_prefetch(originals_.data() + list.begin + i);
+    }
+  }
+
   // Appends the positions that the i-th node of the frontier picks from
   // `list`, its list or the admissible part of it.
   void Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
+    std::span<const ExcludedEdges::Entry> excluded;
     if (frontier_.excluded != nullptr) {
-      const auto excluded = frontier_.excluded->by_node.find(frontier_.ids[i]);
-      if (excluded != frontier_.excluded->by_node.end()) {
-        return PickOthers(i, list, excluded->second, slots);
-      }
+      const auto found = frontier_.excluded->by_node.find(frontier_.ids[i]);
+      if (found != frontier_.excluded->by_node.end()) excluded = found->second;
+    }
+    if (view_.members != nullptr || !excluded.empty()) {
+      return PickOthers(i, list, excluded, slots);
     }
     PickFrom(i, list, {indices_, sums_, originals_}, slots);
   }
@@ -101,11 +113,13 @@ class SlotPicker {
     }
   }
 
-  // The same from the list without its excluded entries, which is copied.
+  // The same from the list without its excluded entries and those whose
+  // neighbour is no member: of what the rule reads there is a copy.
   void PickOthers(size_t i, ListRange list,
-                  const std::vector<ExcludedEdges::Entry>& excluded,
+                  std::span<const ExcludedEdges::Entry> excluded,
                   std::vector<int64_t>& slots) {
     KeepOthers(list, excluded);
+    CopyKept(list);
     const size_t first = slots.size();
     const auto degree = static_cast<int64_t>(kept_.size());
     PickFrom(i, {0, degree}, {kept_indices_, kept_sums_, kept_originals_},
@@ -116,27 +130,48 @@ class SlotPicker {
   }
 
   void KeepOthers(ListRange list,
-                  const std::vector<ExcludedEdges::Entry>& excluded) {
-    const bool timed = frontier_.excluded->timed;
+                  std::span<const ExcludedEdges::Entry> excluded) {
+    const bool timed = !excluded.empty() && frontier_.excluded->timed;
     const std::span<const int64_t> times = view_.lists.time.As<int64_t>();
     kept_.clear();
-    kept_indices_.clear();
-    kept_sums_.clear();
-    kept_originals_.clear();
     for (int64_t at = list.begin; at < list.begin + list.degree; ++at) {
+      if (view_.members != nullptr && !view_.members->contains(indices_[at])) {
+        continue;
+      }
       const bool out = std::any_of(excluded.begin(), excluded.end(),
                                    [&](const ExcludedEdges::Entry& entry) {
                                      return entry.neighbor == indices_[at] &&
                                             (!timed || entry.time == times[at]);
                                    });
-      if (out) continue;
-      kept_.push_back(at);
-      kept_indices_.push_back(indices_[at]);
-      kept_originals_.push_back(originals_[at]);
-      if (sums_.empty()) continue;
-      const uint64_t before = at == list.begin ? 0 : sums_[at - 1];
-      const uint64_t total = kept_sums_.empty() ? 0 : kept_sums_.back();
-      kept_sums_.push_back(total + sums_[at] - before);
+      if (!out) kept_.push_back(at);
+    }
+  }
+
+  void CopyKept(ListRange list) {
+    switch (view_.context.rule) {
+      case DrawRule::kUniform:
+      case DrawRule::kLast:
+        return;  // read no entry
+      case DrawRule::kWeighted:
+        return CopyKeptSums(list.begin);
+      case DrawRule::kLabor:
+        return CopyKept(originals_, kept_originals_);
+      case DrawRule::kAmong:
+        return CopyKept(indices_, kept_indices_);
+    }
+  }
+
+  void CopyKept(std::span<const Id> column, std::vector<Id>& kept) const {
+    kept.clear();
+    for (const int64_t at : kept_) kept.push_back(column[at]);
+  }
+
+  void CopyKeptSums(int64_t begin) {
+    kept_sums_.clear();
+    uint64_t total = 0;
+    for (const int64_t at : kept_) {
+      total += sums_[at] - (at == begin ? 0 : sums_[at - 1]);
+      kept_sums_.push_back(total);
     }
   }
 
@@ -149,7 +184,7 @@ class SlotPicker {
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
   std::vector<NumberedNode> ranks_;  // scratch
-  // Of the list being read without its excluded entries.
+  // Of the list being read without some of its entries.
   std::vector<int64_t> kept_;  // positions
   std::vector<Id> kept_indices_;
   std::vector<uint64_t> kept_sums_;

@@ -239,6 +239,7 @@ void JobToProto(const JobSpec& spec, v1::Job& out) {
   out.set_negatives(static_cast<v1::Job::Negatives>(spec.negatives.mode));
   out.set_negative_amount(spec.negatives.amount);
   out.set_exclude(static_cast<v1::Job::Exclude>(spec.exclude));
+  out.set_train_graph(spec.train_graph);
 }
 
 absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
@@ -280,6 +281,7 @@ absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
   spec.negatives = {static_cast<NegativeMode>(in.negatives()),
                     in.negative_amount()};
   spec.exclude = static_cast<ExcludeSeedEdges>(in.exclude());
+  spec.train_graph = in.train_graph();
   return spec;
 }
 

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
+
+#include "common/base/philox_vector.h"
 
 namespace millrace {
 namespace {
@@ -42,10 +46,14 @@ class PhiloxManyTest : public ::testing::Test {};
 using IdTypes = ::testing::Types<uint32_t, uint64_t>;
 TYPED_TEST_SUITE(PhiloxManyTest, IdTypes);
 
-// All sizes around those of a vector, and limits that keep none, few, some
-// and all.
+// All sizes around those of a group, a mask and a block, and limits that keep
+// none, few, some and all.
 TYPED_TEST(PhiloxManyTest, EqualsPhiloxOneByOne) {
-  for (size_t size = 0; size <= 40; ++size) {
+  std::vector<size_t> sizes(140);
+  std::iota(sizes.begin(), sizes.end(), 0);
+  for (size_t size = 500; size < 540; ++size) sizes.push_back(size);
+  sizes.push_back(3000);
+  for (const size_t size : sizes) {
     const auto nodes = RandomIds<TypeParam>(size, size);
     for (const uint64_t limit :
          {uint64_t{0}, uint64_t{1} << 59, uint64_t{1} << 63, kAll - 1, kAll}) {
@@ -100,6 +108,71 @@ TEST(PhiloxAtMostTest, WidthOfIdsDoesNotMatter) {
   PhiloxAtMost(kKey, narrow, 5, kAll, 0, a);
   PhiloxAtMost(kKey, wide, 5, kAll, 0, b);
   EXPECT_EQ(a, b);
+}
+
+// A vector unit in plain code, of as many lanes as any: its multiplication
+// reads low halves, its high halves are rubbish.
+template <size_t kWidth>
+struct PlainUnit {
+  static constexpr size_t kLanes = kWidth;
+  using Words = std::array<uint64_t, kLanes>;
+
+  template <typename F>
+  static Words Each(F f) {
+    Words words;
+    for (size_t i = 0; i < kLanes; ++i) words[i] = f(i);
+    return words;
+  }
+  static Words Set(uint32_t word) {
+    return Each([=](size_t i) { return word | uint64_t{i + 9} << 40; });
+  }
+  static Words Load(const uint32_t* nodes) {
+    return Each([=](size_t i) { return nodes[i] | uint64_t{i + 7} << 50; });
+  }
+  static void Store(const Words& numbers, uint64_t* out) {
+    std::copy(numbers.begin(), numbers.end(), out);
+  }
+  static Words Xor(const Words& a, const Words& b) {
+    return Each([&](size_t i) { return a[i] ^ b[i]; });
+  }
+  static Words Times(const Words& a, uint32_t m) {
+    return Each([&](size_t i) { return (a[i] & 0xFFFFFFFF) * m; });
+  }
+  static Words High(const Words& a) {
+    return Each([&](size_t i) { return a[i] >> 32; });
+  }
+  static Words Join(const Words& low, const Words& high) {
+    return Each(
+        [&](size_t i) { return (low[i] & 0xFFFFFFFF) | high[i] << 32; });
+  }
+  static unsigned AtMost(const Words& numbers, uint64_t limit) {
+    unsigned mask = 0;
+    for (size_t i = 0; i < kLanes; ++i) mask |= (numbers[i] <= limit) << i;
+    return mask;
+  }
+};
+
+template <typename Unit>
+class PhiloxVectorTest : public ::testing::Test {};
+using Units = ::testing::Types<PlainUnit<4>, PlainUnit<8>, PlainUnit<16>>;
+TYPED_TEST_SUITE(PhiloxVectorTest, Units);
+
+TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
+  constexpr uint64_t kLimit = kAll / 3;
+  for (size_t size = 1; size <= PhiloxBlock::kSize; ++size) {
+    const auto nodes = RandomIds<uint32_t>(size, size);
+    PhiloxBlock block;
+    PhiloxVector<TypeParam>({{kKey[0], kKey[1]}, 77, kLimit})
+        .Number(nodes.data(), size, block);
+    const auto expected = OneByOne(kKey, nodes, 77, kAll, 0);
+    for (size_t i = 0; i < (size + 63) / 64 * 64; ++i) {
+      const bool taken = (block.at_most[i / 64] >> i % 64 & 1) != 0;
+      ASSERT_EQ(taken, i < size && expected[i].number <= kLimit);
+      if (taken) {
+        ASSERT_EQ(block.numbers[i], expected[i].number);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ cmp expected.txt digest.txt || fail "the batches changed"
 kill_server
 start=$SECONDS
 status=0
-timeout 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
+timeout -k 10 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
   --partition-wait 20s >digest.txt 2>client.txt || status=$?
 took=$((SECONDS - start))
 ((status == 1)) || fail "status $status without partition 1"

@@ -21,19 +21,13 @@ wait "$STARTED" || fail "a command of the page fails"
 
 # The split of the store is made in the dataset too.
 millrace split graph --type node__to__node --name links --all >>output.txt
-start_group millrace up store --servers 2 >fleet.txt 2>up.txt
-for ((i = 0; i < 100; ++i)); do
-  [[ -s fleet.txt ]] && break
-  sleep 0.1
-done
-servers=$(head -n 1 fleet.txt)
-grep -q ':' <<<"$servers" || fail "no fleet"
+serve store 2
 # One command a line; those of the page on the store.
 sed -e ':a' -e '/\\$/ {N; s/\\\n *//; ba}' commands.txt |
   grep '^millrace digest --store store' >digests.txt
 (($(wc -l <digests.txt) >= 7)) || fail "the page has few digests"
 while read -r command; do
-  for source in "--store store" "--store graph" "--servers $servers"; do
+  for source in "--store store" "--store graph" "--servers $SERVERS"; do
     eval "${command/--store store/$source} --batches 2" 2>>errors.txt | tail -n 1
   done | sort -u >distinct.txt
   (($(wc -l <distinct.txt) == 1)) || fail "digests differ: $command"

@@ -16,3 +16,11 @@ fail() {
   tail -n 50 ./*.txt
   exit 1
 }
+
+# serve STORE COUNT: a fleet that ends with the script; SERVERS is its list.
+serve() {
+  start_group "$bin/millrace" up "$1" --servers "$2" >fleet.txt 2>up.txt
+  wait_for_file fleet.txt "$STARTED" 10 || fail "no fleet"
+  SERVERS=$(head -n 1 fleet.txt)
+  grep -q ':' <<<"$SERVERS" || fail "no fleet"
+}

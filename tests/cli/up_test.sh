@@ -9,7 +9,7 @@ set -euo pipefail
 
 # up_and_status SERVERS PARTITIONS...: what each server is to serve.
 up_and_status() {
-  local servers=$1 group list expected=("${@:2}") actual
+  local servers=$1 group list ratio expected=("${@:2}") actual
   rm -f list.txt
   start_group "$bin/millrace" up store --servers "$servers" \
     >list.txt 2>up.txt
@@ -22,9 +22,12 @@ up_and_status() {
     tr '\n' ' ')
   [[ $actual == "${expected[*]} " ]] ||
     fail "servers serve $actual instead of ${expected[*]}"
-  "$bin/millrace" digest --servers "$list" --fanouts 5,5 >fleet.txt
   "$bin/millrace" digest --store cora --fanouts 5,5 >dataset.txt
-  cmp fleet.txt dataset.txt || fail "the fleet's batches differ"
+  for ratio in 0 0.3; do
+    "$bin/millrace" digest --servers "$list" --fanouts 5,5 \
+      --cache-ratio "$ratio" >fleet.txt
+    cmp fleet.txt dataset.txt || fail "the fleet's batches differ"
+  done
 
   kill -INT "$group"
   wait "$group" || fail "up does not end with 0"

@@ -184,6 +184,32 @@ TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
   EXPECT_THAT(steps[1].batch->seed.As<int64_t>(), ::testing::ElementsAre(7));
 }
 
+TEST(LoaderTest, EachEpochTakesItsOwnSeeds) {
+  const auto source = PathSource(20, "epoch_seeds");
+  JobSpec spec = Job(2);
+  spec.shuffle = false;
+  LoaderOptions options;
+  options.epoch_seeds = {testing::Seeds{{0}}, testing::Seeds{{7}},
+                         testing::Seeds{{9}}};
+  options.first_epoch = 1;
+  options.epochs = 2;
+  auto loader = Loader::Create(source, spec, options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const std::vector<LoaderStep> steps = Drain(**loader);
+  ASSERT_EQ(steps.size(), 2);
+  EXPECT_THAT(steps[0].batch->seed.As<int64_t>(), ::testing::ElementsAre(7));
+  EXPECT_THAT(steps[1].batch->seed.As<int64_t>(), ::testing::ElementsAre(9));
+  options.epochs = 3;
+  EXPECT_THAT(
+      std::string(Loader::Create(source, spec, options).status().message()),
+      HasSubstr("seeds of 3 epochs, but epochs up to 3 are asked for"));
+  options.epochs = 1;
+  options.epoch_seeds[2] = testing::Seeds{{1, 2}};
+  EXPECT_THAT(
+      std::string(Loader::Create(source, spec, options).status().message()),
+      HasSubstr("have 1 and 2 seeds"));
+}
+
 TEST(LoaderTest, ByteLimitStillMovesForward) {
   const auto source = PathSource(20, "bytes");
   auto loader = Loader::Create(source, Job(4), {.prefetch_bytes = 1});

@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "absl/synchronization/notification.h"
 #include "client/remote_batch_source.h"
 #include "common/sample/digest.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
 #include "tests/support/ways.h"
 
 namespace millrace {
@@ -37,9 +37,10 @@ class MethodsTest : public ::testing::Test {
     delete graph_;
   }
 
-  static std::unique_ptr<RemoteBatchSource> Connect() {
+  static std::unique_ptr<RemoteBatchSource> Connect(double cache_ratio = 0) {
     RemoteOptions options;
     options.servers = "@" + fleet_->list();
+    options.cache_ratio = cache_ratio;
     auto source = RemoteBatchSource::Connect(options);
     EXPECT_TRUE(source.ok()) << source.status();
     return *std::move(source);
@@ -49,14 +50,7 @@ class MethodsTest : public ::testing::Test {
                                      BatchRequest request) {
     const absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
     if (!job.ok()) return job.status();
-    absl::StatusOr<Batch> result = absl::UnknownError("not called");
-    absl::Notification done;
-    source.Fetch(*job, std::move(request), [&](absl::StatusOr<Batch> batch) {
-      result = std::move(batch);
-      done.Notify();
-    });
-    done.WaitForNotification();
-    return result;
+    return testing::PendingFetch(source, *job, std::move(request)).Wait();
   }
 
   // The batch of the fleet, if it equals the one made without.
@@ -90,6 +84,18 @@ class MethodsTest : public ::testing::Test {
 testing::TestGraph* MethodsTest::graph_ = nullptr;
 FleetHarness* MethodsTest::fleet_ = nullptr;
 LocalBatchSource* MethodsTest::local_ = nullptr;
+
+TEST_F(MethodsTest, CachedFeaturesChangeNoBatch) {
+  const auto remote = Connect(/*cache_ratio=*/0.4);
+  for (const Way& way : testing::WaysToSample()) {
+    SCOPED_TRACE(way.name);
+    BatchRequest request = Request(way);
+    request.explicit_seeds = testing::SeedsFor(way.Job()).front();
+    for (; request.batch < kParts; ++request.batch) {
+      ASSERT_TRUE(ExpectSame(*remote, way.Job(), request).ok());
+    }
+  }
+}
 
 TEST_F(MethodsTest, ExplicitSeedsGiveTheBatchesMadeLocally) {
   const auto remote = Connect();

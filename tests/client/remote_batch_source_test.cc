@@ -19,6 +19,7 @@
 #include "common/sample/local_batch_source.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
 #include "tests/support/scripted_sampler.h"
 #include "tests/support/seeds.h"
 #include "tests/support/silent_listener.h"
@@ -27,6 +28,7 @@ namespace millrace {
 namespace {
 
 using testing::FleetHarness;
+using Pending = testing::PendingFetch;
 using testing::ScriptedSampler;
 using Writer = ScriptedSampler::Writer;
 using ::testing::HasSubstr;
@@ -37,31 +39,6 @@ JobSpec Job() {
   spec.batch_size = 4;
   return spec;
 }
-
-// A batch that is fetched; tells when nobody holds its callback any more.
-class Pending {
- public:
-  Pending(BatchSource& source, const ResolvedJob& job, BatchRequest request) {
-    auto held =
-        std::shared_ptr<void>(nullptr, [this](void*) { released_.Notify(); });
-    source.Fetch(job, std::move(request),
-                 [this, held = std::move(held)](absl::StatusOr<Batch> batch) {
-                   batch_ = std::move(batch);
-                   done_.Notify();
-                 });
-  }
-  ~Pending() { released_.WaitForNotification(); }
-
-  bool done() const { return done_.HasBeenNotified(); }
-  const absl::StatusOr<Batch>& Wait() {
-    done_.WaitForNotification();
-    return batch_;
-  }
-
- private:
-  absl::Notification done_, released_;
-  absl::StatusOr<Batch> batch_ = Batch();
-};
 
 // One partition behind a scripted server, and a source connected to it.
 class ScriptedTest : public ::testing::Test {

@@ -65,6 +65,10 @@ done | grep -o '[0-9]*' | sort >graphs.txt
 [[ $(wc -l <graphs.txt) == 64 && $(sort -u graphs.txt | wc -l) == 64 ]] ||
   fail "the trainers do not share the graphs"
 
+grep -q '^loss of the first batch: 5[.]692' 001_graph_classification.txt ||
+  fail "the tutorial's first loss is another"
+learned 001_graph_classification/metrics.jsonl 10 0.6
+
 example 002_multi_node
 learned 002_multi_node/metrics.jsonl 2 0.8
 

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "tests/support/store_builder.h"
+#include "tests/support/test_directory.h"
 
 namespace millrace {
 namespace {
@@ -25,17 +26,14 @@ using ::testing::HasSubstr;
 using testing::RichGraph;
 using testing::SmallGraph;
 using testing::SpreadAssignment;
-using testing::TestDirectory;
 using testing::TestGraph;
 
-class StoreTest : public ::testing::Test {
+class StoreTest : public testing::DirectoryTest {
  protected:
   void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = TestDirectory(info->name());
+    DirectoryTest::SetUp();
     path_ = directory_ / "store";
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
   void Build(const TestGraph& graph, int parts) {
     const absl::Status built =
@@ -47,7 +45,6 @@ class StoreTest : public ::testing::Test {
     return Store::Open(path_, std::move(partitions)).status();
   }
 
-  fs::path directory_;
   fs::path path_;
 };
 

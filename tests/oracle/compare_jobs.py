@@ -47,6 +47,7 @@ COMMON = [
 
 LABOR = ['--method', 'labor']
 INDUCED = ['--method', 'induced']
+INDUCTIVE = ['--train-graph', 'induced:train']
 PPR = ['--method', 'ppr', '--walks']
 PLAIN = [
     ['--fanouts', '3,2', *LABOR],
@@ -113,7 +114,10 @@ class Kinds:
         for direction, path in zip(('in', 'out'), self.paths):
             tail = ['--direction', direction, *extra, '--batch-size',
                     str(batch_size)]
-            yield from (Job([*job, *tail]) for job in self.of(path))
+            for i, job in enumerate(self.of(path)):
+                yield Job([*job, *tail])
+                if i % 3 == 0:
+                    yield Job([*job, *tail, *INDUCTIVE])
         yield Job(['--fanouts', '2', '--seed-ids', '1,2', '--seed-times',
                    '3,4', *extra], refused=True, explicit=True)
         refusals = [*self.refusals()]
@@ -143,6 +147,7 @@ class Kinds:
 
     def refusals(self):
         walk = ['--method', 'walk', '--walks', '2', '--walk-length']
+        yield ['--fanouts', '2', '--train-graph', 'induced:none']
         yield ['--fanouts', '2', *LABOR, '--replace']
         yield ['--fanouts', '2', *walk, '3']
         yield [*walk, '3', '--replace']
@@ -290,6 +295,7 @@ def graph_jobs(extra, batch_size):
                  ['--replace'], ['--seed-order', 'local']):
         yield Job([*graphs, *more], everywhere=True)
     for more in (['--fanouts', '2'], ['--direction', 'out'], INDUCED, LABOR,
+                 INDUCTIVE,
                  ['--weighted'], ['--temporal', 'last'],
                  ['--negatives', 'in-batch'],
                  ['--exclude-seed-edges', 'self'], ['--type', 'none']):

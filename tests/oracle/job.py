@@ -40,6 +40,7 @@ class Job:
     metapath: list = field(default_factory=list)  # names of relations
     negatives: str = ''  # 'binary:R', 'triplet:K', 'shared:K', 'in-batch'
     exclude: str = 'none'  # or 'self', 'reverse'
+    train_graph: str = 'full'  # or 'induced:SPLIT'
 
     @property
     def trees(self):
@@ -142,6 +143,7 @@ def check_job(store, job):
             not store.neighbor_original_ids):
         raise OracleError('--method labor: lists lack original ids of '
                           'neighbours')
+    check_train_graph(store, job)
     if job.kind == 'graph':
         check_graphs(store, job)
     if job.kind == 'edge':
@@ -156,6 +158,17 @@ def check_job(store, job):
     for relation in drawn_relations(store, job):
         if job.weighted and not relation.weight:
             raise OracleError(f'--weighted: {relation.name} has no weights')
+
+
+def check_train_graph(store, job):
+    if job.train_graph == 'full':
+        return
+    kind, _, split = job.train_graph.partition(':')
+    if kind != 'induced' or split not in store.node_splits():
+        raise OracleError(f'--train-graph {job.train_graph}: full, or induced '
+                          'by a split of nodes')
+    if job.kind == 'graph':
+        raise OracleError('--train-graph: not with --seeds graph')
 
 
 def check_graphs(store, job):

@@ -49,6 +49,7 @@ def make_parser():
         p.add_argument('--walk-length', type=int, default=0)
         p.add_argument('--restart', type=float, default=0.15)
         p.add_argument('--metapath', default='')
+        p.add_argument('--train-graph', default='full')
         p.add_argument('--negatives', default='')
         p.add_argument('--exclude-seed-edges', default='none',
                        choices=['none', 'self', 'reverse'])
@@ -91,7 +92,7 @@ def make_job(args):
               weighted=args.weighted, temporal=args.temporal,
               walks=args.walks, walk_length=args.walk_length,
               restart=args.restart, negatives=args.negatives,
-              exclude=args.exclude_seed_edges,
+              exclude=args.exclude_seed_edges, train_graph=args.train_graph,
               metapath=[x for x in args.metapath.split(',') if x])
     for text in args.fanouts:
         name, _, numbers = text.rpartition('=')

@@ -102,7 +102,18 @@ class Builder:
                 slots = slots.until(times[tree])
             if self.excluded:
                 slots = self.excluded.rest(relation, direction, node, slots)
-            yield slots
+            yield self.inside(relation, slots)
+
+    def inside(self, relation, slots):
+        """The slots whose neighbours are in the graph of the job."""
+        kind, _, split = self.job.train_graph.partition(':')
+        _, other = relation.ends(self.job.direction)
+        members = (self.store.members(other, split) if kind == 'induced' else
+                   None)
+        if members is None:
+            return slots
+        return slots.part([i for i, v in enumerate(slots.neighbours)
+                           if v in members])
 
     def edge(self, hop, here, there, *columns):
         """An edge of the list of local id `here`, whose neighbour is

@@ -132,6 +132,17 @@ class Store:
     def array(self, part, path):
         return self.load(f'part-{part:05d}/{path}.npy')
 
+    def node_splits(self):
+        return {s['name'] for s in self.manifest['splits']}
+
+    @functools.lru_cache(None)
+    def members(self, type_name, name):
+        """A split's original ids; None where the type has no such split."""
+        for s in self.manifest['splits']:
+            if (s['type'], s['name']) == (type_name, name):
+                return frozenset(self.split(type_name, name).tolist())
+        return None
+
     def split(self, type_name, name):
         for s in self.manifest['splits']:
             if (s['type'], s['name']) == (type_name, name):

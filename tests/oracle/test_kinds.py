@@ -337,6 +337,59 @@ class InducedTest(ConformanceCases):
                           for edges in batch.edges.values()], [[1]] * 3)
 
 
+class TrainGraphTest(StoreTest):
+    JOBS = [dict(fanouts=[3, 2]), dict(fanouts=[-1], replace=True),
+            dict(fanouts=[3, 3], method='labor'),
+            dict(fanouts=[2], method='induced'),
+            dict(fanouts=[2, 2], temporal='last'),
+            dict(method='walk', walks=2, walk_length=4),
+            dict(fanouts=[3], method='ppr', walks=4, walk_length=3)]
+
+    def test_is_the_graph_without_edges_to_others(self):
+        rng = np.random.default_rng(25)
+        for case, kind in enumerate(self.JOBS * 2):
+            count, size = 20, 150
+            direction = ('in', 'out')[case % 2]
+            split = np.flatnonzero(rng.random(count) < 0.6)
+            edges = rng.integers(0, count, (size, 2))
+            times = rng.integers(0, 6, size)
+            kept = np.flatnonzero(np.isin(
+                edges[:, 0 if direction == 'in' else 1], split))
+            splits = {'part': split}
+            whole = self.store(*homogeneous(
+                count, edges, edge_time=times, splits=splits), 1 + case % 3)
+            part = self.store(*homogeneous(
+                count, edges[kept], edge_time=times[kept], splits=splits))
+            job = Job(direction=direction, **kind)
+            seeds = rng.permutation(count)[:5].tolist()
+            given = [3, 1, 5, 0, 4] if job.temporal else None
+            expected = sample(part, job, 0, 0, seeds, given)
+            job.train_graph = 'induced:part'
+            got = sample(whole, job, 0, 0, seeds, given)
+            self.assertEqual(got.nodes, expected.nodes)
+            self.assertEqual(got.walks, expected.walks)
+            self.assertEqual(
+                [(e.hop, e.src, e.dst, e.edge_id) for e in row(got)],
+                [(e.hop, e.src, e.dst,
+                  kept[e.edge_id] if e.edge_id >= 0 else -1)
+                 for e in row(expected)])
+
+    def test_types_without_the_split_are_whole(self):
+        nodes = {'a': Nodes(3, splits={'train': [1]}), 'b': Nodes(3)}
+        relations = [Edges('a', 'x', 'b', [0, 1, 2], [0, 0, 0]),
+                     Edges('b', 'y', 'a', [0, 1, 2], [1, 1, 1])]
+        store = self.store(nodes, relations)
+        job = Job(type='b', fanouts=[-1, -1], train_graph='induced:train')
+        batch = sample(store, job, 0, 0, [0])
+        self.assertEqual([[e.edge_id for e in edges]
+                          for edges in batch.edges.values()],
+                         [[1], [0, 1, 2]])
+        for wrong in ('induced:valid', 'induced', 'part'):
+            job.train_graph = wrong
+            with self.assertRaises(OracleError):
+                sample(store, job, 0, 0, [0])
+
+
 class PygLibTest(ConformanceCases):
     """Weighted and temporal cases of pyg-lib, by value."""
 

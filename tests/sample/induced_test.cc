@@ -103,14 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, InducedTest, ::testing::Values(0, 1, 3));
 
 // pyg-lib's subgraph of nodes 1 to 4 of the 6-cycle.
 TEST_P(InducedTest, SeedsOfACycle) {
-  TestGraph graph;
-  graph.types = {{.count = 6}};
-  graph.relations = {{}};
-  for (int64_t v = 0; v < 6; ++v) {
-    graph.relations[0].edges.push_back({(v + 5) % 6, v});
-    graph.relations[0].edges.push_back({(v + 1) % 6, v});
-  }
-  const auto source = OpenGraph(graph, GetParam());
+  const auto source = OpenGraph(testing::Cycle(6), GetParam());
   const auto batch = Sample(*source, Induced({}), {{1, 2, 3, 4}, {}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->nodes[0].original_id), ElementsAre(1, 2, 3, 4));

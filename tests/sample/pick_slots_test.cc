@@ -319,9 +319,9 @@ TYPED_TEST(PickLaborTest, FewerThanTheFanoutAreAllPicked) {
 TEST(RankLimitTest, ReachesAllOfShortLists) {
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(RankLimit(10, 11), kAll);
-  EXPECT_EQ(RankLimit(1, 14), kAll);  // 1 + 5 + 8
-  EXPECT_LT(RankLimit(1, 15), kAll);
-  EXPECT_EQ(RankLimit(1, 28), uint64_t{1} << 63);
+  EXPECT_EQ(RankLimit(1, 7), kAll);  // 1 + 3 + 3
+  EXPECT_LT(RankLimit(1, 8), kAll);
+  EXPECT_EQ(RankLimit(1, 14), uint64_t{1} << 63);
 }
 
 }  // namespace

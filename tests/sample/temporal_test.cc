@@ -33,17 +33,7 @@ using testing::SampledNode;
 using testing::Seeds;
 using testing::TestGraph;
 
-// pyg-lib's 6-cycle: the list of v holds v - 1 and v + 1, edge ids 2v, 2v + 1.
-TestGraph SixCycle() {
-  TestGraph graph;
-  graph.types = {{.name = "node", .count = 6}};
-  graph.relations = {{}};
-  for (int64_t v = 0; v < 6; ++v) {
-    graph.relations[0].edges.push_back({(v + 5) % 6, v});
-    graph.relations[0].edges.push_back({(v + 1) % 6, v});
-  }
-  return graph;
-}
+TestGraph SixCycle() { return testing::Cycle(6); }
 
 TestGraph NodeTimes() {
   TestGraph graph = SixCycle();

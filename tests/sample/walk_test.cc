@@ -40,14 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, WalkTest, ::testing::Values(0, 1, 3));
 
 // pyg-lib's case: walks of 5 steps on a cycle of 4.
 TEST_P(WalkTest, StepsOfACycleGoToNeighbours) {
-  TestGraph graph;
-  graph.types = {{.count = 4}};
-  graph.relations = {{}};
-  for (int64_t v = 0; v < 4; ++v) {
-    graph.relations[0].edges.push_back({(v + 3) % 4, v});
-    graph.relations[0].edges.push_back({(v + 1) % 4, v});
-  }
-  const auto source = OpenGraph(graph, GetParam());
+  const auto source = OpenGraph(testing::Cycle(4), GetParam());
   const auto batch =
       Sample(*source, Walk(SampleMethod::kWalk, 1, 5), {{0, 1, 2, 3}, {}});
   ASSERT_TRUE(batch.ok()) << batch.status();

@@ -21,6 +21,18 @@
 
 namespace millrace::testing {
 
+// pyg-lib's cycles: the list of v holds v - 1 and v + 1, edge ids 2v, 2v + 1.
+inline TestGraph Cycle(int64_t nodes) {
+  TestGraph graph;
+  graph.types = {{.name = "node", .count = nodes}};
+  graph.relations = {{}};
+  for (int64_t v = 0; v < nodes; ++v) {
+    graph.relations[0].edges.push_back({(v + nodes - 1) % nodes, v});
+    graph.relations[0].edges.push_back({(v + 1) % nodes, v});
+  }
+  return graph;
+}
+
 // A source of `graph` as a store of `parts` partitions; 0: as a dataset.
 inline std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
                                                    int parts) {

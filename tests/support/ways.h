@@ -103,9 +103,30 @@ inline std::vector<Way> WaysToSample() {
                                                          "user__buys__item"};
            }},
           {"ppr", [walk](JobSpec& s) { walk(s, SampleMethod::kPpr); }},
-          {"ppr weighted", [walk](JobSpec& s) {
+          {"ppr weighted",
+           [walk](JobSpec& s) {
              walk(s, SampleMethod::kPpr);
              s.weighted = true;
+           }},
+          {"inductive", [](JobSpec& s) { s.train_graph = "train"; }},
+          {"inductive weighted",
+           [](JobSpec& s) {
+             s.train_graph = "train";
+             s.weighted = true;
+           }},
+          {"inductive labor",
+           [](JobSpec& s) {
+             s.train_graph = "train";
+             s.method = SampleMethod::kLabor;
+           }},
+          {"inductive induced",
+           [](JobSpec& s) {
+             s.train_graph = "train";
+             s.method = SampleMethod::kInduced;
+           }},
+          {"inductive ppr", [walk](JobSpec& s) {
+             walk(s, SampleMethod::kPpr);
+             s.train_graph = "train";
            }}};
   std::vector<Way> ways;
   for (const auto& [name, set] : sets) {

@@ -59,6 +59,37 @@ TEST(MetricTest, RocAucCountsTiesAsHalf) {
   EXPECT_DOUBLE_EQ(ValueOf("binary", "", logits, labels), 3.5 / 4);
 }
 
+// The 1 without a number is below all, the 0 without one above all: of 2 x 2
+// pairs 0.9 > 0.4 alone is right.
+TEST(MetricTest, RocAucTakesNoNumberForWrong) {
+  const at::Tensor logits = Floats({4, 1}, {kNan, 0.9, kNan, 0.4});
+  const at::Tensor labels = Floats({4, 1}, {0, 1, 1, 0});
+  EXPECT_DOUBLE_EQ(ValueOf("binary", "", logits, labels), 1.0 / 4);
+}
+
+TEST(MetricTest, RanksGiveTheirMeanReciprocalOrTheShareUpToK) {
+  at::Tensor ranks = at::empty({4}, at::kDouble);
+  for (int i = 0; i < 4; ++i) ranks[i] = std::vector{1.0, 2.5, 10.0, 10.5}[i];
+  const auto value = [&](const std::string& metric) {
+    Metric counted(Task::Parse("link", metric).value(), 1);
+    counted.AddRanks(ranks);
+    return counted.Value().value_or(-1);
+  };
+  EXPECT_DOUBLE_EQ(value("mrr"), (1 + 0.4 + 0.1 + 1 / 10.5) / 4);
+  EXPECT_DOUBLE_EQ(value("hits@10"), 0.75);
+  EXPECT_DOUBLE_EQ(value("hits@1"), 0.25);
+}
+
+TEST(MetricTest, KnowsItsWords) {
+  for (const char* metric :
+       {"hits@0", "hits@-3", "hits@x", "hits@", "hits@K", "f1-micro", "MRR"}) {
+    EXPECT_EQ(Task::Parse("link", metric).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << metric;
+  }
+  EXPECT_FALSE(Task::Parse("single", "mrr").ok());
+}
+
 TEST(MetricTest, RocAucOfTwoClassesIsOfTheirDifference) {
   const at::Tensor logits =
       Floats({5, 2}, {1, 1.5, 2, 2.9, 0, 0.5, 3, 3.4, 9, 0});

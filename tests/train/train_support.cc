@@ -121,20 +121,29 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   return graph;
 }
 
-std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
-                                   const std::string& name, int parts) {
-  const std::filesystem::path path = TestDirectory(name) / "store";
+void WriteStore(const TestGraph& graph, const std::filesystem::path& path,
+                int parts) {
   const absl::Status built =
       parts == 1
           ? BuildDataset(graph, path)
           : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
   EXPECT_TRUE(built.ok()) << built;
+}
+
+std::shared_ptr<BatchSource> OpenStore(const std::filesystem::path& path) {
   SourceOptions options;
   options.store = path.string();
   options.threads = 2;
   auto source = OpenSource(options);
   EXPECT_TRUE(source.ok()) << source.status();
   return source.ok() ? *source : nullptr;
+}
+
+std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
+                                   const std::string& name, int parts) {
+  const std::filesystem::path path = TestDirectory(name) / "store";
+  WriteStore(graph, path, parts);
+  return OpenStore(path);
 }
 
 TrainOptions SmallRun() {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,11 @@ TestGraph PaperGraph(int64_t papers, int64_t train);
 // The graph served in this process as a store of `parts` partitions.
 std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
                                    const std::string& name, int parts = 1);
+
+// A new store of `parts` partitions at `path`, and a store served here.
+void WriteStore(const TestGraph& graph, const std::filesystem::path& path,
+                int parts);
+std::shared_ptr<BatchSource> OpenStore(const std::filesystem::path& path);
 
 // Sage of 2 layers, 8 wide, fanouts 3,2, batches of 16, 2 epochs.
 TrainOptions SmallRun();

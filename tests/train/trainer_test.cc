@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -292,6 +293,51 @@ TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
   const auto full = TrainRanks(2, source, options);
   EXPECT_EQ(sampled.back().accuracy.valid, full.back().accuracy.valid);
   EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
+}
+
+// Counts the batches by the graph that they are from.
+class CountingSource final : public BatchSource {
+ public:
+  explicit CountingSource(std::shared_ptr<BatchSource> source)
+      : source_(std::move(source)) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob& job, BatchRequest request,
+             BatchCallback done) override {
+    ++(job.spec.train_graph.empty() ? whole : induced);
+    EXPECT_TRUE(job.spec.train_graph.empty() ||
+                !request.explicit_seeds.has_value());
+    source_->Fetch(job, std::move(request), std::move(done));
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+  std::atomic<int> whole = 0;
+  std::atomic<int> induced = 0;
+
+ private:
+  const std::shared_ptr<BatchSource> source_;
+};
+
+// What is evaluated is given as explicit seeds.
+TEST(TrainerTest, InductiveTrainingEvaluatesOnTheWholeGraph) {
+  const auto graph = Serve(ClassGraph(200, 48), "inductive");
+  TrainOptions options = SmallRun();
+  options.job.train_graph = "train";
+  options.epochs = 2;
+  for (const auto kind : {InferenceKind::kSampled, InferenceKind::kFull}) {
+    options.evaluation.kind = kind;
+    const auto source = std::make_shared<CountingSource>(graph);
+    EXPECT_EQ(TrainRanks(1, source, options).size(), 2u);
+    EXPECT_EQ(source->induced, 2 * 48 / 16);
+    EXPECT_GE(source->whole, 2);
+  }
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ JobSpec ExampleJob() {
   spec.replace = true;
   spec.disjoint = true;
   spec.direction = Direction::kOut;
+  spec.train_graph = "fold0";
   return spec;
 }
 

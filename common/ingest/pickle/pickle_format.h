@@ -40,6 +40,7 @@ enum Opcode : uint8_t {
   kEmptyDict = '}',
   kSetItem = 's',
   kSetItems = 'u',
+  kBuild = 'b',
   kGlobal = 'c',
   kStackGlobal = 0x93,
   kReduce = 'R',

@@ -147,6 +147,7 @@ class Machine {
   }
   absl::Status Extend(PickleKind kind,
                       const absl::StatusOr<std::vector<Value>>& items);
+  absl::Status DropAttributes();
 
   absl::Status PushGlobal(std::string_view module, std::string_view name);
   absl::StatusOr<PickleValue> Call(std::string_view global,
@@ -205,6 +206,7 @@ absl::Status Machine::Execute(uint8_t opcode) {
     case kEmptyDict:
     case kSetItem:
     case kSetItems:
+    case kBuild:
       return ExecuteContainer(opcode);
     default:
       return ExecuteScalar(opcode);
@@ -286,6 +288,8 @@ absl::Status Machine::ExecuteContainer(uint8_t opcode) {
       return PushNew({.kind = PickleKind::kDict});
     case kSetItem:
       return Extend(PickleKind::kDict, PopMany(2));
+    case kBuild:
+      return DropAttributes();
     default:
       return Extend(PickleKind::kDict, PopToMark());
   }
@@ -304,6 +308,19 @@ absl::Status Machine::Extend(PickleKind kind,
   }
   container->items.insert(container->items.end(), items->begin(), items->end());
   return absl::OkStatus();
+}
+
+// The attributes of a dictionary are none of its items: a state_dict's are
+// the versions of its modules.
+absl::Status Machine::DropAttributes() {
+  MILLRACE_ASSIGN_OR_RETURN(const Value attributes, Pop());
+  if (stack_.size() <= Floor()) return Damaged("a value is missing");
+  if (stack_.back()->kind == PickleKind::kDict &&
+      attributes->kind == PickleKind::kDict) {
+    return absl::OkStatus();
+  }
+  return Refused(
+      StrCat("attributes for ", PickleKindName(stack_.back()->kind)));
 }
 
 absl::Status Machine::ExecuteMemo(uint8_t opcode) {

@@ -25,7 +25,8 @@ struct PickleSource {
 // is bounded by the number of instructions, which is bounded. Allowed:
 // dict, collections.OrderedDict and defaultdict, torch.Size,
 // torch._utils._rebuild_tensor_v2 and torch's storage types,
-// torch.storage._load_from_bytes, GLT's partition books (tensors).
+// torch.storage._load_from_bytes, GLT's partition books (tensors). Attributes
+// of dictionaries are left out.
 // INVALID_ARGUMENT: any other instruction, name or call; DATA_LOSS: it ends
 // too early, or refers to what is not there. Both name file and byte.
 absl::StatusOr<PickleDocument> Unpickle(const PickleSource& source);

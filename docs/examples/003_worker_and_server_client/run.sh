@@ -8,6 +8,8 @@
 #   --data DIR     an OGB folder such as ogbn_products (default: a fake graph)
 #   --nodes N      nodes of the fake graph (default 10000)
 #   --epochs N     epochs (default 3)
+#   --cache-ratio R  share of the features, the hottest, that the trainers keep
+#                  in server-client mode (default 0.2)
 #   --threads N    threads of each trainer (default 1)
 #   --quick        3,000 nodes of 10 classes, 5 epochs, hidden 64
 #   --bin DIR      where the programs are (default build/release/bin)
@@ -16,9 +18,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-data='' nodes=10000 epochs=3 threads=1 hidden=256 classes=47
+data='' nodes=10000 epochs=3 threads=1 hidden=256 classes=47 cache_ratio=0.2
 quick() { nodes=3000 epochs=5 hidden=64 classes=10; }
-start_example 'data nodes epochs threads' "$@"
+start_example 'data nodes epochs threads cache-ratio' "$@"
 
 if [[ -n $data ]]; then
   run millrace import ogb "$(absolute "$data")" --undirected --out graph
@@ -41,11 +43,12 @@ run millrace-train --store store --threads "$threads" --workers 2 \
 
 echo 'server-client mode'
 start_fleet store
-run millrace-train --servers "$SERVERS" --threads "$threads" --workers 2 \
-  "${job[@]}" "${model[@]}" --metrics-json client.jsonl
+run millrace-train --servers "$SERVERS" --cache-ratio "$cache_ratio" \
+  --threads "$threads" --workers 2 "${job[@]}" "${model[@]}" \
+  --metrics-json client.jsonl
 
 run millrace digest --store store "${job[@]}" --batches 10 >worker.digest
-run millrace digest --servers "$SERVERS" "${job[@]}" --batches 10 \
-  >client.digest
+run millrace digest --servers "$SERVERS" --cache-ratio "$cache_ratio" \
+  "${job[@]}" --batches 10 >client.digest
 cmp worker.digest client.digest
 echo "both modes have the same batches: $(tail -n 1 client.digest)"

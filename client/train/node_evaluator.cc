@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/evaluator.h"
+#include "client/train/node_evaluator.h"
 
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -7,11 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "client/loader.h"
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
-#include "client/train/minibatch.h"
-#include "common/base/interrupt.h"
+#include "client/train/batch_loop.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
@@ -25,9 +23,10 @@ std::vector<int64_t> ToVector(const at::Tensor& ids) {
 
 }  // namespace
 
-Evaluator::Evaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
-                     Model& model, Collectives& collectives, Tables tables,
-                     const EvaluationOptions& options)
+NodeEvaluator::NodeEvaluator(std::shared_ptr<BatchSource> source,
+                             const JobSpec& job, Model& model,
+                             Collectives& collectives, Tables tables,
+                             const EvaluationOptions& options)
     : source_(std::move(source)),
       job_(job),
       model_(model),
@@ -36,7 +35,7 @@ Evaluator::Evaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
       options_(options),
       full_(source_, job_, model, collectives, options.inference) {}
 
-std::vector<const SeedTable*> Evaluator::CountedTables() const {
+std::vector<const SeedTable*> NodeEvaluator::CountedTables() const {
   const auto pointer = [](const std::optional<SeedTable>& table) {
     return table.has_value() ? &*table : nullptr;
   };
@@ -45,8 +44,8 @@ std::vector<const SeedTable*> Evaluator::CountedTables() const {
           pointer(tables_.test)};
 }
 
-absl::Status Evaluator::CountFull(const std::vector<const SeedTable*>& tables,
-                                  std::vector<Metric>& metrics) {
+absl::Status NodeEvaluator::CountFull(
+    const std::vector<const SeedTable*>& tables, std::vector<Metric>& metrics) {
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor logits,
                             full_.Run(model_.config().layers));
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -64,11 +63,13 @@ absl::Status Evaluator::CountFull(const std::vector<const SeedTable*>& tables,
 }
 
 template <typename Use>
-absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
+absl::Status NodeEvaluator::ForEachSampled(std::vector<int64_t> seeds,
+                                           Use&& use) {
   const bool all = options_.inference.all_ranks;
   if (!all && collectives_.rank() != 0) return absl::OkStatus();
   JobSpec job = job_;
   job.split.clear();
+  job.train_graph.clear();
   job.shuffle = false;
   job.drop_last = false;
   job.seed_order = SeedOrder::kGlobal;
@@ -80,29 +81,23 @@ absl::Status Evaluator::ForEachSampled(std::vector<int64_t> seeds, Use&& use) {
   LoaderOptions options;
   options.rank = all ? collectives_.rank() : 0;
   options.world = all ? collectives_.world() : 1;
-  options.columns.degrees = model_.weighs_neighbors();
-  options.columns.original_ids = model_.reads_original_ids();
+  AskForColumns(model_, options.columns);
   options.prefetch_batches = options_.inference.prefetch_batches;
   options.prefetch_bytes = options_.inference.prefetch_bytes;
   options.seeds.emplace().ids = std::move(seeds);
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                            Loader::Create(source_, job, std::move(options)));
   c10::NoGradGuard no_grad;
-  while (true) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
-    if (!step.has_value()) return absl::OkStatus();
-    if (!step->batch.has_value()) continue;
-    MILLRACE_ASSIGN_OR_RETURN(
-        const Minibatch minibatch,
-        MakeMinibatch(*step->batch, model_, options_.task.kind));
-    const at::Tensor logits =
-        minibatch.OfSeeds(model_.Forward(minibatch.graph, Pass{}));
-    MILLRACE_RETURN_IF_ERROR(use(*step->batch, minibatch, logits));
-  }
+  return ForEachBatch(
+      source_, job, std::move(options),
+      [&](const Batch& batch) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
+                                  MakeMinibatch(batch, model_, options_.task));
+        return use(batch, minibatch,
+                   minibatch.OfSeeds(model_.Forward(minibatch.graph, Pass{})));
+      });
 }
 
-absl::Status Evaluator::CountSampled(const SeedTable& table, Metric& metric) {
+absl::Status NodeEvaluator::CountSampled(const SeedTable& table,
+                                         Metric& metric) {
   return ForEachSampled(ToVector(table.original_id),
                         [&metric](const Batch&, const Minibatch& minibatch,
                                   const at::Tensor& logits) {
@@ -113,7 +108,7 @@ absl::Status Evaluator::CountSampled(const SeedTable& table, Metric& metric) {
                         });
 }
 
-absl::StatusOr<Accuracy> Evaluator::Run() {
+absl::StatusOr<Accuracy> NodeEvaluator::Run() {
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
     const std::vector<const SeedTable*> tables = CountedTables();
     std::vector<Metric> metrics;
@@ -135,7 +130,7 @@ absl::StatusOr<Accuracy> Evaluator::Run() {
   });
 }
 
-absl::StatusOr<at::Tensor> Evaluator::PredictSampled() {
+absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(job_, source_->manifest()));
   const int64_t nodes =
@@ -157,7 +152,7 @@ absl::StatusOr<at::Tensor> Evaluator::PredictSampled() {
   return rows;
 }
 
-absl::StatusOr<at::Tensor> Evaluator::Predict(bool embeddings) {
+absl::StatusOr<at::Tensor> NodeEvaluator::Predict(bool embeddings) {
   const int layers = model_.config().layers - (embeddings ? 1 : 0);
   const bool sampled = options_.kind == InferenceKind::kSampled;
   if (layers == 0 || (embeddings && sampled)) {

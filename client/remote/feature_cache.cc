@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/feature_cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "common/base/host_memory.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/wire/batch_layout.h"
+#include "spdlog/spdlog.h"
+
+namespace millrace {
+namespace {
+
+// Of one call: small beside what calls of batches bring, and within their
+// deadline on slow networks.
+constexpr uint64_t kMaxBytesPerCall = uint64_t{16} << 20;
+// Different jobs of a source whose features are not there yet.
+constexpr size_t kMaxQueued = 1024;
+
+uint64_t Sum(const std::vector<uint64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+}
+
+// Node types with features that batches of the job can have nodes of.
+std::vector<TypeIndex> TypesWithFeatures(const ResolvedJob& job,
+                                         const Schema& schema) {
+  std::vector<bool> reached(schema.node_types.size());
+  const auto reach = [&](RelationIndex relation) {
+    reached[schema.relations[relation].src] = true;
+    reached[schema.relations[relation].dst] = true;
+  };
+  reached[job.seed_type] = true;
+  if (job.seed_relation >= 0) reach(job.seed_relation);
+  for (const RelationIndex relation : job.metapath) reach(relation);
+  for (size_t r = 0; r < job.fanouts.size(); ++r) {
+    const Fanouts& fanouts = job.fanouts[r];
+    if (std::count(fanouts.begin(), fanouts.end(), 0) <
+        static_cast<int64_t>(fanouts.size())) {
+      reach(static_cast<RelationIndex>(r));
+    }
+  }
+  std::vector<TypeIndex> types;
+  for (size_t t = 0; t < reached.size(); ++t) {
+    if (reached[t] && schema.node_types[t].feature.present()) {
+      types.push_back(static_cast<TypeIndex>(t));
+    }
+  }
+  return types;
+}
+
+template <typename Id>
+void CopyHeld(const PartitionBook& book, const CachedColumn& column,
+              std::span<const Id> ids, Array& target) {
+  const size_t row_bytes = column.rows.row_bytes();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int owner = book.Owner(ids[i]);
+    const uint64_t at = ids[i] - book.begin(owner);
+    if (at >= column.counts[owner]) continue;
+    std::memcpy(target.mutable_data() + i * row_bytes,
+                column.rows.data() + (column.first[owner] + at) * row_bytes,
+                row_bytes);
+  }
+}
+
+// Up to `most` rows of a partition that `column` shall hold, from the
+// `from`th on, and where they stand in it.
+RowRequest RowsOfPart(const PartitionBook& book, const CachedColumn& column,
+                      int partition, uint64_t from, uint64_t most) {
+  const uint64_t count = std::min(most, column.counts[partition] - from);
+  RowRequest request;
+  request.partition = partition;
+  request.ids.resize(count);
+  std::iota(request.ids.begin(), request.ids.end(),
+            book.begin(partition) + from);
+  request.rows.resize(count);
+  std::iota(request.rows.begin(), request.rows.end(), uint32_t{0});
+  std::vector<int64_t> shape = column.rows.shape();
+  shape[0] = static_cast<int64_t>(count);
+  request.target =
+      Array::Borrow(column.rows.dtype(), std::move(shape),
+                    column.rows.data() + (column.first[partition] + from) *
+                                             column.rows.row_bytes(),
+                    std::make_shared<const Array>(column.rows));
+  return request;
+}
+
+std::string Megabytes(uint64_t bytes) {
+  return absl::StrFormat("%.1f MB", 1e-6 * static_cast<double>(bytes));
+}
+
+}  // namespace
+
+std::vector<uint64_t> CachedFeatures::CountsOf(int partition) const {
+  std::vector<uint64_t> counts;
+  for (const auto& column : columns_) {
+    counts.push_back(column == nullptr ? 0 : column->counts[partition]);
+  }
+  return counts;
+}
+
+bool CachedFeatures::Holds(TypeIndex type, int owner, uint64_t id) const {
+  return columns_[type] != nullptr && id - manifest_.books[type].begin(owner) <
+                                          columns_[type]->counts[owner];
+}
+
+void CachedFeatures::CopyRows(TypeIndex type, const Array& ids,
+                              Array target) const {
+  if (columns_[type] == nullptr) return;
+  const PartitionBook& book = manifest_.books[type];
+  if (ids.dtype() == DType::kUint64) {
+    return CopyHeld(book, *columns_[type], ids.As<uint64_t>(), target);
+  }
+  CopyHeld(book, *columns_[type], ids.As<uint32_t>(), target);
+}
+
+FeatureCache::FeatureCache(const Manifest& manifest, double ratio,
+                           Gather gather)
+    : manifest_(manifest),
+      ratio_(ratio),
+      gather_(std::move(gather)),
+      thread_("features", 1, kMaxQueued) {}
+
+void FeatureCache::Get(const ResolvedJob& job, DType cast, Ready ready) {
+  const Want want = {cast, TypesWithFeatures(job, manifest_.schema)};
+  std::shared_ptr<const CachedFeatures> features;
+  bool first = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    Held& held = held_[want];
+    features = held.features;
+    first = features == nullptr && held.waiting.empty();
+    if (features == nullptr) held.waiting.push_back(ready);
+  }
+  if (features != nullptr) return ready(std::move(features));
+  if (!first || thread_.TrySubmit([this, want] { End(want, Fetch(want)); })) {
+    return;
+  }
+  End(want, absl::ResourceExhaustedError(
+                StrCat("more than ", kMaxQueued,
+                       " different jobs wait for their feature cache")));
+}
+
+void FeatureCache::End(
+    const Want& want,
+    const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result) {
+  std::vector<Ready> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    Held& held = held_[want];
+    waiting.swap(held.waiting);
+    if (result.ok()) held.features = *result;
+  }
+  for (const Ready& ready : waiting) ready(result);
+}
+
+absl::StatusOr<std::shared_ptr<const CachedFeatures>> FeatureCache::Fetch(
+    const Want& want) {
+  const auto key = [&](TypeIndex type) {
+    return std::pair(type,
+                     WireFeature(manifest_.schema, type, want.cast).dtype);
+  };
+  std::vector<TypeIndex> missing;
+  for (const TypeIndex type : want.types) {
+    if (columns_.count(key(type)) == 0) missing.push_back(type);
+  }
+  if (!missing.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(const Size size, SizeOf(missing, want.cast));
+    Progress progress("feature cache", static_cast<int64_t>(size.rows), "rows");
+    progress.SetNote(Megabytes(size.bytes));
+    for (const TypeIndex type : missing) {
+      MILLRACE_ASSIGN_OR_RETURN(columns_[key(type)],
+                                FetchColumn(type, want.cast, progress));
+    }
+    progress.Finish();
+  }
+  std::vector<std::shared_ptr<const CachedColumn>> columns(
+      manifest_.schema.node_types.size());
+  for (const TypeIndex type : want.types) columns[type] = columns_[key(type)];
+  return std::make_shared<const CachedFeatures>(manifest_, std::move(columns));
+}
+
+// What the rows of the types take.
+absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
+    const std::vector<TypeIndex>& types, DType cast) const {
+  Size size;
+  for (const TypeIndex type : types) {
+    const uint64_t rows = Sum(CountsOf(type));
+    size.rows += rows;
+    size.bytes += rows * WireFeature(manifest_.schema, type, cast).row_bytes();
+  }
+  const uint64_t limit = AvailableMemoryBytes() / 2;
+  if (size.bytes <= limit) return size;
+  return absl::FailedPreconditionError(
+      StrCat("--cache-ratio ", ratio_, " would hold ", size.rows,
+             " rows of features, ", Megabytes(size.bytes),
+             "; the limit is half of the memory that is available now, ",
+             Megabytes(limit),
+             "\nuse a smaller --cache-ratio, or --feature-dtype float16"));
+}
+
+std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
+  const PartitionBook& book = manifest_.books[type];
+  std::vector<uint64_t> counts;
+  for (int part = 0; part < book.parts(); ++part) {
+    const uint64_t owned = book.end(part) - book.begin(part);
+    const double share = std::round(ratio_ * static_cast<double>(owned));
+    counts.push_back(std::min(owned, static_cast<uint64_t>(share)));
+  }
+  return counts;
+}
+
+// A column of a type whose rows are still to come.
+std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
+                                                      DType cast) const {
+  const NodeType& nodes = manifest_.schema.node_types[type];
+  if (!nodes.has_hotness) {
+    spdlog::warn(
+        "--cache-ratio: nodes of type {} are not ordered by hotness, so any "
+        "rows are held; `millrace partition` orders them",
+        nodes.name);
+  }
+  const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);
+  auto column = std::make_shared<CachedColumn>();
+  column->counts = CountsOf(type);
+  column->first.resize(column->counts.size());
+  std::exclusive_scan(column->counts.begin(), column->counts.end(),
+                      column->first.begin(), uint64_t{0});
+  std::vector<int64_t> shape = {static_cast<int64_t>(Sum(column->counts))};
+  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+  column->rows = Array::Allocate(spec.dtype, std::move(shape));
+  return column;
+}
+
+absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
+    TypeIndex type, DType cast, Progress& progress) const {
+  const PartitionBook& book = manifest_.books[type];
+  const std::shared_ptr<CachedColumn> column = NewColumn(type, cast);
+  const std::vector<uint64_t>& counts = column->counts;
+  const uint64_t row_bytes = std::max<uint64_t>(column->rows.row_bytes(), 1);
+  const uint64_t piece =
+      std::clamp<uint64_t>(kMaxBytesPerCall / row_bytes, 1, kMaxIdsPerCall);
+  const uint64_t longest = *std::max_element(counts.begin(), counts.end());
+  // A piece of every partition at a time.
+  for (uint64_t from = 0; from < longest; from += piece) {
+    std::vector<RowRequest> requests;
+    size_t rows = 0;
+    for (int part = 0; part < book.parts(); ++part) {
+      if (counts[part] <= from) continue;
+      requests.push_back(RowsOfPart(book, *column, part, from, piece));
+      requests.back().type = type;
+      requests.back().feature_dtype = cast;
+      rows += requests.back().ids.size();
+    }
+    MILLRACE_RETURN_IF_ERROR(gather_(requests));
+    progress.Add(static_cast<int64_t>(rows));
+  }
+  return column;
+}
+
+}  // namespace millrace

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client/remote/row_call.h"
+#include "common/base/array.h"
+#include "common/base/progress.h"
+#include "common/base/thread_pool.h"
+#include "common/graph/manifest.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// The feature rows of a node type that a client holds: those at the head of
+// each partition's range, which are its hottest.
+struct CachedColumn {
+  std::vector<uint64_t> counts;  // per partition
+  std::vector<uint64_t> first;   // the partition's first row among `rows`
+  Array rows;
+};
+
+// What a client holds of the features of a graph. Immutable; any thread.
+class CachedFeatures {
+ public:
+  // `columns`: per node type, null where nothing is held.
+  CachedFeatures(const Manifest& manifest,
+                 std::vector<std::shared_ptr<const CachedColumn>> columns)
+      : manifest_(manifest), columns_(std::move(columns)) {}
+
+  // Per node type, how many rows of a partition are held.
+  std::vector<uint64_t> CountsOf(int partition) const;
+  // Whether the row of `id`, which `owner` owns, is.
+  bool Holds(TypeIndex type, int owner, uint64_t id) const;
+  // Copies the rows of `ids` that are held to their places in `target`.
+  void CopyRows(TypeIndex type, const Array& ids, Array target) const;
+
+ private:
+  const Manifest& manifest_;
+  const std::vector<std::shared_ptr<const CachedColumn>> columns_;
+};
+
+// Fetches the hottest share of the feature rows, once for each node type and
+// wire dtype, and hands them to whoever makes batches.
+// States of a column: absent -> being fetched -> held for good.
+// Threads: any; rows are fetched on a thread of its own.
+class FeatureCache {
+ public:
+  // Brings rows into their places; blocks. Called by one thread at a time.
+  using Gather = std::function<absl::Status(const std::vector<RowRequest>&)>;
+  using Ready = std::function<void(
+      absl::StatusOr<std::shared_ptr<const CachedFeatures>>)>;
+
+  // `ratio`: of each partition's rows, above 0. `manifest` must outlive it.
+  FeatureCache(const Manifest& manifest, double ratio, Gather gather);
+  // Closes.
+  ~FeatureCache() { Close(); }
+
+  // Runs `ready` once the features of all node types that batches of `job`
+  // can have are held, as `cast` says: at once, or on the cache's thread. Who
+  // waits for the same fetch fails with it; a later call tries again.
+  // FAILED_PRECONDITION: more than half of the memory that is available.
+  // Others: those of `gather`.
+  void Get(const ResolvedJob& job, DType cast, Ready ready);
+
+  // Whoever waits gets what there is when `gather` returns, or CANCELLED.
+  // Idempotent; Get() is not called any more.
+  void Close() { thread_.Close(); }
+
+ private:
+  struct Want {
+    DType cast;
+    std::vector<TypeIndex> types;
+    friend auto operator<=>(const Want&, const Want&) = default;
+  };
+  struct Held {
+    std::shared_ptr<const CachedFeatures> features;
+    std::vector<Ready> waiting;  // not empty: being fetched
+  };
+
+  struct Size {
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+  };
+
+  absl::StatusOr<std::shared_ptr<const CachedFeatures>> Fetch(const Want& want);
+  // Tells those who wait.
+  void End(const Want& want,
+           const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result);
+  absl::StatusOr<Size> SizeOf(const std::vector<TypeIndex>& types,
+                              DType cast) const;
+  std::shared_ptr<CachedColumn> NewColumn(TypeIndex type, DType cast) const;
+  absl::StatusOr<std::shared_ptr<const CachedColumn>> FetchColumn(
+      TypeIndex type, DType cast, Progress& progress) const;
+  std::vector<uint64_t> CountsOf(TypeIndex type) const;
+
+  const Manifest& manifest_;
+  const double ratio_;
+  const Gather gather_;
+
+  absl::Mutex mutex_;
+  std::map<Want, Held> held_ ABSL_GUARDED_BY(mutex_);
+  // By type and wire dtype. Of the thread.
+  std::map<std::pair<TypeIndex, DType>, std::shared_ptr<const CachedColumn>>
+      columns_;
+  ThreadPool thread_;  // last: uses all of the above
+};
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "client/loader.h"
+#include "common/sample/batch.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// Calls `use` with the batches of a loader, in order; ends with the first
+// error of either, or CANCELLED when interrupted.
+absl::Status ForEachBatch(std::shared_ptr<BatchSource> source,
+                          const JobSpec& job, LoaderOptions options,
+                          const std::function<absl::Status(const Batch&)>& use);
+
+}  // namespace millrace

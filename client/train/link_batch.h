@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "absl/status/statusor.h"
+#include "common/sample/batch.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// One number, or one row, for each end of the edges of a batch of edge seeds.
+// n seeds; undefined: none.
+struct LinkEnds {
+  at::Tensor src;           // [n]
+  at::Tensor dst;           // [n]
+  at::Tensor negative_src;  // [m]
+  at::Tensor negative_dst;  // [m]
+};
+
+// How the negatives of a batch belong to its seeds.
+enum class NegativeShape {
+  kNone,
+  kPairs,    // negative_src[i] and negative_dst[i]: pairs of their own
+  kPerSeed,  // m = n * k: k destinations for each seed, its own first
+  kShared,   // m destinations for every seed
+  kInBatch,  // the destinations of the other seeds
+};
+
+// The seeds of a batch of edge seeds, as tensors.
+struct LinkBatch {
+  NegativeShape negatives = NegativeShape::kNone;
+  LinkEnds id;           // original ids, kLong
+  LinkEnds row;          // rows of the batch's nodes of the ends' types, kInt
+  at::Tensor edge_type;  // [n] kLong; undefined: all 0
+  // [n] kFloat, as ReadLabels of TaskKind::kBinary; undefined unless kNone.
+  at::Tensor label;
+
+  int64_t size() const { return id.src.size(0); }
+};
+
+// `mode`: the job's. Given negatives are kPerSeed. The tensors share the
+// batch's memory where they can. Errors of ViewAsTensor
+// and ReadLabels.
+absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
+
+// The rows of two matrices that `index` names; `source` has those of the
+// sources' type.
+LinkEnds TakeEnds(const LinkEnds& index, const at::Tensor& source,
+                  const at::Tensor& destination);
+
+}  // namespace millrace

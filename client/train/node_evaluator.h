@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/nn/model.h"
+#include "client/train/collectives.h"
+#include "client/train/evaluator.h"
+#include "client/train/inference.h"
+#include "client/train/metric.h"
+#include "client/train/minibatch.h"
+#include "client/train/seed_table.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// Labels of nodes or graphs, by exact or by sampled inference.
+class NodeEvaluator final : public Evaluator {
+ public:
+  struct Tables {
+    std::optional<SeedTable> train, valid, test;
+  };
+
+  // Keeps references to `model` and `collectives`.
+  NodeEvaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
+                Model& model, Collectives& collectives, Tables tables,
+                const EvaluationOptions& options);
+
+  absl::StatusOr<Accuracy> Run() override;
+  // UNIMPLEMENTED: embeddings by sampled inference or of a single layer.
+  absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
+
+ private:
+  std::vector<const SeedTable*> CountedTables() const;
+  absl::Status CountFull(const std::vector<const SeedTable*>& tables,
+                         std::vector<Metric>& metrics);
+  absl::Status CountSampled(const SeedTable& table, Metric& metric);
+  absl::StatusOr<at::Tensor> PredictSampled();
+  // This rank's logits of seeds and of which, batch by batch.
+  template <typename Use>
+  absl::Status ForEachSampled(std::vector<int64_t> seeds, Use&& use);
+
+  const std::shared_ptr<BatchSource> source_;  // shared with the trainer
+  const JobSpec job_;
+  Model& model_;
+  Collectives& collectives_;
+  const Tables tables_;
+  const EvaluationOptions options_;
+  FullInference full_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainer's models that users bring.
+#include <ATen/ops/full.h>
+
+#include "client/tensor/torch_status.h"
+#include "client/train/trainer.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+
+absl::Status Trainer::CheckScript() const {
+  const ScriptModel* script = model_->script();
+  if (script == nullptr) return absl::OkStatus();
+  if (options_.evaluation.kind == InferenceKind::kFull) {
+    return absl::UnimplementedError(
+        "--inference full runs a model layer by layer, which a script does "
+        "not offer\nuse --inference sampled");
+  }
+  const std::string& file = options_.model.script;
+  const int64_t wanted = options_.model.out;
+  const bool classes = options_.task.kind == TaskKind::kSingle;
+  const bool fits = learns_links() || script->outputs() == wanted ||
+                    (classes && script->outputs() > wanted);
+  if (!fits) {
+    return absl::InvalidArgumentError(
+        StrCat("forward of ", file, " gives ", script->outputs(),
+               " columns, but the labels have ", wanted,
+               classes ? " classes" : " columns", "\nscript a model with ",
+               classes ? "at least " : "", wanted, " outputs"));
+  }
+  // Averaged gradients of different models would mean nothing.
+  return CatchTorch("comparing scripts", [&]() -> absl::Status {
+    const auto own = static_cast<int64_t>(script->checksum());
+    const at::Tensor first = at::full({1}, own, at::kLong);
+    MILLRACE_RETURN_IF_ERROR(collectives_.Broadcast(first, 0));
+    if (first.item().toLong() == own) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(file, " of rank ", collectives_.rank(),
+               " differs from rank 0's\ncopy rank 0's to all hosts"));
+  });
+}
+
+}  // namespace millrace

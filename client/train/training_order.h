@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/sample/seed_list.h"
+
+namespace millrace {
+
+// The order of seeds that a user's file gives: a list that every epoch takes,
+// or one for each epoch from 0 on.
+struct TrainingOrder {
+  std::vector<SeedList> epochs;
+  std::string checksum;  // of the ids, in their order
+};
+
+// Reads original ids from a .npy of int64: [n], or [epochs, n]. Each row must
+// hold every seed of `seeds`, the job's, once.
+// INVALID_ARGUMENT: another dtype or shape, fewer rows than `epochs`, a seed
+// that is not the job's, stands twice or is missing (names the first), a
+// job that has a seed twice. Errors of MapNpy.
+absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
+                                                const SeedList& seeds,
+                                                uint32_t epochs);
+
+}  // namespace millrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/weights_file.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "client/tensor/batch_tensors.h"
+#include "client/tensor/torch_status.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/ingest/pickle/torch_file.h"
+
+namespace millrace {
+namespace {
+
+absl::Status NoWeights(const PickledFile& file, std::string_view what) {
+  return absl::InvalidArgumentError(
+      StrCat(file.name, ": ", what,
+             "\ngive a file of torch.save(model.state_dict(), FILE) or a "
+             "checkpoint of millrace-train"));
+}
+
+// A tensor of its own, so that the file need not stay as it is.
+absl::StatusOr<at::Tensor> CopyOf(const StoredTensor& stored) {
+  int64_t elements = 1;  // from the first one of the view to its last
+  for (size_t i = 0; i < stored.sizes.size(); ++i) {
+    if (stored.sizes[i] == 0) elements = 0;
+    if (elements > 0) elements += (stored.sizes[i] - 1) * stored.strides[i];
+  }
+  Array array = Array::Allocate(stored.dtype, {elements});
+  if (elements > 0) {
+    std::memcpy(array.mutable_data(), stored.data, array.total_bytes());
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor row, ViewAsTensor(array));
+  return CatchTorch("copying a tensor", [&]() -> absl::StatusOr<at::Tensor> {
+    return row.as_strided(stored.sizes, stored.strides).contiguous();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> ReadWeights(
+    const std::filesystem::path& path) {
+  MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, OpenTorchFile(path));
+  const PickleValue* dict = FindKey(file.root(), "model");
+  if (dict == nullptr || dict->kind != PickleKind::kDict) dict = &file.root();
+  if (dict->kind != PickleKind::kDict) {
+    return NoWeights(file, StrCat("it holds ", PickleKindName(dict->kind),
+                                  ", not tensors by name"));
+  }
+  std::vector<NamedTensor> weights;
+  for (size_t i = 0; i + 1 < dict->items.size(); i += 2) {
+    const PickleValue& key = *dict->items[i];
+    const PickleValue& value = *dict->items[i + 1];
+    if (key.kind != PickleKind::kText) {
+      return NoWeights(file, StrCat("a key is ", PickleKindName(key.kind),
+                                    ", not the name of a tensor"));
+    }
+    if (value.kind != PickleKind::kTensor) {
+      return NoWeights(
+          file, StrCat("\"", key.bytes, "\" is ", PickleKindName(value.kind),
+                       ", not a tensor"));
+    }
+    MILLRACE_ASSIGN_OR_RETURN(at::Tensor tensor, CopyOf(value.tensor));
+    weights.push_back({std::string(key.bytes), std::move(tensor)});
+  }
+  return weights;
+}
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/graph/manifest.h"
+
+namespace millrace {
+namespace {
+
+// Where the split of a name stands among those of one owner, and the names of
+// that owner's splits before it.
+struct FoundSplit {
+  std::optional<size_t> place;
+  std::string names;
+};
+
+template <typename Split, typename Index>
+FoundSplit FindNamed(const std::vector<Split>& splits, Index Split::*owner,
+                     Index of, std::string_view name) {
+  FoundSplit found;
+  for (size_t i = 0; i < splits.size() && !found.place; ++i) {
+    if (splits[i].*owner != of) continue;
+    if (splits[i].name == name) found.place = i;
+    absl::StrAppend(&found.names, found.names.empty() ? "" : ", ",
+                    splits[i].name);
+  }
+  if (found.names.empty()) found.names = "none";
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
+                                           std::string_view name) const {
+  const FoundSplit found = FindNamed(splits, &SplitInfo::type, type, name);
+  if (found.place) return *found.place;
+  return absl::NotFoundError(absl::StrCat(
+      "node type ", schema.node_types[type].name, " has no split \"",
+      std::string(name), "\"; it has: ", found.names,
+      "\nname one with --split, make one with `millrace split`, or give "
+      "--seeds-file"));
+}
+
+absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
+                                               std::string_view name) const {
+  const FoundSplit found =
+      FindNamed(edge_splits, &EdgeSplitInfo::relation, relation, name);
+  if (found.place) return *found.place;
+  return absl::NotFoundError(absl::StrCat(
+      "relation ", schema.RelationName(relation), " has no split \"",
+      std::string(name), "\" of edges; it has: ", found.names,
+      "\nname one with --split, make one with `millrace split --type ",
+      schema.RelationName(relation), "`, or give --seeds-file"));
+}
+
+}  // namespace millrace

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights, an order of seeds and splits that the user names.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "client/train/checkpoint.h"
+#include "client/train/trainer.h"
+#include "client/train/weights_file.h"
+#include "common/base/npy.h"
+#include "tests/support/test_directory.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSeeds = 40;  // batches of 16, 16 and 8
+
+// What Create says to `options`.
+absl::Status Refusal(const TrainOptions& options) {
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_start_refusal");
+  absl::Status status;
+  RunRanks(1, [&](Collectives& collectives) {
+    status = Trainer::Create(source, collectives, options).status();
+  });
+  return status;
+}
+
+std::string WriteWeights(const std::filesystem::path& path,
+                         std::vector<NamedTensor> tensors) {
+  Checkpoint checkpoint;
+  checkpoint.model = std::move(tensors);
+  EXPECT_TRUE(
+      WriteFileAtomically(path, SerializeCheckpoint(checkpoint).value()).ok());
+  return path.string();
+}
+
+// The tensors of a model with which a trainer of `options` starts.
+std::vector<NamedTensor> StateOf(const TrainOptions& options) {
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_start_state");
+  std::vector<NamedTensor> state;
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto trainer = Trainer::Create(source, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    for (const NamedTensor& named : (*trainer)->model().parameters().State()) {
+      state.push_back({named.name, named.tensor.detach().clone()});
+    }
+  });
+  return state;
+}
+
+void ExpectEqual(const std::vector<NamedTensor>& got,
+                 const std::vector<NamedTensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].name, want[i].name);
+    EXPECT_TRUE(got[i].tensor.equal(want[i].tensor)) << want[i].name;
+  }
+}
+
+// What Python's torch.save(model.state_dict(), FILE) wrote, of DGL's tutorial.
+TEST(WeightsFileTest, ReadsTheStateDictOfPython) {
+  const auto weights =
+      ReadWeights(std::filesystem::path(MILLRACE_SOURCE_DIR) /
+                  "docs/examples/001_graph_classification/initial_weights.pt");
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  std::map<std::string, at::Tensor> by_name;
+  for (const NamedTensor& named : *weights) by_name[named.name] = named.tensor;
+  ASSERT_EQ(by_name.size(), 6u);
+  EXPECT_TRUE(by_name["convs.0.eps"].equal(at::zeros({1})));
+  EXPECT_TRUE(at::allclose(by_name["convs.0.nn.weight"],
+                           at::tensor({-0.0075f, 0.5364f}).view({2, 1}), 0,
+                           1e-4));
+  EXPECT_TRUE(at::allclose(
+      by_name["convs.1.nn.weight"],
+      at::tensor({-0.2723f, 0.1896f, -0.0140f, 0.5607f}).view({2, 2}), 0,
+      1e-4));
+  EXPECT_TRUE(at::allclose(by_name["convs.1.nn.bias"],
+                           at::tensor({-0.0628f, 0.1871f}), 0, 1e-4));
+}
+
+TEST(InitTest, EveryRankStartsWithRankZerosFile) {
+  const auto directory = TestDirectory("given_init");
+  TrainOptions options = SmallRun();
+  options.model.norm = NormKind::kBatch;
+  options.model.seed = 77;
+  const std::vector<NamedTensor> other = StateOf(options);
+  options.model.seed = 1;
+  options.init = WriteWeights(directory / "other.pt", other);
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_init_ranks");
+  RunRanks(2, [&](Collectives& collectives) {
+    TrainOptions own = options;
+    if (collectives.rank() != 0) own.init = "not/on/this/host.pt";
+    const auto trainer = Trainer::Create(source, collectives, own);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    ExpectEqual((*trainer)->model().parameters().State(), other);
+  });
+}
+
+TEST(InitTest, ACheckpointWins) {
+  const auto directory = TestDirectory("given_checkpoint");
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_checkpoint_store");
+  TrainOptions options = SmallRun();
+  options.model.seed = 77;
+  options.init = WriteWeights(directory / "start.pt", StateOf(options));
+  options.model.seed = 1;
+  options.checkpoint = (directory / "run").string();
+  options.resume = true;  // there is none yet
+  options.epochs = 1;
+  TrainRanks(1, source, options);
+  std::filesystem::remove(options.init);
+  const auto trained = ReadWeights(directory / "run" / "last.pt");
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  ExpectEqual(StateOf(options), *trained);
+}
+
+TEST(InitTest, RefusesFilesOfNoWeights) {
+  const auto directory = TestDirectory("given_no_weights");
+  TrainOptions options = SmallRun();
+  options.init = (directory / "absent.pt").string();
+  EXPECT_EQ(Refusal(options).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("absent.pt"));
+
+  options.init = WriteWeights(directory / "cut.pt", StateOf(SmallRun()));
+  std::filesystem::resize_file(options.init,
+                               std::filesystem::file_size(options.init) / 2);
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("cut.pt"));
+
+  options.init = (directory / "text.pt").string();
+  std::ofstream(options.init) << "weights";
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("text.pt"));
+}
+
+TEST(InitTest, NamesTheTensorThatDiffers) {
+  const auto directory = TestDirectory("given_differs");
+  TrainOptions options = SmallRun();
+  const std::vector<NamedTensor> right = StateOf(options);
+  const auto refusal = [&](const std::vector<NamedTensor>& tensors) {
+    options.init = WriteWeights(directory / "differs.pt", tensors);
+    const absl::Status status = Refusal(options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("--init "));
+    EXPECT_THAT(status.message(), HasSubstr("differs.pt"));
+    return std::string(status.message());
+  };
+  std::vector<NamedTensor> tensors = right;
+  tensors.push_back({"convs.2.lin_l.weight", at::zeros({1})});
+  EXPECT_THAT(refusal(tensors),
+              HasSubstr("the model has no tensor \"convs.2.lin_l.weight\""));
+  tensors = right;
+  tensors.pop_back();
+  EXPECT_THAT(refusal(tensors),
+              HasSubstr("\"" + right.back().name + "\" is missing"));
+  tensors = right;
+  tensors[0].tensor = at::zeros({3, 5});
+  EXPECT_THAT(refusal(tensors),
+              HasSubstr("\"" + right[0].name + "\" is [3, 5], but"));
+}
+
+// The seeds that each epoch trained on, batch after batch.
+std::map<int, std::vector<int64_t>> Consumed(const std::string& log) {
+  std::map<int, std::map<int, std::vector<int64_t>>> batches;
+  std::ifstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    batches[json["epoch"]][json["batch"]] =
+        json["seeds"].get<std::vector<int64_t>>();
+  }
+  std::map<int, std::vector<int64_t>> epochs;
+  for (const auto& [epoch, seeds] : batches) {
+    for (const auto& [batch, ids] : seeds) {
+      epochs[epoch].insert(epochs[epoch].end(), ids.begin(), ids.end());
+    }
+  }
+  return epochs;
+}
+
+std::vector<int64_t> EveryThird() {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < kSeeds; ++i) ids.push_back(i * 3 % kSeeds);
+  return ids;
+}
+
+std::string WriteOrder(const std::filesystem::path& path,
+                       std::vector<int64_t> ids, int64_t rows = 0) {
+  const auto size = static_cast<int64_t>(ids.size());
+  std::vector<int64_t> shape = {size};
+  if (rows > 0) shape = {rows, size / rows};
+  const Array array = Array::Adopt(std::move(ids), std::move(shape));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(WriteNpy(path, array).ok());
+  return path.string();
+}
+
+class OrderTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(OrderTest, BatchesAreConsecutivePieces) {
+  const auto directory = TestDirectory("given_order");
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_order_store", 2);
+  TrainOptions options = SmallRun();
+  options.consumed_log = (directory / "consumed").string();
+  const std::vector<int64_t> first = EveryThird();
+  options.order = WriteOrder(directory / "alike.npy", first);
+  TrainRanks(GetParam(), source, options);
+  EXPECT_EQ(Consumed(options.consumed_log),
+            (std::map<int, std::vector<int64_t>>{{0, first}, {1, first}}));
+
+  const std::vector<int64_t> second(first.rbegin(), first.rend());
+  std::vector<int64_t> both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  options.order = WriteOrder(directory / "each.npy", both, 2);
+  TrainRanks(GetParam(), source, options);
+  EXPECT_EQ(Consumed(options.consumed_log),
+            (std::map<int, std::vector<int64_t>>{{0, first}, {1, second}}));
+}
+INSTANTIATE_TEST_SUITE_P(Worlds, OrderTest, ::testing::Values(1, 2));
+
+TEST(GivenOrderTest, GoesThroughTheSeedsFile) {
+  const auto directory = TestDirectory("given_order_list");
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_order_list_store");
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  options.seeds.emplace().ids = {70, 5, 61};
+  options.consumed_log = (directory / "consumed").string();
+  options.order = WriteOrder(directory / "order.npy", {61, 70, 5});
+  TrainRanks(1, source, options);
+  EXPECT_THAT(Consumed(options.consumed_log)[0], ElementsAre(61, 70, 5));
+  options.order = WriteOrder(directory / "split.npy", EveryThird());
+  EXPECT_THAT(Refusal(options).message(),
+              HasSubstr(": 0 is none of the job's seeds"));
+}
+
+TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
+  const auto directory = TestDirectory("given_order_refused");
+  const auto refusal = [&](const std::vector<int64_t>& ids, int64_t rows) {
+    TrainOptions options = SmallRun();
+    options.order = WriteOrder(directory / "order.npy", ids, rows);
+    const absl::Status status = Refusal(options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("order.npy"));
+    return std::string(status.message());
+  };
+  std::vector<int64_t> ids = EveryThird();
+  ids[7] = kSeeds + 3;  // of the valid split
+  EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is none of the job's seeds"));
+  ids[7] = ids[5];
+  EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));
+  ids = EveryThird();
+  ids.erase(ids.begin() + 5);
+  EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 is missing"));
+  EXPECT_THAT(refusal(EveryThird(), 1),
+              HasSubstr(" has 1 rows, but --epochs is 2"));
+  std::vector<int64_t> both = EveryThird();
+  ids = EveryThird();
+  ids[0] = ids[1];
+  both.insert(both.end(), ids.begin(), ids.end());
+  EXPECT_THAT(refusal(both, 2), HasSubstr(": row 1: seed 3 stands twice"));
+  EXPECT_THAT(refusal(both, 4), HasSubstr(": row 0: seed 1 is missing"));
+}
+
+TEST(GivenOrderTest, RefusesWhatItCannotOrder) {
+  const auto directory = TestDirectory("given_order_refused_job");
+  TrainOptions options = SmallRun();
+  options.order = (directory / "floats.npy").string();
+  ASSERT_TRUE(
+      WriteNpy(options.order, Array::Adopt(std::vector<float>{1, 2})).ok());
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("holds float32 (2)"));
+  options.order = WriteOrder(directory / "order.npy", EveryThird());
+  options.seeds.emplace().ids = {1, 2, 1};
+  EXPECT_THAT(Refusal(options).message(),
+              HasSubstr("seed 1 stands twice among the job's"));
+}
+
+TEST(GivenOrderTest, IsPartOfARun) {
+  const auto directory = TestDirectory("given_order_run");
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_order_run_store");
+  TrainOptions options = SmallRun();
+  options.order = WriteOrder(directory / "order.npy", EveryThird());
+  options.checkpoint = (directory / "run").string();
+  TrainRanks(1, source, options);
+  options.resume = true;
+  options.epochs = 3;
+  std::vector<int64_t> other = EveryThird();
+  std::reverse(other.begin(), other.end());
+  options.order = WriteOrder(directory / "other.npy", other);
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("made with --order = "));
+  // Evaluation alone needs no order.
+  options.epochs = 0;
+  options.order.clear();
+  options.job.shuffle = false;
+  TrainRanks(1, source, options);
+}
+
+TEST(SplitOptionsTest, NamedSplitsAreEvaluated) {
+  TestGraph graph = ClassGraph(100, kSeeds);
+  graph.splits.push_back(
+      {.type = graph.types[0].name, .name = "odd", .ids = {95, 97, 99}});
+  const auto source = Serve(graph, "given_splits");
+  TrainOptions options = SmallRun();
+  options.valid_split = "odd";
+  options.test_split = "train";
+  for (const MetricsRecord& record : TrainRanks(1, source, options)) {
+    const double right = *record.accuracy.valid * 3;
+    EXPECT_NEAR(right, std::round(right), 1e-9);
+    EXPECT_EQ(record.accuracy.test, record.accuracy.train);
+  }
+}
+
+TEST(SplitOptionsTest, NamedSplitsMustBeThere) {
+  for (const bool valid : {true, false}) {
+    TrainOptions options = SmallRun();
+    (valid ? options.valid_split : options.test_split) = "valid3";
+    const absl::Status status = Refusal(options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(status.message(), HasSubstr("has no split \"valid3\""));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training of models that users bring.
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/base/npy.h"
+#include "tests/train/script_support.h"
+#include "tests/train/train_support.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
+  std::vector<double> losses;
+  for (const MetricsRecord& record : history) {
+    losses.push_back(record.loss.value_or(-1));
+  }
+  return losses;
+}
+
+TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
+  TrainOptions options = SmallRun();
+  options.model.kind = "script";
+  options.model.script =
+      SaveScript(script, TestDirectory("model_" + name) / "model.pt");
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.log_every = 1;
+  return options;
+}
+
+// What Create says to `options`.
+absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
+  const auto source = Serve(graph, "script_refusal");
+  absl::Status status;
+  RunRanks(1, [&](Collectives& collectives) {
+    status = Trainer::Create(source, collectives, options).status();
+  });
+  return status;
+}
+
+TEST(ScriptTrainerTest, TrainsAsOurSageDoes) {
+  const auto source = Serve(ClassGraph(200, 100), "script_as_ours", 2);
+  TrainOptions options = SmallRun();
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.log_every = 1;
+  const std::vector<double> ours = Losses(TrainRanks(2, source, options));
+  ModelConfig config = options.model;
+  config.in = 6;
+  config.out = 4;
+  const auto model = Model::Create(config).value();
+  const std::vector<double> theirs = Losses(TrainRanks(
+      2, source,
+      ScriptRun(SageScript(model->parameters().State()), "as_ours")));
+  ASSERT_EQ(theirs.size(), ours.size());
+  for (size_t i = 0; i < ours.size(); ++i)
+    EXPECT_NEAR(theirs[i], ours[i], 1e-4);
+}
+
+TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {
+  const auto source = Serve(ClassGraph(200, 100), "script_resume");
+  TrainOptions options = ScriptRun(SageScript(6, 8, 4, 1, 0.5), "resume_run");
+  options.epochs = 4;
+  const std::vector<double> calm = Losses(TrainRanks(1, source, options));
+  options.checkpoint = (TestDirectory("script_run") / "run").string();
+  options.epochs = 2;
+  TrainRanks(1, source, options);
+  options.epochs = 4;
+  options.resume = true;
+  const std::vector<double> resumed = Losses(TrainRanks(1, source, options));
+  ASSERT_EQ(resumed.size(), calm.size() / 2);
+  EXPECT_EQ(resumed,
+            std::vector<double>(calm.end() - resumed.size(), calm.end()));
+  // Another script, even one with parameters of the same names.
+  const TrainOptions other = ScriptRun(SageScript(6, 8, 4, 2, 0.5), "other");
+  options.model.script = other.model.script;
+  EXPECT_THAT(std::string(Refusal(ClassGraph(200, 100), options).message()),
+              HasSubstr("--model = script of checksum"));
+}
+
+// Paper's rows from all types that have features.
+TestScript TypedScript() {
+  return {{{"paper", at::full({4, 6}, 0.01f)}, {"author", at::zeros({4, 5})}},
+          {},
+          R"(
+def forward(self, x: Dict[str, Tensor], edges: Dict[str, Tensor]):
+    own = torch.linear(x["paper"], self.paper)
+    cites = edges["paper__cites__paper"]
+    writes = edges["author__writes__paper"]
+    authors = torch.linear(x["author"] * 0.001, self.author)
+    result = own.index_add(0, cites[1], own[cites[0]])
+    result = result.index_add(0, writes[1], authors[writes[0]])
+    assert edges["subject__of__paper"].size(0) == 2
+    return {"paper": result, "author": authors}
+)"};
+}
+
+TEST(ScriptTrainerTest, LearnsOnSeveralTypes) {
+  TestGraph graph = PaperGraph(200, 100);
+  TrainOptions options = ScriptRun(TypedScript(), "typed_run");
+  options.job.seed_type = "paper";
+  options.epochs = 20;
+  options.optimizer.lr = 0.05;
+  options.log_every = 0;
+  EXPECT_THAT(std::string(Refusal(graph, options).message()),
+              HasSubstr("node type subject has no features"));
+  for (const size_t type : {2, 3}) {
+    graph.types[type].feature = RampFeature(graph.types[type].count, 2);
+  }
+  const auto source = Serve(graph, "script_typed", 3);
+  const auto history = TrainRanks(2, source, options);
+  ASSERT_EQ(history.size(), 20u);
+  EXPECT_LT(*history.back().loss, 0.7 * *history.front().loss);
+  EXPECT_GT(*history.back().accuracy.test, 0.6);
+}
+
+// Only features of edges tell the class of the node that they lead to.
+TEST(ScriptTrainerTest, LearnsFromFeaturesOfEdges) {
+  TestGraph graph = ClassGraph(200, 100);
+  TestRelation& relation = graph.relations[0];
+  const auto edges = static_cast<int64_t>(relation.edges.size());
+  relation.feature = Array::Allocate(DType::kFloat32, {edges, 4});
+  auto cells = relation.feature.MutableAs<float>();
+  for (int64_t e = 0; e < edges; ++e) {
+    for (int64_t d = 0; d < 4; ++d) {
+      cells[e * 4 + d] = d == relation.edges[e].second % 4 ? 1.0f : 0.0f;
+    }
+  }
+  TrainOptions options = ScriptRun({{{"w", at::zeros({4, 4})}},
+                                    {},
+                                    R"(
+def forward(self, x, edge_index, edge_attr: Tensor):
+    return torch.zeros([x.size(0), 4]).index_add(
+        0, edge_index[1], torch.linear(edge_attr, self.w))
+)"},
+                                   "edge_features");
+  options.epochs = 10;
+  options.log_every = 0;
+  const auto history =
+      TrainRanks(2, Serve(graph, "script_edge_features", 3), options);
+  EXPECT_EQ(*history.back().accuracy.valid, 1);
+  EXPECT_EQ(*history.back().accuracy.test, 1);
+}
+
+TEST(ScriptTrainerTest, PredictsAllColumnsOfAllNodes) {
+  TrainOptions options = ScriptRun(SageScript(6, 8, 5, 1), "predict_run");
+  options.predict = (TestDirectory("script_predict_out") / "rows.npy").string();
+  TrainRanks(2, Serve(ClassGraph(100, 50), "script_predict"), options);
+  EXPECT_EQ(MapNpy(options.predict).value().shape(),
+            (std::vector<int64_t>{100, 5}));
+}
+
+// The label is the mean of the features of the node itself.
+TEST(ScriptTrainerTest, LearnsColumnsAndNumbers) {
+  TestGraph graph = ClassGraph(200, 150);
+  const auto features = graph.types[0].feature.As<float>();
+  for (const char* word : {"regression", "binary"}) {
+    const bool number = std::string(word) == "regression";
+    Array label = Array::Allocate(DType::kFloat32, {200, 1});
+    for (int64_t v = 0; v < 200; ++v) {
+      float sum = 0;
+      for (int64_t d = 0; d < 6; ++d) sum += features[v * 6 + d];
+      label.MutableAs<float>()[v] = number ? sum / 6 : sum > 3.5f ? 1.f : 0.f;
+    }
+    graph.types[0].label = label;
+    TrainOptions options = ScriptRun(SageScript(6, 8, 1, 1), word);
+    options.task = Task::Parse(word, "").value();
+    options.epochs = 20;
+    options.log_every = 0;
+    const auto history = TrainRanks(1, Serve(graph, "script_task"), options);
+    EXPECT_LT(*history.back().loss, 0.7 * *history.front().loss) << word;
+    options.model.script =
+        ScriptRun(SageScript(6, 8, 2, 1), "two_columns").model.script;
+    EXPECT_THAT(std::string(Refusal(graph, options).message()),
+                HasSubstr("gives 2 columns, but the labels have 1 columns"));
+  }
+}
+
+TEST(ScriptTrainerTest, RowsOfNodesBecomeThoseOfGraphs) {
+  TestGraph graph = ClassGraph(200, 100);
+  std::vector<int64_t> label;
+  std::vector<std::pair<int64_t, int64_t>> members;
+  for (int64_t g = 0; g < 50; ++g) label.push_back(g % 4);
+  // A graph has four nodes of its class.
+  for (int64_t v = 0; v < 200; ++v) {
+    members.emplace_back(v, v / 16 * 4 + v % 4);
+  }
+  members.erase(members.begin() + 192, members.end());
+  graph.types[0].label = {};
+  graph.types.push_back(
+      {.name = "graph", .count = 50, .label = Array::Adopt(std::move(label))});
+  graph.relations.push_back({.name = "in", .dst = "graph", .edges = members});
+  graph.splits = {{.type = "graph", .name = "train", .ids = {}},
+                  {.type = "graph", .name = "valid", .ids = {}}};
+  for (int64_t g = 0; g < 48; ++g) graph.splits[g / 32].ids.push_back(g);
+  TrainOptions options = ScriptRun(SageScript(6, 8, 4, 1), "graphs");
+  options.job.seed_kind = SeedKind::kGraph;
+  options.job.seed_type = "graph";
+  options.job.fanouts.clear();
+  options.model.readout = Aggregation::kMean;
+  options.epochs = 60;
+  options.log_every = 0;
+  const auto history = TrainRanks(1, Serve(graph, "script_graphs"), options);
+  ASSERT_EQ(history.size(), 60u);
+  EXPECT_GT(*history.back().accuracy.valid, 0.8);
+}
+
+TEST(ScriptTrainerTest, LearnsEdges) {
+  const TestGraph graph = ClassGraph(200, 100);
+  TrainOptions options = ScriptRun(SageScript(6, 8, 8, 1), "edges");
+  options.job.seed_kind = SeedKind::kEdge;
+  options.job.negatives = {NegativeMode::kBinary, 1};
+  options.job.exclude = ExcludeSeedEdges::kReverse;
+  options.task.kind = TaskKind::kLink;
+  options.task.metric = MetricKind::kRocAuc;
+  options.task.negatives = NegativeMode::kBinary;
+  options.model.decoder = DecoderKind::kDistMult;
+  options.seeds.emplace();
+  for (const auto& [src, dst] : graph.relations[0].edges) {
+    options.seeds->ids.push_back(src);
+    options.seeds->dst.push_back(dst);
+  }
+  options.epochs = 10;
+  options.log_every = 0;
+  const auto history = TrainRanks(2, Serve(graph, "script_links"), options);
+  ASSERT_EQ(history.size(), 10u);
+  EXPECT_LT(*history.back().loss, 0.95 * *history.front().loss);
+}
+
+TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
+  const TestGraph graph = ClassGraph(100, 20);
+  TrainOptions options = ScriptRun(SageScript(6, 8, 3, 1), "three");
+  EXPECT_THAT(std::string(Refusal(graph, options).message()),
+              HasSubstr("gives 3 columns, but the labels have 4 classes"));
+  options = ScriptRun(SageScript(6, 8, 4, 1), "full");
+  options.evaluation.kind = InferenceKind::kFull;
+  const absl::Status full = Refusal(graph, options);
+  EXPECT_EQ(full.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("--inference sampled"));
+  options = ScriptRun(SageScript(5, 8, 4, 1), "width");
+  EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ScriptTrainerTest, RefusesRanksWithDifferentScripts) {
+  const auto source = Serve(ClassGraph(100, 20), "script_ranks");
+  const std::vector<TrainOptions> runs = {
+      ScriptRun(SageScript(6, 8, 4, 1), "rank_0"),
+      ScriptRun(SageScript(6, 8, 4, 2), "rank_1")};
+  RunRanks(2, [&](Collectives& collectives) {
+    const auto trainer =
+        Trainer::Create(source, collectives, runs[collectives.rank()]);
+    if (collectives.rank() == 0) return;
+    EXPECT_THAT(std::string(trainer.status().message()),
+                HasSubstr("of rank 1 differs from rank 0's"));
+  });
+}
+
+}  // namespace
+}  // namespace millrace::testing
