@@ -76,6 +76,20 @@ absl::StatusOr<ExcludedEdges> ReadExcluded(
   return excluded;
 }
 
+// That a split of some node type has the name; empty: the whole graph.
+absl::Status CheckWithin(const Manifest& manifest, const std::string& within) {
+  if (within.empty() ||
+      std::any_of(
+          manifest.splits.begin(), manifest.splits.end(),
+          [&](const SplitInfo& split) { return split.name == within; })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("within \"", within,
+             "\": no node type has such a split\nuse the name of a split of "
+             "nodes, or none for the whole graph"));
+}
+
 absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
                                         const v1::ExpandRequest& request,
                                         const v1::ExpandRequest::Frontier& in) {
@@ -282,6 +296,8 @@ absl::Status AnswerExpand(const ServerCore& core,
                static_cast<int>(request.rule()), ", hop ", request.hop(),
                ": no such direction or rule, or beyond hop ", kHopNumbers - 1));
   }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckWithin(core.store->manifest(), request.within()));
   Expansion expansion(core, context, request, memory);
   for (const v1::ExpandRequest::Frontier& in : request.frontiers()) {
     MILLRACE_ASSIGN_OR_RETURN(const OwnedNodes nodes,

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
@@ -91,6 +93,14 @@ absl::Status CheckDirection(const Schema& schema, const ResolvedJob& job) {
         "..."));
   }
   return absl::OkStatus();
+}
+
+// Whether neighbours in any of the relations are of the type.
+bool Reaches(const Schema& schema, const ResolvedJob& job,
+             const std::vector<RelationIndex>& relations, TypeIndex type) {
+  return std::any_of(relations.begin(), relations.end(), [&](RelationIndex r) {
+    return NeighborType(schema.relations[r], job.spec.direction) == type;
+  });
 }
 
 absl::Status Excluded(std::string_view option, std::string_view other) {
@@ -331,20 +341,38 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
              "\nimport a collection of graphs: millrace import tu"));
 }
 
-absl::Status CheckTrainGraph(const Manifest& manifest, const JobSpec& spec) {
+// The split must be one of a type to which an edge that is read leads: the job
+// would sample the whole graph otherwise.
+absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
   if (spec.train_graph.empty()) return absl::OkStatus();
   if (spec.seed_kind == SeedKind::kGraph) {
     return Excluded("--train-graph induced", "--seeds graph");
   }
-  std::string names;
+  std::set<std::string> names;
+  std::vector<std::string> types;  // that have the split
+  const std::vector<RelationIndex> read = ReadRelations(manifest.schema, job);
+  bool reached = read.empty();  // then nothing is sampled at all
   for (const SplitInfo& split : manifest.splits) {
-    if (split.name == spec.train_graph) return absl::OkStatus();
-    absl::StrAppend(&names, names.empty() ? "" : ", ", split.name);
+    names.insert(split.name);
+    if (split.name != spec.train_graph) continue;
+    types.push_back(manifest.schema.node_types[split.type].name);
+    reached |= Reaches(manifest.schema, job, read, split.type);
   }
-  return absl::NotFoundError(
+  if (types.empty()) {
+    return absl::NotFoundError(
+        StrCat("--train-graph induced:", spec.train_graph,
+               ": no node type has such a split\nthe splits of nodes are: ",
+               names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  }
+  if (reached) return absl::OkStatus();
+  return absl::InvalidArgumentError(
       StrCat("--train-graph induced:", spec.train_graph,
-             ": no node type has such a split\nthe splits of nodes are: ",
-             names.empty() ? "none" : names));
+             ": no relation that is sampled leads to a node type with this "
+             "split (",
+             absl::StrJoin(types, ", "),
+             ")\nsample one that does, name another split, or leave "
+             "--train-graph out"));
 }
 
 absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
@@ -395,7 +423,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckTimes(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckLabor(manifest, job.spec));
-  MILLRACE_RETURN_IF_ERROR(CheckTrainGraph(manifest, job.spec));
+  MILLRACE_RETURN_IF_ERROR(CheckTrainGraph(manifest, job));
   if (spec.temporal != TemporalStrategy::kNone) job.spec.disjoint = true;
   return job;
 }

@@ -254,5 +254,32 @@ TEST(TrainGraphTest, NamesTheSplitsWhereThereIsNoSuch) {
                                HasSubstr("the splits of nodes are: train")));
 }
 
+// The whole graph would be sampled without a word.
+TEST(TrainGraphTest, SplitsOfTypesThatNoEdgeLeadsToAreRefused) {
+  const auto source = OpenGraph(RandomGraph(1), 0);
+  JobSpec spec = ExplicitJob({}, "item");
+  spec.train_graph = "train";  // of items
+  const auto status = [&] {
+    return ResolveJob(spec, source->manifest()).status();
+  };
+  EXPECT_TRUE(status().ok()) << status();  // samples no neighbour
+  spec.relation_fanouts = {{kBuys, {2}}};  // in-lists hold users
+  EXPECT_EQ(status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status().message(),
+              ::testing::AllOf(HasSubstr("--train-graph induced:train"),
+                               HasSubstr("node type with this split (item)\n"),
+                               HasSubstr("leave --train-graph out")));
+  spec.direction = Direction::kOut;  // out-lists hold items
+  EXPECT_TRUE(status().ok()) << status();
+  spec.direction = Direction::kIn;
+  spec.relation_fanouts = {{kBuys, {2}}, {kLikes, {2}}};
+  EXPECT_TRUE(status().ok()) << status();
+  spec.relation_fanouts.clear();
+  spec.method = SampleMethod::kWalk;
+  spec.walks = spec.walk_length = 1;
+  spec.metapath = {kBuys};
+  EXPECT_EQ(status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace millrace

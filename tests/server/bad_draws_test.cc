@@ -127,6 +127,17 @@ TEST_F(BadDrawsTest, TimesOfAnotherNumberAreRefused) {
               }).ok());
 }
 
+// Else the whole graph would be sampled for an induced one.
+TEST_F(BadDrawsTest, SplitsThatNobodyHasAreRefused) {
+  const auto within = [](const std::string& name) {
+    return ExpandStatus([&](auto& r, auto&) { r.set_within(name); });
+  };
+  ExpectRefused(within("trian"), kInvalid, "within \"trian\"");
+  ExpectRefused(within("trian"), kInvalid, "\nuse the name of a split");
+  EXPECT_TRUE(within("train").ok());  // of items only
+  EXPECT_TRUE(within("").ok());
+}
+
 TEST_F(BadDrawsTest, AmongBeyondTheTypeIsRefused) {
   const auto among = [](uint32_t relation, const std::string& ids) {
     return ExpandStatus([&](auto& r, auto& f) {
