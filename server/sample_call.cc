@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/negatives.h"
@@ -27,6 +28,9 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kBytesPerSeed = 128;  // of a call, besides its batch
+
+// Before the client's deadline, to tell it which owner does not answer.
+constexpr absl::Duration kTimeToTell = absl::Seconds(1);
 
 absl::Status CheckLimits(const JobSpec& spec) {
   if (spec.batch_size > kMaxSeeds) {
@@ -195,6 +199,8 @@ SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context,
       core_(core),
       context_(context),
       deadline_(core.DeadlineOf(*context)),
+      owners_deadline_(deadline_ -
+                       std::min(kTimeToTell, (deadline_ - absl::Now()) / 10)),
       message_(request) {
   const absl::Status status = core_.sample_calls.Enter(context_, deadline_);
   entered_ = status.ok();
@@ -234,7 +240,7 @@ absl::Status SampleCall::MakeBatch() {
   const uint64_t held = kMaxHeldFrameBytes + pairs * kBytesPerSeed;
   MILLRACE_ASSIGN_OR_RETURN(reservation_,
                             core_.admission.Reserve(request.job_hash, held));
-  const CallScope scope = {core_, *context_, deadline_};
+  const CallScope scope = {core_, *context_, owners_deadline_};
   PeerEdgeDirectory directory(scope);
   MILLRACE_RETURN_IF_ERROR(
       DrawNegatives(request.job, core_.store->manifest(), request.proto.epoch(),
@@ -277,7 +283,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
     const Request& request, uint64_t held) {
   HopBudget budget(*core_.store, reservation_, held);
-  const CallScope scope = {core_, *context_, deadline_};
+  const CallScope scope = {core_, *context_, owners_deadline_};
   PeerNeighborSource neighbors(scope, budget);
   const absl::Time begin = absl::Now();
   MILLRACE_ASSIGN_OR_RETURN(

@@ -43,7 +43,8 @@ class SampleCall final : public FrameStream {
   ServerCore& core_;
   ::grpc::CallbackServerContext* const context_;
   const absl::Time deadline_;
-  ::grpc::ByteBuffer message_;  // cleared once read
+  const absl::Time owners_deadline_;  // of what other owners are asked
+  ::grpc::ByteBuffer message_;        // cleared once read
   bool entered_ = false;
   Admission::Reservation reservation_;
   std::unique_ptr<FrameSource> source_;

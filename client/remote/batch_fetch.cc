@@ -148,31 +148,33 @@ absl::Status BatchFetch::StartSample() {
   message.mutable_cached_rows()->Add(cached_rows_.begin(), cached_rows_.end());
   message.set_partition(static_cast<uint32_t>(options_.home));
   message.set_fingerprint(context_.manifest.fingerprint);
+  const CallTimes times = TimesOf(context_);
   AddCall();
   KeepCall(StartFrameStream(
       {.method = "/millrace.v1.Sampler/Sample",
        .request = message.SerializeAsString(),
        .member = member,
-       .timeout = context_.timeout,
+       .deadline = times.deadline,
        .on_frame =
            [self = shared_from_this()](const ReceivedFrame& frame) {
              return self->OnFrame(frame);
            },
        .done =
-           [self = shared_from_this(), member](absl::Status status) {
+           [self = shared_from_this(), member,
+            start = times.start](absl::Status status) {
              if (status.ok() &&
                  !(self->assembler_.has_value() && self->assembler_->done())) {
                status = ProtocolError(
                    *member, absl::InternalError("a batch is not whole"));
              }
              self->OnCallDone(NoteFailure(self->context_, *member,
-                                          self->options_.home, status));
+                                          self->options_.home, start, status));
            }}));
   return absl::OkStatus();
 }
 
 absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
-  retry_.NoteAnswer(options_.home);
+  retry_.NoteAnswer(options_.home, absl::Now());
   options_.received += frame.payload_bytes();
   if (!assembler_.has_value()) {
     if (!frame.header().stream.has_value()) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/wire/error_info.h"
@@ -18,6 +19,13 @@ absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
              " bytes\nuse a smaller batch size or fanouts"));
 }
 
+// A time as people say it.
+std::string Rounded(absl::Duration time) {
+  return absl::FormatDuration(absl::Trunc(time, time < absl::Seconds(1)
+                                                    ? absl::Milliseconds(1)
+                                                    : absl::Milliseconds(100)));
+}
+
 }  // namespace
 
 absl::Status ProtocolError(const FleetMember& member,
@@ -27,21 +35,30 @@ absl::Status ProtocolError(const FleetMember& member,
       std::string(status.message()), "\nrun the same version everywhere"));
 }
 
+CallTimes TimesOf(const CallContext& context) {
+  const absl::Time now = absl::Now();
+  return {now, now + context.retry.TimeoutOf(context.timeout, now)};
+}
+
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
-                         int partition, const absl::Status& status) {
+                         int partition, absl::Time start,
+                         const absl::Status& status) {
   if (status.ok()) return status;
   ErrorInfo info = ErrorInfoOf(status);
   const bool of_another =
       info.partition.has_value() && *info.partition != partition;
   if (!of_another) context.fleet.ReportFailure(member, status);
-  if (absl::IsDeadlineExceeded(status)) {
-    info.partition = info.partition.value_or(partition);
-    return WithErrorInfo(absl::UnavailableError(StrCat(
-                             "no answer from ", member.address, " within ",
-                             absl::FormatDuration(context.timeout))),
-                         info);
-  }
   info.partition = info.partition.value_or(partition);
+  if (absl::IsDeadlineExceeded(status)) {
+    const absl::Time now = absl::Now();
+    context.retry.NoteSilence(*info.partition, start, now);
+    return WithErrorInfo(
+        absl::UnavailableError(of_another
+                                   ? std::string(status.message())
+                                   : StrCat("no answer from ", member.address,
+                                            " within ", Rounded(now - start))),
+        info);
+  }
   if (absl::IsCancelled(status)) {
     // Not by us, or nobody looks at this status: a server that stops.
     return WithErrorInfo(

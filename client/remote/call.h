@@ -33,21 +33,31 @@ using CallDone = std::function<void(absl::Status)>;
 struct CallContext {
   Fleet& fleet;
   const Manifest& manifest;
-  absl::Duration timeout;           // of one attempt
+  absl::Duration timeout;           // of one attempt, at most
   Retry& retry;                     // learns who answers
   std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
+
+// When a call began, and by when it must be done.
+struct CallTimes {
+  absl::Time start;
+  absl::Time deadline;
+};
+// Of a call that starts now.
+CallTimes TimesOf(const CallContext& context);
 
 // INTERNAL, naming `member`: what it sent is not what the protocol says. Such
 // an error is nobody's usage and is not repeated.
 absl::Status ProtocolError(const FleetMember& member,
                            const absl::Status& status);
 
-// What a call to `member` for `partition` failed with, as Retry wants it: an
-// attempt that ran out of time may be repeated, errors name the partition, a
-// message that is too large is final.
-// Tells the fleet, unless the member reports another partition's failure.
+// What a call to `member` for `partition`, begun at `start`, failed with, as
+// Retry wants it: an attempt that ran out of time may be repeated, errors name
+// the partition, a message that is too large is final.
+// Tells the fleet, unless the member reports another partition's failure, and
+// Retry of a call that ran out of time.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
-                         int partition, const absl::Status& status);
+                         int partition, absl::Time start,
+                         const absl::Status& status);
 
 }  // namespace millrace

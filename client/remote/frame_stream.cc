@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/status.h"
 #include "common/wire/stream_layout.h"
@@ -34,7 +33,7 @@ class FrameStream final
   void Start(std::shared_ptr<FrameStream> self) {
     self_ = std::move(self);
     Charge(kNominalBytes);
-    context_.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    context_.set_deadline(absl::ToChronoTime(options_.deadline));
     stub_.PrepareBidiStreamingCall(&context_, options_.method,
                                    grpc::StubOptions(), this);
     const grpc::Slice slice(options_.request);

@@ -18,7 +18,7 @@ struct FrameStreamOptions {
   std::string method;   // "/millrace.v1.Sampler/Sample"
   std::string request;  // serialized
   std::shared_ptr<FleetMember> member;
-  absl::Duration timeout;
+  absl::Time deadline;
   // Takes a frame; an error ends the call with that error. INVALID_ARGUMENT
   // and INTERNAL say what is wrong with the frame: see ProtocolError().
   std::function<absl::Status(const ReceivedFrame&)> on_frame;

@@ -24,8 +24,9 @@ class ResolveCall final : public Call {
         request_(std::move(request)),
         member_(std::move(member)),
         stub_(v1::Sampler::NewStub(member_->NextChannel())),
-        done_(std::move(done)) {
-    context_.set_deadline(absl::ToChronoTime(absl::Now() + context.timeout));
+        done_(std::move(done)),
+        times_(TimesOf(call_)) {
+    context_.set_deadline(absl::ToChronoTime(times_.deadline));
     message_.set_node_type(static_cast<uint32_t>(request_.type));
     message_.set_partition(static_cast<uint32_t>(request_.partition));
     message_.set_fingerprint(call_.manifest.fingerprint);
@@ -46,10 +47,11 @@ class ResolveCall final : public Call {
  private:
   void Finish(absl::Status status) {
     if (status.ok()) {
-      call_.retry.NoteAnswer(request_.partition);
+      call_.retry.NoteAnswer(request_.partition, absl::Now());
       status = Store();
     }
-    done_(NoteFailure(call_, *member_, request_.partition, status));
+    done_(
+        NoteFailure(call_, *member_, request_.partition, times_.start, status));
   }
 
   absl::Status Store() {
@@ -76,6 +78,7 @@ class ResolveCall final : public Call {
   const std::shared_ptr<FleetMember> member_;
   const std::unique_ptr<v1::Sampler::Stub> stub_;
   const CallDone done_;
+  const CallTimes times_;
   grpc::ClientContext context_;
   v1::ResolveRequest message_;
   v1::ResolveReply reply_;

@@ -75,9 +75,30 @@ bool WarningDue(int partition, absl::Time now) {
 
 }  // namespace
 
-void Retry::NoteAnswer(int partition) {
+absl::Duration Retry::TimeoutOf(absl::Duration timeout, absl::Time now) const {
   absl::MutexLock lock(&mutex_);
-  since_.erase(partition);
+  if (cut_short_) return timeout;
+  absl::Time begin = now;
+  for (const auto& [partition, since] : since_) {
+    begin = std::min(begin, since.unavailable);
+  }
+  const absl::Duration left = begin + partition_wait_ - now;
+  return std::min(timeout, std::max(left, kLeastTimeout));
+}
+
+void Retry::NoteAnswer(int partition, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  since_[partition] = {.answered = now};
+}
+
+void Retry::NoteSilence(int partition, absl::Time start, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  Since& since = since_[partition];
+  cut_short_ |= since.answered > start;
+  if (since.unavailable <= now) return;  // the wait has begun before
+  const absl::Time second_chance =
+      now + std::min(partition_wait_, kLeastTimeout) - partition_wait_;
+  since.unavailable = std::max({start, since.answered, second_chance});
 }
 
 Retry::End Retry::EndOf(int partition, bool overload, absl::Time now) {

@@ -13,17 +13,32 @@ namespace millrace {
 
 // Whether and when a failed attempt is repeated: jittered exponential
 // back-off from 50 ms to 1 s, until one partition has not answered for
-// `partition_wait`. Servers that are only overloaded, and such as answer and
-// break off again and again, are waited for longer: 10 minutes. Warns while a
-// partition is waited for, from 1 s on, at most every 5 s in a process.
+// `partition_wait`. That counts from the first failure, or from the start of
+// a call that was not answered at all; but of a wait that such a call has used
+// up, kLeastTimeout is left for an attempt elsewhere. Servers that are only
+// overloaded, and such as answer and break off again and again, are waited for
+// longer: 10 minutes. Warns while a partition is waited for, from 1 s on, at
+// most every 5 s in a process.
 // Threads: any; After() one at a time.
 class Retry {
  public:
+  // What an attempt gets at least: enough for a server to say that it waits
+  // for another one (ServerOptions::peer_wait).
+  static constexpr absl::Duration kLeastTimeout = absl::Seconds(5);
+
   explicit Retry(absl::Duration partition_wait)
       : partition_wait_(partition_wait) {}
 
+  // What a call that starts now may take: `timeout`, but no more than is left
+  // of the wait for any partition, nor less than kLeastTimeout. All of it once
+  // a call ran out of time while it was being answered.
+  absl::Duration TimeoutOf(absl::Duration timeout, absl::Time now) const;
+
   // A call of the partition has brought something: its wait starts anew.
-  void NoteAnswer(int partition);
+  void NoteAnswer(int partition, absl::Time now);
+
+  // A call of the partition that began at `start` has run out of time.
+  void NoteSilence(int partition, absl::Time start, absl::Time now);
 
   // How long to wait before the next attempt; an error when there is none:
   // `failure` itself if it is not retryable, else UNAVAILABLE saying how long
@@ -34,8 +49,10 @@ class Retry {
                                        absl::Time now);
 
  private:
-  // First failures since the partition's last answer.
+  // What is known of a partition.
   struct Since {
+    absl::Time answered = absl::InfinitePast();
+    // First failures since then.
     absl::Time unavailable = absl::InfiniteFuture();
     absl::Time overloaded = absl::InfiniteFuture();
   };
@@ -51,8 +68,9 @@ class Retry {
 
   const absl::Duration partition_wait_;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::map<int, Since> since_ ABSL_GUARDED_BY(mutex_);
+  bool cut_short_ ABSL_GUARDED_BY(mutex_) = false;  // a call with answers
   absl::Time first_failure_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Duration backoff_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(50);
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -126,25 +127,26 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);
   auto scatter = std::make_shared<RowScatter>(request);
+  const CallTimes times = TimesOf(context);
   return StartFrameStream(
       {.method = "/millrace.v1.Sampler/Gather",
        .request = message.SerializeAsString(),
        .member = member,
-       .timeout = context.timeout,
+       .deadline = times.deadline,
        .on_frame =
            [scatter, context,
             partition = request.partition](const ReceivedFrame& frame) {
-             context.retry.NoteAnswer(partition);
+             context.retry.NoteAnswer(partition, absl::Now());
              context.received += frame.payload_bytes();
              return scatter->Take(frame);
            },
        .done =
            [scatter, member, context, partition = request.partition,
-            done = std::move(done)](absl::Status status) {
+            start = times.start, done = std::move(done)](absl::Status status) {
              if (status.ok() && !scatter->CheckComplete().ok()) {
                status = ProtocolError(*member, scatter->CheckComplete());
              }
-             done(NoteFailure(context, *member, partition, status));
+             done(NoteFailure(context, *member, partition, start, status));
            }});
 }
 

@@ -126,6 +126,30 @@ TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
   EXPECT_GE(breaks, 2);
 }
 
+// It describes itself, so it looks alive, but its calls hang: two attempts, of
+// the whole wait and of the least, not of call_timeout.
+TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
+  absl::Notification release;
+  Connect(
+      [&](int, const v1::SampleRequest&, Writer&) {
+        release.WaitForNotification();
+        return grpc::Status::OK;
+      },
+      absl::Seconds(5));
+  const absl::Time start = absl::Now();
+  const absl::Status status = Fetch().status();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).partition, 0);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("no answer from " + scripted_->address()));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("gave up after 5s (--partition-wait)"));
+  EXPECT_EQ(scripted_->calls(), 2);
+  release.Notify();
+  Close();
+}
+
 TEST_F(ScriptedTest, CancelledOfAStoppingServerIsRetried) {
   Connect([this](int number, const v1::SampleRequest& request, Writer& out) {
     return number == 0 ? grpc::Status::CANCELLED

@@ -82,7 +82,7 @@ TEST(RetryTest, OverloadDoesNotCountAsALostPartition) {
 TEST(RetryTest, AnAnswerStartsThePartitionsWaitAnew) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
-  retry.NoteAnswer(1);
+  retry.NoteAnswer(1, kStart + absl::Seconds(5));
   ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(45)).ok());
 }
@@ -90,10 +90,66 @@ TEST(RetryTest, AnAnswerStartsThePartitionsWaitAnew) {
 TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
-  retry.NoteAnswer(0);
+  retry.NoteAnswer(0, kStart + absl::Seconds(5));
   ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Seconds(15)).ok());
   ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Seconds(25)).ok());
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
+}
+
+// A wedged server takes the whole wait once; a second attempt, elsewhere
+// where there is a replica, gets the least, not the 60 s of a call.
+TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
+  Retry retry(absl::Seconds(30));
+  absl::Time now = kStart;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const absl::Time start = now;
+    const absl::Duration timeout = retry.TimeoutOf(absl::Minutes(1), start);
+    EXPECT_EQ(timeout, attempt == 0 ? absl::Seconds(30) : absl::Seconds(5));
+    now += timeout;
+    retry.NoteSilence(1, start, now);
+    EXPECT_EQ(retry.After(Lost(1), now).ok(), attempt == 0);
+  }
+  EXPECT_EQ(now, kStart + absl::Seconds(35));
+}
+
+TEST(RetryTest, SilenceCountsFromTheLastAnswer) {
+  Retry retry(absl::Seconds(30));
+  retry.NoteAnswer(1, kStart + absl::Seconds(10));
+  retry.NoteSilence(1, kStart, kStart + absl::Seconds(20));
+  EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(20)).ok());
+  EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(39)).ok());
+  EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(40)).ok());
+}
+
+TEST(RetryTest, WithoutAWaitSilenceIsFinalAtOnce) {
+  Retry retry(absl::ZeroDuration());
+  retry.NoteSilence(1, kStart, kStart + absl::Seconds(5));
+  EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(5)).ok());
+}
+
+TEST(RetryTest, CallsGetWhatIsLeftOfTheWait) {
+  Retry retry(absl::Seconds(30));
+  const auto timeout = [&](int second) {
+    return retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(second));
+  };
+  EXPECT_EQ(timeout(7), absl::Seconds(30));  // nobody is waited for
+  ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
+  EXPECT_EQ(timeout(18), absl::Seconds(22));
+  EXPECT_EQ(timeout(38), Retry::kLeastTimeout);
+  retry.NoteAnswer(1, kStart + absl::Seconds(38));
+  EXPECT_EQ(timeout(38), absl::Seconds(30));
+  EXPECT_EQ(retry.TimeoutOf(absl::Seconds(2), kStart), absl::Seconds(2));
+}
+
+// Batches whose frames take longer than the wait for a lost partition.
+TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
+  Retry retry(absl::Seconds(10));
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(10));
+  retry.NoteAnswer(1, kStart + absl::Seconds(9));
+  retry.NoteSilence(1, kStart, kStart + absl::Seconds(10));
+  EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(10)),
+            absl::Minutes(1));
 }
 
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
@@ -102,7 +158,7 @@ TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   absl::Status end;
   while ((end = retry.After(Lost(1), now).status()).ok()) {
     ASSERT_LT(now, kStart + absl::Hours(1));
-    retry.NoteAnswer(1);
+    retry.NoteAnswer(1, now);
     now += absl::Seconds(15);
   }
   EXPECT_EQ(now, kStart + absl::Minutes(10));

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A millrace-server process that is stopped, not ended: its connections stay,
+// and it says nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "client/remote_batch_source.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
+#include "tests/support/seeds.h"
+#include "tests/support/server_program.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Program;
+
+// Partition 0 is served by this process, partition 1 by another one.
+class StoppedServerTest : public ::testing::Test {
+ protected:
+  StoppedServerTest() : directory_(testing::TestDirectory("stopped_server")) {
+    const testing::TestGraph graph = testing::SmallGraph();
+    EXPECT_TRUE(testing::BuildStore(graph, 2,
+                                    testing::SpreadAssignment(graph, 2), path())
+                    .ok());
+    const std::filesystem::path port_file = directory_ / "port";
+    peer_ = std::make_unique<Program>(std::vector<std::string>{
+        "--store", path().string(), "--partition", "1", "--listen",
+        "127.0.0.1:0", "--port-file", port_file.string()});
+    EXPECT_TRUE(peer_->AwaitLog("serving partitions")) << peer_->log();
+    int port = 0;
+    std::ifstream(port_file) >> port;
+    peer_address_ = "127.0.0.1:" + std::to_string(port);
+    auto store = Store::Open(path(), {0});
+    EXPECT_TRUE(store.ok()) << store.status();
+    ServerOptions options;
+    options.peers = peer_address_;
+    auto home = SamplerServer::Start(*std::move(store), options);
+    EXPECT_TRUE(home.ok()) << home.status();
+    home_ = *std::move(home);
+  }
+
+  std::filesystem::path path() const { return directory_ / "store"; }
+
+  static JobSpec Job() {
+    JobSpec spec;
+    spec.fanouts = {-1, -1};
+    spec.batch_size = 8;
+    return spec;
+  }
+
+  absl::Status SampleAtHome(absl::Duration deadline) const {
+    const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+        home_->address(), ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments()));
+    return testing::CallSample(
+               *stub, testing::SampleRequestOf(Job(), Columns(), 0), deadline)
+        .status;
+  }
+
+  const std::filesystem::path directory_;
+  std::unique_ptr<Program> peer_;
+  std::string peer_address_;
+  std::unique_ptr<SamplerServer> home_;
+};
+
+TEST_F(StoppedServerTest, HomeNamesTheOwnerThatDoesNotAnswerInTime) {
+  ASSERT_TRUE(SampleAtHome(absl::Seconds(30)).ok());
+  peer_->Signal(SIGSTOP);
+  const absl::Status status = SampleAtHome(absl::Seconds(2));
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(peer_address_));
+}
+
+TEST_F(StoppedServerTest, ClientGivesUpSoonAfterTheWait) {
+  RemoteOptions options;
+  options.servers = home_->address() + "," + peer_address_;
+  options.partition_wait = absl::Seconds(5);
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto fetch = [&] {
+    BatchRequest request;
+    request.explicit_seeds = testing::Seeds{{0, 1, 2, 3, 4, 5, 6, 7}};
+    return testing::PendingFetch(**source, *job, std::move(request))
+        .Wait()
+        .status();
+  };
+  ASSERT_TRUE(fetch().ok()) << fetch();
+  peer_->Signal(SIGSTOP);
+  const absl::Time start = absl::Now();
+  const absl::Status status = fetch();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("gave up after 5s (--partition-wait)"));
+  // gRPC takes 20 s to find that the connection is dead.
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));
+}
+
+}  // namespace
+}  // namespace millrace
