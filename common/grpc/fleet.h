@@ -81,16 +81,16 @@ struct FleetOptions {
 
 // The directory of a fleet: keeps the list of addresses fresh, asks every
 // member what it serves (Describe), and hands out channels by partition. One
-// background thread does all the asking, another one reads the list when that
-// takes time; no method but WaitForManifest and Pick blocks.
+// background thread does all the asking, another one reads the list where that
+// can take time; no method but WaitForManifest and Pick blocks.
 // Threads: any thread may call any method.
 class Fleet {
  public:
   // Parses the list; does not wait for anyone.
   // INVALID_ARGUMENT: not a LIST (names the entry).
   static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
-  // Cancels what is in flight; waits neither for servers nor for a look-up of
-  // names. Members handed out stay usable.
+  // Cancels what is in flight; does not wait for servers, and for a list that
+  // is being read at most 2 s (see ListReader). Members handed out stay usable.
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;

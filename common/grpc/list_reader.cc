@@ -1,47 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/list_reader.h"
 
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace millrace {
+namespace {
 
-struct ListReader::State {
-  explicit State(AddressList addresses) : list(std::move(addresses)) {}
+// More than any read that is not hung takes.
+constexpr absl::Duration kReadPatience = absl::Seconds(2);
 
-  void ReadFor(const std::function<void(const Result&)>& done) {
-    const Result result = list.Read();
-    absl::MutexLock lock(&mutex);
-    if (!stopped) done(result);
+}  // namespace
+
+class ListReader::State {
+ public:
+  using Done = std::function<void(const Result&)>;
+
+  explicit State(AddressList addresses) : list_(std::move(addresses)) {}
+
+  bool blocks() const { return list_.kind() != AddressList::Kind::kStatic; }
+
+  void ReadFor(const Done& done) {
+    const Result result = list_.Read();
+    absl::MutexLock lock(&mutex_);
+    if (!stopped_) done(result);
   }
 
-  const AddressList list;
+  void Ask(Done done) {
+    absl::MutexLock lock(&mutex_);
+    asked_ = std::move(done);
+  }
 
-  absl::Mutex mutex;  // held while `done` runs
-  bool stopped ABSL_GUARDED_BY(mutex) = false;
+  // What the thread does: reads whenever it is asked, until it is stopped.
+  void Run() {
+    while (const Done done = NextAsked()) ReadFor(done);
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+
+  void Stop() {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+
+  // Whether the thread ends, now or soon.
+  bool AwaitEnd() {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&ended_), kReadPatience);
+  }
+
+ private:
+  // Nothing: stopped.
+  Done NextAsked() {
+    absl::MutexLock lock(&mutex_);
+    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopped_ || asked_ != nullptr;
+    };
+    mutex_.Await(absl::Condition(&ready));
+    return stopped_ ? nullptr : std::exchange(asked_, nullptr);
+  }
+
+  const AddressList list_;
+
+  absl::Mutex mutex_;  // held while a `done` runs
+  Done asked_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 ListReader::ListReader(AddressList list)
     : state_(std::make_shared<State>(std::move(list))) {}
 
-ListReader::~ListReader() { Stop(); }
-
-void ListReader::Stop() {
-  absl::MutexLock lock(&state_->mutex);
-  state_->stopped = true;
+ListReader::~ListReader() {
+  Stop();
+  if (!thread_.joinable()) return;
+  if (state_->AwaitEnd()) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
 }
 
+void ListReader::Stop() { state_->Stop(); }
+
 void ListReader::Start(std::function<void(const Result&)> done) {
-  if (state_->list.kind() == AddressList::Kind::kStatic) {
-    state_->ReadFor(done);
-    return;
-  }
-  std::thread([state = state_, done = std::move(done)] {
-    state->ReadFor(done);
-  }).detach();
+  if (!state_->blocks()) return state_->ReadFor(done);
+  state_->Ask(std::move(done));
+  if (thread_.joinable()) return;
+  thread_ = std::thread([state = state_] { state->Run(); });
 }
 
 }  // namespace millrace

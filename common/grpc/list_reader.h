@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,19 +13,23 @@
 namespace millrace {
 
 // Reads an AddressList for someone who cannot wait: a look-up of a name or a
-// file on a lost mount can take minutes and cannot be interrupted.
-// Threads: Start() one at a time; Stop() any. The destructor stops.
+// file on a lost mount can take minutes, or for ever, and cannot be
+// interrupted. One thread reads, from the first Start() on.
+// Threads: Start() one at a time; Stop() any.
 class ListReader {
  public:
   using Result = absl::StatusOr<std::vector<std::string>>;
 
   explicit ListReader(AddressList list);
+  // Stops and joins the thread. Only a read that hangs for 2 s more is left
+  // behind, with its thread: that owns all it touches, calls nobody, and ends
+  // when the read does, or with the process.
   ~ListReader();
   ListReader(const ListReader&) = delete;
   ListReader& operator=(const ListReader&) = delete;
 
   // Begins a read and returns; `done` gets what AddressList::Read() said, in
-  // another thread or, where nothing has to be waited for, before this
+  // the reader's thread or, where nothing has to be waited for, before this
   // returns. One read at a time: not before `done` was called.
   void Start(std::function<void(const Result&)> done);
 
@@ -33,9 +38,10 @@ class ListReader {
   void Stop();
 
  private:
-  struct State;
-  // Shared with the thread of a read that nobody waits for any more.
+  class State;
+  // Shared with the thread, which may be left behind.
   const std::shared_ptr<State> state_;
+  std::thread thread_;  // from the first Start() that has to wait
 };
 
 }  // namespace millrace
