@@ -14,11 +14,24 @@
 namespace millrace {
 namespace {
 
+constexpr char kAdvice[] =
+    "give a file of torch.save(model.state_dict(), FILE), not of the model "
+    "itself, or a checkpoint of millrace-train";
+
 absl::Status NoWeights(const PickledFile& file, std::string_view what) {
   return absl::InvalidArgumentError(
-      StrCat(file.name, ": ", what,
-             "\ngive a file of torch.save(model.state_dict(), FILE) or a "
-             "checkpoint of millrace-train"));
+      StrCat(file.name, ": ", what, "\n", kAdvice));
+}
+
+// What OpenTorchFile says, with advice for weights.
+absl::Status Unread(const absl::Status& status) {
+  if (absl::IsNotFound(status)) return status;
+  const std::string message(status.message());
+  return absl::Status(status.code(),
+                      StrCat(message.substr(0, message.find('\n')), "\n",
+                             absl::IsDataLoss(status)
+                                 ? "the file is damaged: copy or save it again"
+                                 : kAdvice));
 }
 
 // A tensor of its own, so that the file need not stay as it is.
@@ -42,7 +55,9 @@ absl::StatusOr<at::Tensor> CopyOf(const StoredTensor& stored) {
 
 absl::StatusOr<std::vector<NamedTensor>> ReadWeights(
     const std::filesystem::path& path) {
-  MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, OpenTorchFile(path));
+  const absl::StatusOr<PickledFile> opened = OpenTorchFile(path);
+  if (!opened.ok()) return Unread(opened.status());
+  const PickledFile& file = *opened;
   const PickleValue* dict = FindKey(file.root(), "model");
   if (dict == nullptr || dict->kind != PickleKind::kDict) dict = &file.root();
   if (dict->kind != PickleKind::kDict) {

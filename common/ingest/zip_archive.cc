@@ -77,10 +77,9 @@ class DirectoryReader {
             : bytes_.rfind(kEndMagic, bytes_.size() - kEndBytes);
     if (last == std::string_view::npos ||
         bytes_.size() - last > kEndBytes + kMaxComment) {
-      return absl::InvalidArgumentError(
-          StrCat(name_,
-                 ": no zip file, or one that is cut off: its directory "
-                 "is missing at the end"));
+      return bytes_.starts_with(kLocalMagic)
+                 ? Damaged("it is cut off: its directory is missing")
+                 : absl::InvalidArgumentError(StrCat(name_, ": no zip file"));
     }
     uint64_t size = Number<uint32_t>(bytes_, last + 12);
     uint64_t offset = Number<uint32_t>(bytes_, last + 16);

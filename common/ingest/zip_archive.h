@@ -31,7 +31,7 @@ class ZipArchive {
 
   // NOT_FOUND: no such file. INVALID_ARGUMENT: no zip file, entries that are
   // encrypted or neither stored nor deflated, several disks. DATA_LOSS: a
-  // directory that leaves the file. All name the file.
+  // directory that leaves the file or is missing. All name the file.
   static absl::StatusOr<std::shared_ptr<const ZipArchive>> Open(
       const std::filesystem::path& path);
 

@@ -379,6 +379,7 @@ TEST_F(PartitionImportersTest, ReadsTorchFilesAndRunsNothing) {
   EXPECT_THAT(refusal("evil.pt"), HasSubstr("builtin__.print is not"));
   EXPECT_THAT(refusal("module.pt"),
               HasSubstr("torch.nn.modules.linear.Linear"));
+  EXPECT_THAT(refusal("script.pt"), HasSubstr(": a TorchScript archive, not"));
   EXPECT_THAT(refusal("short.pt"), HasSubstr("torch ShortStorage"));
   EXPECT_THAT(refusal("expanded.pt"), HasSubstr("does not fit its storage"));
   EXPECT_THAT(refusal("list.pt"), HasSubstr("this is a list"));
@@ -390,6 +391,9 @@ TEST_F(PartitionImportersTest, ReadsTorchFilesAndRunsNothing) {
   const auto transposed = OpenTorchTensor(bad / "transposed.pt");
   ASSERT_TRUE(transposed.ok()) << transposed.status();
   EXPECT_THAT(transposed->strides, ElementsAre(1, 3));
+  const auto parameter = OpenTorchTensor(bad / "parameter.pt");
+  ASSERT_TRUE(parameter.ok()) << parameter.status();
+  EXPECT_THAT(parameter->sizes, ElementsAre(3));
   const auto legacy = OpenTorchTensor(bad / "legacy.pt");
   ASSERT_TRUE(legacy.ok()) << legacy.status();
   EXPECT_THAT(legacy->sizes, ElementsAre(3));

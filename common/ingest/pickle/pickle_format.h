@@ -58,6 +58,8 @@ inline constexpr std::string_view kRebuildTensor =
     "torch._utils _rebuild_tensor_v2";
 inline constexpr std::string_view kRebuildFromType =
     "torch._tensor _rebuild_from_type_v2";
+inline constexpr std::string_view kRebuildParameter =
+    "torch._utils _rebuild_parameter";
 inline constexpr std::string_view kLoadFromBytes =
     "torch.storage _load_from_bytes";
 inline constexpr std::string_view kTorchSize = "torch Size";
@@ -65,9 +67,10 @@ inline constexpr std::string_view kDefaultDict = "collections defaultdict";
 
 // "module name" of all that a pickle may name. Storage types are what
 // persistent ids name; list is a default of defaultdict.
-inline constexpr std::array<std::string_view, 21> kGlobals = {
+inline constexpr std::array<std::string_view, 22> kGlobals = {
     kRebuildTensor,
     kRebuildFromType,
+    kRebuildParameter,
     "graphlearn_torch.partition.base GLTPartitionBook",
     kLoadFromBytes,
     kTorchSize,

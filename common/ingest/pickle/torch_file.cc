@@ -38,6 +38,12 @@ absl::Status Refused(const std::string& name, std::string_view what) {
              "torch.save"));
 }
 
+// Of files that torch.load does not read either.
+absl::Status Foreign(const std::string& name, std::string_view what) {
+  return absl::InvalidArgumentError(
+      StrCat(name, ": ", what, "\ngive a file that torch.save wrote"));
+}
+
 absl::StatusOr<DType> DTypeOfStorage(const std::string& name,
                                      std::string_view type) {
   static const std::map<std::string_view, DType> kDTypes = {
@@ -133,10 +139,10 @@ class LegacyReader {
   }
 
   absl::Status CheckStart() {
-    MILLRACE_ASSIGN_OR_RETURN(const PickleDocument magic, ReadPickle());
-    if (magic.root->kind != PickleKind::kHuge ||
-        magic.root->bytes != kLegacyMagic) {
-      return Refused(name_, "this is no file of torch.save");
+    const absl::StatusOr<PickleDocument> magic = ReadPickle();
+    if (!magic.ok() || magic->root->kind != PickleKind::kHuge ||
+        magic->root->bytes != kLegacyMagic) {
+      return Foreign(name_, "this is no file of torch.save");
     }
     MILLRACE_ASSIGN_OR_RETURN(const PickleDocument protocol, ReadPickle());
     if (protocol.root->integer != kLegacyProtocol) {
@@ -204,7 +210,7 @@ absl::StatusOr<std::string> FindStem(const ZipArchive& archive) {
     if (!absl::EndsWith(entry.name, "/data.pkl")) continue;
     return entry.name.substr(0, entry.name.size() - kValue.size());
   }
-  return Refused(archive.name(),
+  return Foreign(archive.name(),
                  "a zip file that torch.save did not write: "
                  "it has no data.pkl");
 }
@@ -213,6 +219,13 @@ absl::StatusOr<PickledFile> OpenZip(const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const ZipArchive> archive,
                             ZipArchive::Open(path));
   MILLRACE_ASSIGN_OR_RETURN(const std::string stem, FindStem(*archive));
+  if (archive->Find(StrCat(stem, "constants.pkl")) != nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat(archive->name(),
+               ": a TorchScript archive, not a file of torch.save\nwrite its "
+               "tensors by torch.save(torch.jit.load(FILE).state_dict(), "
+               "OTHER)"));
+  }
   const ZipArchive::Entry* order = archive->Find(StrCat(stem, "byteorder"));
   if (order != nullptr && order->data != "little") {
     return Refused(archive->name(), "a machine of another byte order wrote it");

@@ -393,7 +393,7 @@ absl::Status Machine::PushGlobal(std::string_view module,
   return Refused(StrCat(
       "global ",
       absl::CHexEscape(StrCat(module.substr(0, 80), ".", name.substr(0, 80))),
-      " is not one of those that files of tensors need"));
+      " is not read: it is a class or function of a program, no tensor"));
 }
 
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
@@ -404,6 +404,11 @@ absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
       arguments[0]->bytes == kRebuildTensor &&
       arguments[2]->kind == PickleKind::kTuple) {
     return RebuildTensor(arguments[2]->items);
+  }
+  // Tensor, requires_grad, hooks.
+  if (global == kRebuildParameter && arguments.size() == 3 &&
+      arguments[0]->kind == PickleKind::kTensor) {
+    return *arguments[0];
   }
   if (global == kLoadFromBytes && arguments.size() == 1 &&
       arguments[0]->kind == PickleKind::kBytes && source_.load_bytes) {

@@ -24,7 +24,7 @@ struct PickleSource {
 // Reads the pickle (protocols 2 to 5) at the start of `source.bytes`. Memory
 // is bounded by the number of instructions, which is bounded. Allowed:
 // dict, collections.OrderedDict and defaultdict, torch.Size,
-// torch._utils._rebuild_tensor_v2 and torch's storage types,
+// torch._utils._rebuild_tensor_v2 and _rebuild_parameter, storage types,
 // torch.storage._load_from_bytes, GLT's partition books (tensors). Attributes
 // of dictionaries are left out.
 // INVALID_ARGUMENT: any other instruction, name or call; DATA_LOSS: it ends
