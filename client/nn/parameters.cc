@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/nn/parameters.h"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -15,16 +17,45 @@
 namespace millrace {
 namespace {
 
-std::string ShapeText(const at::Tensor& tensor) {
-  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
-}
-
 const NamedTensor* Find(const std::vector<NamedTensor>& tensors,
                         std::string_view name) {
   for (const NamedTensor& named : tensors) {
     if (named.name == name) return &named;
   }
   return nullptr;
+}
+
+// Whether `tensor` has a value by another of its names.
+bool HasOtherName(const std::vector<NamedTensor>& own, const at::Tensor& tensor,
+                  const std::vector<NamedTensor>& state) {
+  return std::any_of(own.begin(), own.end(), [&](const NamedTensor& named) {
+    return named.tensor.is_same(tensor) && Find(state, named.name) != nullptr;
+  });
+}
+
+bool SameValues(const at::Tensor& a, const at::Tensor& b) {
+  return at::allclose(a, b.to(a.scalar_type()), /*rtol=*/0, /*atol=*/0,
+                      /*equal_nan=*/true);
+}
+
+// Of what two names share, the state may not say two things.
+absl::Status CheckAliases(const std::vector<NamedTensor>& own,
+                          const std::vector<NamedTensor>& state) {
+  for (size_t i = 0; i < own.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!own[i].tensor.is_same(own[j].tensor)) continue;
+      const NamedTensor* first = Find(state, own[j].name);
+      const NamedTensor* second = Find(state, own[i].name);
+      if (first == nullptr || second == nullptr ||
+          SameValues(first->tensor, second->tensor)) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensors \"", own[j].name, "\" and \"", own[i].name,
+                       "\" differ, but they are one tensor in the model"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // The top 24 bits as a float in [0, 1): exact, whatever the rounding mode.
@@ -34,15 +65,25 @@ float UnitFloat(uint32_t word) {
 
 }  // namespace
 
+std::string ShapeText(const at::Tensor& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
 at::Tensor ParameterSet::AddParameter(std::string name, at::Tensor initial) {
   initial.requires_grad_(true);
   parameters_.push_back({std::move(name), initial});
   return initial;
 }
 
-at::Tensor ParameterSet::AddBuffer(std::string name, at::Tensor initial) {
+at::Tensor ParameterSet::AddBuffer(std::string name, at::Tensor initial,
+                                   bool in_every_state) {
+  if (!in_every_state) optional_.push_back(name);
   buffers_.push_back({std::move(name), initial});
   return initial;
+}
+
+void ParameterSet::AddAlias(std::string name, at::Tensor tensor) {
+  aliases_.push_back({std::move(name), std::move(tensor)});
 }
 
 void ParameterSet::ReplaceBuffer(size_t place, at::Tensor tensor) {
@@ -52,22 +93,27 @@ void ParameterSet::ReplaceBuffer(size_t place, at::Tensor tensor) {
 std::vector<NamedTensor> ParameterSet::State() const {
   std::vector<NamedTensor> state = parameters_;
   state.insert(state.end(), buffers_.begin(), buffers_.end());
+  state.insert(state.end(), aliases_.begin(), aliases_.end());
   return state;
 }
 
-absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
+absl::Status ParameterSet::CheckState(
+    const std::vector<NamedTensor>& state) const {
   const std::vector<NamedTensor> own = State();
   for (const NamedTensor& named : state) {
     if (Find(own, named.name) == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the model has no tensor \"", named.name,
-                       "\"; another --model, "
-                       "--layers or --norm made it"));
+          absl::StrCat("the model has no tensor \"", named.name, "\""));
     }
   }
   for (const NamedTensor& mine : own) {
     const NamedTensor* theirs = Find(state, mine.name);
     if (theirs == nullptr) {
+      if (std::find(optional_.begin(), optional_.end(), mine.name) !=
+              optional_.end() ||
+          HasOtherName(own, mine.tensor, state)) {
+        continue;
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("tensor \"", mine.name, "\" is missing"));
     }
@@ -77,10 +123,16 @@ absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
           ", but the model's is ", ShapeText(mine.tensor)));
     }
   }
+  return CheckAliases(own, state);
+}
+
+absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
   return CatchTorch("loading a model", [&]() -> absl::Status {
+    MILLRACE_RETURN_IF_ERROR(CheckState(state));
     c10::NoGradGuard no_grad;
-    for (const NamedTensor& mine : own) {
-      mine.tensor.copy_(Find(state, mine.name)->tensor);
+    for (const NamedTensor& mine : State()) {
+      const NamedTensor* theirs = Find(state, mine.name);
+      if (theirs != nullptr) mine.tensor.copy_(theirs->tensor);
     }
     return absl::OkStatus();
   });

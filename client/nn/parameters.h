@@ -19,29 +19,42 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// Parameters (learned, float32) and buffers (running statistics) by PyG's
-// names, in the order they were added. Single-threaded.
+// "[2, 3]".
+std::string ShapeText(const at::Tensor& tensor);
+
+// Parameters (learned, float32) and buffers (running statistics, and weights
+// that are not learned) by the model's names, in the order they were added.
+// A tensor may have several names. Single-threaded.
 class ParameterSet {
  public:
   // Takes `initial` as a leaf that wants a gradient; the layer keeps the
   // returned tensor, which shares its memory.
   at::Tensor AddParameter(std::string name, at::Tensor initial);
-  at::Tensor AddBuffer(std::string name, at::Tensor initial);
+  // `in_every_state`: whether Load insists on a value.
+  at::Tensor AddBuffer(std::string name, at::Tensor initial,
+                       bool in_every_state = true);
+  // Another name of a parameter or buffer that was added.
+  void AddAlias(std::string name, at::Tensor tensor);
   // Buffer `place`, counted from 0, is another tensor from now on.
   void ReplaceBuffer(size_t place, at::Tensor tensor);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
-  // Both, in the order they were added.
+  // Both by all of their names.
   std::vector<NamedTensor> State() const;
 
-  // Copies values in, by name. INVALID_ARGUMENT: names or shapes differ from
-  // State(); says which.
+  // Copies values in, by name; one of a tensor's names is enough.
+  // INVALID_ARGUMENT: names or shapes differ from State(), or names of one
+  // tensor have different values; says which.
   absl::Status Load(const std::vector<NamedTensor>& state);
 
  private:
+  absl::Status CheckState(const std::vector<NamedTensor>& state) const;
+
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
+  std::vector<NamedTensor> aliases_;
+  std::vector<std::string> optional_;  // buffers not in every state
 };
 
 // Initial values, equal on every machine: element i of the n-th tensor drawn

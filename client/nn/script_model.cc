@@ -2,10 +2,6 @@
 #include "client/nn/script_model.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/repeat_interleave.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -13,16 +9,18 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/nn/model.h"
+#include "client/nn/script_forward.h"
 #include "common/base/file.h"
 #include "common/base/philox.h"
 #include "common/base/status_macros.h"
@@ -33,31 +31,30 @@ namespace {
 
 constexpr int64_t kMaxScriptBytes = int64_t{1} << 33;
 
-constexpr char kForward[] =
-    "forward(x: Tensor, edge_index: Tensor[, edge_attr: Tensor])";
-constexpr char kTypedForward[] =
-    "forward(x_dict: Dict[str, Tensor], edge_index_dict: Dict[str, Tensor][, "
-    "edge_attr_dict: Dict[str, Tensor]])";
-
-// The one line of what torch says that tells: the first, or, of an error
-// within a script, the first after the traceback, whose lines are indented.
+// The one line of what torch says that tells: the first; of an error within a
+// script the first of its message, which follows the code of the traceback.
 std::string Reason(const std::exception& error) {
+  constexpr std::string_view kHere = "<--- HERE";
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error == nullptr
                                ? error.what()
                                : torch_error->what_without_backtrace();
-  std::string reason;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const bool traceback =
-        absl::StartsWith(line, " ") || absl::StartsWith(line, "Traceback of") ||
-        absl::StartsWith(line, "The following operation failed");
-    if (traceback) {
-      reason.clear();
-    } else if (reason.empty()) {
-      reason = std::string(absl::StripAsciiWhitespace(line));
-    }
+  const size_t here = text.rfind(kHere);
+  const bool script = here != std::string::npos;
+  const absl::string_view rest =
+      absl::string_view(text).substr(script ? here + kHere.size() : 0);
+  for (const absl::string_view line : absl::StrSplit(rest, '\n')) {
+    const bool code = script && absl::StartsWith(line, " ");
+    const absl::string_view words = absl::StripAsciiWhitespace(line);
+    if (!code && !words.empty()) return std::string(words);
   }
-  return reason.empty() ? text : reason;
+  return "it does not say why";
+}
+
+bool Holds(const std::vector<at::Tensor>& tensors, const at::Tensor& tensor) {
+  return std::any_of(
+      tensors.begin(), tensors.end(),
+      [&](const at::Tensor& other) { return other.is_same(tensor); });
 }
 
 // LibTorch's generator takes one number.
@@ -67,108 +64,6 @@ uint64_t RandomSeed(const DropoutKey& key) {
       {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)},
       {key.epoch, key.batch, kScriptDomain, 0});
   return (uint64_t{words[1]} << 32) | words[0];
-}
-
-at::Tensor EdgeIndex(const Neighbors& lists) {
-  return at::stack({lists.index.to(at::kLong),
-                    at::repeat_interleave(lists.indptr.diff().to(at::kLong))});
-}
-
-std::string ForwardText(const c10::FunctionSchema& schema) {
-  std::vector<std::string> arguments;
-  for (const c10::Argument& argument : schema.arguments()) {
-    if (argument.name() == "self") continue;
-    arguments.push_back(
-        absl::StrCat(argument.name(), ": ", argument.type()->annotation_str()));
-  }
-  return absl::StrCat("forward(", absl::StrJoin(arguments, ", "), ")");
-}
-
-std::string ShapeText(const at::Tensor& tensor) {
-  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
-}
-
-// Relations of types that have features.
-bool IsPassed(const GraphShape& shape, size_t relation) {
-  const GraphShape::Relation& ends = shape.relations[relation];
-  return shape.types[ends.neighbors].features > 0 &&
-         shape.types[ends.lists].features > 0;
-}
-
-// A matrix, or of graphs of several types a dictionary of those that `get`
-// gives by number.
-template <typename Named, typename Get>
-c10::IValue Argument(const GraphShape& shape, const std::vector<Named>& names,
-                     Get&& get) {
-  if (shape.homogeneous()) return get(0);
-  c10::Dict<std::string, at::Tensor> dict;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const at::Tensor tensor = get(i);
-    if (tensor.defined()) dict.insert(names[i].name, tensor);
-  }
-  return dict;
-}
-
-// Whether `forward`, whose first argument is the module, takes a graph; the
-// parameter for features of edges, if there is one.
-bool FitsForward(const c10::FunctionSchema& schema, bool homogeneous,
-                 const c10::Argument*& edges) {
-  const c10::TypePtr tensor = c10::TensorType::get();
-  const c10::TypePtr wanted =
-      homogeneous ? tensor
-                  : c10::DictType::create(c10::StringType::get(), tensor);
-  const std::vector<c10::Argument>& arguments = schema.arguments();
-  if (arguments.size() < 3) return false;
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    const bool of_edges =
-        i > 2 && absl::StartsWith(arguments[i].name(), "edge_attr");
-    if (of_edges) edges = &arguments[i];
-    const bool fits = i <= 2 || of_edges
-                          ? wanted->isSubtypeOf(*arguments[i].type())
-                          : arguments[i].default_value().has_value();
-    if (!fits) return false;
-  }
-  return true;
-}
-
-// Two nodes a type, each in the other's list.
-Subgraph SmallestGraph(const GraphShape& shape) {
-  Subgraph graph;
-  for (const GraphShape::Type& type : shape.types) {
-    graph.nodes.push_back(
-        {at::zeros({2, type.features}, at::kFloat), {}, {0, 2, 2}});
-  }
-  const at::Tensor indptr = at::arange(3, at::kInt);
-  const at::Tensor index = indptr.narrow(0, 0, 2).flip(0);
-  for (const GraphShape::Relation& relation : shape.relations) {
-    graph.neighbors.push_back({indptr, index, {}, {}});
-    graph.edge_features.push_back(
-        relation.features > 0 ? at::zeros({2, relation.features}, at::kFloat)
-                              : at::Tensor());
-  }
-  return graph;
-}
-
-// What `forward` says of the nodes of one type.
-at::Tensor RowsOf(const c10::IValue& result, const GraphShape& shape,
-                  TypeIndex type) {
-  if (result.isTensor()) {
-    TORCH_CHECK(shape.IsOutput(type) && (!shape.source_type.has_value() ||
-                                         shape.source_type == shape.seed_type),
-                "the result is one Tensor, but rows of two node types are "
-                "wanted");
-    return result.toTensor();
-  }
-  const std::string& name = shape.types[type].name;
-  TORCH_CHECK(result.isGenericDict() && !shape.homogeneous(),
-              "the result is a ", result.tagKind(), ", not a ",
-              shape.homogeneous() ? "Tensor" : "Tensor or Dict[str, Tensor]");
-  for (const auto& entry : result.toGenericDict()) {
-    if (entry.key().isString() && entry.key().toStringRef() == name) {
-      return entry.value().toTensor();
-    }
-  }
-  TORCH_CHECK(false, "the result has no rows of node type ", name);
 }
 
 }  // namespace
@@ -246,19 +141,15 @@ absl::Status ScriptModel::CheckForward() {
   }
   const c10::FunctionSchema& schema = method->function().getSchema();
   const c10::Argument* edges = nullptr;
-  if (!FitsForward(schema, shape_.homogeneous(), edges)) {
-    return absl::InvalidArgumentError(StrCat(
-        file_, " has ", ForwardText(schema), "\na graph of ",
-        shape_.types.size(), " node types and ", shape_.relations.size(),
-        " relations needs ", shape_.homogeneous() ? kForward : kTypedForward,
-        "; further parameters need defaults"));
+  if (!FitsForward(schema, shape_, edges)) {
+    return absl::InvalidArgumentError(
+        StrCat(file_, " has ", ForwardText(schema), "\na graph of ",
+               shape_.types.size(), " node types and ", shape_.relations.size(),
+               " relations needs ", WantedForward(shape_),
+               "; further parameters need defaults"));
   }
   if (edges == nullptr) return absl::OkStatus();
-  bool stored = false;
-  for (size_t r = 0; r < shape_.relations.size(); ++r) {
-    stored |= IsPassed(shape_, r) && shape_.relations[r].features > 0;
-  }
-  if (stored) {
+  if (GivesEdgeFeatures(shape_)) {
     script_->edge_argument = edges->name();
   } else if (!edges->default_value().has_value()) {
     return absl::FailedPreconditionError(
@@ -271,9 +162,19 @@ absl::Status ScriptModel::CheckForward() {
 
 absl::Status ScriptModel::CheckParameters() const {
   bool learns = false;
+  std::map<const void*, NamedTensor> seen;  // by their memory
   for (const auto& named : script_->module.named_parameters()) {
     if (!named.value.requires_grad()) continue;
     learns = true;
+    const NamedTensor& first =
+        seen.try_emplace(named.value.data_ptr(), named.name, named.value)
+            .first->second;
+    if (!first.tensor.is_same(named.value) && named.value.numel() > 0) {
+      return absl::InvalidArgumentError(
+          StrCat("parameters ", first.name, " and ", named.name, " of ", file_,
+                 " are two, but share their memory\ntie them as one parameter "
+                 "(b.weight = a.weight, without .data), or clone one"));
+    }
     if (named.value.scalar_type() == at::kFloat) continue;
     return absl::InvalidArgumentError(
         StrCat("parameter ", named.name, " of ", file_, " is ",
@@ -307,12 +208,12 @@ absl::Status ScriptModel::TryForward() {
 
 void ScriptModel::AddTo(ParameterSet& parameters) {
   parameters_ = &parameters;
-  std::vector<at::Tensor> seen;  // weights may be tied
+  std::vector<at::Tensor> seen;
   for (const auto& named : script_->module.named_parameters()) {
-    const bool known = std::any_of(
-        seen.begin(), seen.end(),
-        [&](const at::Tensor& tensor) { return tensor.is_same(named.value); });
-    if (known) continue;
+    if (Holds(seen, named.value)) {  // tied
+      parameters.AddAlias(named.name, named.value);
+      continue;
+    }
     seen.push_back(named.value);
     if (named.value.requires_grad()) {
       parameters.AddParameter(named.name, named.value);
@@ -325,7 +226,10 @@ void ScriptModel::AddTo(ParameterSet& parameters) {
     for (const auto& named : module.value.named_buffers(/*recurse=*/false)) {
       script_->buffers.push_back(
           {module.value, named.name, parameters.buffers().size()});
-      parameters.AddBuffer(prefix + named.name, named.value);
+      // A state_dict lacks buffers that are not persistent, and TorchScript
+      // does not say which those are.
+      parameters.AddBuffer(prefix + named.name, named.value,
+                           /*in_every_state=*/false);
     }
   }
 }
@@ -359,23 +263,10 @@ std::vector<at::Tensor> ScriptModel::Forward(const Subgraph& graph,
 }
 
 std::vector<at::Tensor> ScriptModel::Call(const Subgraph& graph) {
-  std::vector<c10::IValue> inputs = {
-      Argument(shape_, shape_.types,
-               [&](size_t type) {
-                 return shape_.types[type].features > 0 ? graph.nodes[type].x
-                                                        : at::Tensor();
-               }),
-      Argument(shape_, shape_.relations, [&](size_t relation) {
-        return IsPassed(shape_, relation) ? EdgeIndex(graph.neighbors[relation])
-                                          : at::Tensor();
-      })};
+  std::vector<c10::IValue> inputs = ForwardInputs(shape_, graph);
   torch::jit::Kwargs named;
   if (script_->edge_argument.has_value()) {
-    named[*script_->edge_argument] =
-        Argument(shape_, shape_.relations, [&](size_t relation) {
-          return IsPassed(shape_, relation) ? graph.edge_features[relation]
-                                            : at::Tensor();
-        });
+    named[*script_->edge_argument] = EdgeFeatures(shape_, graph);
   }
   // The optimizer compiles a script after a few calls, which changes bits: a
   // resumed run would differ from the one that it goes on with.

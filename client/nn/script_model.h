@@ -37,14 +37,16 @@ class ScriptModel {
   // Of edges those count that are at most `layers` hops from a seed.
   // NOT_FOUND: no such file. INVALID_ARGUMENT: no TorchScript in it, another
   // `forward`, or one that fails on two nodes a type; parameters that are not
-  // float32, or do not learn. FAILED_PRECONDITION: no features of a node type
-  // that reaches the seeds, or of edges, though `forward` wants them.
+  // float32, do not learn, or share memory without being one.
+  // FAILED_PRECONDITION: no features of a node type that reaches the seeds, or
+  // of edges, though `forward` wants them.
   static absl::StatusOr<std::unique_ptr<ScriptModel>> Load(
       const std::string& file, const GraphShape& shape, int layers);
   ~ScriptModel();
 
-  // Adds the module's tensors, by its names; parameters that want no gradient
-  // are buffers. `parameters` must outlive the model.
+  // Adds the module's tensors, by all of its names; parameters that want no
+  // gradient are buffers. A state may lack the module's buffers: TorchScript
+  // does not say which are persistent. `parameters` must outlive the model.
   void AddTo(ParameterSet& parameters);
 
   // Columns of the result.

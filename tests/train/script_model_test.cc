@@ -214,6 +214,61 @@ def forward(self, x, edge_index):
                         at::full({2, 2}, 12.0f)));
 }
 
+TEST(ScriptModelTest, TiedWeightsHaveAllNames) {
+  TestScript script = OneWeight(R"(
+def forward(self, x, edge_index):
+    return self.w * x + 3 * self.v * x
+)");
+  script.aliases = {{"v", "w"}};
+  const auto model = LoadFor(script, GraphShape::Homogeneous(2), "script_tied");
+  ASSERT_TRUE(model.ok()) << model.status();
+  ParameterSet parameters;
+  (*model)->AddTo(parameters);
+  ASSERT_EQ(parameters.parameters().size(), 1u);
+  const std::vector<NamedTensor> state = parameters.State();
+  ASSERT_EQ(state.size(), 2u);
+  EXPECT_EQ(state[0].name, "w");
+  EXPECT_EQ(state[1].name, "v");
+  (*model)->Forward(ThreeNodes(), {})[0].sum().backward();
+  EXPECT_EQ(parameters.parameters()[0].tensor.grad().item().toDouble(), 16);
+
+  const at::Tensor two = at::full({1}, 2.0f);
+  EXPECT_TRUE(parameters.Load({{"v", two}, {"w", two.clone()}}).ok());
+  EXPECT_TRUE(at::equal((*model)->Forward(ThreeNodes(), {})[0],
+                        at::full({2, 2}, 8.0f)));
+  EXPECT_TRUE(parameters.Load({{"v", at::ones({1})}}).ok());
+  EXPECT_TRUE(at::equal((*model)->Forward(ThreeNodes(), {})[0],
+                        at::full({2, 2}, 4.0f)));
+  EXPECT_THAT(
+      std::string(
+          parameters.Load({{"v", two}, {"w", at::ones({1})}}).message()),
+      HasSubstr("tensors \"w\" and \"v\" differ, but they are one tensor"));
+  EXPECT_FALSE(parameters.Load({}).ok());
+}
+
+TEST(ScriptModelTest, OnlyBuffersMayBeMissing) {
+  TestScript script = OneWeight(R"(
+def forward(self, x, edge_index):
+    return self.w * x + self.shift + self.frozen
+)");
+  script.parameters.push_back({"frozen", at::ones({1}, at::kLong)});
+  script.buffers = {{"shift", at::full({1}, 5.0f)}};
+  const auto model =
+      LoadFor(script, GraphShape::Homogeneous(2), "script_missing");
+  ASSERT_TRUE(model.ok()) << model.status();
+  ParameterSet parameters;
+  (*model)->AddTo(parameters);
+  const NamedTensor weight = {"w", at::full({1}, 2.0f)};
+  const NamedTensor frozen = {"frozen", at::full({1}, 3, at::kLong)};
+  ASSERT_TRUE(parameters.Load({weight, frozen}).ok());
+  EXPECT_TRUE(at::equal((*model)->Forward(ThreeNodes(), {})[0],
+                        at::full({2, 2}, 10.0f)));
+  EXPECT_THAT(std::string(parameters.Load({frozen}).message()),
+              HasSubstr("tensor \"w\" is missing"));
+  EXPECT_THAT(std::string(parameters.Load({weight}).message()),
+              HasSubstr("tensor \"frozen\" is missing"));
+}
+
 // What Load says to `script` on a graph of `shape`.
 std::string Refusal(const TestScript& script,
                     const GraphShape& shape = GraphShape::Homogeneous(2)) {
@@ -245,6 +300,11 @@ def forward(self, x, edge_index, batch):
               HasSubstr("forward(x: Tensor, edge_index: Tensor, batch: Tensor)"
                         "\na graph of 1 node types and 1 relations needs "
                         "forward(x: Tensor, edge_index: Tensor["));
+  constexpr char kThis[] = R"(
+def forward(this, x, edge_index, batch):
+    return this.w * x
+)";
+  EXPECT_THAT(Refusal(OneWeight(kThis)), HasSubstr(" has forward(x: Tensor, "));
   EXPECT_THAT(Refusal(OneWeight(kTyped)), HasSubstr("needs forward(x: "));
   EXPECT_THAT(Refusal(OneWeight(kBatch), TwoTypes()),
               HasSubstr("needs forward(x_dict: Dict[str, Tensor], "));
@@ -263,6 +323,13 @@ def forward(self, x, edge_index):
     return self.w * x
 )")),
               HasSubstr("AssertionError: not on Sundays\n"));
+  const std::string lines = Refusal(OneWeight(R"(
+def forward(self, x, edge_index):
+    assert x.size(1) == 3, "not on Sundays\n   nor at night\n\nnor here"
+    return self.w * x
+)"));
+  EXPECT_THAT(lines, HasSubstr("Error: not on Sundays\nit was tried"));
+  EXPECT_THAT(lines, Not(HasSubstr("Traceback")));
 }
 
 TEST(ScriptModelTest, RefusesResultsThatAreNoRows) {

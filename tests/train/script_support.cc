@@ -22,6 +22,10 @@ std::string SaveScript(const TestScript& script,
     tensor.requires_grad_(tensor.is_floating_point());
     module.register_parameter(named.name, tensor, /*is_buffer=*/false);
   }
+  for (const auto& [name, of] : script.aliases) {
+    module.register_parameter(name, module.attr(of).toTensor(),
+                              /*is_buffer=*/false);
+  }
   for (const NamedTensor& named : script.buffers) {
     module.register_buffer(named.name, named.tensor.detach().clone());
   }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/nn/parameters.h"
@@ -14,6 +15,8 @@ struct TestScript {
   std::vector<NamedTensor> parameters;  // those of floats want a gradient
   std::vector<NamedTensor> buffers = {};
   std::string methods;  // `def forward(self, ...): ...` and what it calls
+  // Further names of parameters, before these.
+  std::vector<std::pair<std::string, std::string>> aliases = {};
 };
 
 // What torch.jit.script(module).save(file) writes of such a module, names
