@@ -102,9 +102,11 @@ absl::Status TrainStep::AverageBuffers() {
     int64_t begin = 0;
     for (const NamedTensor& buffer : buffers) {
       const int64_t count = buffer.tensor.numel();
-      flat.narrow(0, begin, count)
-          .copy_(buffer.tensor.reshape({count}))
-          .mul_(weight);
+      if (weight > 0) {  // 0 times NaN would be NaN
+        flat.narrow(0, begin, count)
+            .copy_(buffer.tensor.reshape({count}))
+            .mul_(weight);
+      }
       begin += count;
     }
     flat[begin].fill_(weight);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
+#include <optional>
 
 #include "tests/train/train_support.h"
 
@@ -93,6 +95,32 @@ TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
   });
   EXPECT_TRUE(after[0].equal(after[1]));
   EXPECT_TRUE(at::allclose(after[0], (before[0] * 20 + before[1] * 10) / 30));
+}
+
+TEST(TrainStepTest, ARankThatTrainedOnNothingHasNoSay) {
+  const auto source = Serve(ClassGraph(100, 30), "buffers_of_one");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  ModelConfig config = Config("sage");
+  config.norm = NormKind::kBatch;
+  std::vector<at::Tensor> before(2), after(2);
+  RunRanks(2, [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    const auto model = Model::Create(config).value();
+    TrainStep step(*model, collectives);
+    std::optional<Minibatch> minibatch;
+    if (rank == 0) minibatch = MakeMinibatch(batches[0], *model).value();
+    ASSERT_TRUE(
+        step.Run(minibatch.has_value() ? &*minibatch : nullptr, {}).ok());
+    const at::Tensor buffer = model->parameters().buffers()[0].tensor;
+    if (rank == 1) buffer.fill_(std::nan(""));
+    before[rank] = buffer.clone();
+    ASSERT_TRUE(step.AverageBuffers().ok());
+    after[rank] = buffer.clone();
+  });
+  EXPECT_TRUE(at::allclose(after[0], before[0]));
+  EXPECT_TRUE(after[1].equal(after[0]));
 }
 
 }  // namespace
