@@ -16,7 +16,7 @@ namespace millrace {
 // All that a run needs to go on at an exact batch. As a file: a dictionary of
 // plain dictionaries, numbers, strings and tensors in the format of
 // torch.save, which Python's torch.load reads with its defaults; "model" is a
-// state_dict under PyG's names.
+// state_dict, by PyG's names or those of a script.
 struct Checkpoint {
   std::vector<NamedTensor> model;      // parameters and buffers
   std::vector<NamedTensor> optimizer;  // see Optimizer::State

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_check.h"
 
+#include <ATen/ops/full.h>
+
 #include <filesystem>
 #include <system_error>
 
+#include "client/tensor/torch_status.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -53,6 +57,19 @@ absl::Status CheckWritableFolder(const std::string& option,
   }
   return CheckWritableFile(option,
                            (std::filesystem::path(path) / "last.pt").string());
+}
+
+absl::Status CheckSameOnAllRanks(Collectives& collectives,
+                                 std::string_view what, uint64_t checksum) {
+  return CatchTorch("comparing files of ranks", [&]() -> absl::Status {
+    const auto own = static_cast<int64_t>(checksum);
+    const at::Tensor first = at::full({1}, own, at::kLong);
+    MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(first, 0));
+    if (first.item().toLong() == own) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(what, " of rank ", collectives.rank(),
+               " differs from rank 0's\ncopy rank 0's to all hosts"));
+  });
 }
 
 }  // namespace millrace

@@ -2,9 +2,12 @@
 // What would otherwise be found out only after hours of training.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "client/train/collectives.h"
 
 namespace millrace {
 
@@ -19,5 +22,10 @@ absl::Status CheckWritableFile(const std::string& option,
 // The same of files in the folder `path`, which is made.
 absl::Status CheckWritableFolder(const std::string& option,
                                  const std::string& path);
+
+// Whether `what`, a file, has rank 0's checksum here too. All ranks call it.
+// FAILED_PRECONDITION: it has another; names the rank. Errors of Collectives.
+absl::Status CheckSameOnAllRanks(Collectives& collectives,
+                                 std::string_view what, uint64_t checksum);
 
 }  // namespace millrace

@@ -76,8 +76,8 @@ class Trainer {
   // Reads the splits' labels, builds the model and resumes if asked to.
   // `collectives` must outlive the trainer.
   // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
-  // (says how to import them), or a checkpoint of another job (names what
-  // differs). INVALID_ARGUMENT: layers that do not fit the fanouts.
+  // (says how to import them), a checkpoint of another job (names what
+  // differs), or a script or an order that differs from rank 0's. INVALID_ARGUMENT: layers that do not fit the fanouts.
   // Errors of files that cannot be written later, of Model::Create, the
   // source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
@@ -137,12 +137,14 @@ class Trainer {
 
   std::string SeedTypeName() const;
   std::string EvalNegativesText() const;
+  std::string OrderText() const;
   std::map<std::string, std::string> Identity() const;
   absl::Status Save(const std::string& name);
   absl::Status Resume();
   absl::Status Restore(const Checkpoint& checkpoint);
   // Every rank starts with rank 0's file.
   absl::Status ReadInitialWeights();
+  std::string InitAdvice() const;
   bool leader() const { return collectives_.rank() == 0; }
   bool learns_links() const { return options_.task.kind == TaskKind::kLink; }
 

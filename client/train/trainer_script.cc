@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainer's models that users bring.
-#include <ATen/ops/full.h>
-
-#include "client/tensor/torch_status.h"
+#include "client/train/train_check.h"
 #include "client/train/trainer.h"
-#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -30,15 +27,7 @@ absl::Status Trainer::CheckScript() const {
                classes ? "at least " : "", wanted, " outputs"));
   }
   // Averaged gradients of different models would mean nothing.
-  return CatchTorch("comparing scripts", [&]() -> absl::Status {
-    const auto own = static_cast<int64_t>(script->checksum());
-    const at::Tensor first = at::full({1}, own, at::kLong);
-    MILLRACE_RETURN_IF_ERROR(collectives_.Broadcast(first, 0));
-    if (first.item().toLong() == own) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        StrCat(file, " of rank ", collectives_.rank(),
-               " differs from rank 0's\ncopy rank 0's to all hosts"));
-  });
+  return CheckSameOnAllRanks(collectives_, file, script->checksum());
 }
 
 }  // namespace millrace

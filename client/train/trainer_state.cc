@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/checkpoint.h"
+#include "client/train/train_check.h"
 #include "client/train/trainer.h"
 #include "client/train/weights_file.h"
 #include "common/base/file.h"
@@ -147,6 +148,17 @@ absl::StatusOr<std::vector<char>> ShareBytes(Collectives& collectives,
       });
 }
 
+// Rank 0's values on every rank, as bytes: a script's tensors may have any
+// dtype and any strides.
+absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
+  const at::Tensor own = tensor.detach();
+  if (own.numel() == 0) return absl::OkStatus();
+  const at::Tensor bytes = own.reshape({-1}).view(at::kByte);
+  MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(bytes, 0));
+  own.copy_(bytes.view(own.scalar_type()).view(own.sizes()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
   if (absl::IsNotFound(content.status())) return std::vector<char>();
@@ -198,6 +210,14 @@ std::string Trainer::EvalNegativesText() const {
   }
   return options_.evaluation.kind == InferenceKind::kFull ? "default, full"
                                                           : "default, sampled";
+}
+
+// The seeds of the epochs that have begun; later ones may change.
+std::string Trainer::OrderText() const {
+  if (!order_.has_value()) return "none";
+  const uint32_t begun = at_.epoch + (at_.next_batch > 0 ? 1 : 0);
+  return StrCat(absl::Hex(order_->ChecksumOf(begun), absl::kZeroPad16),
+                " up to epoch ", begun);
 }
 
 std::map<std::string, std::string> Trainer::Identity() const {
@@ -262,7 +282,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
   // A model may be evaluated by other metrics than the one that chose it.
   if (options_.epochs > 0) {
     identity["--metric"] = MetricName(options_.task);
-    identity["--order"] = order_.has_value() ? order_->checksum : "none";
+    identity["--order"] = OrderText();
     if (learns_links()) identity["--eval-negatives"] = EvalNegativesText();
     identity["--valid-split"] =
         options_.valid_split.empty() ? "valid" : options_.valid_split;
@@ -302,14 +322,14 @@ absl::Status Trainer::Save(const std::string& name) {
 }
 
 absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
+  const auto& counters = checkpoint.counters;
+  MILLRACE_ASSIGN_OR_RETURN(at_.epoch, Take(counters, "epoch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, Take(counters, "next_batch"));
   MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, Identity()));
   MILLRACE_RETURN_IF_ERROR(model_->parameters().Load(checkpoint.model));
-  const auto& counters = checkpoint.counters;
   MILLRACE_ASSIGN_OR_RETURN(const int64_t steps,
                             Take(counters, "optimizer_steps"));
   MILLRACE_RETURN_IF_ERROR(optimizer_->Load(checkpoint.optimizer, steps));
-  MILLRACE_ASSIGN_OR_RETURN(at_.epoch, Take(counters, "epoch"));
-  MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, Take(counters, "next_batch"));
   MILLRACE_ASSIGN_OR_RETURN(at_.step, Take(counters, "step"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.labelled, Take(counters, "labelled"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.correct, Take(counters, "correct"));
@@ -341,7 +361,18 @@ absl::Status Trainer::ReadOrder(const SeedTable& train) {
   MILLRACE_ASSIGN_OR_RETURN(
       order_, ReadTrainingOrder(options_.order, seeds, options_.epochs));
   options_.job.shuffle = false;
-  return absl::OkStatus();
+  return CheckSameOnAllRanks(collectives_, StrCat("--order ", options_.order),
+                             order_->ChecksumOf(options_.epochs));
+}
+
+std::string Trainer::InitAdvice() const {
+  if (model_->script() == nullptr) {
+    return "give weights of this --model, --layers and --norm, by PyG's names";
+  }
+  return StrCat("give the state_dict of the module in ", options_.model.script,
+                options_.model.decoder == DecoderKind::kDistMult
+                    ? ", and the decoder's rel_emb.weight"
+                    : "");
 }
 
 absl::Status Trainer::ReadInitialWeights() {
@@ -350,16 +381,17 @@ absl::Status Trainer::ReadInitialWeights() {
                               ReadWeights(options_.init));
     const absl::Status loaded = model_->parameters().Load(weights);
     if (!loaded.ok()) {
-      return absl::Status(
-          loaded.code(),
-          StrCat("--init ", options_.init, ": ", loaded.message(),
-                 "\ngive the weights of this model, by PyG's names"));
+      return absl::Status(loaded.code(),
+                          StrCat("--init ", options_.init, ": ",
+                                 loaded.message(), "\n", InitAdvice()));
     }
   }
-  for (const NamedTensor& named : model_->parameters().State()) {
-    MILLRACE_RETURN_IF_ERROR(collectives_.Broadcast(named.tensor.detach(), 0));
-  }
-  return absl::OkStatus();
+  return CatchTorch("sharing weights", [&]() -> absl::Status {
+    for (const NamedTensor& named : model_->parameters().State()) {
+      MILLRACE_RETURN_IF_ERROR(ShareTensor(collectives_, named.tensor));
+    }
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Trainer::Resume() {

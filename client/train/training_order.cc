@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
@@ -90,17 +89,28 @@ absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
   MILLRACE_ASSIGN_OR_RETURN(const Places places, PlacesOf(path, seeds));
   const std::span<const int64_t> ids = array.As<int64_t>();
   TrainingOrder order;
+  const auto size = static_cast<size_t>(shape.back());
   for (int64_t row = 0; row < rows; ++row) {
+    const std::span<const int64_t> list = ids.subspan(row * size, size);
     MILLRACE_ASSIGN_OR_RETURN(
         const std::vector<uint64_t> positions,
-        PlacesOfRow(alike ? path : StrCat(path, ": row ", row),
-                    ids.subspan(row * shape.back(), shape.back()), places,
+        PlacesOfRow(alike ? path : StrCat(path, ": row ", row), list, places,
                     seeds));
     order.epochs.push_back(seeds.At(positions));
+    order.checksums.push_back(XXH3_64bits(list.data(), list.size_bytes()));
   }
-  order.checksum =
-      absl::StrFormat("%016x", XXH3_64bits(ids.data(), ids.size_bytes()));
   return order;
+}
+
+uint64_t TrainingOrder::ChecksumOf(uint32_t count) const {
+  uint64_t checksum = 0;
+  const bool alike = checksums.size() == 1;
+  for (size_t epoch = 0; epoch < count; ++epoch) {
+    if (!alike && epoch == checksums.size()) break;
+    const uint64_t list = checksums[alike ? 0 : epoch];
+    checksum = XXH3_64bits_withSeed(&list, sizeof(list), checksum);
+  }
+  return checksum;
 }
 
 }  // namespace millrace

@@ -14,7 +14,11 @@ namespace millrace {
 // or one for each epoch from 0 on.
 struct TrainingOrder {
   std::vector<SeedList> epochs;
-  std::string checksum;  // of the ids, in their order
+  std::vector<uint64_t> checksums;  // of the ids of each, in their order
+
+  // Of what the first `count` epochs take: runs that agree so far may go on
+  // with different lists.
+  uint64_t ChecksumOf(uint32_t count) const;
 };
 
 // Reads original ids from a .npy of int64: [n], or [epochs, n]. Each row must

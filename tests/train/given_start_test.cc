@@ -17,11 +17,13 @@
 #include "client/train/weights_file.h"
 #include "common/base/npy.h"
 #include "tests/support/test_directory.h"
+#include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -135,11 +137,32 @@ TEST(InitTest, RefusesFilesOfNoWeights) {
   options.init = WriteWeights(directory / "cut.pt", StateOf(SmallRun()));
   std::filesystem::resize_file(options.init,
                                std::filesystem::file_size(options.init) / 2);
-  EXPECT_THAT(Refusal(options).message(), HasSubstr("cut.pt"));
+  EXPECT_EQ(Refusal(options).code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Refusal(options).message(),
+              AllOf(HasSubstr("cut.pt: "), HasSubstr("it is cut off"),
+                    HasSubstr("\nthe file is damaged: copy or save it again")));
 
-  options.init = (directory / "text.pt").string();
-  std::ofstream(options.init) << "weights";
-  EXPECT_THAT(Refusal(options).message(), HasSubstr("text.pt"));
+  const auto refusal = [&](const char* name, const char* what) {
+    options.init = (directory / name).string();
+    EXPECT_THAT(Refusal(options).message(),
+                AllOf(HasSubstr(name), HasSubstr(what),
+                      HasSubstr("\ngive a file of torch.save(model."
+                                "state_dict(), FILE), not of the model")));
+  };
+  std::ofstream(directory / "text.pt") << "weights";
+  refusal("text.pt", ": this is no file of torch.save");
+  std::ofstream(directory / "empty.pt").flush();
+  refusal("empty.pt", " is empty");
+  SaveScript(SageScript(6, 8, 4, 1), directory / "script.pt");
+  refusal("script.pt", ": a TorchScript archive, not a file of torch.save");
+}
+
+TEST(InitTest, NamesTheModelOfWeightsThatDoNotFit) {
+  const auto directory = TestDirectory("given_unfit");
+  TrainOptions options = SmallRun();
+  options.init = WriteWeights(directory / "none.pt", {});
+  EXPECT_THAT(Refusal(options).message(),
+              HasSubstr("\ngive weights of this --model, --layers and --norm"));
 }
 
 TEST(InitTest, NamesTheTensorThatDiffers) {
@@ -295,11 +318,48 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::reverse(other.begin(), other.end());
   options.order = WriteOrder(directory / "other.npy", other);
   EXPECT_THAT(Refusal(options).message(), HasSubstr("made with --order = "));
+  // The same list twice, and another for the epoch that is left.
+  const std::vector<int64_t> first = EveryThird();
+  std::vector<int64_t> lists = first;
+  lists.insert(lists.end(), first.begin(), first.end());
+  options.order = WriteOrder(directory / "two.npy", lists, 2);
+  options.epochs = 2;
+  EXPECT_TRUE(Refusal(options).ok());
+  options.epochs = 3;
+  lists.insert(lists.end(), other.begin(), other.end());
+  options.order = WriteOrder(directory / "three.npy", lists, 3);
+  EXPECT_TRUE(Refusal(options).ok());
+  std::copy(other.begin(), other.end(), lists.begin() + kSeeds);
+  options.order = WriteOrder(directory / "changed.npy", lists, 3);
+  EXPECT_THAT(Refusal(options).message(),
+              HasSubstr("but this run has --order = "));
+  // Fewer epochs than there were.
+  options.epochs = 1;
+  options.order = WriteOrder(directory / "one.npy", other, 1);
+  EXPECT_THAT(Refusal(options).message(), HasSubstr(" up to epoch 2"));
   // Evaluation alone needs no order.
   options.epochs = 0;
   options.order.clear();
   options.job.shuffle = false;
   TrainRanks(1, source, options);
+}
+
+TEST(GivenOrderTest, RefusesRanksWithDifferentOrders) {
+  const auto directory = TestDirectory("given_order_ranks");
+  const auto source = Serve(ClassGraph(100, kSeeds), "given_order_ranks_store");
+  std::vector<int64_t> ids = EveryThird();
+  std::vector<TrainOptions> runs(2, SmallRun());
+  runs[0].order = WriteOrder(directory / "rank_0.npy", ids);
+  std::swap(ids[0], ids[1]);
+  runs[1].order = WriteOrder(directory / "rank_1.npy", ids);
+  RunRanks(2, [&](Collectives& collectives) {
+    const auto trainer =
+        Trainer::Create(source, collectives, runs[collectives.rank()]);
+    if (collectives.rank() == 0) return;
+    EXPECT_EQ(trainer.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(trainer.status().message()),
+                HasSubstr("rank_1.npy of rank 1 differs from rank 0's"));
+  });
 }
 
 TEST(SplitOptionsTest, NamedSplitsAreEvaluated) {

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models scripted by Python's PyTorch train on Cora: the checkpoint's weights,
 back in the Python module, give the logits of --predict over the whole graph;
-a resumed run has the losses of one that never stopped; what is no script is
-refused.
+a resumed run has the losses of one that never stopped; tied weights and
+buffers outside the state_dict go there and back; what is no script, and what
+are no weights for --init, is refused.
 
 Skipped (77) without PyTorch.
 """
@@ -54,6 +55,37 @@ class Model(torch.nn.Module):
             if i == 0:
                 x = self.dropout(torch.relu(self.norm(x)))
         return x.log_softmax(1)
+
+
+class Tied(torch.nn.Module):
+    """Two names of one weight, one module under two names, and buffers."""
+
+    def __init__(self, scale: float):
+        super().__init__()
+        self.first = torch.nn.Linear(1433, 7, bias=False)
+        self.second = torch.nn.Linear(1433, 7, bias=False)
+        self.second.weight = self.first.weight
+        self.norm = torch.nn.BatchNorm1d(7)
+        self.again = self.norm
+        self.register_buffer("scale", torch.tensor(scale), persistent=False)
+        self.register_buffer("one", torch.ones(1))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = self.first(x) + self.scale * self.second(x)
+        return self.again(self.norm(x)) * self.one
+
+
+class Halves(torch.nn.Module):
+    """Tied by memory alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(1433, 7)
+        self.second = torch.nn.Linear(1433, 7)
+        self.second.weight = torch.nn.Parameter(self.first.weight.data)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.first(x) + self.second(x)
 
 
 def read_csv(path, dtype):
@@ -123,9 +155,62 @@ def check_resume(runs):
     resumed = runs.train(*options, "--epochs", "4", "--checkpoint", run,
                          "--resume")
     # The file holds both attempts.
-    losses = [[line["loss"] for line in lines if line["loss"] is not None]
-              for lines in (calm, resumed)]
+    losses = [losses_of(lines) for lines in (calm, resumed)]
     assert len(losses[0]) > 4 and losses[0] == losses[1], losses
+
+
+def losses_of(lines):
+    return [line["loss"] for line in lines if line["loss"] is not None]
+
+
+def check_tied(runs):
+    """A checkpoint's weights fit the script and the Python module, and theirs
+    fit --init."""
+    module, run = Tied(0.5), runs.directory / "tied"
+    options = ["--workers", "2", "--epochs", "1", "--log-every", "1",
+               "--eval-every", "0"]
+    runs.script = runs.directory / "tied.pt"
+    torch.jit.script(module).save(str(runs.script))
+    losses = losses_of(runs.train(*options, "--checkpoint", run))
+    saved = torch.load(run / "last.pt")
+    assert len(saved["optimizer"]) == 2 * 3, saved["optimizer"].keys()
+    weights = saved["model"]
+    torch.jit.load(str(runs.script)).load_state_dict(weights)
+    # TorchScript does not keep which buffers are persistent.
+    keys = Tied(0.5).load_state_dict(weights, strict=False)
+    assert keys == ([], ["scale"]), keys
+
+    # A script of other weights, which --init replaces.
+    runs.script = runs.directory / "other.pt"
+    torch.jit.script(Tied(0.5)).save(str(runs.script))
+    init, start = runs.directory / "init.pt", module.state_dict()
+    for weights, zipped in ((start, True), (start, False),
+                            (module.state_dict(keep_vars=True), True)):
+        torch.save(weights, init, _use_new_zipfile_serialization=zipped)
+        assert losses_of(runs.train(*options, "--init", init)) == losses
+    runs.train(*options, "--init", run / "last.pt")
+
+    torch.save({**start, "second.weight": start["second.weight"] + 1}, init)
+    runs.refused("differ, but they are one tensor", "--init", init)
+    torch.save({k: v for k, v in start.items() if k != "norm.bias"
+                and k != "again.bias"}, init)
+    runs.refused('"norm.bias" is missing', "--init", init)
+
+
+def check_no_weights(runs, module):
+    init = runs.directory / "init.pt"
+    torch.jit.script(module).save(str(init))
+    runs.refused("a TorchScript archive", "--init", init)
+    for zipped in (True, False):
+        torch.save(module, init, _use_new_zipfile_serialization=zipped)
+        runs.refused("Model is not read: it is a class or function",
+                     "--init", init)
+    for zipped in (True, False):
+        torch.save(module.state_dict(), init,
+                   _use_new_zipfile_serialization=zipped)
+        init.write_bytes(init.read_bytes()[:-2000])
+        runs.refused("the file is damaged: copy or save it again",
+                     "--init", init)
 
 
 def check_refusals(runs, module):
@@ -141,6 +226,8 @@ def check_refusals(runs, module):
     runs.refused("gives 6 columns, but the labels have 7 classes")
     torch.jit.script(Model(500, 7)).save(str(runs.script))
     runs.refused("mat1 and mat2 shapes cannot be multiplied")
+    torch.jit.script(Halves()).save(str(runs.script))
+    runs.refused("are two, but share their memory")
 
 
 def main():
@@ -157,7 +244,9 @@ def main():
         torch.jit.script(module).save(str(runs.script))
         check_rows(runs, module, flags.data / "cora" / "raw")
         check_resume(runs)
+        check_no_weights(runs, module)
         check_refusals(runs, module)
+        check_tied(runs)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "client/train/weights_file.h"
 #include "common/base/npy.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
@@ -246,6 +247,42 @@ TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
   EXPECT_THAT(std::string(full.message()), HasSubstr("--inference sampled"));
   options = ScriptRun(SageScript(5, 8, 4, 1), "width");
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Columns of a script stand in memory one after another.
+TEST(ScriptTrainerTest, EveryRankStartsWithGivenWeights) {
+  const auto script = [](double weight) {
+    return TestScript{{{"w", at::full({6, 4}, weight, at::kFloat).t()}},
+                      {{"mask", at::full({6}, weight > 1, at::kBool)},
+                       {"sign", at::full({1}, weight, at::kInt)}},
+                      R"(
+def forward(self, x, edge_index):
+    return self.sign * torch.linear(x * self.mask, self.w)
+)"};
+  };
+  const auto source = Serve(ClassGraph(100, 20), "script_init");
+  TrainOptions options = ScriptRun(script(2), "init");
+  options.checkpoint = (TestDirectory("script_init_run") / "run").string();
+  options.epochs = 1;
+  TrainRanks(1, source, options);
+  TrainOptions other = ScriptRun(script(1), "init_other");
+  other.init = options.checkpoint + "/last.pt";
+  const auto want = ReadWeights(other.init).value();
+  RunRanks(2, [&](Collectives& collectives) {
+    const auto trainer = Trainer::Create(source, collectives, other);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    const auto got = (*trainer)->model().parameters().State();
+    ASSERT_EQ(got.size(), 3u);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const at::Tensor given = want[i].tensor.to(got[i].tensor.scalar_type());
+      EXPECT_TRUE(got[i].tensor.equal(given)) << got[i].name;
+    }
+  });
+  other.model.script =
+      ScriptRun(SageScript(6, 8, 4, 1), "init_sage").model.script;
+  EXPECT_THAT(std::string(Refusal(ClassGraph(100, 20), other).message()),
+              HasSubstr("\ngive the state_dict of the module in " +
+                        other.model.script));
 }
 
 TEST(ScriptTrainerTest, RefusesRanksWithDifferentScripts) {
