@@ -77,9 +77,9 @@ class Trainer {
   // `collectives` must outlive the trainer.
   // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
   // (says how to import them), a checkpoint of another job (names what
-  // differs), or a script or an order that differs from rank 0's. INVALID_ARGUMENT: layers that do not fit the fanouts.
-  // Errors of files that cannot be written later, of Model::Create, the
-  // source and the group.
+  // differs), or a script or an order that differs from rank 0's.
+  // INVALID_ARGUMENT: layers that do not fit the fanouts. Errors of files that
+  // cannot be written later, of Model::Create, the source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
       TrainOptions options);

@@ -68,27 +68,17 @@ inline constexpr std::string_view kDefaultDict = "collections defaultdict";
 // "module name" of all that a pickle may name. Storage types are what
 // persistent ids name; list is a default of defaultdict.
 inline constexpr std::array<std::string_view, 22> kGlobals = {
-    kRebuildTensor,
-    kRebuildFromType,
-    kRebuildParameter,
-    "graphlearn_torch.partition.base GLTPartitionBook",
-    kLoadFromBytes,
-    kTorchSize,
-    kDefaultDict,
-    "collections OrderedDict",
-    "__builtin__ dict",
-    "builtins dict",
-    "__builtin__ list",
-    "builtins list",
-    "torch DoubleStorage",
-    "torch FloatStorage",
-    "torch HalfStorage",
-    "torch BFloat16Storage",
-    "torch LongStorage",
-    "torch IntStorage",
-    "torch ShortStorage",
-    "torch CharStorage",
-    "torch ByteStorage",
-    "torch BoolStorage"};
+    kRebuildTensor,        kRebuildFromType,
+    kRebuildParameter,     "graphlearn_torch.partition.base GLTPartitionBook",
+    kLoadFromBytes,        kTorchSize,
+    kDefaultDict,          "collections OrderedDict",
+    "__builtin__ dict",    "builtins dict",
+    "__builtin__ list",    "builtins list",
+    "torch DoubleStorage", "torch FloatStorage",
+    "torch HalfStorage",   "torch BFloat16Storage",
+    "torch LongStorage",   "torch IntStorage",
+    "torch ShortStorage",  "torch CharStorage",
+    "torch ByteStorage",   "torch BoolStorage",
+};
 
 }  // namespace millrace::pickle_internal
