@@ -39,6 +39,20 @@ kill_server() {
   forget_group "$lost"
 }
 
+# await_client SECONDS: the status of the client, which must end by then.
+await_client() {
+  local until=$((SECONDS + $1))
+  while kill -0 "$client" 2>/dev/null; do
+    if ((SECONDS >= until)); then
+      timeout -k 5 20 "$bin/millrace" status --servers @fleet.list \
+        >status.txt 2>&1 || true
+      fail "the client still runs after $1 s"
+    fi
+    sleep 0.05
+  done
+  wait "$client"
+}
+
 # Lost while the client runs, back some seconds later.
 start_group "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
   --partition-wait 60s >digest.txt 2>client.txt
@@ -54,7 +68,7 @@ done
 start_server 1  # elsewhere: the list is read again
 lost=$SERVER
 write_list "$first" "$PORT"
-wait "$client" || fail "the client fails though the server came back"
+await_client 80 || fail "the client fails though the server came back"
 forget_group "$client"
 cmp expected.txt digest.txt || fail "the batches changed"
 
