@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/remote/batch_fetch.h"
+#include "client/remote/call_group.h"
 #include "client/remote/feature_cache.h"
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
@@ -28,51 +29,6 @@
 namespace millrace {
 namespace {
 
-// The calls of one blocking request: counts them down.
-class CallGroup {
- public:
-  CallDone Add() {
-    absl::MutexLock lock(&mutex_);
-    ++left_;
-    return [this](const absl::Status& status) { Done(status); };
-  }
-  // The call of the last Add(), or why it was never started.
-  void Take(absl::StatusOr<std::shared_ptr<Call>> call) {
-    if (!call.ok()) return Done(call.status());
-    calls_.push_back(*std::move(call));
-  }
-
-  // Cancels the calls once `closing`, or interrupted.
-  absl::Status Wait(const absl::Notification& closing) {
-    while (!AllDoneWithin(absl::Milliseconds(200))) {
-      if (!closing.HasBeenNotified() && !Interrupted()) continue;
-      for (const std::shared_ptr<Call>& call : calls_) call->Cancel();
-    }
-    absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-
- private:
-  void Done(const absl::Status& status) {
-    absl::MutexLock lock(&mutex_);
-    status_.Update(status);
-    --left_;
-  }
-
-  bool AllDoneWithin(absl::Duration time) {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(
-        absl::Condition(
-            +[](int* left) { return *left == 0; }, &left_),
-        time);
-  }
-
-  std::vector<std::shared_ptr<Call>> calls_;  // of the waiting thread
-  absl::Mutex mutex_;
-  int left_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
 class FleetBatchSource final : public RemoteBatchSource {
  public:
   FleetBatchSource(const RemoteOptions& options, std::unique_ptr<Fleet> fleet,
@@ -81,8 +37,8 @@ class FleetBatchSource final : public RemoteBatchSource {
     if (options_.cache_ratio <= 0) return;
     cache_ = std::make_unique<FeatureCache>(
         manifest_, options_.cache_ratio,
-        [this](const std::vector<RowRequest>& requests) {
-          return GatherAll(requests);
+        [this](std::vector<RowRequest> requests) {
+          return RunCalls(std::move(requests), StartRowCall);
         });
   }
 
@@ -182,19 +138,33 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetches_.erase(last);
   }
 
-  // Runs `attempt(CallContext)` until it succeeds or Retry gives up.
-  template <typename Attempt>
-  absl::Status Repeat(Attempt attempt) {
+  // Starts a call for each request; repeats those that fail until they
+  // succeed or Retry gives up.
+  template <typename Request, typename StartCall>
+  absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
     const CallContext context{*fleet_, manifest_, options_.call_timeout, retry,
                               received_};
     while (true) {
       if (closing_.HasBeenNotified()) return Closed();
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-      const absl::Status status = attempt(context);
+      CallGroup calls(closing_);
+      for (const Request& request : requests) {
+        calls.Add([&](CallDone done) {
+          return start_call(context, request, std::move(done));
+        });
+      }
+      const absl::Status status = calls.Wait();
       if (status.ok()) return status;
+      if (closing_.HasBeenNotified()) return Closed();
+      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, absl::Now()));
+      std::vector<Request> failed;
+      for (size_t i = 0; i < requests.size(); ++i) {
+        if (!calls.succeeded(i)) failed.push_back(std::move(requests[i]));
+      }
+      requests = std::move(failed);
       if (closing_.WaitForNotificationWithTimeout(wait)) return Closed();
     }
   }
@@ -202,8 +172,6 @@ class FleetBatchSource final : public RemoteBatchSource {
   static absl::Status Closed() {
     return absl::CancelledError("the source was closed");
   }
-
-  absl::Status GatherAll(const std::vector<RowRequest>& requests);
 
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
@@ -214,18 +182,6 @@ class FleetBatchSource final : public RemoteBatchSource {
   absl::Mutex mutex_;
   std::set<std::shared_ptr<BatchFetch>> fetches_ ABSL_GUARDED_BY(mutex_);
 };
-
-absl::Status FleetBatchSource::GatherAll(
-    const std::vector<RowRequest>& requests) {
-  return Repeat([&](const CallContext& context) {
-    CallGroup calls;
-    for (const RowRequest& request : requests) {
-      CallDone done = calls.Add();
-      calls.Take(StartRowCall(context, request, std::move(done)));
-    }
-    return calls.Wait(closing_);
-  });
-}
 
 absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
@@ -251,27 +207,19 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   like.type = type;
   like.column = column;
   like.target = Array::Allocate(spec.dtype, shape);
-  MILLRACE_RETURN_IF_ERROR(GatherAll(
-      SplitByOwner(OwnersOf(book, all, count), book.parts(), all, like)));
+  MILLRACE_RETURN_IF_ERROR(RunCalls(
+      SplitByOwner(OwnersOf(book, all, count), book.parts(), all, like),
+      StartRowCall));
   return like.target;
 }
 
 absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
     TypeIndex type, std::span<const int64_t> original_ids) {
   std::vector<uint64_t> ids(original_ids.size());
-  MILLRACE_RETURN_IF_ERROR(
-      Repeat([&](const CallContext& context) -> absl::Status {
-        MILLRACE_ASSIGN_OR_RETURN(
-            std::vector<ResolveRequest> requests,
-            SplitByLookup(manifest_, type, original_ids, ids.data()));
-        CallGroup calls;
-        for (ResolveRequest& request : requests) {
-          CallDone done = calls.Add();
-          calls.Take(
-              StartResolveCall(context, std::move(request), std::move(done)));
-        }
-        return calls.Wait(closing_);
-      }));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::vector<ResolveRequest> requests,
+      SplitByLookup(manifest_, type, original_ids, ids.data()));
+  MILLRACE_RETURN_IF_ERROR(RunCalls(std::move(requests), StartResolveCall));
   return ids;
 }
 

@@ -26,7 +26,8 @@ struct RemoteOptions {
 
   // Share of each partition's feature rows, the hottest, that is kept here:
   // fetched before the first batch that has features of the type, and never
-  // again. 0: none. (Features of edges are not kept.)
+  // again; at most half of the memory that is then available. 0: none.
+  // (Features of edges are not kept. Processes of a host share nothing.)
   double cache_ratio = 0;
 };
 

@@ -144,7 +144,8 @@ void SourceFlags::AddTo(CLI::App& app) {
                  "how long a partition without a living server is waited for");
   app.add_option("--cache-ratio", cache_ratio_,
                  "--servers: share of each partition's feature rows, the "
-                 "hottest, that this process fetches once and keeps")
+                 "hottest, that this process fetches once and keeps; of "
+                 "workers on one host each holds its own")
       ->check(CLI::Range(0.0, 1.0));
 }
 

@@ -18,8 +18,8 @@
 namespace millrace {
 namespace {
 
-// Of one call: small beside what calls of batches bring, and within their
-// deadline on slow networks.
+// Of one call, a few of which run at a time (CallGroup): small beside what
+// calls of batches bring, and within their deadline on slow networks.
 constexpr uint64_t kMaxBytesPerCall = uint64_t{16} << 20;
 // Different jobs of a source whose features are not there yet.
 constexpr size_t kMaxQueued = 1024;
@@ -202,7 +202,8 @@ absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
              " rows of features, ", Megabytes(size.bytes),
              "; the limit is half of the memory that is available now, ",
              Megabytes(limit),
-             "\nuse a smaller --cache-ratio, or --feature-dtype float16"));
+             "\nuse a smaller --cache-ratio, fewer processes on this host, or "
+             "--feature-dtype float16"));
 }
 
 std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
@@ -258,7 +259,7 @@ absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
       requests.back().feature_dtype = cast;
       rows += requests.back().ids.size();
     }
-    MILLRACE_RETURN_IF_ERROR(gather_(requests));
+    MILLRACE_RETURN_IF_ERROR(gather_(std::move(requests)));
     progress.Add(static_cast<int64_t>(rows));
   }
   return column;

@@ -56,7 +56,7 @@ class CachedFeatures {
 class FeatureCache {
  public:
   // Brings rows into their places; blocks. Called by one thread at a time.
-  using Gather = std::function<absl::Status(const std::vector<RowRequest>&)>;
+  using Gather = std::function<absl::Status(std::vector<RowRequest>)>;
   using Ready = std::function<void(
       absl::StatusOr<std::shared_ptr<const CachedFeatures>>)>;
 

@@ -247,6 +247,20 @@ TEST_F(FeatureCacheTest, LostPartitionIsNamedAndClosingEndsTheWait) {
   EXPECT_TRUE(again.Wait().ok()) << again.Wait().status();
 }
 
+// However often the lost partition is asked.
+TEST_F(FeatureCacheTest, RowsThatCameAreNotAskedForAgain) {
+  const auto source = Connect(1, absl::Milliseconds(500));
+  const ResolvedJob job = Resolved(source->manifest());
+  fleet_->StopServer(1);
+  PendingFetch fetch(*source, job, Request(0, DType::kNone));
+  EXPECT_TRUE(absl::IsUnavailable(fetch.Wait().status()))
+      << fetch.Wait().status();
+  const PartitionBook& papers = source->manifest().books[0];
+  const uint64_t rows = kPapers - (papers.end(1) - papers.begin(1));
+  EXPECT_EQ(source->received_bytes(), rows * kRowFloats * sizeof(float));
+  fleet_->StartServer(1);
+}
+
 TEST_F(FeatureCacheTest, RatiosBeyondAllRowsAreRefused) {
   for (const double ratio : {-0.1, 1.01, std::nan("")}) {
     RemoteOptions options;
@@ -272,7 +286,7 @@ class Answers {
  public:
   explicit Answers(const Store& store) : store_(store) {}
 
-  absl::Status operator()(const std::vector<RowRequest>& requests) {
+  absl::Status operator()(std::vector<RowRequest> requests) {
     if (!status_.ok()) return status_;
     for (const RowRequest& request : requests) {
       const PartitionBook& book = store_.book(request.type);

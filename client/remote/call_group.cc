@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/call_group.h"
+
+#include <utility>
+
+#include "common/base/interrupt.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+// How late an interrupt or the closing of the source may be noticed.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+
+}  // namespace
+
+void CallGroup::Add(const Start& start) {
+  AwaitRunning(kMaxRunning - 1);
+  const size_t index = added_++;
+  {
+    absl::MutexLock lock(&mutex_);
+    succeeded_.push_back(false);
+    if (cancelled_ || !final_.ok()) return;
+    ++running_;
+  }
+  auto call =
+      start([this, index](const absl::Status& status) { Done(index, status); });
+  if (!call.ok()) return Done(index, call.status());
+  calls_.emplace(index, *std::move(call));
+}
+
+absl::Status CallGroup::Wait() {
+  AwaitRunning(0);
+  if (cancelled_) return absl::CancelledError("the calls were cancelled");
+  absl::MutexLock lock(&mutex_);
+  return final_.ok() ? first_ : final_;
+}
+
+bool CallGroup::succeeded(size_t index) const {
+  absl::MutexLock lock(&mutex_);
+  return succeeded_[index];
+}
+
+void CallGroup::Done(size_t index, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  succeeded_[index] = status.ok();
+  first_.Update(status);
+  if (!status.ok() && !IsRetryable(status)) final_.Update(status);
+  ended_.push_back(index);
+  --running_;
+}
+
+// Waits until at most so many run, and lets go of those that ended.
+void CallGroup::AwaitRunning(size_t most) {
+  const auto few = [this, most]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_ <= most;
+  };
+  std::vector<size_t> ended;
+  for (bool waiting = true; waiting;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      waiting = !mutex_.AwaitWithTimeout(absl::Condition(&few), kLookInterval);
+      if (!waiting) ended.swap(ended_);
+    }
+    if (closing_.HasBeenNotified() || Interrupted()) Cancel();
+  }
+  for (const size_t index : ended) calls_.erase(index);
+}
+
+void CallGroup::Cancel() {
+  cancelled_ = true;
+  for (const auto& [index, call] : calls_) call->Cancel();
+}
+
+}  // namespace millrace
