@@ -4,18 +4,33 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <string>
+#include <vector>
 
 namespace millrace {
 namespace {
 
-constexpr char kContainer[] = "/sys/fs/cgroup/";
+constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+
+// What the two versions of control groups call the same things. The pages of
+// files are those on the lists of files: what a group's "cache" or "file"
+// counts besides is shared memory, which nobody can drop.
+struct Version {
+  const char* limit;
+  const char* used;
+  const char* files[2];  // in memory.stat
+};
+constexpr Version kVersion1 = {"memory.limit_in_bytes",
+                               "memory.usage_in_bytes",
+                               {"total_active_file", "total_inactive_file"}};
+constexpr Version kVersion2 = {
+    "memory.max", "memory.current", {"active_file", "inactive_file"}};
 
 // The number that is all of a file, or that follows `name` in it.
-std::optional<uint64_t> ReadNumber(const std::string& path,
+std::optional<uint64_t> ReadNumber(const std::filesystem::path& path,
                                    const std::string& name = "") {
   std::ifstream file(path);
   std::string word;
@@ -26,36 +41,80 @@ std::optional<uint64_t> ReadNumber(const std::string& path,
   return std::nullopt;
 }
 
-// Nothing where there is no container, or one without a limit ("max").
-std::optional<uint64_t> ContainerLimit() {
-  const std::optional<uint64_t> limit =
-      ReadNumber(std::string(kContainer) + "memory.max");
-  return limit.value_or(0) > 0 ? limit : std::nullopt;
+struct Group {
+  uint64_t limit;
+  uint64_t available;
+};
+
+// Nothing where the group has no limit ("max"), or there is no such group.
+std::optional<Group> ReadGroup(const std::filesystem::path& folder,
+                               const Version& version) {
+  const uint64_t limit = ReadNumber(folder / version.limit).value_or(0);
+  if (limit == 0) return std::nullopt;
+  uint64_t kept = ReadNumber(folder / version.used).value_or(0);
+  for (const char* name : version.files) {
+    kept -=
+        std::min(kept, ReadNumber(folder / "memory.stat", name).value_or(0));
+  }
+  return Group{limit, limit - std::min(limit, kept)};
 }
 
-uint64_t ContainerAvailableBytes() {
-  const std::string folder = kContainer;
-  const std::optional<uint64_t> limit = ContainerLimit();
-  const std::optional<uint64_t> used = ReadNumber(folder + "memory.current");
-  if (!limit || !used) return std::numeric_limits<uint64_t>::max();
-  const uint64_t files = ReadNumber(folder + "memory.stat", "file").value_or(0);
-  const uint64_t kept = *used - std::min(*used, files);
-  return *limit - std::min(*limit, kept);
+// Where the groups with memory limits are, of which version, and which one
+// this process is in: "ID:CONTROLLERS:/PATH", version 2 without controllers.
+struct Place {
+  std::filesystem::path root;
+  Version version;
+  std::filesystem::path path;
+};
+Place FindPlace(const MemoryFiles& files) {
+  Place place = {files.cgroups, kVersion2, {}};
+  std::ifstream lines(files.cgroup);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    std::string controllers = ",";
+    controllers.append(line, first + 1, second - first - 1);
+    controllers += ',';
+    const auto path =
+        std::filesystem::path(line.substr(second + 1)).relative_path();
+    if (controllers.find(",memory,") != std::string::npos) {
+      return {place.root / "memory", kVersion1, path};
+    }
+    if (controllers == ",,") place.path = path;
+  }
+  return place;
+}
+
+// The least that any group around this process has. In a container the path
+// may be the host's, so that only the root is there.
+Group LeastGroup(const MemoryFiles& files) {
+  Group least = {kUnlimited, kUnlimited};
+  Place place = FindPlace(files);
+  while (true) {
+    const auto group = ReadGroup(place.root / place.path, place.version);
+    if (group.has_value()) {
+      least.limit = std::min(least.limit, group->limit);
+      least.available = std::min(least.available, group->available);
+    }
+    if (place.path.empty()) return least;
+    place.path = place.path.parent_path();
+  }
 }
 
 }  // namespace
 
-uint64_t HostMemoryBytes() {
+uint64_t HostMemoryBytes(const MemoryFiles& files) {
   const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
   const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(bytes, ContainerLimit().value_or(bytes));
+  return std::min(bytes, LeastGroup(files).limit);
 }
 
-uint64_t AvailableMemoryBytes() {
+uint64_t AvailableMemoryBytes(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
-      ReadNumber("/proc/meminfo", "MemAvailable:");
-  const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes();
-  return std::min(bytes, ContainerAvailableBytes());
+      ReadNumber(files.meminfo, "MemAvailable:");
+  const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes(files);
+  return std::min(bytes, LeastGroup(files).available);
 }
 
 }  // namespace millrace
