@@ -102,14 +102,17 @@ struct Question {
   std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 
-// Asks all owners at the same time; the answers about `count` items, in their
-// order.
+template <typename Request, typename Reply>
+using PeerCalls = std::vector<std::unique_ptr<PeerCall<Request, Reply>>>;
+
+// Starts the calls about the groups of partitions that are not mapped here;
+// null for the others.
 template <typename Request, typename Reply, typename Answer>
-absl::StatusOr<std::vector<Answer>> Ask(
-    const CallScope& scope, const std::vector<OwnerGroup>& groups, size_t count,
+absl::StatusOr<PeerCalls<Request, Reply>> StartCalls(
+    const CallScope& scope, const std::vector<OwnerGroup>& groups,
     const Question<Request, Reply, Answer>& question) {
   const Store& store = *scope.core.store;
-  std::vector<std::unique_ptr<PeerCall<Request, Reply>>> calls(groups.size());
+  PeerCalls<Request, Reply> calls(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const int partition = groups[g].partition;
     if (store.partition(partition) != nullptr) continue;
@@ -120,22 +123,44 @@ absl::StatusOr<std::vector<Answer>> Ask(
         scope, partition, std::move(request), question.method);
     MILLRACE_RETURN_IF_ERROR(calls[g]->Start());
   }
+  return calls;
+}
+
+// Waits for the answers of a call about `count` items.
+template <typename Request, typename Reply, typename Answer>
+absl::StatusOr<std::vector<Answer>> FinishCall(
+    PeerCall<Request, Reply>& call, size_t count,
+    const Question<Request, Reply, Answer>& question) {
+  MILLRACE_ASSIGN_OR_RETURN(const Reply reply, call.Finish());
+  absl::StatusOr<std::vector<Answer>> found = question.read(reply);
+  if (found.ok() && found->size() != count) {
+    found = absl::InternalError(
+        StrCat("the reply has ", found->size(), " items, not ", count));
+  }
+  if (!found.ok()) return call.Named(found.status());
+  return found;
+}
+
+// Asks all owners at the same time; the answers about `count` items, in their
+// order.
+template <typename Request, typename Reply, typename Answer>
+absl::StatusOr<std::vector<Answer>> Ask(
+    const CallScope& scope, const std::vector<OwnerGroup>& groups, size_t count,
+    const Question<Request, Reply, Answer>& question) {
+  MILLRACE_ASSIGN_OR_RETURN(const auto calls,
+                            StartCalls(scope, groups, question));
   std::vector<Answer> answers(count);
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const std::vector<uint32_t>& places = groups[g].places;
-    absl::StatusOr<std::vector<Answer>> found;
-    if (calls[g] == nullptr) {
-      MILLRACE_ASSIGN_OR_RETURN(found, question.look_up(groups[g]));
-    } else {
-      MILLRACE_ASSIGN_OR_RETURN(const Reply reply, calls[g]->Finish());
-      found = question.read(reply);
-      if (found.ok() && found->size() != places.size()) {
-        found = absl::InternalError(StrCat("the reply has ", found->size(),
-                                           " items, not ", places.size()));
-      }
-      if (!found.ok()) return calls[g]->Named(found.status());
+  // Our own partitions while the others are on their way.
+  for (const bool here : {true, false}) {
+    for (size_t g = 0; g < groups.size(); ++g) {
+      if ((calls[g] == nullptr) != here) continue;
+      const std::vector<uint32_t>& places = groups[g].places;
+      MILLRACE_ASSIGN_OR_RETURN(
+          const std::vector<Answer> found,
+          here ? question.look_up(groups[g])
+               : FinishCall(*calls[g], places.size(), question));
+      PutAt<Answer>(found, places, answers);
     }
-    PutAt<Answer>(*found, places, answers);
   }
   return answers;
 }
