@@ -23,7 +23,8 @@ absl::Status ParseRequest(::grpc::ByteBuffer& bytes, Request& request) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      StrCat("the request is no ", Request::descriptor()->name()));
+      StrCat("the request is no ", Request::descriptor()->name(),
+             "\nrun the same version everywhere"));
 }
 
 // That the number of a "node type" or "relation" is below their count.
@@ -32,7 +33,8 @@ inline absl::Status CheckNumber(std::string_view what, uint64_t number,
                                 size_t count) {
   if (number < count) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat(std::string(what), " ", number, ": the graph has ", count));
+      StrCat(std::string(what), " ", number, ": the graph has ", count,
+             "\nnumber them from 0, in the order of Describe"));
 }
 
 }  // namespace millrace

@@ -242,7 +242,8 @@ TEST_F(BadDrawsTest, RowsBeyondTheFeaturesAreRefused) {
   ExpectRefused(gather(*rich_, kLikes, Raw<uint64_t>({0})), kLacks,
                 "the edges of item__likes__user have no features");
   ExpectRefused(gather(*plain_, 0, ""), kLacks, "have no features");
-  ExpectRefused(gather(*rich_, 3, ""), kInvalid, "relation 3: the graph has 3");
+  ExpectRefused(gather(*rich_, 3, ""), kInvalid,
+                "relation 3: the graph has 3\nnumber them from 0");
   ExpectRefused(gather(*rich_, ~0u, ""), kInvalid, "relation 4294967295");
 }
 
