@@ -18,7 +18,7 @@ std::string SaveScript(const TestScript& script,
   torch::jit::Module module("__torch__.Model");
   module.register_attribute("training", c10::BoolType::get(), true);
   for (const NamedTensor& named : script.parameters) {
-    const at::Tensor tensor = named.tensor.detach().clone();
+    const at::Tensor tensor = named.tensor.detach();
     tensor.requires_grad_(tensor.is_floating_point());
     module.register_parameter(named.name, tensor, /*is_buffer=*/false);
   }

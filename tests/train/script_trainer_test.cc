@@ -249,10 +249,11 @@ TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Columns of a script stand in memory one after another.
+// A script's tensors may have gaps in memory, and any dtype.
 TEST(ScriptTrainerTest, EveryRankStartsWithGivenWeights) {
   const auto script = [](double weight) {
-    return TestScript{{{"w", at::full({6, 4}, weight, at::kFloat).t()}},
+    const at::Tensor rows = at::full({8, 6}, weight, at::kFloat);
+    return TestScript{{{"w", rows.slice(0, 0, 8, 2)}},
                       {{"mask", at::full({6}, weight > 1, at::kBool)},
                        {"sign", at::full({1}, weight, at::kInt)}},
                       R"(
