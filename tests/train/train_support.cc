@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <random>
 #include <thread>
 #include <utility>
@@ -18,6 +19,12 @@ namespace {
 
 constexpr int kClasses = 4;
 constexpr int64_t kFeatures = 6;
+
+// Before c10d's flight recorder reads it: one recorder serves a process and is
+// told of process groups without a lock, but ranks here are threads, each with
+// a group of its own.
+const bool kNoFlightRecorder =
+    setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
 
 uint16_t FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -159,6 +166,7 @@ TrainOptions SmallRun() {
 }
 
 void RunRanks(int world, const std::function<void(Collectives&)>& body) {
+  ASSERT_TRUE(kNoFlightRecorder);
   const uint16_t port = FreePort();
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
