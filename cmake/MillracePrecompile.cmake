@@ -80,6 +80,8 @@ function(millrace_precompile_headers)
     millrace_header_donor(millrace_test_headers OFF
       <gmock/gmock.h> <gtest/gtest.h>)
     target_link_libraries(millrace_test_headers PRIVATE GTest::gmock)
+    target_compile_options(millrace_test_headers PRIVATE
+      ${MILLRACE_TEST_OPTIONS})
   endif()
   millrace_precompile_below(${PROJECT_SOURCE_DIR})
 endfunction()

@@ -31,6 +31,9 @@ function(millrace_library)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
+# Tests are compiled once and mostly run once.
+set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
+
 # millrace_test(NAME draw_test SOURCES draw_test.cc LINK millrace::sample)
 function(millrace_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LINK" ${ARGN})
@@ -38,7 +41,7 @@ function(millrace_test)
   target_compile_features(${ARG_NAME} PRIVATE cxx_std_20)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   # False at -O3 in GCC 12 for std::string (its bugs 105329 and 105651).
-  target_compile_options(${ARG_NAME} PRIVATE
+  target_compile_options(${ARG_NAME} PRIVATE ${MILLRACE_TEST_OPTIONS}
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-maybe-uninitialized>")
   target_compile_definitions(${ARG_NAME} PRIVATE
     MILLRACE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
