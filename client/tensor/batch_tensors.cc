@@ -38,13 +38,6 @@ absl::StatusOr<at::ScalarType> ScalarTypeOf(DType dtype) {
   return absl::InvalidArgumentError("an absent array has no tensor");
 }
 
-// Leaves `out` undefined for an absent array.
-absl::Status View(const Array& array, at::Tensor& out) {
-  if (!array.present()) return absl::OkStatus();
-  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array));
-  return absl::OkStatus();
-}
-
 absl::Status CheckRows(const char* what, int64_t rows) {
   if (rows <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
   return absl::OutOfRangeError(
@@ -57,10 +50,11 @@ absl::StatusOr<NodeTensors> ToTensors(const NodeBlock& block) {
   MILLRACE_RETURN_IF_ERROR(CheckRows("nodes of one type", block.count()));
   NodeTensors tensors;
   tensors.hop_offsets = block.hop_offsets;
-  MILLRACE_RETURN_IF_ERROR(View(block.feature, tensors.feature));
-  MILLRACE_RETURN_IF_ERROR(View(block.label, tensors.label));
-  MILLRACE_RETURN_IF_ERROR(View(block.degree, tensors.degree));
-  MILLRACE_RETURN_IF_ERROR(View(block.original_id, tensors.original_id));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.label, tensors.label));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.degree, tensors.degree));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(block.original_id, tensors.original_id));
   return tensors;
 }
 
@@ -68,10 +62,10 @@ absl::StatusOr<EdgeTensors> ToTensors(const EdgeBlock& block) {
   MILLRACE_RETURN_IF_ERROR(
       CheckRows("edges of one relation", block.edge_count()));
   EdgeTensors tensors;
-  MILLRACE_RETURN_IF_ERROR(View(block.indptr, tensors.indptr));
-  MILLRACE_RETURN_IF_ERROR(View(block.neighbor, tensors.neighbor));
-  MILLRACE_RETURN_IF_ERROR(View(block.edge_id, tensors.edge_id));
-  MILLRACE_RETURN_IF_ERROR(View(block.feature, tensors.feature));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.indptr, tensors.indptr));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.neighbor, tensors.neighbor));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.edge_id, tensors.edge_id));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature));
   return tensors;
 }
 
@@ -90,6 +84,12 @@ absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array) {
   });
 }
 
+absl::Status ViewIfPresent(const Array& array, at::Tensor& out) {
+  if (!array.present()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
   BatchTensors tensors;
   for (const NodeBlock& block : batch.nodes) {
@@ -100,7 +100,8 @@ absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
     MILLRACE_ASSIGN_OR_RETURN(EdgeTensors edges, ToTensors(block));
     tensors.edges.push_back(std::move(edges));
   }
-  MILLRACE_RETURN_IF_ERROR(View(batch.seed_to_local, tensors.seed_to_local));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(batch.seed_to_local, tensors.seed_to_local));
   return tensors;
 }
 

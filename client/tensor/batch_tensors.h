@@ -17,6 +17,9 @@ namespace millrace {
 // INVALID_ARGUMENT: an absent array.
 absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array);
 
+// The same; leaves `out` as it is for an absent array.
+absl::Status ViewIfPresent(const Array& array, at::Tensor& out);
+
 // The neighbour lists of one relation as CSR over local ids.
 struct EdgeTensors {
   at::Tensor indptr;    // [expanded + 1] kInt

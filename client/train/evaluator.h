@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "client/loader.h"
+#include "client/train/collectives.h"
 #include "client/train/inference.h"
 #include "client/train/task.h"
 #include "common/sample/job.h"
@@ -30,6 +32,14 @@ struct EvaluationOptions {
   EvalNegatives negatives = EvalNegatives::kDefault;
   Negatives drawn;  // kDrawn
 };
+
+// The job of `trained` without what only training does: all seeds in their
+// order, in the whole graph, with the options' fanouts.
+JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options);
+
+// For batches that the ranks that evaluate share.
+LoaderOptions SharedBatches(const InferenceOptions& inference,
+                            const Collectives& collectives);
 
 // The task's metric over each split.
 struct Accuracy {

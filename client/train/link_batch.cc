@@ -25,28 +25,25 @@ NegativeShape ShapeOf(const EdgeSeedBlock& seeds, NegativeMode mode) {
                                       : NegativeShape::kNone;
 }
 
-absl::Status View(const Array& array, at::Tensor& out) {
-  if (!array.present()) return absl::OkStatus();
-  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode) {
   const EdgeSeedBlock& seeds = batch.edge_seeds;
   LinkBatch links;
   links.negatives = ShapeOf(seeds, mode);
-  MILLRACE_RETURN_IF_ERROR(View(batch.seed, links.id.src));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.dst, links.id.dst));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.negative_src, links.id.negative_src));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.negative_dst, links.id.negative_dst));
-  MILLRACE_RETURN_IF_ERROR(View(batch.seed_to_local, links.row.src));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.dst_local, links.row.dst));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(batch.seed, links.id.src));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(seeds.dst, links.id.dst));
   MILLRACE_RETURN_IF_ERROR(
-      View(seeds.negative_src_local, links.row.negative_src));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.negative_local, links.row.negative_dst));
-  MILLRACE_RETURN_IF_ERROR(View(seeds.edge_type, links.edge_type));
+      ViewIfPresent(seeds.negative_src, links.id.negative_src));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(seeds.negative_dst, links.id.negative_dst));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(batch.seed_to_local, links.row.src));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(seeds.dst_local, links.row.dst));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(seeds.negative_src_local, links.row.negative_src));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(seeds.negative_local, links.row.negative_dst));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(seeds.edge_type, links.edge_type));
   if (links.negatives == NegativeShape::kNone && seeds.label.present()) {
     MILLRACE_ASSIGN_OR_RETURN(const at::Tensor stored,
                               ViewAsTensor(seeds.label));

@@ -53,20 +53,15 @@ int64_t CountEdges(const Batch& batch) {
   return edges;
 }
 
-const EdgeSplitInfo* FindInfo(const Manifest& manifest, RelationIndex relation,
-                              const std::string& split) {
-  const auto place = manifest.FindEdgeSplit(relation, split);
-  return place.ok() ? &manifest.edge_splits[*place] : nullptr;
-}
-
 }  // namespace
 
 LinkEvaluator::LinkEvaluator(std::shared_ptr<BatchSource> source,
-                             const JobSpec& job, Model& model,
+                             const ResolvedJob& job, Model& model,
                              Collectives& collectives, const Splits& splits,
                              const EvaluationOptions& options)
     : source_(std::move(source)),
-      job_(job),
+      job_(job.spec),
+      relation_(job.seed_relation),
       model_(model),
       collectives_(collectives),
       splits_(splits),
@@ -78,8 +73,10 @@ absl::StatusOr<std::unique_ptr<LinkEvaluator>> LinkEvaluator::Create(
     std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
     Collectives& collectives, const Splits& splits,
     const EvaluationOptions& options) {
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
+                            ResolveJob(job, source->manifest()));
   auto evaluator = std::unique_ptr<LinkEvaluator>(new LinkEvaluator(
-      std::move(source), job, model, collectives, splits, options));
+      std::move(source), resolved, model, collectives, splits, options));
   for (const auto& split : {splits.valid, splits.test}) {
     if (!split.has_value()) continue;
     MILLRACE_RETURN_IF_ERROR(evaluator->Check(*split));
@@ -95,11 +92,8 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
   constexpr int64_t kProbed = 64;
   JobSpec job = BareLinkJob(job_, split);
   job.batch_size = kProbed;
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
-                            ResolveJob(job, source_->manifest()));
   const Schema& schema = source_->manifest().schema;
-  job.relation_fanouts[schema.RelationName(resolved.seed_relation)] = {
-      kAllNeighbors};
+  job.relation_fanouts[schema.RelationName(relation_)] = {kAllNeighbors};
   LoaderOptions options;
   options.columns.features = false;
   options.columns.labels = LabelRows::kNone;
@@ -149,10 +143,7 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
 }
 
 absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
-                            ResolveJob(job_, source_->manifest()));
-  const EdgeSplitInfo* info =
-      FindInfo(source_->manifest(), job.seed_relation, split);
+  const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
   const bool labels = info != nullptr && info->label.present();
   if (info == nullptr || info->negatives > 0 ||
       (labels && !options_.task.ranks())) {
@@ -167,10 +158,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
 
 EvalNegatives LinkEvaluator::NegativesOf(const std::string& split) const {
   if (options_.negatives != EvalNegatives::kDefault) return options_.negatives;
-  const auto job = ResolveJob(job_, source_->manifest());
-  const EdgeSplitInfo* info =
-      job.ok() ? FindInfo(source_->manifest(), job->seed_relation, split)
-               : nullptr;
+  const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
   // Trained on labels alone.
   const bool labels = options_.task.negatives == NegativeMode::kNone &&
                       info != nullptr && info->label.present();
@@ -193,16 +181,8 @@ JobSpec LinkEvaluator::JobOf(const std::string& split,
                              const Negatives& negatives) const {
   JobSpec job = BareLinkJob(job_, split);
   if (options_.kind == InferenceKind::kSampled) {
-    job = job_;
+    job = SampledJob(job_, options_);
     job.split = split;
-    job.train_graph.clear();
-    job.shuffle = false;
-    job.drop_last = false;
-    job.seed_order = SeedOrder::kGlobal;
-    if (!options_.fanouts.empty()) {
-      job.fanouts = options_.fanouts;
-      job.relation_fanouts.clear();
-    }
   }
   job.negatives = negatives;
   job.batch_size = SeedsAtOnce(options_.inference.chunk, negatives);
@@ -282,19 +262,14 @@ absl::Status LinkEvaluator::CountBatch(const Batch& batch, NegativeMode mode,
 absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
     const std::optional<std::string>& split) {
   Metric metric(options_.task, /*outputs=*/1);
-  const bool all = options_.inference.all_ranks;
   if (!split.has_value()) return std::nullopt;
-  if (all || collectives_.rank() == 0) {
+  if (options_.inference.all_ranks || collectives_.rank() == 0) {
     const EvalNegatives negatives = NegativesOf(*split);
     const JobSpec job = JobOf(*split, DrawnOf(negatives));
-    LoaderOptions options;
-    options.rank = all ? collectives_.rank() : 0;
-    options.world = all ? collectives_.world() : 1;
+    LoaderOptions options = SharedBatches(options_.inference, collectives_);
     options.columns.features = options_.kind == InferenceKind::kSampled;
     options.columns.labels = LabelRows::kNone;
     AskForColumns(model_, options.columns);
-    options.prefetch_batches = options_.inference.prefetch_batches;
-    options.prefetch_bytes = options_.inference.prefetch_bytes;
     MILLRACE_RETURN_IF_ERROR(
         ForEachBatch(source_, job, std::move(options), [&](const Batch& batch) {
           return CountBatch(batch, job.negatives.mode,

@@ -52,7 +52,7 @@ class LinkEvaluator final : public Evaluator {
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:
-  LinkEvaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
+  LinkEvaluator(std::shared_ptr<BatchSource> source, const ResolvedJob& job,
                 Model& model, Collectives& collectives, const Splits& splits,
                 const EvaluationOptions& options);
 
@@ -78,6 +78,7 @@ class LinkEvaluator final : public Evaluator {
 
   const std::shared_ptr<BatchSource> source_;  // shared with the trainer
   const JobSpec job_;
+  const RelationIndex relation_;
   Model& model_;
   Collectives& collectives_;
   const Splits splits_;

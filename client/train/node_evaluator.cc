@@ -65,25 +65,14 @@ absl::Status NodeEvaluator::CountFull(
 template <typename Use>
 absl::Status NodeEvaluator::ForEachSampled(std::vector<int64_t> seeds,
                                            Use&& use) {
-  const bool all = options_.inference.all_ranks;
-  if (!all && collectives_.rank() != 0) return absl::OkStatus();
-  JobSpec job = job_;
-  job.split.clear();
-  job.train_graph.clear();
-  job.shuffle = false;
-  job.drop_last = false;
-  job.seed_order = SeedOrder::kGlobal;
-  job.batch_size = options_.inference.chunk;
-  if (!options_.fanouts.empty()) {
-    job.fanouts = options_.fanouts;
-    job.relation_fanouts.clear();
+  if (!options_.inference.all_ranks && collectives_.rank() != 0) {
+    return absl::OkStatus();
   }
-  LoaderOptions options;
-  options.rank = all ? collectives_.rank() : 0;
-  options.world = all ? collectives_.world() : 1;
+  JobSpec job = SampledJob(job_, options_);
+  job.split.clear();
+  job.batch_size = options_.inference.chunk;
+  LoaderOptions options = SharedBatches(options_.inference, collectives_);
   AskForColumns(model_, options.columns);
-  options.prefetch_batches = options_.inference.prefetch_batches;
-  options.prefetch_bytes = options_.inference.prefetch_bytes;
   options.seeds.emplace().ids = std::move(seeds);
   c10::NoGradGuard no_grad;
   return ForEachBatch(

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/trainer.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -14,7 +12,6 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/minibatch.h"
 #include "client/train/prediction.h"
-#include "client/train/seed_table.h"
 #include "client/train/train_check.h"
 #include "common/base/interrupt.h"
 #include "common/base/process_usage.h"
@@ -28,11 +25,6 @@ namespace {
 std::optional<double> MeanLoss(const StepSums& sums) {
   if (sums.labelled == 0) return std::nullopt;
   return sums.loss / static_cast<double>(sums.labelled);
-}
-
-bool HasSplit(const Manifest& manifest, TypeIndex type,
-              const std::string& name) {
-  return manifest.FindSplit(type, name).ok();
 }
 
 }  // namespace
@@ -65,177 +57,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
       new Trainer(std::move(source), collectives, std::move(options)));
   MILLRACE_RETURN_IF_ERROR(trainer->SetUp());
   return trainer;
-}
-
-absl::StatusOr<GraphShape> Trainer::ShapeOfSource() const {
-  const Schema& schema = source_->manifest().schema;
-  const Direction direction = options_.job.direction;
-  if (learns_links()) {
-    return GraphShape::OfEdges(schema, seed_relation_, direction);
-  }
-  return options_.job.seed_kind == SeedKind::kGraph
-             ? GraphShape::OfGraphs(schema, seed_type_)
-             : GraphShape::Of(schema, seed_type_, direction);
-}
-
-absl::Status Trainer::CheckSource() const {
-  const Schema& schema = source_->manifest().schema;
-  if (learns_links() != (options_.job.seed_kind == SeedKind::kEdge)) {
-    return absl::InvalidArgumentError(
-        "--seeds edge and --task link belong together\nuse both or neither");
-  }
-  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
-  const NodeType& type = schema.node_types[seed_type_];
-  const bool labelled = !learns_links();
-  if (labelled && shape.homogeneous() && shape.types[0].features == 0) {
-    return absl::FailedPreconditionError(
-        StrCat("node type \"", shape.types[0].name,
-               "\" has no features\nimport the "
-               "dataset with --features F.npy"));
-  }
-  if (labelled && !type.label.present()) {
-    return absl::FailedPreconditionError(StrCat("node type \"", type.name,
-                                                "\" has no labels\nimport the "
-                                                "dataset with --labels F.npy"));
-  }
-  const bool typed =
-      std::any_of(schema.relations.begin(), schema.relations.end(),
-                  [](const Relation& relation) { return relation.has_type; });
-  if (options_.model.kind == "rgcn" && typed && shape.homogeneous()) {
-    return absl::UnimplementedError(
-        "--model rgcn takes a graph's relations, not the types of a "
-        "relation's edges\nimport each type of edge as a relation of its own "
-        "(--edges SRC__REL__DST=F.npy)");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::CheckOptions() {
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
-                            ResolveJob(options_.job, source_->manifest()));
-  seed_type_ = job.seed_type;
-  seed_relation_ = job.seed_relation;
-  const int layers = options_.model.layers;
-  const bool graphs = job.spec.seed_kind == SeedKind::kGraph;
-  const bool any_depth = graphs || EdgesOfAllNodes(job.spec.method) ||
-                         options_.model.kind == "embedding";
-  if (!any_depth) {
-    MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
-  }
-  // Batches hold whole graphs, so nothing is sampled.
-  if (graphs) options_.evaluation.kind = InferenceKind::kSampled;
-  const Fanouts& evaluated = options_.evaluation.fanouts;
-  if (!evaluated.empty() && !any_depth) {
-    MILLRACE_RETURN_IF_ERROR(CheckLayers(
-        layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
-  }
-  if (job.spec.temporal != TemporalStrategy::kNone &&
-      options_.evaluation.kind == InferenceKind::kFull) {
-    return absl::InvalidArgumentError(
-        "--inference full reads all neighbours, also those later than a "
-        "seed\nuse --inference sampled with --temporal");
-  }
-  if (!leader()) return absl::OkStatus();
-  // Without an epoch a checkpoint is only read.
-  if (!options_.checkpoint.empty() && options_.epochs > 0) {
-    MILLRACE_RETURN_IF_ERROR(
-        CheckWritableFolder("--checkpoint", options_.checkpoint));
-  }
-  return options_.predict.empty()
-             ? absl::OkStatus()
-             : CheckWritableFile("--predict", options_.predict);
-}
-
-absl::Status Trainer::ReadTables(NodeEvaluator::Tables& tables) {
-  const auto there = [&](const std::string& split) {
-    return HasSplit(source_->manifest(), seed_type_, split);
-  };
-  const auto read = [&](const std::string& split, std::optional<SeedList> seeds,
-                        std::optional<SeedTable>& table) -> absl::Status {
-    MILLRACE_ASSIGN_OR_RETURN(
-        table, ReadSeedTable(source_, options_.job, options_.task.kind, split,
-                             std::move(seeds)));
-    return absl::OkStatus();
-  };
-  const bool ordered = !options_.order.empty();
-  if (options_.seeds.has_value() || ordered || there(options_.job.split)) {
-    MILLRACE_RETURN_IF_ERROR(
-        read(options_.job.split, options_.seeds, tables.train));
-  }
-  if (ordered) {
-    MILLRACE_RETURN_IF_ERROR(ReadOrder(*tables.train));
-  }
-  // A split that was named must be there.
-  const auto read_other = [&](const std::string& named, const char* usual,
-                              std::optional<SeedTable>& table) -> absl::Status {
-    if (named.empty() && !there(usual)) return absl::OkStatus();
-    return read(named.empty() ? usual : named, std::nullopt, table);
-  };
-  MILLRACE_RETURN_IF_ERROR(
-      read_other(options_.valid_split, "valid", tables.valid));
-  MILLRACE_RETURN_IF_ERROR(
-      read_other(options_.test_split, "test", tables.test));
-  for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
-    if (!table->has_value()) continue;
-    options_.model.out = std::max(options_.model.out, (*table)->outputs());
-  }
-  return options_.task.CheckOutputs(options_.model.out);
-}
-
-absl::Status Trainer::MakeNodeEvaluator() {
-  NodeEvaluator::Tables tables;
-  MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
-  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
-  options_.model.in = shape.types[shape.seed_type].features;
-  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
-  MILLRACE_RETURN_IF_ERROR(CheckScript());
-  evaluator_ = std::make_unique<NodeEvaluator>(source_, options_.job, *model_,
-                                               collectives_, std::move(tables),
-                                               options_.evaluation);
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::SetUp() {
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  MILLRACE_RETURN_IF_ERROR(CheckOptions());
-  MILLRACE_RETURN_IF_ERROR(CheckSource());
-  options_.evaluation.task = options_.task;
-  MILLRACE_RETURN_IF_ERROR(learns_links() ? MakeLinkEvaluator()
-                                          : MakeNodeEvaluator());
-  step_ = std::make_unique<TrainStep>(*model_, collectives_, options_.task);
-  optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
-                                           model_->parameters().parameters());
-  MILLRACE_ASSIGN_OR_RETURN(
-      learning_rate_,
-      LearningRate::Parse(options_.lr_schedule, options_.optimizer.lr,
-                          options_.epochs));
-  if (options_.resume) {
-    MILLRACE_RETURN_IF_ERROR(Resume());
-  }
-  if (!options_.init.empty() && at_.attempt == 0) {
-    MILLRACE_RETURN_IF_ERROR(ReadInitialWeights());
-  }
-  return OpenLogs();
-}
-
-absl::Status Trainer::OpenLogs() {
-  const bool append = at_.attempt > 0;
-  if (leader() && !options_.metrics_json.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(metrics_,
-                              LineFile::Open(options_.metrics_json, append));
-  }
-  if (options_.consumed_log.empty()) return absl::OkStatus();
-  if (leader()) {
-    MILLRACE_ASSIGN_OR_RETURN(consumed_,
-                              LineFile::Open(options_.consumed_log, append));
-  }
-  // Rank 0 has emptied the file of an earlier run by now.
-  MILLRACE_RETURN_IF_ERROR(collectives_.Barrier());
-  if (!leader()) {
-    MILLRACE_ASSIGN_OR_RETURN(consumed_,
-                              LineFile::Open(options_.consumed_log, true));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {

@@ -42,9 +42,8 @@ absl::Status Trainer::CheckLinks() const {
         "--seeds-file has no edge types, which --decoder distmult needs "
         "here\nmake a split: millrace split --pairs F --edge-types F");
   }
-  const auto place = manifest.FindEdgeSplit(seed_relation_, options_.job.split);
   const EdgeSplitInfo* split =
-      place.ok() && !listed ? &manifest.edge_splits[*place] : nullptr;
+      listed ? nullptr : manifest.EdgeSplit(seed_relation_, options_.job.split);
   const bool given = split != nullptr && split->negatives > 0;
   const bool labels = split != nullptr && split->label.present();
   if (labels && (given || task.negatives != NegativeMode::kNone)) {
@@ -72,10 +71,9 @@ LinkEvaluator::Splits Trainer::LinkSplits() const {
   const auto name = [&](const std::string& named,
                         const char* usual) -> std::optional<std::string> {
     if (!named.empty()) return named;
-    if (!source_->manifest().FindEdgeSplit(seed_relation_, usual).ok()) {
-      return std::nullopt;
-    }
-    return usual;
+    return source_->manifest().EdgeSplit(seed_relation_, usual) == nullptr
+               ? std::nullopt
+               : std::optional<std::string>(usual);
   };
   return {name(options_.valid_split, "valid"),
           name(options_.test_split, "test"),
@@ -85,7 +83,7 @@ LinkEvaluator::Splits Trainer::LinkSplits() const {
 absl::Status Trainer::ReadLinkTables(LinkTables& tables) {
   const JobSpec& job = options_.job;
   const auto& manifest = source_->manifest();
-  if (manifest.FindEdgeSplit(seed_relation_, job.split).ok()) {
+  if (manifest.EdgeSplit(seed_relation_, job.split) != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(tables.train,
                               ReadLinkTable(source_, job, job.split));
   }

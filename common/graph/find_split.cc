@@ -55,4 +55,11 @@ absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
       schema.RelationName(relation), "`, or give --seeds-file"));
 }
 
+const EdgeSplitInfo* Manifest::EdgeSplit(RelationIndex relation,
+                                         std::string_view name) const {
+  const FoundSplit found =
+      FindNamed(edge_splits, &EdgeSplitInfo::relation, relation, name);
+  return found.place ? &edge_splits[*found.place] : nullptr;
+}
+
 }  // namespace millrace

@@ -85,6 +85,9 @@ struct Manifest {
   // The same in `edge_splits`.
   absl::StatusOr<size_t> FindEdgeSplit(RelationIndex relation,
                                        std::string_view name) const;
+  // A relation's split; null: it has no such split.
+  const EdgeSplitInfo* EdgeSplit(RelationIndex relation,
+                                 std::string_view name) const;
 };
 
 // DATA_LOSS: not the bytes that were written (checksum, JSON, types).
