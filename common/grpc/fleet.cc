@@ -14,6 +14,7 @@
 #include "common/grpc/address_list.h"
 #include "common/grpc/fleet_directory.h"
 #include "common/grpc/list_reader.h"
+#include "common/grpc/member_keeper.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "sampler.grpc.pb.h"
@@ -108,6 +109,7 @@ class Fleet::Core {
   const AddressList::Kind list_kind_;
 
   ListReader reader_;
+  MemberKeeper keeper_;  // outlives all that holds members
 
   mutable absl::Mutex mutex_;
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
@@ -127,7 +129,7 @@ Fleet::Core::Core(FleetOptions options, AddressList list)
     : options_(std::move(options)),
       list_kind_(list.kind()),
       reader_(std::move(list)),
-      directory_(options_) {
+      directory_(options_, keeper_) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -148,6 +150,7 @@ Fleet::Core::~Core() {
 
 void Fleet::Core::Run() {
   while (true) {
+    keeper_.EndUnused();
     RefreshList();
     const absl::Time next = StartDueAsks();
     absl::MutexLock lock(&mutex_);

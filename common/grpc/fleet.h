@@ -90,7 +90,8 @@ class Fleet {
   // INVALID_ARGUMENT: not a LIST (names the entry).
   static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
   // Cancels what is in flight; does not wait for servers, and for a list that
-  // is being read at most 2 s (see ListReader). Members handed out stay usable.
+  // is being read at most 2 s (see ListReader). Waits until members that were
+  // handed out are let go (see MemberKeeper).
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;

@@ -26,7 +26,7 @@ bool Serves(const FleetMemberInfo& info, int partition) {
 std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
     const std::string& address) const {
   auto entry = std::make_shared<FleetEntry>();
-  entry->member = std::make_shared<FleetMember>();
+  entry->member = keeper_.Make();
   entry->member->address = address;
   for (int i = 0; i < std::max(1, options_.connections); ++i) {
     entry->member->channels.push_back(::grpc::CreateCustomChannel(

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/member_keeper.h"
 
 namespace millrace {
 
@@ -35,7 +36,9 @@ class FleetDirectory {
   // Shared between the list and the asks in flight.
   using Entries = std::vector<std::shared_ptr<FleetEntry>>;
 
-  explicit FleetDirectory(const FleetOptions& options) : options_(options) {}
+  // `keeper` makes the members and must outlive it.
+  FleetDirectory(const FleetOptions& options, MemberKeeper& keeper)
+      : options_(options), keeper_(keeper) {}
 
   // Takes over the addresses of a list that was read; whether it is another.
   bool Apply(const std::vector<std::string>& addresses);
@@ -66,6 +69,7 @@ class FleetDirectory {
   std::shared_ptr<FleetEntry> MakeEntry(const std::string& address) const;
 
   const FleetOptions options_;
+  MemberKeeper& keeper_;
 
   Entries entries_;
   std::optional<Manifest> manifest_;

@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <memory>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
@@ -129,6 +132,25 @@ TEST(FleetTest, EndsWhileItReadsTheList) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(20));
 }
 
+// Else the last channel might end in a callback of gRPC, which is fatal.
+TEST(FleetTest, WaitsForMembersAndEndsTheirChannelsItself) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  auto fleet = Fleet::Create(ListOf("@" + servers.list()));
+  ASSERT_TRUE(fleet.ok());
+  auto member = (*fleet)->Pick(0, Soon());
+  ASSERT_TRUE(member.ok()) << member.status();
+  const std::weak_ptr<::grpc::Channel> channel = (*member)->channels[0];
+  absl::Notification ended;
+  std::thread end([&] {
+    fleet->reset();
+    ended.Notify();
+  });
+  EXPECT_FALSE(ended.WaitForNotificationWithTimeout(absl::Milliseconds(200)));
+  member->reset();
+  end.join();
+  EXPECT_TRUE(channel.expired());
+}
+
 TEST(FleetTest, AsksMembersWhileItReadsTheList) {
   FleetHarness servers(testing::SmallGraph(), 1);
   const auto path = testing::TestDirectory("fleet_list") / "servers";
@@ -138,15 +160,17 @@ TEST(FleetTest, AsksMembersWhileItReadsTheList) {
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
   std::ofstream(path) << servers.server(0).address() << '\n';
-  const auto before = (*fleet)->Pick(0, Soon());
+  auto before = (*fleet)->Pick(0, Soon());
   ASSERT_TRUE(before.ok()) << before.status();
   // Opens when the list is read again, and holds that up until it is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
   (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
-  const auto after = (*fleet)->Pick(0, Soon());
+  auto after = (*fleet)->Pick(0, Soon());
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(*after, *before);
+  before->reset();
+  after->reset();
   fleet->reset();  // so that no read follows the one that now ends
 }
 
