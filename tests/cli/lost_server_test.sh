@@ -46,6 +46,8 @@ await_client() {
     if ((SECONDS >= until)); then
       timeout -k 5 20 "$bin/millrace" status --servers @fleet.list \
         >status.txt 2>&1 || true
+      ! command -v gdb >gdb.txt || timeout -k 5 20 gdb -p "$client" -batch \
+        -ex 'thread apply all backtrace 10' >stacks.txt 2>&1 || true
       fail "the client still runs after $1 s"
     fi
     sleep 0.05
