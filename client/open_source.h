@@ -19,7 +19,7 @@ struct SourceOptions {
   // Threads that make batches in this process; 0: one per core.
   int threads = 0;
   // How long a partition without a living server is waited for.
-  absl::Duration partition_wait = absl::Seconds(20);
+  absl::Duration partition_wait = absl::Minutes(5);
   // Share of each partition's feature rows, the hottest, that this process
   // keeps; 0: none. Servers only: the pages of a mapped store are kept anyway.
   double cache_ratio = 0;

@@ -13,6 +13,7 @@
 #include "client/remote/batch_fetch.h"
 #include "client/remote/call_group.h"
 #include "client/remote/feature_cache.h"
+#include "client/remote/hedging.h"
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
@@ -83,6 +84,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   }
 
   uint64_t received_bytes() const override { return received_; }
+  int64_t calls() const override { return hedging_.calls(); }
+  int64_t hedged_calls() const override { return hedging_.hedges(); }
 
   absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
                                std::span<const uint64_t> ids) override;
@@ -97,6 +100,7 @@ class FleetBatchSource final : public RemoteBatchSource {
              Cache features, BatchCallback done) {
     const BatchFetch::Options options = {
         .fleet = *fleet_,
+        .hedging = hedging_,
         .manifest = manifest_,
         .call_timeout = options_.call_timeout,
         .home = home,
@@ -143,8 +147,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   template <typename Request, typename StartCall>
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
-    const CallContext context{*fleet_, manifest_, options_.call_timeout, retry,
-                              received_};
+    const CallContext context{*fleet_, manifest_, options_.call_timeout,
+                              retry,   hedging_,  received_};
     while (true) {
       if (closing_.HasBeenNotified()) return Closed();
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -176,6 +180,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
   const Manifest& manifest_;  // of fleet_
+  Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
   std::unique_ptr<FeatureCache> cache_;  // null: none
   absl::Notification closing_;

@@ -17,7 +17,7 @@ struct RemoteOptions {
 
   // How long a partition without a living server is waited for before calls
   // that need it fail.
-  absl::Duration partition_wait = absl::Seconds(20);
+  absl::Duration partition_wait = absl::Minutes(5);
   // Of one attempt of one call, which gets no more than is left of
   // partition_wait either, but 5 s at least; a longer one is retried elsewhere.
   absl::Duration call_timeout = absl::Seconds(60);
@@ -44,6 +44,10 @@ class RemoteBatchSource : public BatchSource {
 
   // Bytes of batches and rows that servers have sent so far.
   virtual uint64_t received_bytes() const = 0;
+  // Streams of batches and rows that were asked for, and those that were asked
+  // of a second replica because the first was slow (see Hedging).
+  virtual int64_t calls() const = 0;
+  virtual int64_t hedged_calls() const = 0;
 };
 
 }  // namespace millrace

@@ -35,6 +35,7 @@ struct Measured {
   int64_t edges = 0;
   int64_t bytes = 0;
   std::optional<uint64_t> received_bytes;  // from servers, caches included
+  int64_t calls = 0, hedged_calls = 0;     // of servers
   double seconds = 0;
   double wait_seconds = 0;
   double cpu_seconds = 0;  // of this process
@@ -77,7 +78,11 @@ void Print(const Measured& m, bool json) {
     line["nodes"] = m.nodes;
     line["edges"] = m.edges;
     line["bytes"] = m.bytes;
-    if (m.received_bytes) line["received_bytes"] = *m.received_bytes;
+    if (m.received_bytes) {
+      line["received_bytes"] = *m.received_bytes;
+      line["calls"] = m.calls;
+      line["hedged_calls"] = m.hedged_calls;
+    }
     line["seconds"] = m.seconds;
     line["wait_seconds"] = m.wait_seconds;
     line["cpu_seconds"] = m.cpu_seconds;
@@ -97,6 +102,9 @@ void Print(const Measured& m, bool json) {
   if (m.received_bytes) {
     std::printf("MB received    %.2f (in all)\n",
                 1e-6 * static_cast<double>(*m.received_bytes));
+    std::printf("calls          %lld, %lld of them hedged\n",
+                static_cast<long long>(m.calls),
+                static_cast<long long>(m.hedged_calls));
   }
   std::printf("peak RSS       %.2f GB\n",
               1e-9 * static_cast<double>(m.peak_rss_bytes));
@@ -116,7 +124,11 @@ absl::Status RunBench(const BenchFlags& flags) {
                             Loader::Create(source, spec, std::move(options)));
   MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));
   const auto* fleet = dynamic_cast<const RemoteBatchSource*>(source.get());
-  if (fleet != nullptr) measured.received_bytes = fleet->received_bytes();
+  if (fleet != nullptr) {
+    measured.received_bytes = fleet->received_bytes();
+    measured.calls = fleet->calls();
+    measured.hedged_calls = fleet->hedged_calls();
+  }
   Print(measured, flags.json);
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ class SourceFlags {
  private:
   std::string store_;
   std::string servers_;
-  std::string partition_wait_ = "20s";
+  std::string partition_wait_ = "5m";
   int threads_ = 0;
   double cache_ratio_ = 0;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/remote/frame_stream.h"
+#include "client/remote/hedged_stream.h"
 #include "client/remote/resolve_call.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -23,8 +23,8 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
       retry_(options.partition_wait),
-      context_{options.fleet, options.manifest, options.call_timeout, retry_,
-               options.received},
+      context_{options.fleet, options.manifest, options.call_timeout,
+               retry_,        options.hedging,  options.received},
       job_(job),
       cached_rows_(options.cache == nullptr
                        ? std::vector<uint64_t>()
@@ -133,9 +133,6 @@ void BatchFetch::AppendExplicitSeeds(v1::SampleRequest& message) const {
 }
 
 absl::Status BatchFetch::StartSample() {
-  MILLRACE_ASSIGN_OR_RETURN(
-      std::shared_ptr<FleetMember> member,
-      context_.fleet.Pick(options_.home, absl::InfinitePast()));
   v1::SampleRequest message;
   JobToProto(job_.spec, *message.mutable_job());
   message.set_epoch(request_.epoch);
@@ -148,28 +145,31 @@ absl::Status BatchFetch::StartSample() {
   message.mutable_cached_rows()->Add(cached_rows_.begin(), cached_rows_.end());
   message.set_partition(static_cast<uint32_t>(options_.home));
   message.set_fingerprint(context_.manifest.fingerprint);
-  const CallTimes times = TimesOf(context_);
   AddCall();
-  KeepCall(StartFrameStream(
-      {.method = "/millrace.v1.Sampler/Sample",
+  absl::StatusOr<std::shared_ptr<Call>> call = StartHedgedStream(
+      {.context = context_,
+       .kind = Hedging::Kind::kSample,
+       .partition = options_.home,
+       .method = "/millrace.v1.Sampler/Sample",
        .request = message.SerializeAsString(),
-       .member = member,
-       .deadline = times.deadline,
        .on_frame =
            [self = shared_from_this()](const ReceivedFrame& frame) {
              return self->OnFrame(frame);
            },
-       .done =
-           [self = shared_from_this(), member,
-            start = times.start](absl::Status status) {
-             if (status.ok() &&
-                 !(self->assembler_.has_value() && self->assembler_->done())) {
-               status = ProtocolError(
-                   *member, absl::InternalError("a batch is not whole"));
-             }
-             self->OnCallDone(NoteFailure(self->context_, *member,
-                                          self->options_.home, start, status));
-           }}));
+       .check_whole =
+           [self = shared_from_this()] {
+             const bool whole =
+                 self->assembler_.has_value() && self->assembler_->done();
+             return whole ? absl::OkStatus()
+                          : absl::InternalError("a batch is not whole");
+           },
+       .done = [self = shared_from_this()](
+                   const absl::Status& status) { self->OnCallDone(status); }});
+  if (!call.ok()) {
+    OnCallDone(call.status());
+    return call.status();
+  }
+  KeepCall(*std::move(call));
   return absl::OkStatus();
 }
 

@@ -37,7 +37,8 @@ class SampleRequest;
 class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
  public:
   struct Options {
-    Fleet& fleet;  // with `manifest`, outlives the fetch's calls
+    Fleet& fleet;  // with the others here, outlives the fetch's calls
+    Hedging& hedging;
     const Manifest& manifest;
     absl::Duration call_timeout;  // of one attempt of one call
     int home = 0;                 // partition

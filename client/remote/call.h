@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/remote/hedging.h"
 #include "client/remote/retry.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
@@ -35,6 +36,7 @@ struct CallContext {
   const Manifest& manifest;
   absl::Duration timeout;           // of one attempt, at most
   Retry& retry;                     // learns who answers
+  Hedging& hedging;                 // learns how fast
   std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/remote/frame_stream.h"
+#include "client/remote/hedged_stream.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
@@ -109,9 +109,6 @@ std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
 absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
                                                    RowRequest request,
                                                    CallDone done) {
-  MILLRACE_ASSIGN_OR_RETURN(
-      std::shared_ptr<FleetMember> member,
-      context.fleet.Pick(request.partition, absl::InfinitePast()));
   v1::GatherRequest message;
   if (request.edge_relation >= 0) {
     message.set_edge_relation(static_cast<uint32_t>(request.edge_relation));
@@ -127,12 +124,12 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);
   auto scatter = std::make_shared<RowScatter>(request);
-  const CallTimes times = TimesOf(context);
-  return StartFrameStream(
-      {.method = "/millrace.v1.Sampler/Gather",
+  return StartHedgedStream(
+      {.context = context,
+       .kind = Hedging::Kind::kGather,
+       .partition = request.partition,
+       .method = "/millrace.v1.Sampler/Gather",
        .request = message.SerializeAsString(),
-       .member = member,
-       .deadline = times.deadline,
        .on_frame =
            [scatter, context,
             partition = request.partition](const ReceivedFrame& frame) {
@@ -140,14 +137,8 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
              context.received += frame.payload_bytes();
              return scatter->Take(frame);
            },
-       .done =
-           [scatter, member, context, partition = request.partition,
-            start = times.start, done = std::move(done)](absl::Status status) {
-             if (status.ok() && !scatter->CheckComplete().ok()) {
-               status = ProtocolError(*member, scatter->CheckComplete());
-             }
-             done(NoteFailure(context, *member, partition, start, status));
-           }});
+       .check_whole = [scatter] { return scatter->CheckComplete(); },
+       .done = std::move(done)});
 }
 
 }  // namespace millrace

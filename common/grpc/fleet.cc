@@ -82,6 +82,8 @@ class Fleet::Core {
       int partition, absl::Time deadline,
       const std::vector<const FleetMember*>& avoid);
   void ReportFailure(const FleetMember& member, const absl::Status& status);
+  void Suspect(const FleetMember& member);
+  bool IsLost(const FleetMember& member) const;
   std::vector<FleetMemberInfo> Members() const;
 
  private:
@@ -218,8 +220,12 @@ void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
   auto owner = std::make_unique<Ask>();
   Ask* ask = owner.get();
   ask->entry = std::move(entry);
-  ask->context.set_deadline(
-      absl::ToChronoTime(absl::Now() + options_.describe_timeout));
+  absl::Duration timeout = options_.describe_timeout;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (ask->entry->suspected) timeout = options_.suspect_timeout;
+  }
+  ask->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   // Over the connections in turn: that one works says nothing of the others.
   ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
   {
@@ -238,6 +244,7 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.asking = false;
+  entry.suspected = false;
   if (again) {
     info.state = State::kUnknown;
     entry.next_ask = absl::InfinitePast();
@@ -355,6 +362,26 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   }
 }
 
+void Fleet::Core::Suspect(const FleetMember& member) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& entry : directory_.entries()) {
+    if (entry->member.get() != &member || entry->asking) continue;
+    entry->suspected = true;
+    entry->next_ask = absl::InfinitePast();
+    wake_ = true;
+  }
+}
+
+bool Fleet::Core::IsLost(const FleetMember& member) const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& entry : directory_.entries()) {
+    if (entry->member.get() != &member) continue;
+    return entry->info.state == State::kUnreachable ||
+           entry->info.state == State::kRefused;
+  }
+  return true;
+}
+
 std::vector<FleetMemberInfo> Fleet::Core::Members() const {
   absl::MutexLock lock(&mutex_);
   std::vector<FleetMemberInfo> members;
@@ -388,6 +415,12 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
 void Fleet::ReportFailure(const FleetMember& member,
                           const absl::Status& status) {
   core_->ReportFailure(member, status);
+}
+
+void Fleet::Suspect(const FleetMember& member) { core_->Suspect(member); }
+
+bool Fleet::IsLost(const FleetMember& member) const {
+  return core_->IsLost(member);
 }
 
 std::vector<FleetMemberInfo> Fleet::Members() const { return core_->Members(); }

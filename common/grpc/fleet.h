@@ -69,6 +69,7 @@ struct FleetOptions {
   int max_receive_bytes = kMaxMessageBytes;
   int connections = 2;  // to each member
   absl::Duration describe_timeout = absl::Seconds(5);
+  absl::Duration suspect_timeout = absl::Seconds(1);
   absl::Duration file_interval = absl::Seconds(1);
   absl::Duration dns_interval = absl::Seconds(10);
   // How often members that answer are asked again, and those that do not.
@@ -119,6 +120,12 @@ class Fleet {
   // Tells that a call failed: a member whose connection broke is asked again
   // before it is handed out.
   void ReportFailure(const FleetMember& member, const absl::Status& status);
+
+  // Asks a member that is thought to live at once whether it does; it is lost
+  // unless it answers within suspect_timeout.
+  void Suspect(const FleetMember& member);
+  // Whether a member is known not to answer, was refused, or left the list.
+  bool IsLost(const FleetMember& member) const;
 
   // Everyone in the list, in its order.
   std::vector<FleetMemberInfo> Members() const;

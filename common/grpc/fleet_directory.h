@@ -26,6 +26,7 @@ struct FleetEntry {
   absl::Time next_ask = absl::InfinitePast();
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask
+  bool suspected = false;  // an answer is wanted soon
 };
 
 // What a Fleet knows: who is in the list, what each serves, and the store of

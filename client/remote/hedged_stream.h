@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/remote/call.h"
+#include "client/remote/hedging.h"
+#include "common/grpc/frames.h"
+
+namespace millrace {
+
+struct HedgedStreamOptions {
+  CallContext context;
+  Hedging::Kind kind;
+  int partition;
+  std::string method;   // "/millrace.v1.Sampler/Sample"
+  std::string request;  // serialized
+  // Takes a frame of the one replica that is listened to; errors as in
+  // FrameStreamOptions.
+  std::function<absl::Status(const ReceivedFrame&)> on_frame;
+  // What is missing of a stream that has ended.
+  std::function<absl::Status()> check_whole;
+  // Gets what NoteFailure() makes of a failure.
+  CallDone done;
+};
+
+// A stream of frames from a replica of a partition. While no frame has come, a
+// second replica is asked too, as Hedging allows; the first to bring a frame is
+// listened to, the other call cancelled. A replica that says nothing for long,
+// before the first frame or between two, is asked whether it lives
+// (Fleet::Suspect), and if not, the call goes to another at once or, once
+// frames have come, fails.
+// `on_frame` and `done` run one at a time on gRPC threads, possibly before this
+// returns; nothing of `context` is touched after `done`. UNAVAILABLE (nothing
+// was started, `done` never runs): no living server of the partition.
+absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
+    HedgedStreamOptions options);
+
+}  // namespace millrace

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/hedging.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/remote_batch_source.h"
+#include "common/sample/digest.h"
+#include "common/sample/local_batch_source.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
+#include "tests/support/scripted_sampler.h"
+#include "tests/support/server_program.h"
+
+namespace millrace {
+namespace {
+
+using testing::Program;
+using testing::ScriptedSampler;
+using Writer = ScriptedSampler::Writer;
+
+TEST(HedgingTest, AllowsOneInTwenty) {
+  Hedging hedging;
+  int taken = 0;
+  for (int call = 1; call <= 1000; ++call) {
+    hedging.NoteCall();
+    taken += hedging.Take();
+    EXPECT_LE(taken, call / 20);
+  }
+  EXPECT_GE(taken, 49);
+  EXPECT_EQ(hedging.calls(), 1000);
+  EXPECT_EQ(hedging.hedges(), taken);
+}
+
+TEST(HedgingTest, SavesNoMoreThanItsLimit) {
+  Hedging hedging;
+  for (int call = 0; call < 10'000; ++call) hedging.NoteCall();
+  int taken = 0;
+  while (hedging.Take()) ++taken;
+  EXPECT_NEAR(taken, Hedging::kMostSaved, 1);
+}
+
+TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
+  Hedging hedging;
+  const auto note = [&hedging](int64_t milliseconds) {
+    hedging.NoteFirstFrame(Hedging::Kind::kGather,
+                           absl::Milliseconds(milliseconds));
+  };
+  for (size_t i = 0; i + 1 < Hedging::kLeastTimes; ++i) note(1000);
+  EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kGather), std::nullopt);
+  for (int i = 0; i < 1024; ++i) note(i % 100 + 1);
+  const auto delay = hedging.DelayOf(Hedging::Kind::kGather);
+  ASSERT_TRUE(delay.has_value());
+  EXPECT_GE(*delay, absl::Milliseconds(90));
+  EXPECT_LE(*delay, absl::Milliseconds(99));
+  EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kSample), std::nullopt);
+}
+
+// A client of replicas, whose batches are checked and timed.
+class ReplicasTest : public ::testing::Test {
+ protected:
+  void Connect(const std::string& servers, std::shared_ptr<const Store> store) {
+    store_ = std::move(store);
+    RemoteOptions options;
+    options.servers = servers;
+    options.partition_wait = absl::Seconds(30);
+    auto source = RemoteBatchSource::Connect(options);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *std::move(source);
+    JobSpec spec;
+    spec.fanouts = {2, 2};
+    spec.batch_size = 4;
+    auto job = ResolveJob(spec, source_->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+  }
+
+  // Batch 0 of an epoch, and how long it took.
+  absl::Duration Fetch(uint32_t epoch) {
+    BatchRequest request;
+    request.epoch = epoch;
+    request.columns = DigestColumns(/*features=*/true, false);
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<Batch> batch =
+        testing::PendingFetch(*source_, job_, request).Wait();
+    const absl::Duration time = absl::Now() - start;
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    const auto local = LocalBatchSource::Create(store_, 1);
+    EXPECT_TRUE(local.ok()) << local.status();
+    const auto want = (*local)->Make(job_, request);
+    EXPECT_TRUE(want.ok()) << want.status();
+    if (batch.ok() && want.ok()) {
+      EXPECT_EQ(DigestBatch(*batch, store_->schema()),
+                DigestBatch(*want, store_->schema()));
+    }
+    return time;
+  }
+
+  // The longest of `count` epochs' first batches.
+  absl::Duration SlowestOf(uint32_t first, uint32_t count) {
+    absl::Duration slowest;
+    for (uint32_t epoch = first; epoch < first + count; ++epoch) {
+      slowest = std::max(slowest, Fetch(epoch));
+    }
+    return slowest;
+  }
+
+  std::shared_ptr<const Store> store_;
+  std::unique_ptr<RemoteBatchSource> source_;
+  ResolvedJob job_;
+};
+
+TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
+  testing::FleetHarness servers(testing::SmallGraph(), 1);
+  absl::Notification release;
+  std::atomic<bool> hangs = false;
+  std::unique_ptr<ScriptedSampler> first, second;
+  const auto script = [&](std::unique_ptr<ScriptedSampler>& own) {
+    return [&own, &hangs, &release](int, const v1::SampleRequest& request,
+                                    Writer& out) {
+      if (hangs.exchange(false)) {
+        release.WaitForNotification();
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "late");
+      }
+      return own->Pass(request, out);
+    };
+  };
+  first = std::make_unique<ScriptedSampler>(servers.Stub(0), script(first));
+  second = std::make_unique<ScriptedSampler>(servers.Stub(0), script(second));
+  Connect(first->address() + "," + second->address(), servers.store());
+  SlowestOf(0, 60);
+  EXPECT_GT(first->calls(), 0);
+  EXPECT_GT(second->calls(), 0);
+  const int64_t before = source_->hedged_calls();
+  for (uint32_t epoch = 60; epoch < 62; ++epoch) {
+    hangs = true;
+    // It describes itself: only a hedge helps.
+    EXPECT_LT(Fetch(epoch), absl::Seconds(2));
+  }
+  EXPECT_GT(source_->hedged_calls(), before);
+  EXPECT_LE(source_->hedged_calls() * 20, source_->calls());
+  release.Notify();
+  source_.reset();
+}
+
+// Processes, one of which is stopped: its connections stay, and it says
+// nothing.
+TEST_F(ReplicasTest, StoppedReplicaIsLeftAlone) {
+  const std::filesystem::path directory =
+      testing::TestDirectory("stopped_replica");
+  const testing::TestGraph graph = testing::SmallGraph();
+  ASSERT_TRUE(testing::BuildStore(graph, 2, testing::SpreadAssignment(graph, 2),
+                                  directory / "store")
+                  .ok());
+  std::vector<std::unique_ptr<Program>> servers;
+  std::string list;
+  for (int i = 0; i < 2; ++i) {
+    const std::string port_file =
+        (directory / ("port" + std::to_string(i))).string();
+    servers.push_back(std::make_unique<Program>(std::vector<std::string>{
+        "--store", (directory / "store").string(), "--partition", "0,1",
+        "--listen", "127.0.0.1:0", "--port-file", port_file}));
+    ASSERT_TRUE(servers.back()->AwaitLog("serving partitions"))
+        << servers.back()->log();
+    std::string port;
+    std::ifstream(port_file) >> port;
+    list += (i > 0 ? ",127.0.0.1:" : "127.0.0.1:") + port;
+  }
+  auto store = Store::Open(directory / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Connect(list, *std::move(store));
+  SlowestOf(0, 30);
+  for (int i = 0; i < 2; ++i) {
+    servers[i]->Signal(SIGSTOP);
+    const auto first = static_cast<uint32_t>(30 + 40 * i);
+    EXPECT_LT(SlowestOf(first, 40), absl::Seconds(4)) << "server " << i;
+    servers[i]->Signal(SIGCONT);
+    // It is asked again, and found alive, before the other one is stopped.
+    absl::SleepFor(absl::Seconds(2));
+  }
+  source_.reset();
+}
+
+}  // namespace
+}  // namespace millrace
