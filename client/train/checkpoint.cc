@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -25,15 +26,24 @@ namespace {
 constexpr char kFormat[] = "millrace checkpoint";
 constexpr int64_t kVersion = 1;
 
+// Takes the next bytes of a file.
+using Sink = std::function<absl::Status(const void* data, size_t size)>;
+
 // torch.load's safe mode reads plain dictionaries of these.
 c10::impl::GenericDict NewDict() {
   return c10::impl::GenericDict(c10::StringType::get(), c10::AnyType::get());
 }
 
+// A file holds whole storages: a view must not bring the rest of its own.
+at::Tensor WithOwnStorage(const at::Tensor& tensor) {
+  const at::Tensor own = tensor.detach();
+  return own.storage().nbytes() == own.nbytes() ? own : own.clone();
+}
+
 c10::IValue FromTensors(const std::vector<NamedTensor>& tensors) {
   c10::impl::GenericDict dict = NewDict();
   for (const NamedTensor& named : tensors) {
-    dict.insert(named.name, named.tensor.detach().clone());
+    dict.insert(named.name, WithOwnStorage(named.tensor));
   }
   return dict;
 }
@@ -45,10 +55,10 @@ c10::IValue FromMap(const std::map<std::string, Value>& map) {
   return dict;
 }
 
-// The file format of torch.save. Not LibTorch's pickle_save: that marks each
-// dictionary with its TorchScript type by a global that torch.load's safe
-// mode, the default since 2.6, refuses.
-std::vector<char> TorchSave(const c10::IValue& value) {
+// The file format of torch.save, piece by piece into `sink`. Not LibTorch's
+// pickle_save: that marks each dictionary with its TorchScript type by a global
+// that torch.load's safe mode, the default since 2.6, refuses.
+absl::Status TorchSave(const c10::IValue& value, const Sink& sink) {
   std::string pickled;
   torch::jit::Pickler pickler(
       [&pickled](const char* data, size_t size) { pickled.append(data, size); },
@@ -59,22 +69,24 @@ std::vector<char> TorchSave(const c10::IValue& value) {
   pickler.pushIValue(value);
   pickler.stop();
 
-  std::vector<char> file;
+  absl::Status taken;
   caffe2::serialize::PyTorchStreamWriter writer(
-      [&file](const void* data, size_t size) {
-        const char* bytes = static_cast<const char*>(data);
-        file.insert(file.end(), bytes, bytes + size);
+      [&](const void* data, size_t size) {
+        // Told of a failure, the writer throws in its destructor: after the
+        // first one it goes on for nothing.
+        if (taken.ok()) taken = sink(data, size);
         return size;
       });
   writer.writeRecord("data.pkl", pickled.data(), pickled.size());
   int number = 0;
   for (const at::Tensor& tensor : pickler.tensorData()) {
+    if (!taken.ok()) break;
     const auto storage = torch::jit::getWriteableTensorData(tensor);
     writer.writeRecord(absl::StrCat("data/", number++), storage.data(),
                        storage.sizeInBytes());
   }
   writer.writeEndOfFile();
-  return file;
+  return taken;
 }
 
 // Doubles are scalar tensors: old versions of the safe mode know no floats.
@@ -111,13 +123,31 @@ std::map<std::string, Value> ToMap(const c10::IValue& value) {
   return map;
 }
 
+absl::Status Serialize(const Checkpoint& checkpoint, const Sink& sink) {
+  return CatchTorch("saving a checkpoint", [&]() -> absl::Status {
+    c10::impl::GenericDict dict = NewDict();
+    dict.insert("format", kFormat);
+    dict.insert("version", kVersion);
+    dict.insert("model", FromTensors(checkpoint.model));
+    dict.insert("optimizer", FromTensors(checkpoint.optimizer));
+    dict.insert("ranks", FromTensors(checkpoint.ranks));
+    dict.insert("identity", FromMap(checkpoint.identity));
+    dict.insert("counters", FromMap(checkpoint.counters));
+    dict.insert("values", FromDoubles(checkpoint.values));
+    return TorchSave(dict, sink);
+  });
+}
+
+// The bytes into a file that is on the disk on return.
 absl::Status WriteWhole(const std::filesystem::path& path,
-                        const std::vector<char>& bytes) {
+                        const Checkpoint& checkpoint) {
   const UniqueFd fd(
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (fd.get() < 0) return FileError("create", path, errno);
   MILLRACE_RETURN_IF_ERROR(
-      WriteAll(fd.get(), path, bytes.data(), bytes.size()));
+      Serialize(checkpoint, [&](const void* data, size_t size) {
+        return WriteAll(fd.get(), path, data, size);
+      }));
   if (fsync(fd.get()) != 0) return FileError("fsync", path, errno);
   return absl::OkStatus();
 }
@@ -126,18 +156,39 @@ absl::Status WriteWhole(const std::filesystem::path& path,
 
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
     const Checkpoint& checkpoint) {
-  return CatchTorch(
-      "saving a checkpoint", [&]() -> absl::StatusOr<std::vector<char>> {
-        c10::impl::GenericDict dict = NewDict();
-        dict.insert("format", kFormat);
-        dict.insert("version", kVersion);
-        dict.insert("model", FromTensors(checkpoint.model));
-        dict.insert("optimizer", FromTensors(checkpoint.optimizer));
-        dict.insert("identity", FromMap(checkpoint.identity));
-        dict.insert("counters", FromMap(checkpoint.counters));
-        dict.insert("values", FromDoubles(checkpoint.values));
-        return TorchSave(dict);
-      });
+  std::vector<char> bytes;
+  MILLRACE_RETURN_IF_ERROR(
+      Serialize(checkpoint, [&bytes](const void* data, size_t size) {
+        const char* more = static_cast<const char*>(data);
+        bytes.insert(bytes.end(), more, more + size);
+        return absl::OkStatus();
+      }));
+  return bytes;
+}
+
+std::filesystem::path TemporaryOf(const std::filesystem::path& path) {
+  return path.string() + ".tmp";
+}
+
+absl::Status WriteCheckpoint(const std::filesystem::path& path,
+                             const Checkpoint& checkpoint) {
+  const std::filesystem::path temporary = TemporaryOf(path);
+  absl::Status written = WriteWhole(temporary, checkpoint);
+  std::error_code error;
+  if (written.ok()) {
+    std::filesystem::rename(temporary, path, error);
+    if (error) written = FileError("rename to", path, error.value());
+  }
+  if (!written.ok()) {
+    std::filesystem::remove(temporary, error);
+    return absl::Status(
+        written.code(),
+        StrCat("the checkpoint ", path.string(),
+               " is not written: ", written.message(),
+               "\nmake room or mend the disk and start again with --resume; "
+               "the checkpoint that was there before is whole"));
+  }
+  return SyncPath(path.parent_path().empty() ? "." : path.parent_path());
 }
 
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
@@ -153,36 +204,21 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
         Checkpoint checkpoint;
         checkpoint.model = ToTensors(dict.at("model"));
         checkpoint.optimizer = ToTensors(dict.at("optimizer"));
+        if (dict.contains("ranks")) {  // not in files of old
+          checkpoint.ranks = ToTensors(dict.at("ranks"));
+        }
         checkpoint.identity = ToMap<std::string>(dict.at("identity"));
         checkpoint.counters = ToMap<int64_t>(dict.at("counters"));
         checkpoint.values = ToDoubles(ToTensors(dict.at("values")));
         return checkpoint;
       });
   if (parsed.ok()) return parsed;
-  return absl::DataLossError(StrCat(origin, " is no checkpoint of this version",
-                                    " (", parsed.status().message(), ")"));
-}
-
-absl::Status WriteFileAtomically(const std::filesystem::path& path,
-                                 const std::vector<char>& bytes) {
-  std::error_code error;
-  if (!path.parent_path().empty()) {
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error) {
-      return FileError("create", path.parent_path(), error.value());
-    }
-  }
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  absl::Status written = WriteWhole(temporary, bytes);
-  if (written.ok()) {
-    std::filesystem::rename(temporary, path, error);
-    if (error) written = FileError("rename to", path, error.value());
-  }
-  if (!written.ok()) {
-    std::filesystem::remove(temporary, error);
-    return written;
-  }
-  return SyncPath(path.parent_path().empty() ? "." : path.parent_path());
+  const std::string why(parsed.status().message());
+  return absl::DataLossError(
+      StrCat(origin, " is no checkpoint of this version (",
+             why.substr(0, why.find('\n')),
+             ")\nremove it to start from the beginning, or name another "
+             "--checkpoint folder"));
 }
 
 absl::Status CheckSameIdentity(

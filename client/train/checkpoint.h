@@ -20,6 +20,8 @@ namespace millrace {
 struct Checkpoint {
   std::vector<NamedTensor> model;      // parameters and buffers
   std::vector<NamedTensor> optimizer;  // see Optimizer::State
+  // What differs between the ranks, one row each: see TrainStep::RankBuffers.
+  std::vector<NamedTensor> ranks;
   // What must be equal for a run to go on: job, store and model by option.
   std::map<std::string, std::string> identity;
   // Where the run is: "epoch", "next_batch", "optimizer_steps", ...
@@ -31,14 +33,16 @@ struct Checkpoint {
 // The bytes of a file. INTERNAL: what LibTorch says.
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
     const Checkpoint& checkpoint);
+// Writes those bytes to PATH.tmp, fsyncs, renames and fsyncs the folder, which
+// is there: `path` is the old file or the new one, whole, and nothing is left
+// beside it. Errors of FileError, naming `path`.
+absl::Status WriteCheckpoint(const std::filesystem::path& path,
+                             const Checkpoint& checkpoint);
+// Where WriteCheckpoint writes first.
+std::filesystem::path TemporaryOf(const std::filesystem::path& path);
 // DATA_LOSS: not the bytes of a checkpoint; `origin` names the file.
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin);
-
-// Writes `bytes` beside `path`, fsyncs and renames: the file is the old one
-// or the new one, whole. Makes the folder.
-absl::Status WriteFileAtomically(const std::filesystem::path& path,
-                                 const std::vector<char>& bytes);
 
 // OK when both are equal; FAILED_PRECONDITION names the first option that
 // differs and both values.

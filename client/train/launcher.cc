@@ -50,6 +50,9 @@ std::string Program() {
 constexpr absl::Duration kUnwind = absl::Seconds(10);
 constexpr absl::Duration kUnwindAfterFailure = absl::Seconds(3);
 
+// What a rank ends with that was started with wrong options (ExitStatus).
+constexpr int kWrongUsage = 2;
+
 struct Worker {
   pid_t pid = -1;
   UniqueFd pid_fd;      // readable once the process has ended
@@ -232,10 +235,18 @@ void Launcher::Reap(int rank) {
         WIFSIGNALED(status) ? StrCat("was killed by signal ", WTERMSIG(status),
                                      " (", strsignal(WTERMSIG(status)), ")")
                             : StrCat("ended with status ", WEXITSTATUS(status));
-    failure_ = absl::UnavailableError(
-        StrCat("rank ", rank, " of ", workers_.size(), " ", how,
-               "; the other ranks were ended\nits own message stands above; "
-               "start again with --resume to go on from the last checkpoint"));
+    const std::string what = StrCat("rank ", rank, " of ", workers_.size(), " ",
+                                    how, "; the other ranks were ended\n");
+    // By its first word, wrong usage of ours: who starts us again shall see
+    // that it is of no use.
+    failure_ =
+        WIFEXITED(status) && WEXITSTATUS(status) == kWrongUsage
+            ? absl::InvalidArgumentError(StrCat(
+                  "--workers: ", what, "correct what its own message names"))
+            : absl::UnavailableError(StrCat(
+                  what,
+                  "its own message stands above; start again with --resume to "
+                  "go on from the last checkpoint"));
     SignalAll(SIGTERM);
     // A stopped process takes SIGTERM only when it runs again.
     SignalAll(SIGCONT);

@@ -12,7 +12,8 @@ namespace millrace {
 // than with status 0 makes the launcher end the rest; an interrupt of the
 // launcher is passed on. No rank outlives the launcher, however it ends.
 // `threads`: each rank's, for the OpenMP of LibTorch; 0: cores / workers.
-// UNAVAILABLE names the rank that failed and how; CANCELLED: interrupted.
+// UNAVAILABLE names the rank that failed and how, INVALID_ARGUMENT one that
+// was started with wrong options; CANCELLED: interrupted.
 absl::Status RunWorkers(char** argv, int workers, int threads);
 
 // Whether this process was started by RunWorkers. Arranges, if so, that it

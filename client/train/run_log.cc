@@ -2,12 +2,20 @@
 #include "client/train/run_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -18,6 +26,62 @@ using Json = nlohmann::ordered_json;
 template <typename Value>
 Json OrNull(const std::optional<Value>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+// A reader of a file backwards looks at so many bytes first.
+constexpr uint64_t kTailBytes = uint64_t{1} << 16;
+
+// The last bytes of a file that is `size` long.
+absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
+                                     uint64_t size, uint64_t bytes) {
+  std::string tail(std::min(size, bytes), '\0');
+  const ssize_t got = pread(fd, tail.data(), tail.size(),
+                            static_cast<off_t>(size - tail.size()));
+  if (got < 0) return FileError("read", path, errno);
+  tail.resize(static_cast<size_t>(got));
+  return tail;
+}
+
+// Cuts off what follows the last line break: a process that was killed, or
+// found the disk full, leaves part of a line. Several processes may do so at
+// once, but none that writes.
+absl::Status CutTornLine(int fd, const std::string& path) {
+  flock(fd, LOCK_EX);  // until the descriptor is closed, if at all
+  const off_t end = lseek(fd, 0, SEEK_END);
+  if (end < 0) return absl::OkStatus();  // a pipe, a terminal
+  const auto size = static_cast<uint64_t>(end);
+  uint64_t keep = 0;
+  for (uint64_t bytes = kTailBytes;; bytes *= 4) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::string tail,
+                              ReadTail(fd, path, size, bytes));
+    const size_t line_break = tail.rfind('\n');
+    if (line_break != std::string::npos) {
+      keep = size - tail.size() + line_break + 1;
+    }
+    if (line_break != std::string::npos || bytes >= size) break;
+  }
+  absl::Status cut;
+  if (keep < size && ftruncate(fd, static_cast<off_t>(keep)) != 0) {
+    cut = FileError("truncate", path, errno);
+  }
+  flock(fd, LOCK_UN);
+  return cut;
+}
+
+// Of the last whole line of `text` that has one. `text` may begin within a
+// line.
+std::optional<int64_t> AttemptIn(const std::string& text) {
+  std::optional<int64_t> attempt;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    absl::string_view rest = line;
+    int64_t number = 0;
+    if (absl::ConsumePrefix(&rest, "{\"attempt\":") &&
+        absl::EndsWith(rest, "}") &&
+        absl::SimpleAtoi(rest.substr(0, rest.find(',')), &number)) {
+      attempt = number;
+    }
+  }
+  return attempt;
 }
 
 void AppendAccuracy(const char* name, const std::optional<double>& value,
@@ -32,11 +96,14 @@ void AppendAccuracy(const char* name, const std::optional<double>& value,
 absl::StatusOr<LineFile> LineFile::Open(const std::string& path, bool append) {
   LineFile lines;
   lines.path_ = path;
-  lines.fd_ = UniqueFd(
-      open(path.c_str(),
-           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
-           0666));
+  lines.fd_ = UniqueFd(open(
+      path.c_str(),
+      (append ? O_RDWR : O_WRONLY | O_TRUNC) | O_CREAT | O_APPEND | O_CLOEXEC,
+      0666));
   if (lines.fd_.get() < 0) return FileError("open", path, errno);
+  if (append) {
+    MILLRACE_RETURN_IF_ERROR(CutTornLine(lines.fd_.get(), path));
+  }
   return lines;
 }
 
@@ -87,6 +154,21 @@ std::string ConsumedLine(const ConsumedRecord& record) {
   if (!record.dst.empty()) json["dst"] = record.dst;
   json["digest"] = record.digest;
   return json.dump();
+}
+
+absl::StatusOr<int64_t> LastAttempt(const std::string& path) {
+  uint64_t size = 0;
+  absl::StatusOr<UniqueFd> fd = OpenForReading(path, &size);
+  if (absl::IsNotFound(fd.status()) || absl::IsInvalidArgument(fd.status())) {
+    return -1;  // a pipe, a terminal
+  }
+  if (!fd.ok()) return fd.status();
+  for (uint64_t bytes = kTailBytes;; bytes *= 4) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::string tail,
+                              ReadTail(fd->get(), path, size, bytes));
+    if (const auto attempt = AttemptIn(tail)) return *attempt;
+    if (bytes >= size) return -1;
+  }
 }
 
 }  // namespace millrace

@@ -32,7 +32,8 @@ struct MetricsRecord {
 // to one file. Threads: one at a time.
 class LineFile {
  public:
-  // `append`: keeps what the file holds. Errors of FileError.
+  // `append`: keeps the lines that the file holds, but not one that a process
+  // died within. Errors of FileError.
   static absl::StatusOr<LineFile> Open(const std::string& path, bool append);
   absl::Status Write(const std::string& line);
 
@@ -59,5 +60,8 @@ struct ConsumedRecord {
   std::string digest;
 };
 std::string ConsumedLine(const ConsumedRecord& record);
+// The attempt of the last line of such a file; -1: it has none, or is not
+// there. Errors of FileError.
+absl::StatusOr<int64_t> LastAttempt(const std::string& path);
 
 }  // namespace millrace

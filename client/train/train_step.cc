@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_step.h"
 
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <xxhash.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "client/tensor/torch_status.h"
 #include "client/train/link_scores.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
@@ -16,6 +21,20 @@ namespace {
 // What follows the gradients in the exchanged buffer. Counts are exact in
 // float32 up to 2^24 labels a step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
+
+// The tensors of all ranks, one row each, to the last bit.
+absl::StatusOr<at::Tensor> GatherRows(Collectives& collectives,
+                                      const at::Tensor& own) {
+  const at::Tensor bytes = own.contiguous().reshape({-1}).view(at::kByte);
+  const at::Tensor rows =
+      at::zeros({collectives.world(), bytes.numel()}, at::kByte);
+  rows[collectives.rank()].copy_(bytes);
+  // The other ranks have zeros where this one has its row.
+  MILLRACE_RETURN_IF_ERROR(collectives.AllReduceSum(rows));
+  std::vector<int64_t> shape = own.sizes().vec();
+  shape.insert(shape.begin(), collectives.world());
+  return rows.view(own.scalar_type()).view(shape);
+}
 
 }  // namespace
 
@@ -90,38 +109,110 @@ absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
   });
 }
 
-absl::Status TrainStep::AverageBuffers() {
+absl::StatusOr<std::vector<at::Tensor>> TrainStep::MeanBuffers() {
+  using Means = std::vector<at::Tensor>;
   const std::vector<NamedTensor>& buffers = model_.parameters().buffers();
-  if (buffers.empty() || collectives_.world() == 1) return absl::OkStatus();
-  return CatchTorch("averaging running statistics", [&]() -> absl::Status {
-    int64_t size = 1;  // the weight
-    for (const NamedTensor& buffer : buffers) size += buffer.tensor.numel();
-    // Doubles, so that batch counts survive and equal values stay equal.
-    at::Tensor flat = at::zeros({size}, at::kDouble);
-    const auto weight = static_cast<double>(seeds_since_average_);
-    int64_t begin = 0;
-    for (const NamedTensor& buffer : buffers) {
-      const int64_t count = buffer.tensor.numel();
-      if (weight > 0) {  // 0 times NaN would be NaN
-        flat.narrow(0, begin, count)
-            .copy_(buffer.tensor.reshape({count}))
-            .mul_(weight);
-      }
-      begin += count;
+  if (buffers.empty() || collectives_.world() == 1) return Means();
+  return CatchTorch(
+      "averaging running statistics", [&]() -> absl::StatusOr<Means> {
+        int64_t size = 1;  // the weight
+        for (const NamedTensor& buffer : buffers) size += buffer.tensor.numel();
+        // Doubles, so that batch counts survive and equal values stay equal.
+        at::Tensor flat = at::zeros({size}, at::kDouble);
+        const auto weight = static_cast<double>(seeds_since_average_);
+        int64_t begin = 0;
+        for (const NamedTensor& buffer : buffers) {
+          const int64_t count = buffer.tensor.numel();
+          if (weight > 0) {  // 0 times NaN would be NaN
+            flat.narrow(0, begin, count)
+                .copy_(buffer.tensor.reshape({count}))
+                .mul_(weight);
+          }
+          begin += count;
+        }
+        flat[begin].fill_(weight);
+        MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(flat));
+        const double total = flat[begin].item().toDouble();
+        if (total == 0) return Means();
+        flat.div_(total);
+        Means means;
+        begin = 0;
+        for (const NamedTensor& buffer : buffers) {
+          const int64_t count = buffer.tensor.numel();
+          at::Tensor mean = flat.narrow(0, begin, count);
+          if (!buffer.tensor.is_floating_point()) mean = mean.round();
+          means.push_back(at::empty_like(buffer.tensor)
+                              .copy_(mean.view(buffer.tensor.sizes())));
+          begin += count;
+        }
+        return means;
+      });
+}
+
+absl::Status TrainStep::AverageBuffers() {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means, MeanBuffers());
+  seeds_since_average_ = 0;
+  return CatchTorch("averaging running statistics", [&] {
+    for (size_t i = 0; i < means.size(); ++i) {
+      model_.parameters().buffers()[i].tensor.copy_(means[i]);
     }
-    flat[begin].fill_(weight);
-    MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(flat));
-    const double total = flat[begin].item().toDouble();
-    seeds_since_average_ = 0;
-    if (total == 0) return absl::OkStatus();
-    flat.div_(total);
-    begin = 0;
-    for (const NamedTensor& buffer : buffers) {
-      const int64_t count = buffer.tensor.numel();
-      at::Tensor mean = flat.narrow(0, begin, count);
-      if (!buffer.tensor.is_floating_point()) mean = mean.round();
-      buffer.tensor.copy_(mean.view(buffer.tensor.sizes()));
-      begin += count;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
+  using Ranks = std::vector<NamedTensor>;
+  const std::vector<NamedTensor>& buffers = model_.parameters().buffers();
+  if (buffers.empty() || collectives_.world() == 1) return Ranks();
+  return CatchTorch(
+      "gathering running statistics", [&]() -> absl::StatusOr<Ranks> {
+        // Weights that are not learned are buffers too, large perhaps, and
+        // equal everywhere: checksums tell.
+        std::vector<int64_t> own = {seeds_since_average_};
+        for (const NamedTensor& buffer : buffers) {
+          const at::Tensor bytes = buffer.tensor.contiguous();
+          own.push_back(static_cast<int64_t>(
+              XXH3_64bits(bytes.const_data_ptr(), bytes.nbytes())));
+        }
+        MILLRACE_ASSIGN_OR_RETURN(
+            const at::Tensor table,
+            GatherRows(collectives_, at::tensor(own, at::kLong)));
+        const at::Tensor seeds = table.select(1, 0).clone();
+        if (seeds.sum().item().toLong() == 0) return Ranks();
+        Ranks ranks = {{kRankSeeds, seeds}};
+        for (size_t i = 0; i < buffers.size(); ++i) {
+          const at::Tensor sums = table.select(1, static_cast<int64_t>(i) + 1);
+          if (sums.eq(sums[0]).all().item().toBool()) continue;
+          MILLRACE_ASSIGN_OR_RETURN(
+              const at::Tensor rows,
+              GatherRows(collectives_, buffers[i].tensor));
+          ranks.push_back({buffers[i].name, rows});
+        }
+        return ranks;
+      });
+}
+
+absl::Status TrainStep::LoadRankBuffers(const std::vector<NamedTensor>& ranks) {
+  return CatchTorch("loading running statistics", [&]() -> absl::Status {
+    for (const NamedTensor& rows : ranks) {
+      const bool fits =
+          rows.tensor.dim() > 0 && rows.tensor.size(0) == collectives_.world();
+      const at::Tensor row =
+          fits ? rows.tensor[collectives_.rank()] : at::Tensor();
+      if (fits && row.dim() == 0 && rows.name == kRankSeeds) {
+        seeds_since_average_ = row.item().toLong();
+        continue;
+      }
+      const auto& buffers = model_.parameters().buffers();
+      const auto found = std::find_if(
+          buffers.begin(), buffers.end(),
+          [&](const NamedTensor& buffer) { return buffer.name == rows.name; });
+      if (!fits || found == buffers.end() ||
+          found->tensor.sizes() != row.sizes()) {
+        return absl::InvalidArgumentError(
+            StrCat("the ranks' \"", rows.name, "\" have another shape"));
+      }
+      found->tensor.copy_(row);
     }
     return absl::OkStatus();
   });

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,6 +45,18 @@ class TrainStep {
   // Averages the model's running statistics over ranks, weighted by the
   // seeds that each trained on since the last call. All ranks call it.
   absl::Status AverageBuffers();
+
+  // What AverageBuffers() would make of the buffers, in their order; they stay
+  // as they are. Empty: it would change none. All ranks call it.
+  absl::StatusOr<std::vector<at::Tensor>> MeanBuffers();
+  // What ranks need beside that to go on as if nothing had been averaged: by
+  // name, the buffers that differ between ranks, and kRankSeeds; a row a rank
+  // each. Empty where no rank has trained since the last average. All ranks
+  // call it.
+  absl::StatusOr<std::vector<NamedTensor>> RankBuffers();
+  // Takes this rank's rows. INVALID_ARGUMENT: another model's or world's.
+  absl::Status LoadRankBuffers(const std::vector<NamedTensor>& ranks);
+  static constexpr char kRankSeeds[] = "seeds since the last average";
 
  private:
   Outcome Forward(const Minibatch& minibatch, const Pass& pass) const;

@@ -131,6 +131,12 @@ absl::Status Trainer::LogStep(const LoaderStep& step, const StepSums& sums) {
 }
 
 absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
+  // Before the step, which ends only when every rank has come to it: so the
+  // lines of all ranks are written before a checkpoint can say that they count.
+  if (step.batch.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(LogConsumed(*step.batch));
+  }
+  clock.mark = absl::Now();
   std::optional<Minibatch> minibatch;
   DropoutKey dropout{options_.job.seed, step.epoch, 0};
   if (step.batch.has_value()) {
@@ -161,9 +167,6 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   at_.sums.labelled += sums.labelled;
   at_.sums.correct += sums.correct;
   clock.Lap(clock.compute);
-  if (step.batch.has_value()) {
-    MILLRACE_RETURN_IF_ERROR(LogConsumed(*step.batch));
-  }
   return LogStep(step, sums);
 }
 
@@ -176,6 +179,9 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
   Clock clock;
   for (uint32_t i = 0; i < steps; ++i) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    if (writer_ != nullptr) {
+      MILLRACE_RETURN_IF_ERROR(writer_->status());
+    }
     clock.mark = absl::Now();
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
                               loader.Next());
@@ -187,7 +193,7 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
     if (step->last_of_epoch) break;
     if (options_.checkpoint_every > 0 &&
         at_.step % options_.checkpoint_every == 0) {
-      MILLRACE_RETURN_IF_ERROR(Save("last.pt"));
+      MILLRACE_RETURN_IF_ERROR(Save(/*best=*/false));
     }
   }
   progress_.reset();
@@ -208,14 +214,16 @@ absl::Status Trainer::Evaluate(MetricsRecord& record) {
   if (valid.has_value() && at_.best_valid.has_value() &&
       !options_.task.Better(*valid, *at_.best_valid)) {
     ++at_.since_best;
+    new_best_ = false;
     return absl::OkStatus();
   }
+  new_best_ = true;
   at_.since_best = 0;
   at_.best_epoch = record.epoch;
   at_.best_valid = valid;
   at_.train_at_best = record.accuracy.train;
   at_.test_at_best = record.accuracy.test;
-  return options_.keep_best ? Save("best.pt") : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::EndEpoch(Clock& clock) {
@@ -244,7 +252,7 @@ absl::Status Trainer::EndEpoch(Clock& clock) {
   }
   at_.sums = {};
   if (!options_.checkpoint.empty()) {
-    MILLRACE_RETURN_IF_ERROR(Save("last.pt"));
+    MILLRACE_RETURN_IF_ERROR(Save(due && new_best_ && options_.keep_best));
   }
   return Report(record);
 }
@@ -263,6 +271,15 @@ bool Trainer::OutOfPatience() const {
 }
 
 absl::Status Trainer::Run() {
+  absl::Status done = TrainAndEvaluate();
+  if (writer_ == nullptr) return done;
+  // Checkpoints that wait are worth as much to a run that ends early.
+  absl::Status written = writer_->Finish();
+  const bool tell = done.ok() || absl::IsCancelled(done);
+  return tell && !written.ok() ? written : done;
+}
+
+absl::Status Trainer::TrainAndEvaluate() {
   if (at_.epoch < options_.epochs && !OutOfPatience()) {
     MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                               MakeLoader());
@@ -282,14 +299,15 @@ absl::Status Trainer::EndRun() {
   if (!evaluated_) {
     // Evaluation alone; epochs that ran have evaluated after the last.
     const Progression before = at_;
-    const bool keep_best = std::exchange(options_.keep_best, false);
     MILLRACE_RETURN_IF_ERROR(Evaluate(record));
-    options_.keep_best = keep_best;
     at_ = before;
     MILLRACE_RETURN_IF_ERROR(Report(record));
   }
   if (!options_.predict.empty()) {
     MILLRACE_RETURN_IF_ERROR(WritePrediction());
+  }
+  if (writer_ != nullptr) {
+    MILLRACE_RETURN_IF_ERROR(writer_->Finish());
   }
   if (!leader() || !at_.best_valid.has_value()) return absl::OkStatus();
   record.accuracy = {at_.train_at_best, at_.best_valid, at_.test_at_best};

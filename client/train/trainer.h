@@ -12,6 +12,7 @@
 #include "client/loader.h"
 #include "client/nn/model.h"
 #include "client/train/checkpoint.h"
+#include "client/train/checkpoint_writer.h"
 #include "client/train/collectives.h"
 #include "client/train/evaluator.h"
 #include "client/train/link_evaluator.h"
@@ -84,8 +85,9 @@ class Trainer {
       std::shared_ptr<BatchSource> source, Collectives& collectives,
       TrainOptions options);
 
-  // Trains the epochs that are left, evaluates, predicts. CANCELLED when
-  // interrupted.
+  // Trains the epochs that are left, evaluates, predicts; returns when the
+  // checkpoints are on the disk. CANCELLED when interrupted. An error of
+  // writing a checkpoint ends the run at its next step.
   absl::Status Run();
 
   Model& model() { return *model_; }
@@ -120,6 +122,7 @@ class Trainer {
   absl::Status MakeNodeEvaluator();
   absl::Status ReadOrder(const SeedTable& train);
   absl::Status OpenLogs();
+  absl::Status OpenConsumedLog();
 
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
   // The rest of epoch at_.epoch, `steps` steps.
@@ -128,6 +131,7 @@ class Trainer {
   absl::Status EndEpoch(Clock& clock);
   absl::Status Evaluate(MetricsRecord& record);
   bool OutOfPatience() const;
+  absl::Status TrainAndEvaluate();
   absl::Status EndRun();
   absl::Status WritePrediction();
 
@@ -139,7 +143,12 @@ class Trainer {
   std::string EvalNegativesText() const;
   std::string OrderText() const;
   std::map<std::string, std::string> Identity() const;
-  absl::Status Save(const std::string& name);
+  // Hands a copy of all there is to the writer, and goes on as if it had not.
+  // All ranks call it. `best`: best.pt is to hold it too.
+  absl::Status Save(bool best);
+  absl::StatusOr<std::vector<NamedTensor>> CopyOfModel();
+  std::map<std::string, int64_t> Counters() const;
+  std::map<std::string, double> Values() const;
   absl::Status Resume();
   absl::Status Restore(const Checkpoint& checkpoint);
   // Every rank starts with rank 0's file.
@@ -172,10 +181,13 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<LineFile> metrics_;  // rank 0
   std::optional<LineFile> consumed_;
-  std::unique_ptr<Progress> progress_;  // rank 0, during an epoch
+  std::unique_ptr<CheckpointWriter> writer_;  // rank 0, if it trains
+  std::unique_ptr<Progress> progress_;        // rank 0, during an epoch
 
   Progression at_;
+  bool resumed_ = false;    // from a checkpoint
   bool evaluated_ = false;  // since the last change of the model
+  bool new_best_ = false;   // by the last evaluation
   std::vector<MetricsRecord> history_;
 };
 

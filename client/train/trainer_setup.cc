@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Trainer checks, reads and makes before its first step.
 #include <ATen/Context.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "client/tensor/torch_status.h"
 #include "client/train/seed_table.h"
 #include "client/train/train_check.h"
 #include "client/train/trainer.h"
@@ -92,6 +94,14 @@ absl::Status Trainer::CheckOptions() {
   if (!leader()) return absl::OkStatus();
   // Without an epoch a checkpoint is only read.
   if (!options_.checkpoint.empty() && options_.epochs > 0) {
+    // First, for its lock: what is tried out then is nobody else's file.
+    absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
+        CheckpointWriter::Open(options_.checkpoint);
+    if (!writer.ok()) {
+      return absl::Status(writer.status().code(),
+                          StrCat("--checkpoint: ", writer.status().message()));
+    }
+    writer_ = *std::move(writer);
     MILLRACE_RETURN_IF_ERROR(
         CheckWritableFolder("--checkpoint", options_.checkpoint));
   }
@@ -166,30 +176,37 @@ absl::Status Trainer::SetUp() {
   if (options_.resume) {
     MILLRACE_RETURN_IF_ERROR(Resume());
   }
-  if (!options_.init.empty() && at_.attempt == 0) {
+  if (!options_.init.empty() && !resumed_) {
     MILLRACE_RETURN_IF_ERROR(ReadInitialWeights());
   }
   return OpenLogs();
 }
 
 absl::Status Trainer::OpenLogs() {
-  const bool append = at_.attempt > 0;
   if (leader() && !options_.metrics_json.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(metrics_,
-                              LineFile::Open(options_.metrics_json, append));
+                              LineFile::Open(options_.metrics_json, resumed_));
   }
-  if (options_.consumed_log.empty()) return absl::OkStatus();
-  if (leader()) {
-    MILLRACE_ASSIGN_OR_RETURN(consumed_,
-                              LineFile::Open(options_.consumed_log, append));
+  return options_.consumed_log.empty() ? absl::OkStatus() : OpenConsumedLog();
+}
+
+// Attempts are told apart by their numbers, also those that end before their
+// first checkpoint, and on every host that has a file of its own.
+absl::Status Trainer::OpenConsumedLog() {
+  const std::string& path = options_.consumed_log;
+  int64_t last = -1;
+  if (options_.resume) {
+    MILLRACE_ASSIGN_OR_RETURN(last, LastAttempt(path));
   }
-  // Rank 0 has emptied the file of an earlier run by now.
-  MILLRACE_RETURN_IF_ERROR(collectives_.Barrier());
-  if (!leader()) {
-    MILLRACE_ASSIGN_OR_RETURN(consumed_,
-                              LineFile::Open(options_.consumed_log, true));
-  }
-  return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(consumed_, LineFile::Open(path, options_.resume));
+  // Nobody writes before all have opened, and so emptied, their files.
+  return CatchTorch("counting attempts", [&]() -> absl::Status {
+    const at::Tensor lasts = at::zeros({collectives_.world()}, at::kLong);
+    lasts[collectives_.rank()].fill_(last);
+    MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(lasts));
+    at_.attempt = std::max(at_.attempt, lasts.max().item().toLong() + 1);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace millrace

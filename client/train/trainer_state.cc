@@ -76,35 +76,59 @@ std::optional<double> Optional(const std::map<std::string, double>& map,
 
 }  // namespace
 
-absl::Status Trainer::Save(const std::string& name) {
-  // Every rank takes part, so that all go on with the same statistics.
-  MILLRACE_RETURN_IF_ERROR(step_->AverageBuffers());
-  if (!leader()) return absl::OkStatus();
-  Checkpoint checkpoint;
-  checkpoint.model = model_->parameters().State();
-  checkpoint.optimizer = optimizer_->State();
-  checkpoint.identity = Identity();
-  checkpoint.counters = {{"epoch", at_.epoch},
-                         {"next_batch", at_.next_batch},
-                         {"step", at_.step},
-                         {"labelled", at_.sums.labelled},
-                         {"correct", at_.sums.correct},
-                         {"attempt", at_.attempt},
-                         {"world", collectives_.world()},
-                         {"optimizer_steps", optimizer_->steps()},
-                         {"best_epoch", at_.best_epoch},
-                         {"since_best", at_.since_best}};
-  checkpoint.values = {{"loss_sum", at_.sums.loss}};
+std::map<std::string, int64_t> Trainer::Counters() const {
+  return {{"epoch", at_.epoch},
+          {"next_batch", at_.next_batch},
+          {"step", at_.step},
+          {"labelled", at_.sums.labelled},
+          {"correct", at_.sums.correct},
+          {"attempt", at_.attempt},
+          {"world", collectives_.world()},
+          {"optimizer_steps", optimizer_->steps()},
+          {"best_epoch", at_.best_epoch},
+          {"since_best", at_.since_best}};
+}
+
+std::map<std::string, double> Trainer::Values() const {
+  std::map<std::string, double> values = {{"loss_sum", at_.sums.loss}};
   const auto put = [&](const char* key, const std::optional<double>& value) {
-    if (value.has_value()) checkpoint.values[key] = *value;
+    if (value.has_value()) values[key] = *value;
   };
   put("best_valid", at_.best_valid);
   put("train_at_best", at_.train_at_best);
   put("test_at_best", at_.test_at_best);
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
-                            SerializeCheckpoint(checkpoint));
-  return WriteFileAtomically(std::filesystem::path(options_.checkpoint) / name,
-                             bytes);
+  return values;
+}
+
+// Its running statistics averaged over ranks, for who evaluates it.
+absl::StatusOr<std::vector<NamedTensor>> Trainer::CopyOfModel() {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
+                            step_->MeanBuffers());
+  const std::vector<NamedTensor>& buffers = model_->parameters().buffers();
+  std::vector<NamedTensor> copy = model_->parameters().State();
+  for (NamedTensor& named : copy) {
+    const at::Tensor* value = &named.tensor;
+    for (size_t i = 0; i < means.size(); ++i) {
+      if (named.tensor.is_same(buffers[i].tensor)) value = &means[i];
+    }
+    named.tensor = value->detach().clone();
+  }
+  return copy;
+}
+
+absl::Status Trainer::Save(bool best) {
+  return CatchTorch("copying a checkpoint", [&]() -> absl::Status {
+    const auto checkpoint = std::make_shared<Checkpoint>();
+    MILLRACE_ASSIGN_OR_RETURN(checkpoint->ranks, step_->RankBuffers());
+    MILLRACE_ASSIGN_OR_RETURN(checkpoint->model, CopyOfModel());
+    if (!leader()) return absl::OkStatus();
+    checkpoint->optimizer = optimizer_->State();
+    checkpoint->identity = Identity();
+    checkpoint->counters = Counters();
+    checkpoint->values = Values();
+    writer_->Save(checkpoint, best);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
@@ -116,6 +140,10 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   MILLRACE_ASSIGN_OR_RETURN(const int64_t steps,
                             Take(counters, "optimizer_steps"));
   MILLRACE_RETURN_IF_ERROR(optimizer_->Load(checkpoint.optimizer, steps));
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t world, Take(counters, "world"));
+  if (world == collectives_.world()) {
+    MILLRACE_RETURN_IF_ERROR(step_->LoadRankBuffers(checkpoint.ranks));
+  }
   MILLRACE_ASSIGN_OR_RETURN(at_.step, Take(counters, "step"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.labelled, Take(counters, "labelled"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.correct, Take(counters, "correct"));
@@ -127,6 +155,7 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   at_.train_at_best = Optional(checkpoint.values, "train_at_best");
   at_.test_at_best = Optional(checkpoint.values, "test_at_best");
   ++at_.attempt;
+  resumed_ = true;
   at_.started_from = absl::StrCat(at_.epoch, ":", at_.next_batch);
   return absl::OkStatus();
 }

@@ -3,16 +3,24 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
+#include "absl/synchronization/mutex.h"
+#include "client/train/checkpoint_writer.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Checkpoint Sample() {
   Checkpoint checkpoint;
@@ -20,6 +28,7 @@ Checkpoint Sample() {
       {"convs.0.bias", at::arange(4, at::kFloat)},
       {"norms.0.module.num_batches_tracked", at::full({}, 7, at::kLong)}};
   checkpoint.optimizer = {{"exp_avg.convs.0.bias", at::full({4}, 0.5)}};
+  checkpoint.ranks = {{"norms.0.module.running_mean", at::full({2, 3}, 0.25)}};
   checkpoint.identity = {{"--fanouts", "15,10"}, {"--batch-size", "32"}};
   checkpoint.counters = {{"epoch", 3}, {"next_batch", int64_t{1} << 40}};
   checkpoint.values = {{"loss_sum", 0.1}};
@@ -35,6 +44,7 @@ TEST(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_TRUE(read.model[0].tensor.equal(want.model[0].tensor));
   EXPECT_EQ(read.model[1].tensor.item().toLong(), 7);
   EXPECT_TRUE(read.optimizer[0].tensor.equal(want.optimizer[0].tensor));
+  EXPECT_TRUE(read.ranks[0].tensor.equal(want.ranks[0].tensor));
   EXPECT_EQ(read.identity, want.identity);
   EXPECT_EQ(read.counters, want.counters);
   EXPECT_EQ(read.values, want.values);
@@ -59,16 +69,188 @@ TEST(CheckpointTest, NamesTheOptionThatDiffers) {
       << status;
 }
 
+// A checkpoint that is told from others by its counter.
+Checkpoint OfEpoch(int64_t epoch) {
+  Checkpoint checkpoint = Sample();
+  checkpoint.counters["epoch"] = epoch;
+  return checkpoint;
+}
+
+int64_t EpochIn(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto read = ParseCheckpoint(bytes, path);
+  EXPECT_TRUE(read.ok()) << read.status();
+  return read.ok() ? read->counters.at("epoch") : -1;
+}
+
+int64_t FilesIn(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+TEST(CheckpointTest, KeepsOnlyItsPartOfAView) {
+  Checkpoint checkpoint;
+  const at::Tensor whole = at::arange(1 << 20, at::kFloat);
+  checkpoint.model = {{"row", whole.narrow(0, 7, 3)}};
+  const std::vector<char> bytes = SerializeCheckpoint(checkpoint).value();
+  EXPECT_LT(bytes.size(), 10000u);
+  const Checkpoint read = ParseCheckpoint(bytes, "file").value();
+  EXPECT_TRUE(read.model[0].tensor.equal(whole.narrow(0, 7, 3)));
+}
+
 TEST(CheckpointTest, ReplacesTheFileWhole) {
-  const std::filesystem::path path =
-      TestDirectory("replace") / "folder" / "last.pt";
-  ASSERT_TRUE(WriteFileAtomically(path, {'o', 'l', 'd', '!'}).ok());
-  ASSERT_TRUE(WriteFileAtomically(path, {'n', 'e', 'w'}).ok());
-  std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
-  EXPECT_EQ(std::distance(
-                std::filesystem::directory_iterator(path.parent_path()), {}),
-            1);
+  const std::filesystem::path folder = TestDirectory("replace");
+  ASSERT_TRUE(WriteCheckpoint(folder / "last.pt", OfEpoch(1)).ok());
+  // A killed process left a longer part of another.
+  std::ofstream(TemporaryOf(folder / "last.pt")) << std::string(100000, 'x');
+  ASSERT_TRUE(WriteCheckpoint(folder / "last.pt", OfEpoch(2)).ok());
+  EXPECT_EQ(EpochIn(folder / "last.pt"), 2);
+  EXPECT_EQ(FilesIn(folder), 1);
+}
+
+TEST(CheckpointTest, FullDiskLeavesTheOldFile) {
+  const std::filesystem::path folder = TestDirectory("full");
+  const std::filesystem::path path = folder / "last.pt";
+  ASSERT_TRUE(WriteCheckpoint(path, OfEpoch(1)).ok());
+  std::filesystem::create_symlink("/dev/full", TemporaryOf(path));
+  const absl::Status status = WriteCheckpoint(path, OfEpoch(2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(path.string()),
+                    HasSubstr("No space left on device"), HasSubstr("\n")));
+  EXPECT_EQ(EpochIn(path), 1);
+  EXPECT_EQ(FilesIn(folder), 1);
+}
+
+TEST(CheckpointTest, NamesTheFolderThatIsGone) {
+  const std::filesystem::path folder = TestDirectory("gone");
+  std::filesystem::remove(folder);
+  const absl::Status status = WriteCheckpoint(folder / "last.pt", OfEpoch(1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr((folder / "last.pt").string()));
+}
+
+// Writes that wait until they are allowed; remembers what was written.
+class SlowDisk {
+ public:
+  absl::Status operator()(const std::filesystem::path& path,
+                          const Checkpoint& checkpoint) {
+    absl::MutexLock lock(&mutex_);
+    ++begun_;
+    mutex_.Await(absl::Condition(
+        +[](SlowDisk* disk) { return disk->allowed_ > 0; }, this));
+    --allowed_;
+    if (!error_.ok()) return error_;
+    written_.push_back(absl::StrCat(path.filename().string(), " ",
+                                    checkpoint.counters.at("epoch")));
+    return absl::OkStatus();
+  }
+  void Allow(int writes) {
+    absl::MutexLock lock(&mutex_);
+    allowed_ += writes;
+  }
+  void FailFromNowOn() {
+    absl::MutexLock lock(&mutex_);
+    error_ = absl::ResourceExhaustedError("full");
+  }
+  void AwaitBegun(int writes) {
+    absl::MutexLock lock(&mutex_);
+    const auto begun = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return begun_ >= writes;
+    };
+    mutex_.Await(absl::Condition(&begun));
+  }
+  std::vector<std::string> written() {
+    absl::MutexLock lock(&mutex_);
+    return written_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  int allowed_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> written_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::unique_ptr<CheckpointWriter> OpenOn(SlowDisk& disk, const char* name) {
+  return CheckpointWriter::Open(TestDirectory(name), std::ref(disk)).value();
+}
+
+void SaveEpoch(CheckpointWriter& writer, int64_t epoch, bool best = false) {
+  writer.Save(std::make_shared<Checkpoint>(OfEpoch(epoch)), best);
+}
+
+TEST(CheckpointWriterTest, NewestWaitsForTheDisk) {
+  SlowDisk disk;
+  const auto writer = OpenOn(disk, "newest_waits");
+  SaveEpoch(*writer, 1);
+  disk.AwaitBegun(1);
+  for (const int64_t epoch : {2, 3, 4}) SaveEpoch(*writer, epoch);
+  disk.Allow(2);
+  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_THAT(disk.written(), ElementsAre("last.pt 1", "last.pt 4"));
+}
+
+TEST(CheckpointWriterTest, BestIsWrittenThoughNewerOnesCome) {
+  SlowDisk disk;
+  const auto writer = OpenOn(disk, "best_waits");
+  SaveEpoch(*writer, 1);
+  disk.AwaitBegun(1);
+  SaveEpoch(*writer, 2, /*best=*/true);
+  SaveEpoch(*writer, 3);
+  disk.Allow(3);
+  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_THAT(disk.written(),
+              ElementsAre("last.pt 1", "best.pt 2", "last.pt 3"));
+}
+
+TEST(CheckpointWriterTest, DestructorWritesWhatWaits) {
+  SlowDisk disk;
+  auto writer = OpenOn(disk, "destructor");
+  SaveEpoch(*writer, 1);
+  disk.AwaitBegun(1);
+  SaveEpoch(*writer, 2);
+  disk.Allow(2);
+  writer.reset();
+  EXPECT_THAT(disk.written(), ElementsAre("last.pt 1", "last.pt 2"));
+}
+
+TEST(CheckpointWriterTest, FirstErrorIsTheLastWrite) {
+  SlowDisk disk;
+  const auto writer = OpenOn(disk, "first_error");
+  disk.Allow(9);
+  SaveEpoch(*writer, 1);
+  EXPECT_TRUE(writer->Finish().ok());
+  disk.FailFromNowOn();
+  SaveEpoch(*writer, 2);
+  EXPECT_EQ(writer->Finish().message(), "full");
+  SaveEpoch(*writer, 3);
+  EXPECT_EQ(writer->Finish().message(), "full");
+  EXPECT_EQ(writer->status().message(), "full");
+  disk.AwaitBegun(2);
+  EXPECT_THAT(disk.written(), ElementsAre("last.pt 1"));
+}
+
+TEST(CheckpointWriterTest, RemovesWhatAKilledRunLeft) {
+  const std::filesystem::path folder = TestDirectory("left");
+  for (const char* name : {"last.pt", "best.pt"}) {
+    std::ofstream(TemporaryOf(folder / name)) << "half of";
+  }
+  ASSERT_TRUE(CheckpointWriter::Open(folder).ok());
+  EXPECT_EQ(FilesIn(folder), 0);
+}
+
+TEST(CheckpointWriterTest, RefusesAFolderThatAnotherRunWrites) {
+  const std::filesystem::path folder = TestDirectory("locked") / "new";
+  auto first = CheckpointWriter::Open(folder);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second = CheckpointWriter::Open(folder).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.message()), HasSubstr(folder.string()));
+  first->reset();
+  EXPECT_TRUE(CheckpointWriter::Open(folder).ok());
 }
 
 }  // namespace

@@ -43,8 +43,7 @@ std::string WriteWeights(const std::filesystem::path& path,
                          std::vector<NamedTensor> tensors) {
   Checkpoint checkpoint;
   checkpoint.model = std::move(tensors);
-  EXPECT_TRUE(
-      WriteFileAtomically(path, SerializeCheckpoint(checkpoint).value()).ok());
+  EXPECT_TRUE(WriteCheckpoint(path, checkpoint).ok());
   return path.string();
 }
 

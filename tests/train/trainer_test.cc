@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/npy.h"
 #include "tests/train/train_support.h"
 
@@ -143,6 +146,127 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const std::vector<double> all = Losses(calm);
   ASSERT_EQ(resumed.size(), 2u + 5);  // a step and the epoch, and epoch 2
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
+}
+
+// Batches that leave one row for a batch norm use its running statistics, so
+// those must not depend on checkpoints either: one seed a batch, few edges.
+TrainOptions OneRowRun() {
+  TrainOptions options = NoisyRun();
+  options.job.batch_size = 1;
+  options.job.fanouts = {0, 0};
+  return options;
+}
+
+TEST(TrainerTest, CheckpointsDoNotChangeLosses) {
+  const auto source = Serve(ClassGraph(200, 20), "no_change");
+  for (const int world : {1, 2}) {
+    for (TrainOptions options : {NoisyRun(), OneRowRun()}) {
+      options.job.batch_size = std::min<uint32_t>(options.job.batch_size, 4);
+      const std::vector<double> calm =
+          Losses(TrainRanks(world, source, options));
+      options.checkpoint = (TestDirectory("no_change_c") / "run").string();
+      options.checkpoint_every = 1;
+      EXPECT_EQ(Losses(TrainRanks(world, source, options)), calm) << world;
+    }
+  }
+}
+
+// Dies at every step in turn, with running statistics that differ between
+// ranks.
+TEST(TrainerTest, ResumesWithEachRanksStatistics) {
+  const auto source = Serve(ClassGraph(200, 16), "rank_buffers");
+  TrainOptions options = OneRowRun();
+  options.epochs = 1;
+  const std::vector<double> calm = Losses(TrainRanks(2, source, options));
+  for (const uint32_t dies_at : {2u, 10u}) {
+    options.resume = false;
+    options.checkpoint = (TestDirectory("rank_buffers_c") / "run").string();
+    options.checkpoint_every = 1;
+    const auto breaking = std::make_shared<BreakingSource>(source, 0, dies_at);
+    RunRanks(2, [&](Collectives& collectives) {
+      auto trainer = Trainer::Create(breaking, collectives, options);
+      ASSERT_TRUE(trainer.ok()) << trainer.status();
+      collectives.Fail((*trainer)->Run());
+    });
+    options.resume = true;
+    const std::vector<double> rest = Losses(TrainRanks(2, source, options));
+    ASSERT_EQ(rest.size(), calm.size() - dies_at / 2);
+    EXPECT_EQ(rest,
+              (std::vector<double>(calm.begin() + dies_at / 2, calm.end())));
+  }
+}
+
+TEST(TrainerTest, FullDiskEndsTheRunAndKeepsTheLastCheckpoint) {
+  const auto source = Serve(ClassGraph(200, 100), "full_disk");
+  TrainOptions options = NoisyRun();
+  const auto folder = TestDirectory("full_disk_c");
+  options.checkpoint = folder.string();
+  TrainRanks(1, source, options);
+  const auto size = std::filesystem::file_size(folder / "last.pt");
+  const auto written = std::filesystem::last_write_time(folder / "last.pt");
+  options.resume = true;
+  options.epochs = 1000;
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(source, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    std::filesystem::create_symlink("/dev/full", folder / "last.pt.tmp");
+    const absl::Status status = (*trainer)->Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_NE(status.message().find((folder / "last.pt").string()),
+              absl::string_view::npos)
+        << status;
+    EXPECT_LT((*trainer)->history().size(), 1000u);  // not at the end alone
+  });
+  EXPECT_EQ(std::filesystem::file_size(folder / "last.pt"), size);
+  EXPECT_EQ(std::filesystem::last_write_time(folder / "last.pt"), written);
+  EXPECT_FALSE(std::filesystem::exists(
+      std::filesystem::symlink_status(folder / "last.pt.tmp")));
+}
+
+TEST(TrainerTest, ErrorOfTheLastWriteFailsTheRun) {
+  const auto source = Serve(ClassGraph(200, 100), "last_write");
+  TrainOptions options = NoisyRun();
+  options.epochs = 1;
+  const auto folder = TestDirectory("last_write_c");
+  options.checkpoint = folder.string();
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(source, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    std::filesystem::create_symlink("/dev/full", folder / "last.pt.tmp");
+    EXPECT_EQ((*trainer)->Run().code(), absl::StatusCode::kResourceExhausted);
+  });
+}
+
+// Attempts that end before their first checkpoint have numbers of their own,
+// and a resume never empties the log.
+TEST(TrainerTest, EveryAttemptHasItsNumber) {
+  const auto source = Serve(ClassGraph(200, 64), "attempts");
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  const auto directory = TestDirectory("attempts_out");
+  options.consumed_log = (directory / "consumed").string();
+  options.checkpoint = (directory / "run").string();
+  options.checkpoint_every = 2;
+  options.resume = true;
+  for (const uint32_t dies_at : {1u, 1u, 3u, 3u, 9u}) {
+    const auto breaking = std::make_shared<BreakingSource>(source, 0, dies_at);
+    RunRanks(1, [&](Collectives& collectives) {
+      auto trainer = Trainer::Create(breaking, collectives, options);
+      ASSERT_TRUE(trainer.ok()) << trainer.status();
+      collectives.Fail((*trainer)->Run());
+    });
+  }
+  std::vector<std::string> lines;  // attempt, start, batch
+  std::ifstream log(options.consumed_log);
+  for (std::string line; std::getline(log, line);) {
+    const auto json = nlohmann::json::parse(line);
+    lines.push_back(absl::StrCat(json["attempt"].get<int>(), " ",
+                                 json["checkpoint"].get<std::string>(), " ",
+                                 json["batch"].get<int>()));
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{"0 0:0 0", "1 0:0 0", "2 0:0 0",
+                                             "2 0:0 1", "2 0:0 2", "3 0:2 2",
+                                             "4 0:2 2", "4 0:2 3"}));
 }
 
 // One rank leaves two whole batches of epoch 1, too few for three ranks.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client/train/checkpoint.h"
+#include "common/base/file.h"
+
+namespace millrace {
+
+// The checkpoints of a run, written to its folder by a thread of its own:
+// last.pt, and best.pt of the best evaluation. One write is under way and one
+// waits; a newer checkpoint takes the place of the one that waits, so a slow
+// disk costs checkpoints and neither time nor memory.
+// Threads: one calls Save() and Finish().
+class CheckpointWriter {
+ public:
+  using Write = std::function<absl::Status(const std::filesystem::path&,
+                                           const Checkpoint&)>;
+
+  // Makes the folder, locks it for this writer and removes the unfinished
+  // file of a run that was killed. FAILED_PRECONDITION: another run has the
+  // lock. Errors of FileError.
+  static absl::StatusOr<std::unique_ptr<CheckpointWriter>> Open(
+      const std::filesystem::path& folder, Write write = WriteCheckpoint);
+  // As Finish().
+  ~CheckpointWriter();
+
+  // Hands over a snapshot, whose tensors nobody changes from now on; does not
+  // wait for the disk. `best`: best.pt is to hold it too. It is written first,
+  // so that last.pt never speaks of a best.pt that is not there.
+  void Save(std::shared_ptr<const Checkpoint> snapshot, bool best);
+  // The first error of a write; nothing is written after it.
+  absl::Status status() const;
+  // Waits until all that was handed over is written; returns status().
+  absl::Status Finish();
+
+ private:
+  // What waits to be written.
+  struct Waiting {
+    std::shared_ptr<const Checkpoint> best, last;
+  };
+
+  CheckpointWriter(std::filesystem::path folder, UniqueFd lock, Write write);
+  void Run();
+  absl::Status WriteBoth(const Waiting& files) const;
+  bool Wanted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return closing_ || waiting_.last != nullptr;
+  }
+  bool Idle() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !writing_ && waiting_.last == nullptr;
+  }
+
+  const std::filesystem::path folder_;
+  const UniqueFd lock_;
+  const Write write_;
+
+  mutable absl::Mutex mutex_;
+  Waiting waiting_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace millrace
