@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains while servers are killed, stopped and cut off, and compares.
+
+3 partitions, 2 replicas of each, every server behind a proxy that fails as
+networks do (fault_proxy.py), 2 trainers. Every batch that the trainers consume
+(by digest) and every loss must be those of a calm run. Where root may make
+network namespaces, one server lives in one of its own, whose link goes down
+and, where there is tc's netem, loses and delays packets.
+
+  chaos_test.py --bin build/release/bin [--server-bin build/asan/bin]
+      [--epochs N] [--pause S] [--seed N]
+
+A long run is --epochs 300 --pause 3. Servers of a build with sanitizers end
+with an error of their own where there is a finding, which fails the test.
+"""
+import argparse
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import numpy as np
+
+from fault_proxy import FaultProxy, Network
+
+PARTS, REPLICAS = 3, 2
+NAMESPACE = f"millrace-chaos-{os.getpid()}"
+HOST, GUEST = "10.213.77.1", "10.213.77.2"
+skipped = []
+
+
+def run(*words):
+    return subprocess.run([str(word) for word in words], check=True, text=True,
+                          capture_output=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_store(binary, folder):
+    """A graph whose features tell the classes, in PARTS partitions."""
+    random_ = np.random.default_rng(3)
+    nodes, edges, classes = 30_000, 300_000, 8
+    label = random_.integers(0, classes, nodes)
+    feature = random_.normal(size=(nodes, 64)).astype(np.float32)
+    feature[np.arange(nodes), label] += 2
+    arrays = {"edges": random_.integers(0, nodes, (2, edges)),
+              "features": feature, "labels": label,
+              "train": np.arange(20_000), "valid": np.arange(20_000, 22_000)}
+    words = []
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        words += [f"--{name}", folder / f"{name}.npy"]
+    run(binary / "millrace", "import", "npy", *words, "--out", folder / "data")
+    run(binary / "millrace", "partition", folder / "data", "--parts", PARTS,
+        "--method", "random", "--out", folder / "store")
+    return folder / "store"
+
+
+class Namespace:
+    """A host of its own on this machine, if root may make one."""
+
+    def __init__(self):
+        self.there = self.netem = False
+        try:
+            run("ip", "netns", "add", NAMESPACE)
+            self.there = True
+            run("ip", "link", "add", "mr-chaos0", "type", "veth", "peer",
+                "name", "mr-chaos1", "netns", NAMESPACE)
+            run("ip", "addr", "add", f"{HOST}/24", "dev", "mr-chaos0")
+            run("ip", "link", "set", "mr-chaos0", "up")
+            self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", "mr-chaos1")
+            self.inside("ip", "link", "set", "mr-chaos1", "up")
+            self.inside("ip", "link", "set", "lo", "up")
+        except (OSError, subprocess.CalledProcessError) as error:
+            skipped.append(f"network namespaces: {reason(error)}")
+            self.remove()
+            return
+        try:
+            run("tc", "qdisc", "add", "dev", "mr-chaos0", "root", "netem",
+                "delay", "5ms", "2ms", "loss", "0.5%")
+            self.netem = True
+        except (OSError, subprocess.CalledProcessError) as error:
+            skipped.append(f"tc netem: {reason(error)}")
+
+    def inside(self, *words):
+        return run("ip", "netns", "exec", NAMESPACE, *words)
+
+    def link(self, state):
+        run("ip", "link", "set", "mr-chaos0", state)
+
+    def remove(self):
+        if self.there:
+            subprocess.run(["ip", "netns", "del", NAMESPACE], check=False,
+                           capture_output=True)
+        self.there = False
+
+
+def reason(error):
+    text = getattr(error, "stderr", None) or str(error)
+    return text.strip().splitlines()[-1]
+
+
+class Server:
+    """A millrace-server that can be killed, and its proxy."""
+
+    def __init__(self, binary, store, part, network, host, namespace, log):
+        self.inside = namespace is not None
+        self.address = GUEST if self.inside else "127.0.0.1"
+        self.port = free_port()
+        self.prefix = (["ip", "netns", "exec", NAMESPACE] if self.inside
+                       else [])
+        self.command = [
+            binary / "millrace-server", "--store", store, "--partition", part,
+            "--listen", f"{self.address}:{self.port}", "--threads", 2]
+        self.log = log
+        self.part = part
+        self.process = None
+        listen = (host, free_port())
+        self.proxy = network.proxy(listen, (self.address, self.port))
+        self.listed = f"{listen[0]}:{listen[1]}"
+
+    def start(self, peers):
+        self.process = subprocess.Popen(
+            [str(word) for word in (*self.prefix, *self.command, "--peers",
+                                    f"@{peers}")],
+            stderr=self.log, stdout=self.log)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.check()
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def last_words(self):
+        return pathlib.Path(self.log.name).read_text().splitlines()[-40:]
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def check(self):
+        """Nobody but us ends it."""
+        status = self.process.poll() if self.process else None
+        if status is not None:
+            raise RuntimeError(f"a server of partition {self.part} ended with "
+                               f"{status}; its last words:\n"
+                               + "\n".join(self.last_words()))
+
+
+def train(binary, folder, name, epochs, workers=2):
+    """Trains from the list of servers; (batches, losses, seconds)."""
+    log, metrics = folder / f"{name}.consumed", folder / f"{name}.metrics"
+    command = [binary / "millrace-train", "--servers", f"@{folder / 'list'}",
+               "--workers", workers, "--epochs", epochs, "--fanouts", "5,5",
+               "--batch-size", 256, "--hidden", 16, "--threads", 1,
+               "--eval-every", 0, "--log-every", 1, "--partition-wait", "2m",
+               "--consumed-log", log, "--metrics-json", metrics]
+    start = time.monotonic()
+    with open(folder / f"{name}.log", "w") as output:
+        process = subprocess.Popen([str(word) for word in command],
+                                   stdout=output, stderr=output)
+        try:
+            status = process.wait(timeout=60 + 20 * epochs)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=20)
+            process.kill()
+            status = "a timeout"
+    seconds = time.monotonic() - start
+    if status != 0:
+        tail = (folder / f"{name}.log").read_text().splitlines()[-40:]
+        sys.exit("\n".join(tail) + f"\nthe {name} run ended with {status}")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    batches = sorted((line["epoch"], line["batch"], line["rank"],
+                      line["digest"]) for line in lines)
+    losses = [(line["epoch"], line["step"], line["loss"]) for line in
+              map(json.loads, metrics.read_text().splitlines())
+              if "loss" in line]
+    return batches, losses, seconds
+
+
+class Chaos(threading.Thread):
+    """Does something to a random server after every pause, until stopped."""
+
+    def __init__(self, servers, peers, namespace, pause, seed):
+        super().__init__(daemon=True)
+        self.servers, self.peers, self.pause = servers, peers, pause
+        self.namespace = namespace
+        self.random = random.Random(seed)
+        self.done = threading.Event()
+        self.counts = collections.Counter()
+        self.error = None
+        self.healing = []  # (when, what)
+
+    def run(self):
+        try:
+            while not self.done.wait(self.pause * self.random.uniform(0.5, 1.5)):
+                self.heal(time.monotonic())
+                self.act()
+        except Exception as error:  # the test must know
+            self.error = error
+
+    def stop(self):
+        self.done.set()
+        self.join(30)
+        self.heal(float("inf"))
+
+    def later(self, what):
+        wait = self.pause * self.random.uniform(0.5, 2)
+        self.healing.append((time.monotonic() + wait, what))
+
+    def heal(self, now):
+        due = [what for when, what in self.healing if when <= now]
+        self.healing = [entry for entry in self.healing if entry[0] > now]
+        for what in due:
+            what()
+
+    def act(self):
+        kinds = ["kill", "kill", "stop", *FaultProxy.KINDS]
+        if self.namespace.there:
+            kinds.append("link down")
+        kind = self.random.choice(kinds)
+        server = self.random.choice(self.servers)
+        if getattr(server, "hurt", False):
+            return  # one thing at a time
+        self.counts[kind] += 1
+        server.hurt = True
+        if kind == "kill":
+            server.kill()
+            self.later(lambda: (server.start(self.peers), self.well(server)))
+        elif kind == "stop":
+            server.signal(signal.SIGSTOP)
+            self.later(lambda: (server.signal(signal.SIGCONT),
+                                self.well(server)))
+        elif kind == "link down":
+            server.hurt = False
+            self.namespace.link("down")
+            self.later(lambda: self.namespace.link("up"))
+        else:
+            server.proxy.set_fault(kind)
+            self.later(lambda: (server.proxy.set_fault("pass"),
+                                self.well(server)))
+
+    @staticmethod
+    def well(server):
+        server.hurt = False
+
+
+def compare(calm, chaos, what):
+    if calm == chaos:
+        return
+    for one, other in zip(calm, chaos):
+        if one != other:
+            sys.exit(f"{what} differ first at {one} (calm) and {other} (chaos)")
+    sys.exit(f"{len(calm)} {what} of the calm run, {len(chaos)} of the other")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--server-bin", type=pathlib.Path,
+                        help="where millrace-server is, if not in --bin")
+    parser.add_argument("--epochs", type=int, default=25)
+    parser.add_argument("--pause", type=float, default=0.7,
+                        help="mean seconds between two faults")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    binary = options.bin.resolve()
+    server_binary = (options.server_bin or options.bin).resolve()
+    print(f"chaos by seed {options.seed}")
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="millrace-chaos-")))
+        store = make_store(binary, folder)
+        namespace = Namespace()
+        stack.callback(namespace.remove)
+        host = HOST if namespace.there else "127.0.0.1"
+        network = Network()
+        log = stack.enter_context(open(folder / "servers.log", "w"))
+        servers = []
+        for index in range(PARTS * REPLICAS):
+            guest = namespace if namespace.there and index == 0 else None
+            servers.append(Server(server_binary, store, index % PARTS, network, host,
+                                  guest, log))
+        peers = folder / "list"
+        peers.write_text("".join(f"{s.listed}\n" for s in servers))
+        for server in servers:
+            server.start(peers)
+            stack.callback(server.end)
+        calm = train(binary, folder, "calm", options.epochs)
+        chaos = Chaos(servers, peers, namespace, options.pause, options.seed)
+        chaos.start()
+        try:
+            other = train(binary, folder, "chaos", options.epochs)
+        finally:
+            chaos.stop()
+        if chaos.error:
+            raise chaos.error
+        for server in servers:
+            server.check()
+        compare(calm[0], other[0], "batches")
+        compare(calm[1], other[1], "losses")
+        seeds = options.epochs * 20_000
+        for name, seconds in (("calm", calm[2]), ("chaos", other[2])):
+            print(f"{name:6} {seconds:7.1f} s  {len(calm[0]) / seconds:7.1f} "
+                  f"batches/s  {seeds / seconds:9.0f} seeds/s")
+        print("faults:", ", ".join(f"{count} {kind}" for kind, count in
+                                   sorted(chaos.counts.items())) or "none")
+        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+        for what in skipped:
+            print("skipped:", what)
+        print(f"{len(skipped)} parts skipped")
+        if sum(chaos.counts.values()) < 5:
+            sys.exit("the run ended before there was chaos; use more --epochs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP proxy in user space that does to connections what networks do."""
+import asyncio
+import socket
+import struct
+import threading
+
+CHUNK = 1 << 18  # bytes
+
+
+class FaultProxy:
+    """Passes connections to `listen` on to `target`, (host, port) both.
+
+    set_fault(kind), from any thread:
+      pass       nothing is wrong
+      delay      every chunk comes 50 ms late
+      rate       1 MB/s in each direction of a connection
+      reset      connections are reset, new ones too
+      half-open  what the server says on the connections of that time is lost,
+                 for as long as they last
+      blackhole  nothing comes through until the fault ends; new connections
+                 are taken, and told nothing
+    """
+
+    KINDS = ("delay", "rate", "reset", "half-open", "blackhole")
+
+    def __init__(self, network, listen, target):
+        self.network, self.listen, self.target = network, listen, target
+        self.fault = "pass"
+        self.open = set()  # connections
+
+    def set_fault(self, kind):
+        self.network.call(self._set_fault, kind)
+
+    def _set_fault(self, kind):
+        self.fault = kind
+        for connection in list(self.open):
+            if kind == "reset":
+                connection.reset()
+            elif kind == "half-open":
+                connection.deaf = True
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def start(self):
+        self.changed = asyncio.Event()
+        self.server = await asyncio.start_server(self._serve, *self.listen)
+
+    async def _serve(self, reader, writer):
+        connection = _Connection(self, reader, writer)
+        self.open.add(connection)
+        try:
+            await connection.run()
+        except OSError:
+            pass  # either end is gone
+        finally:
+            self.open.discard(connection)
+            connection.close()
+
+
+class _Connection:
+    def __init__(self, proxy, reader, writer):
+        self.proxy, self.reader, self.writer = proxy, reader, writer
+        self.upstream = None
+        self.deaf = proxy.fault == "half-open"
+
+    async def run(self):
+        if self.proxy.fault == "reset":
+            return self.reset()
+        await self._gate()
+        up_reader, self.upstream = await asyncio.open_connection(
+            *self.proxy.target)
+        pumps = [
+            asyncio.ensure_future(self._pump(self.reader, self.upstream, False)),
+            asyncio.ensure_future(self._pump(up_reader, self.writer, True))]
+        try:
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+
+    async def _gate(self):
+        while self.proxy.fault == "blackhole":
+            await self.proxy.changed.wait()
+
+    async def _pump(self, reader, writer, answers):
+        while data := await reader.read(CHUNK):
+            await self._gate()
+            if self.proxy.fault == "delay":
+                await asyncio.sleep(0.05)
+            elif self.proxy.fault == "rate":
+                await asyncio.sleep(len(data) / 1e6)
+            if answers and self.deaf:
+                continue
+            writer.write(data)
+            await writer.drain()
+
+    def reset(self):
+        for writer in (self.writer, self.upstream):
+            end = writer and writer.get_extra_info("socket")
+            if end is not None:
+                # Closing then sends RST.
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                               struct.pack("ii", 1, 0))
+        self.close()
+
+    def close(self):
+        for writer in (self.writer, self.upstream):
+            if writer is not None:
+                writer.transport.abort()
+
+
+class Network:
+    """The thread that all proxies run on."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever,
+                                       daemon=True)
+        self.thread.start()
+
+    def proxy(self, listen, target):
+        proxy = FaultProxy(self, listen, target)
+        asyncio.run_coroutine_threadsafe(proxy.start(), self.loop).result(10)
+        return proxy
+
+    def call(self, function, *arguments):
+        async def run():
+            function(*arguments)
+        asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
