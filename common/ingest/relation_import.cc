@@ -38,6 +38,8 @@ class RelationImporter {
   EdgeBuckets::Options BucketOptions(Direction direction, int segments) const;
   absl::StatusOr<std::unique_ptr<ListWriter>> OpenLists(Direction direction);
   absl::Status ReadEdges(EdgeBuckets& in);
+  absl::Status CheckTimes(const EdgeBlock& block) const;
+  absl::Status CheckTime(const EdgeBlock& block, int64_t i, bool src) const;
   absl::Status AppendBlock(const EdgeBlock& block, EdgeBuckets& in);
   absl::Status AppendIn(Segment segment, const EdgeBlock& block, int64_t i,
                         EdgeBuckets& in);
@@ -159,6 +161,7 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
   while (true) {
     MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(block));
     if (!more) break;
+    MILLRACE_RETURN_IF_ERROR(CheckTimes(block));
     MILLRACE_RETURN_IF_ERROR(AppendBlock(block, in));
     user_edges_ += block.count;
     progress.Set(user_edges_);
@@ -167,6 +170,38 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
   MILLRACE_RETURN_IF_ERROR(AppendLoops(in));
   progress.Finish();
   return absl::OkStatus();
+}
+
+// Temporal jobs look at edge times alone where there are any: what is not
+// later than a seed must have ends that are not either. All edges of the user
+// are checked: those that the graph goes without may be seeds.
+absl::Status RelationImporter::CheckTimes(const EdgeBlock& block) const {
+  if (edges_.time == nullptr) return absl::OkStatus();
+  for (const bool src : {true, false}) {
+    if (!has_times(src ? edges_.src : edges_.dst)) continue;
+    for (int64_t i = 0; i < block.count; ++i) {
+      MILLRACE_RETURN_IF_ERROR(CheckTime(block, i, src));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RelationImporter::CheckTime(const EdgeBlock& block, int64_t i,
+                                         bool src) const {
+  const TypeIndex type = src ? edges_.src : edges_.dst;
+  const int64_t node = src ? block.src(i) : block.dst(i);
+  const int64_t node_time = times(type)[node];
+  if (block.time[i] >= node_time) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(edges_.time->Where(block.first + i), ": edge ", block.first + i,
+             " from ", block.src(i), " to ", block.dst(i), " of ",
+             import_.graph.RelationName(edges_), " has the time ",
+             block.time[i], ", before the time ", node_time, " of its ",
+             src ? "source, " : "destination, ", import_.graph.nodes[type].name,
+             " ", node,
+             "\nan edge cannot be older than its ends: correct the times, or "
+             "import either edge times or node times (--edge-times, "
+             "--node-times)"));
 }
 
 absl::Status RelationImporter::AppendBlock(const EdgeBlock& block,

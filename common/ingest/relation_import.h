@@ -26,7 +26,8 @@ struct RelationImport {
 };
 
 // Streams a relation into the in-lists, out-lists and edge features of
-// partition 0 of `store`; returns its schema entry. Errors of EdgeReader.
+// partition 0 of `store`; returns its schema entry. Errors of EdgeReader;
+// INVALID_ARGUMENT: an edge that is earlier than the node at one of its ends.
 absl::StatusOr<Relation> ImportRelation(const RelationImport& import,
                                         StoreWriter& store);
 

@@ -79,9 +79,12 @@ def random_graph(folder, rng):
 
 def timed_graph(folder, rng):
     """Arguments of `import npy`: one relation, times of edges and nodes."""
-    arrays = {"edges": rng.integers(0, 150, (2, 2000)),
-              "edge-times": rng.integers(0, 100, 2000),
-              "node-times": rng.integers(20, 100, 150),
+    edges = rng.integers(0, 150, (2, 2000))
+    node_times = rng.integers(20, 24, 150)
+    later = rng.integers(0, 3, 2000) * 15
+    arrays = {"edges": edges,
+              "edge-times": node_times[edges].max(0) + later,
+              "node-times": node_times,
               "features": rng.random((150, 4), np.float32),
               "labels": rng.integers(0, 3, 150),
               "train": np.arange(0, 150, 3)}

@@ -185,9 +185,12 @@ void ExpectLists(const EdgeColumns& columns, Direction direction,
 
 TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
   constexpr int64_t kNodes = 40, kEdges = 300;
-  const std::vector<Edge> user = RandomEdges(kNodes, kEdges, 5);
+  std::vector<Edge> user = RandomEdges(kNodes, kEdges, 5);
   std::vector<int64_t> node_times;
   for (int64_t i = 0; i < kNodes; ++i) node_times.push_back(i * 7 % 11);
+  for (Edge& edge : user) {
+    edge.time += std::max(node_times[edge.src], node_times[edge.dst]);
+  }
   for (int bits = 0; bits < 96; ++bits) {
     SCOPED_TRACE(bits);
     const Case options{(bits & 1) != 0, (bits & 2) != 0,
@@ -306,6 +309,27 @@ TEST_F(TinyImportTest, StandardizesColumnsAndZeroesConstants) {
   EXPECT_THAT(ImportFeature({1, 0.1f, 3, 0.1f, 1, 0.1f, 3, 0.1f},
                             Normalization::kStandard),
               ElementsAreArray({-1.f, 0.f, 1.f, 0.f, -1.f, 0.f, 1.f, 0.f}));
+}
+
+// The sampler relies on it: it checks the times of edges alone.
+TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
+  NpyInput input = Tiny();
+  input.node_times[""] =
+      Save(directory_ / "nodes.npy", std::vector<int64_t>{5, -1, 7, 9}, {4});
+  input.edge_times[""] = File(std::vector<int64_t>{5, 7, 7}, {3});
+  EXPECT_TRUE(Import(input, {}, "fits").ok());
+  std::filesystem::remove_all(directory_ / "fits");
+  input.edge_times[""] = File(std::vector<int64_t>{4, 7, 7}, {3});
+  ExpectRefusal(input,
+                "column.npy: row 0: edge 0 from 0 to 1 of node__to__node has "
+                "the time 4, before the time 5 of its source, node 0\n");
+  input.edge_times[""] = File(std::vector<int64_t>{5, 6, 7}, {3});
+  ExpectRefusal(input, "time 6, before the time 7 of its destination, node 2");
+  // Edges that the graph goes without may be seeds.
+  input.edge_times[""] = File(std::vector<int64_t>{5, 7, 0}, {3});
+  ImportOptions options;
+  options.self_loops = SelfLoops::kRemove;
+  ExpectRefusal(input, "edge 2 from 2 to 2", options);
 }
 
 TEST_F(TinyImportTest, CountsNodesByLargestId) {

@@ -108,12 +108,14 @@ def columns(make, folder):
     edges = rng.integers(0, 70, (2, size))
     edges[:, 100:120] = edges[:, 60:80]
     edges[1, 170:260] = 6
+    node_times = rng.integers(-2, 8, count)
+    times = node_times[edges].max(0) + rng.integers(0, 3, size)
     dataset = os.path.join(folder, 'columns')
     make('import', 'npy', '--edges', save(folder, 'c-edges', edges),
          '--edge-weights', save(folder, 'c-w', odd_weights(rng, size,
                                                            edges[1])),
-         '--edge-times', save(folder, 'c-t', rng.integers(0, 20, size)),
-         '--node-times', save(folder, 'c-n', rng.integers(-2, 22, count)),
+         '--edge-times', save(folder, 'c-t', times),
+         '--node-times', save(folder, 'c-n', node_times),
          '--edge-features', save(folder, 'c-e',
                                  rng.standard_normal((size, 2), 'f')),
          '--num-nodes', str(count),

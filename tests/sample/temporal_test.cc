@@ -240,6 +240,11 @@ TEST_P(PartitionsTest, NothingIsLaterThanItsSeed) {
         ++checked;
       }
     }
+    // Nor nodes, where edges have times of their own: items.
+    for (const SampledNode& node : NodesOf(*batch, 1)) {
+      if (node.original == seeds.ids[node.tree]) continue;
+      ASSERT_LE(graph_.types[1].time[node.original], times[node.tree]);
+    }
   });
   EXPECT_GT(checked, 1000);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "tests/support/sampled.h"
 
@@ -34,9 +36,11 @@ class RandomRelation {
     }
     return *this;
   }
-  RandomRelation& Times() {
-    for (size_t i = 0; i < relation_.edges.size(); ++i) {
-      relation_.time.push_back(random_() % kTimes);
+  // None is before the time of its destination.
+  RandomRelation& Times(const std::vector<int64_t>& destinations) {
+    for (const auto& [src, dst] : relation_.edges) {
+      relation_.time.push_back(
+          std::max<int64_t>(random_() % kTimes, destinations[dst]));
     }
     return *this;
   }
@@ -71,7 +75,7 @@ TestGraph RandomGraph(uint32_t seed) {
   graph.relations = {RandomRelation(seed + 1, "user", "buys", "item")
                          .Edges(kUsers, kItems, 260)
                          .Weights()
-                         .Times()
+                         .Times(graph.types[1].time)
                          .Features(3)
                          .Take(),
                      RandomRelation(seed + 2, "item", "likes", "user")
