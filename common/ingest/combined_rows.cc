@@ -16,8 +16,11 @@ absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, int64_t* out) {
 absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, float* out) {
   return reader.ReadFloats(rows, out);
 }
+absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, double* out) {
+  return reader.ReadDoubles(rows, out);
+}
 
-// A reader whose two ways of reading are one template `ReadRows` of Derived.
+// A reader whose ways of reading are all one template `ReadRows` of Derived.
 template <typename Derived>
 class TemplateReader : public RowReader {
  public:
@@ -26,6 +29,10 @@ class TemplateReader : public RowReader {
     return static_cast<Derived*>(this)->ReadRows(max_rows, values);
   }
   absl::StatusOr<int64_t> ReadFloats(int64_t max_rows, float* values) override {
+    return static_cast<Derived*>(this)->ReadRows(max_rows, values);
+  }
+  absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
+                                      double* values) override {
     return static_cast<Derived*>(this)->ReadRows(max_rows, values);
   }
 };

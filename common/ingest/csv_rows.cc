@@ -40,7 +40,9 @@ bool Parse(std::string_view field, int64_t& value) {
   return error == std::errc() && stop == end;
 }
 
-bool Parse(std::string_view field, float& value) {
+// T is float or double.
+template <typename T>
+bool Parse(std::string_view field, T& value) {
   const char* end = field.data() + field.size();
   const auto [stop, error] = fast_float::from_chars(field.data(), end, value);
   return error == std::errc() && stop == end;
@@ -57,6 +59,10 @@ class CsvReader final : public RowReader {
   }
   absl::StatusOr<int64_t> ReadFloats(int64_t max_rows, float* values) override {
     return Read(max_rows, values, "a number (float32)");
+  }
+  absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
+                                      double* values) override {
+    return Read(max_rows, values, "a number");
   }
 
  private:

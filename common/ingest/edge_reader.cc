@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/edge_reader.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/base/interrupt.h"
@@ -56,8 +58,7 @@ absl::StatusOr<bool> EdgeReader::Next(EdgeBlock& block) {
     return false;
   }
   MILLRACE_RETURN_IF_ERROR(CheckIds(block));
-  MILLRACE_RETURN_IF_ERROR(ReadColumn(weight_, block, block.weight));
-  MILLRACE_RETURN_IF_ERROR(CheckWeights(block));
+  MILLRACE_RETURN_IF_ERROR(ReadWeights(block));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(time_, block, block.time));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(type_, block, block.type));
   MILLRACE_RETURN_IF_ERROR(ReadColumn(feature_, block, block.feature));
@@ -89,14 +90,40 @@ absl::Status EdgeReader::CheckIds(const EdgeBlock& block) const {
   return absl::OkStatus();
 }
 
-absl::Status EdgeReader::CheckWeights(const EdgeBlock& block) const {
-  for (size_t i = 0; i < block.weight.size(); ++i) {
-    if (block.weight[i] >= 0) continue;
-    return absl::InvalidArgumentError(StrCat(
-        weight_.source->Where(block.first + static_cast<int64_t>(i)),
-        ": weight ", block.weight[i], " is negative; a weight is 0 or more"));
+absl::Status EdgeReader::ReadWeights(EdgeBlock& block) {
+  if (weight_.source == nullptr) return absl::OkStatus();
+  weights_.resize(static_cast<size_t>(block.count));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const int64_t rows,
+      weight_.reader->ReadDoubles(block.count, weights_.data()));
+  if (rows < block.count) return TooShort(weight_, block.first + rows);
+  block.weight.assign(weights_.begin(), weights_.end());
+  for (int64_t i = 0; i < rows; ++i) {
+    // What is above 0 must stay so: such an edge can be drawn.
+    const bool kept = std::isfinite(block.weight[i]) &&
+                      (block.weight[i] > 0 || weights_[i] == 0);
+    if (!kept || weights_[i] < 0) {
+      return WeightError(block.first + i, weights_[i]);
+    }
   }
   return absl::OkStatus();
+}
+
+absl::Status EdgeReader::WeightError(int64_t edge, double weight) const {
+  std::string_view why =
+      "is below the smallest float32 above 0, 1.4e-45\n"
+      "scale all weights up: only their ratios matter";
+  if (weight < 0) {
+    why = "is negative; a weight is 0 or more";
+  } else if (!std::isfinite(weight)) {
+    why = "is not finite; a weight is 0 or more";
+  } else if (weight > 1) {
+    why =
+        "is above the largest float32, 3.4e+38\n"
+        "scale all weights down: only their ratios matter";
+  }
+  return absl::InvalidArgumentError(
+      StrCat(weight_.source->Where(edge), ": weight ", weight, " ", why));
 }
 
 absl::Status EdgeReader::IdError(int64_t edge, int64_t id, bool is_src) const {

@@ -35,8 +35,9 @@ class EdgeReader {
 
   // Fills in the next edges; false at the end. Besides the errors of
   // RowReader, INVALID_ARGUMENT: an id outside its node type, a weight or
-  // feature that is not finite, a negative weight, an edge type beyond 32 bits,
-  // columns of different lengths, a count that disagrees with the declared one.
+  // feature that is not finite, a weight that is negative or, not 0 itself,
+  // nearer to 0 than any float, an edge type beyond 32 bits, columns of
+  // different lengths, a count that disagrees with the declared one.
   absl::StatusOr<bool> Next(EdgeBlock& block);
 
  private:
@@ -51,7 +52,8 @@ class EdgeReader {
   static absl::Status OpenColumn(const std::shared_ptr<const RowSource>& source,
                                  Column& column);
   absl::Status CheckIds(const EdgeBlock& block) const;
-  absl::Status CheckWeights(const EdgeBlock& block) const;
+  absl::Status ReadWeights(EdgeBlock& block);
+  absl::Status WeightError(int64_t edge, double weight) const;
   absl::Status IdError(int64_t edge, int64_t id, bool is_src) const;
   absl::Status CheckEnd();
   absl::Status ReadColumn(Column& column, EdgeBlock& block,
@@ -63,6 +65,7 @@ class EdgeReader {
   const RawGraph& graph_;
   const RawEdges& relation_;
   Column endpoints_, weight_, time_, type_, feature_;
+  std::vector<double> weights_;  // of the block
   int64_t next_ = 0;
 };
 

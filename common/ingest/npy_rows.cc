@@ -50,6 +50,10 @@ class NpyReader final : public RowReader {
   absl::StatusOr<int64_t> ReadFloats(int64_t max_rows, float* values) override {
     return Copy<float>(max_rows, values);
   }
+  absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
+                                      double* values) override {
+    return Copy<double>(max_rows, values);
+  }
 
  private:
   template <typename To>

@@ -68,6 +68,10 @@ class NpzReader final : public RowReader {
   absl::StatusOr<int64_t> ReadFloats(int64_t max_rows, float* values) override {
     return Read(max_rows, values);
   }
+  absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
+                                      double* values) override {
+    return Read(max_rows, values);
+  }
 
  private:
   template <typename To>

@@ -89,11 +89,14 @@ absl::StatusOr<int64_t> ReadRows(RowReader& reader, int64_t rows,
 absl::StatusOr<int64_t> ReadRows(RowReader& reader, int64_t rows, float* out) {
   return reader.ReadFloats(rows, out);
 }
+absl::StatusOr<int64_t> ReadRows(RowReader& reader, int64_t rows, double* out) {
+  return reader.ReadDoubles(rows, out);
+}
 
 // Divides the table into windows of equal numbers of rows. First every row
 // goes to the place of its window in the scratch file, behind its position;
-// then windows are read one after another and put into order. T is int64_t
-// or float.
+// then windows are read one after another and put into order. T is int64_t,
+// float, or double for one number a row.
 template <typename T>
 class RestoringReader final : public RowReader {
  public:
@@ -126,7 +129,7 @@ class RestoringReader final : public RowReader {
 
   absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
                                        int64_t* values) override {
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_floating_point_v<T>) {
       return absl::InvalidArgumentError(
           StrCat(table_->name, ": integers are needed here"));
     } else {
@@ -134,6 +137,10 @@ class RestoringReader final : public RowReader {
     }
   }
   absl::StatusOr<int64_t> ReadFloats(int64_t max_rows, float* values) override {
+    return Read(max_rows, values);
+  }
+  absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
+                                      double* values) override {
     return Read(max_rows, values);
   }
 
@@ -291,8 +298,10 @@ class RestoredSource final : public RowSource {
     MILLRACE_ASSIGN_OR_RETURN(ScratchFile file,
                               ScratchFile::Create(table_->options.scratch));
     MILLRACE_ASSIGN_OR_RETURN(const bool integral, Integral());
-    return integral ? Start<int64_t>(std::move(file))
-                    : Start<float>(std::move(file));
+    if (integral) return Start<int64_t>(std::move(file));
+    // Edge weights are checked before they become floats.
+    return width() == 1 ? Start<double>(std::move(file))
+                        : Start<float>(std::move(file));
   }
   absl::StatusOr<bool> Integral() const override {
     for (const RowShare& share : table_->shares) {

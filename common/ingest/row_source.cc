@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/row_source.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
+
+absl::StatusOr<int64_t> RowReader::ReadDoubles(int64_t max_rows,
+                                               double* values) {
+  std::vector<float> floats(static_cast<size_t>(max_rows));
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
+                            ReadFloats(max_rows, floats.data()));
+  std::copy_n(floats.begin(), rows, values);
+  return rows;
+}
 
 absl::Status CheckFinite(const RowSource& source, int64_t first,
                          const float* values, int64_t rows, bool nan_allowed) {

@@ -27,6 +27,9 @@ class RowReader {
   // NaN and infinity pass; see CheckFinite().
   virtual absl::StatusOr<int64_t> ReadFloats(int64_t max_rows,
                                              float* values) = 0;
+  // Of a table with one number a row: the numbers as they are before they are
+  // narrowed to float. Readers of nothing wider need not override it.
+  virtual absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows, double* values);
 };
 
 // A table that can be read any number of times. Immutable; any thread.

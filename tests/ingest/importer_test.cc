@@ -525,6 +525,22 @@ TEST_F(TinyImportTest, AddsASplitOnce) {
             absl::StatusCode::kAlreadyExists);
 }
 
+// An edge of weight 0 is never drawn, so no other weight may become 0.
+TEST_F(TinyImportTest, RefusesWeightsThatFloatsCannotHold) {
+  NpyInput input = Tiny();
+  input.edge_weights[""] = File(std::vector<double>{0, 1e-45, 3e38}, {3});
+  EXPECT_TRUE(Import(input, {}, "fits").ok());
+  std::filesystem::remove_all(directory_ / "fits");
+  input.edge_weights[""] = File(std::vector<double>{0, 1e-50, 1}, {3});
+  ExpectRefusal(input,
+                "column.npy: row 1: weight 1e-50 is below the smallest float32 "
+                "above 0, 1.4e-45\n");
+  input.edge_weights[""] = File(std::vector<double>{0, 1, 1e39}, {3});
+  ExpectRefusal(input, "row 2: weight 1e+39 is above the largest float32");
+  input.edge_weights[""] = File(std::vector<double>{-1e-50, 1, 1}, {3});
+  ExpectRefusal(input, "row 0: weight -1e-50 is negative");
+}
+
 TEST_F(TinyImportTest, RefusesBadInputByPlace) {
   NpyInput input = Tiny();
   input.node_counts[""] = 2;
@@ -540,7 +556,7 @@ TEST_F(TinyImportTest, RefusesBadInputByPlace) {
   input.edge_weights[""] = File(std::vector<float>{0, 1, -0.5f}, {3});
   ExpectRefusal(input, "column.npy: row 2: weight -0.5 is negative");
   input.edge_weights[""] = File(std::vector<float>{0, INFINITY, 1}, {3});
-  ExpectRefusal(input, "column.npy: row 1: column 1 is infinite");
+  ExpectRefusal(input, "column.npy: row 1: weight inf is not finite");
   input = Tiny();
   input.edge_times[""] = File(std::vector<float>{1, 2, 3}, {3});
   ExpectRefusal(input, "dtype float32, but integers are needed");

@@ -182,6 +182,8 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
   ExpectRefusal("split/random/train.csv.gz", "2\n3\n",
                 "line 2: node 3 is out of range");
   ExpectRefusal("raw/num-node-list.csv.gz", "3\n4\n", "2 graphs");
+  ExpectRefusal("raw/edge_weight.csv.gz", "0.5\n1e-50\n",
+                "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
 
 TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {

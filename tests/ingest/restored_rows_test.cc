@@ -127,5 +127,29 @@ TEST_F(RestoredRowsTest, CombinesTables) {
   EXPECT_FALSE(ConcatenateRows("no", {one.positions, two.values}).ok());
 }
 
+// Weights are checked before they become floats.
+TEST_F(RestoredRowsTest, KeepsDoublesOfOneColumn) {
+  const std::vector<double> numbers = {1e-300, 0.1, 1e300};
+  const auto share = [](std::vector<int64_t> places,
+                        std::vector<double> values) {
+    return RowShare{ArrayRows("ids", Array::Adopt(std::move(places))),
+                    ArrayRows("values", Array::Adopt(std::move(values)))};
+  };
+  const auto source = RestoreRows(
+      "table", "edge",
+      {share({2, 0}, {numbers[2], numbers[0]}), share({1}, {numbers[1]})}, 3,
+      {directory_, 1 << 20});
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto both = ConcatenateRows("both", {*source, *source});
+  ASSERT_TRUE(both.ok()) << both.status();
+  const auto reader = (*both)->Open();
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<double> values(6);
+  EXPECT_EQ(*(*reader)->ReadDoubles(6, values.data()), 6);
+  std::vector<double> twice = numbers;
+  twice.insert(twice.end(), numbers.begin(), numbers.end());
+  EXPECT_EQ(values, twice);
+}
+
 }  // namespace
 }  // namespace millrace
