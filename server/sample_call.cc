@@ -143,6 +143,26 @@ absl::Status CheckExplicitSeeds(const ResolvedJob& job,
   return absl::OkStatus();
 }
 
+// What belongs to explicit seeds, without any.
+absl::Status CheckNoSeeds(const v1::SampleRequest& proto) {
+  if (proto.explicit_dst_ids().empty() &&
+      proto.explicit_negative_ids().empty() && proto.explicit_times().empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "explicit_dst_ids, explicit_negative_ids or explicit_times without "
+      "explicit_ids\nsend the seeds that they belong to");
+}
+
+absl::Status CheckCachedRows(const v1::SampleRequest& proto,
+                             const Schema& schema) {
+  const auto count = static_cast<size_t>(proto.cached_rows_size());
+  if (count <= schema.node_types.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(count, " cached_rows: the graph has ", schema.node_types.size(),
+             " node types\nsend one for each type, or none"));
+}
+
 absl::StatusOr<ResolvedSeeds> ReadExplicitSeeds(
     const Schema& schema, const ResolvedJob& job,
     const v1::SampleRequest& proto) {
@@ -264,6 +284,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   MILLRACE_RETURN_IF_ERROR(CheckCast(manifest.schema, request.columns));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(request.columns, manifest.schema));
   MILLRACE_ASSIGN_OR_RETURN(request.job, ResolveJob(spec, manifest));
+  MILLRACE_RETURN_IF_ERROR(CheckCachedRows(proto, manifest.schema));
   request.cached_rows.assign(proto.cached_rows().begin(),
                              proto.cached_rows().end());
   request.explicit_seeds = !proto.explicit_ids().empty();
@@ -271,6 +292,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds, ReadExplicitSeeds(manifest.schema, request.job, proto));
   } else {
+    MILLRACE_RETURN_IF_ERROR(CheckNoSeeds(proto));
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds,
         core_.split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));

@@ -63,6 +63,7 @@ class Program {
     return true;
   }
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal) { kill(pid_, signal); }
 
   int ExitStatus() {
