@@ -22,6 +22,7 @@ void AddVerifyCommand(CLI::App& app, CommandBody& body);
 void AddSampleCommand(CLI::App& app, CommandBody& body);
 void AddDigestCommand(CLI::App& app, CommandBody& body);
 void AddBenchCommand(CLI::App& app, CommandBody& body);
+void AddLineageCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);
 

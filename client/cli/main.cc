@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   millrace::AddStatusCommand(app, body);
   millrace::AddUpCommand(app, body);
   millrace::AddBenchCommand(app, body);
+  millrace::AddLineageCommand(app, body);
   millrace::FinishOptions(app);
   return millrace::RunProgram(app, argc, argv, [&body] { return body(); });
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace lineage: which lines of a --consumed-log count, and whether they
+// hold each seed once.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "client/cli/lineage.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+struct LineageFlags {
+  std::vector<std::string> logs;
+  bool valid = false;
+  int64_t seeds = 0;
+};
+
+void Print(const Lineage& lineage) {
+  for (const auto& [number, attempt] : lineage.attempts()) {
+    std::printf("attempt %ld: from %ld:%ld, %ld lines, %ld void\n", number,
+                attempt.start.epoch, attempt.start.batch, attempt.lines,
+                attempt.void_lines);
+  }
+  for (const auto& [number, epoch] : lineage.epochs()) {
+    std::printf("epoch %ld: %ld batches, %ld seeds\n", number, epoch.batches,
+                epoch.seeds);
+  }
+  if (lineage.torn_lines() > 0) {
+    std::printf("%ld torn lines, left out\n", lineage.torn_lines());
+  }
+}
+
+absl::Status RunLineage(const LineageFlags& flags) {
+  const auto print = [](const std::string& line) {
+    std::printf("%s\n", line.c_str());
+  };
+  MILLRACE_ASSIGN_OR_RETURN(const Lineage lineage,
+                            flags.valid ? Lineage::Read(flags.logs, print)
+                                        : Lineage::Read(flags.logs));
+  if (!flags.valid) Print(lineage);
+  const std::vector<std::string> faults = lineage.Faults(flags.seeds);
+  if (faults.empty()) {
+    if (!flags.valid) std::printf("each seed once an epoch\n");
+    return absl::OkStatus();
+  }
+  for (const std::string& fault : faults) {
+    std::fprintf(flags.valid ? stderr : stdout, "fault: %s\n", fault.c_str());
+  }
+  return absl::FailedPreconditionError(
+      StrCat(faults.size(), faults.size() == 1 ? " fault" : " faults",
+             ", the first: ", faults.front(),
+             "\ngive the logs of all hosts; --drop-last, and seeds that a list "
+             "holds twice, look like faults too"));
+}
+
+}  // namespace
+
+void AddLineageCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand(
+      "lineage",
+      "which lines of a --consumed-log count, and whether each seed is there "
+      "once an epoch");
+  const auto flags = std::make_shared<LineageFlags>();
+  command
+      ->add_option("logs", flags->logs,
+                   "files of millrace-train --consumed-log; of all hosts")
+      ->required();
+  command->add_flag("--valid", flags->valid,
+                    "print the lines that count instead");
+  command
+      ->add_option("--seeds", flags->seeds,
+                   "seeds that each epoch must have; 0: not known")
+      ->check(CLI::NonNegativeNumber);
+  command->callback(
+      [flags, &body] { body = [flags] { return RunLineage(*flags); }; });
+}
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cli/lineage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/store_builder.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A line of one seed, by default of its own for each batch.
+std::string Line(int attempt, const std::string& start, int epoch, int batch,
+                 int seed = -1) {
+  if (seed < 0) seed = 1000 + batch;
+  return "{\"attempt\":" + std::to_string(attempt) + ",\"checkpoint\":\"" +
+         start + "\",\"epoch\":" + std::to_string(epoch) +
+         ",\"batch\":" + std::to_string(batch) + ",\"rank\":0,\"seeds\":[" +
+         std::to_string(seed) + "],\"digest\":\"ab\"}";
+}
+
+class LineageTest : public ::testing::Test {
+ protected:
+  // The path of a file of these lines.
+  std::string Log(const std::vector<std::string>& lines) {
+    const auto path = directory_ / std::to_string(files_++);
+    std::ofstream file(path);
+    for (const std::string& line : lines) file << line << "\n";
+    return path.string();
+  }
+  std::vector<std::string> FaultsOf(const std::vector<std::string>& lines,
+                                    int64_t seeds = 0) {
+    const auto lineage = Lineage::Read({Log(lines)});
+    EXPECT_TRUE(lineage.ok()) << lineage.status();
+    return lineage.ok() ? lineage->Faults(seeds) : std::vector<std::string>();
+  }
+
+ private:
+  const std::filesystem::path directory_ = TestDirectory("lineage");
+  int files_ = 0;
+};
+
+TEST_F(LineageTest, LaterAttemptsMakeLinesVoid) {
+  std::vector<std::string> valid;
+  const auto lineage = Lineage::Read(
+      {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1), Line(0, "0:0", 0, 2),
+            Line(1, "0:1", 0, 1), Line(1, "0:1", 0, 2), Line(1, "0:1", 1, 0),
+            Line(2, "0:2", 0, 2), Line(2, "0:2", 1, 0)})},
+      [&](const std::string& line) { valid.push_back(line); });
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  EXPECT_THAT(valid, ElementsAre(Line(0, "0:0", 0, 0), Line(1, "0:1", 0, 1),
+                                 Line(2, "0:2", 0, 2), Line(2, "0:2", 1, 0)));
+  EXPECT_EQ(lineage->attempts().at(0).void_lines, 2);
+  EXPECT_EQ(lineage->attempts().at(1).void_lines, 2);
+  EXPECT_EQ(lineage->attempts().at(1).lines, 3);
+  EXPECT_EQ(lineage->attempts().at(2).void_lines, 0);
+  EXPECT_EQ(lineage->epochs().at(0).seeds, 3);
+  EXPECT_THAT(lineage->Faults(), ElementsAre());
+}
+
+TEST_F(LineageTest, CountsAllHosts) {
+  const auto lineage =
+      Lineage::Read({Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 2)}),
+                     Log({Line(0, "0:0", 0, 1), Line(1, "0:2", 0, 2)})});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  EXPECT_EQ(lineage->attempts().at(0).void_lines, 1);
+  EXPECT_THAT(lineage->Faults(3), ElementsAre());
+}
+
+TEST_F(LineageTest, LeavesOutTornLines) {
+  const auto lineage = Lineage::Read(
+      {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1).substr(0, 40),
+            Line(0, "0:0", 0, 1).substr(0, 9) + Line(0, "0:0", 0, 2), "",
+            Line(1, "0:1", 0, 1)})});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  EXPECT_EQ(lineage->torn_lines(), 2);
+  EXPECT_THAT(lineage->Faults(2), ElementsAre());
+}
+
+TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 0, 5)}),
+              ElementsAre("batch 0:0 is there twice, of attempts 0 and 0"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 3)}),
+              ElementsAre("epoch 0 lacks the batches 1 to 2"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0, 5), Line(0, "0:0", 0, 1, 5)}),
+              ElementsAre(HasSubstr("has the seed 5 twice")));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 1, 0),
+                        Line(0, "0:0", 1, 1), Line(0, "0:0", 2, 0)}),
+              ElementsAre("epoch 0 has 1 batches, another has 2"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0)}, 2),
+              ElementsAre("epoch 0 has 1 seeds, not 2"));
+}
+
+TEST_F(LineageTest, EdgesMayBeThereTwice) {
+  std::string line = Line(0, "0:0", 0, 0, 5);
+  std::string other = Line(0, "0:0", 0, 1, 5);
+  for (std::string* edge : {&line, &other}) {
+    edge->insert(edge->find(",\"digest\""), ",\"dst\":[7]");
+  }
+  EXPECT_THAT(FaultsOf({line, other}), ElementsAre());
+}
+
+TEST_F(LineageTest, RefusesTwoRuns) {
+  const absl::Status status =
+      Lineage::Read({Log({Line(1, "0:2", 0, 2)}), Log({Line(1, "0:4", 0, 4)})})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("attempt 1 starts"));
+  EXPECT_EQ(Lineage::Read({"/absent/log"}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace millrace::testing
