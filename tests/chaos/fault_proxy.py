@@ -9,7 +9,8 @@ CHUNK = 1 << 18  # bytes
 
 
 class FaultProxy:
-    """Passes connections to `listen` on to `target`, (host, port) both.
+    """Passes connections to `listen` on to `target`, (host, port) both; counts
+    the bytes. `rate`: bytes a second in each direction of a connection.
 
     set_fault(kind), from any thread:
       pass       nothing is wrong
@@ -24,8 +25,10 @@ class FaultProxy:
 
     KINDS = ("delay", "rate", "reset", "half-open", "blackhole")
 
-    def __init__(self, network, listen, target):
+    def __init__(self, network, listen, target, rate=None):
         self.network, self.listen, self.target = network, listen, target
+        self.rate = rate
+        self.bytes = 0
         self.fault = "pass"
         self.open = set()  # connections
 
@@ -89,10 +92,12 @@ class _Connection:
             await self._gate()
             if self.proxy.fault == "delay":
                 await asyncio.sleep(0.05)
-            elif self.proxy.fault == "rate":
-                await asyncio.sleep(len(data) / 1e6)
+            rate = 1e6 if self.proxy.fault == "rate" else self.proxy.rate
+            if rate:
+                await asyncio.sleep(len(data) / rate)
             if answers and self.deaf:
                 continue
+            self.proxy.bytes += len(data)
             writer.write(data)
             await writer.drain()
 
@@ -120,8 +125,8 @@ class Network:
                                        daemon=True)
         self.thread.start()
 
-    def proxy(self, listen, target):
-        proxy = FaultProxy(self, listen, target)
+    def proxy(self, listen, target, rate=None):
+        proxy = FaultProxy(self, listen, target, rate)
         asyncio.run_coroutine_threadsafe(proxy.start(), self.loop).result(10)
         return proxy
 
