@@ -21,6 +21,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
   }
   if (!options.servers.empty()) {
     return RemoteBatchSource::Connect({.servers = options.servers,
+                                       .tls = options.tls,
                                        .partition_wait = options.partition_wait,
                                        .cache_ratio = options.cache_ratio});
   }

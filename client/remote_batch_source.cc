@@ -21,6 +21,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/tls.h"
 #include "common/sample/epoch_plan.h"
 #include "common/sample/gather.h"
 #include "common/sample/seed_plan.h"
@@ -236,7 +237,8 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
     absl::StatusOr<const Manifest*> manifest =
         fleet.WaitForManifest(std::min(soon, deadline));
     if (manifest.ok() || absl::IsCancelled(manifest.status()) ||
-        soon >= deadline) {
+        absl::IsUnauthenticated(manifest.status()) ||
+        absl::IsPermissionDenied(manifest.status()) || soon >= deadline) {
       return manifest;
     }
     spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),
@@ -256,6 +258,8 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
   }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;
+  MILLRACE_ASSIGN_OR_RETURN(fleet_options.credentials,
+                            ChannelCredentials(options.tls, options.servers));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(fleet_options)));
   MILLRACE_ASSIGN_OR_RETURN(

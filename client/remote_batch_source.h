@@ -8,12 +8,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/grpc/tls_options.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {
 
 struct RemoteOptions {
   std::string servers;  // LIST
+  TlsOptions tls;       // none: plaintext
 
   // How long a partition without a living server is waited for before calls
   // that need it fail.
@@ -37,8 +39,8 @@ struct RemoteOptions {
 class RemoteBatchSource : public BatchSource {
  public:
   // Waits until the fleet can be described.
-  // INVALID_ARGUMENT: a bad LIST, a ratio beyond 0 to 1. UNAVAILABLE,
-  // FAILED_PRECONDITION: see OpenSource.
+  // INVALID_ARGUMENT: a bad LIST, a ratio beyond 0 to 1, tls without ca. Other
+  // codes: see OpenSource.
   static absl::StatusOr<std::unique_ptr<RemoteBatchSource>> Connect(
       const RemoteOptions& options);
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -40,6 +39,8 @@ struct Arguments {
   std::string feature_memory = "mmap";
   std::string drain_timeout = "30s";
   bool verify = false;
+  bool plaintext = false;
+  std::string client_auth;  // empty: not given
   ServerOptions server;
 };
 
@@ -47,6 +48,32 @@ struct Arguments {
 std::string CheckListen(const std::string& text) {
   const auto address = ParseHostPort(text, /*least_port=*/0);
   return address.ok() ? "" : std::string(address.status().message());
+}
+
+void AddTlsOptions(CLI::App& app, Arguments& args) {
+  TlsOptions& tls = args.server.tls;
+  app.add_option("--tls-cert", tls.cert,
+                 "TLS: PEM file of this server's certificate, which peers see "
+                 "too; all files are read again when they change");
+  app.add_option("--tls-key", tls.key,
+                 "TLS: PEM file of the key of --tls-cert");
+  app.add_option("--tls-ca", tls.ca,
+                 "TLS: PEM file of the CA that signs the certificates of "
+                 "clients and peers");
+  app.add_option("--tls-client-auth", args.client_auth,
+                 "require (the default with --tls-ca): clients must show a "
+                 "certificate that --tls-ca signs; none")
+      ->check(CLI::IsMember({"require", "none"}));
+  app.add_option("--tls-allow", args.server.clients.allow,
+                 "Names of clients and peers that are answered, one of their "
+                 "certificates' DNS or URI names or the common name; *.NAME "
+                 "for one label; without it all are")
+      ->delimiter(',');
+  app.add_option("--tls-server-name", tls.server_name,
+                 "Name that peers' certificates must have, instead of the host "
+                 "in --peers");
+  app.add_flag("--plaintext", args.plaintext,
+               "Serve without TLS beyond this host too");
 }
 
 void AddOptions(CLI::App& app, Arguments& args) {
@@ -66,6 +93,7 @@ void AddOptions(CLI::App& app, Arguments& args) {
                  "dns:///name:port; this one may be among them");
   app.add_option("--port-file", args.port_file,
                  "Write the port here once the server is ready");
+  AddTlsOptions(app, args);
   app.add_option("--metrics", args.metrics,
                  "HOST:PORT of Prometheus metrics (/metrics)");
   app.add_option("--threads", args.server.threads,
@@ -104,6 +132,35 @@ absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
   partitions.erase(std::unique(partitions.begin(), partitions.end()),
                    partitions.end());
   return partitions;
+}
+
+bool IsLoopback(const std::string& host) {
+  const bool address = host.find_first_not_of("0123456789.") == host.npos;
+  return host == "localhost" || host == "::1" ||
+         (address && host.rfind("127.", 0) == 0);
+}
+
+// Fills in what --tls-client-auth leaves open; plaintext beyond this host is
+// served only where it is asked for.
+absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
+  const TlsOptions& tls = server.tls;
+  server.clients.require_certificate = args.client_auth.empty()
+                                           ? !tls.ca.empty()
+                                           : args.client_auth == "require";
+  if (args.plaintext && tls.enabled()) {
+    return absl::InvalidArgumentError(
+        "--plaintext and TLS options exclude each other; leave one out");
+  }
+  const auto listen = ParseHostPort(server.listen, /*least_port=*/0);
+  if (tls.enabled() || args.plaintext || !listen.ok() ||
+      IsLoopback(listen->host)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--listen ", server.listen,
+             " is beyond this host, and there is no --tls-cert\ngive "
+             "--tls-cert, --tls-key and --tls-ca, or --plaintext where "
+             "everyone in the network may read the graph"));
 }
 
 // Whether a memory tier is "ram"; "mmap" is what a store opens with.
@@ -180,12 +237,14 @@ absl::Status Serve(const Arguments& args) {
                                              args.drain_timeout,
                                              " is no duration; use 30s or 2m"));
   }
+  ServerOptions options = args.server;
+  MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             OpenStore(args));
   KeepFreedMemory();
   const sigset_t signals = HoldSignals();
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> server,
-                            SamplerServer::Start(store, args.server));
+                            SamplerServer::Start(store, options));
   if (!args.metrics.empty()) {
     MILLRACE_RETURN_IF_ERROR(server->ExposeMetrics(args.metrics));
   }
@@ -208,9 +267,6 @@ absl::Status Serve(const Arguments& args) {
 }  // namespace millrace
 
 int main(int argc, char** argv) {
-  // gRPC's own log lines are for those who ask for them; errors reach the
-  // user as statuses.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Millrace: serves partitions of a store", "millrace-server");
   millrace::Arguments args;
   millrace::AddOptions(app, args);

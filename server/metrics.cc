@@ -26,13 +26,19 @@ class GaugeReader final : public prometheus::Collectable {
       : gauges_(std::move(gauges)) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override {
-    return {
+    std::vector<prometheus::MetricFamily> all = {
         Gauge("millrace_inflight_bytes", "Bytes reserved by Sample calls.",
               gauges_.inflight_bytes()),
         Gauge("millrace_max_inflight_bytes",
               "Limit of millrace_inflight_bytes.", gauges_.max_inflight_bytes),
         Gauge("millrace_running_calls", "Streaming calls that run.",
               gauges_.running_calls())};
+    if (gauges_.certificate_end) {
+      all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
+                          "When the certificate in use ends (Unix time).",
+                          gauges_.certificate_end()));
+    }
+    return all;
   }
 
  private:

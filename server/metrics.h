@@ -21,6 +21,7 @@ class ServerMetrics {
     std::function<double()> inflight_bytes;
     std::function<double()> running_calls;
     double max_inflight_bytes = 0;
+    std::function<double()> certificate_end;  // Unix time; empty: no TLS
   };
 
   ServerMetrics();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/grpc/tls_options.h"
 
 namespace millrace {
 
@@ -16,6 +17,11 @@ struct ServerOptions {
   // LIST of the fleet (this server may be in it). Empty: the other partitions
   // are unreachable, which a server of all partitions does not mind.
   std::string peers;
+
+  // Of this server and of its peers; none: plaintext. A server has cert and
+  // key; ca is for the peers, and for clients that must show a certificate.
+  TlsOptions tls;
+  TlsClientPolicy clients;
 
   // Threads that sample; as many more answer leaf calls. 0: one per core.
   int threads = 0;

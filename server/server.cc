@@ -14,9 +14,12 @@
 #include "common/grpc/channel_args.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/host_port.h"
+#include "common/grpc/tls.h"
+#include "common/wire/error_info.h"
 #include "server/core.h"
 #include "server/limits.h"
 #include "server/service.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -30,13 +33,54 @@ void EnablePlugins() {
   });
 }
 
+// Shared with the credentials of both ends; null: plaintext.
+using TlsFilesPtr = std::shared_ptr<TlsFiles>;
+
+absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
+  const TlsOptions& tls = options.tls;
+  const TlsClientPolicy& clients = options.clients;
+  if (!clients.allow.empty() && !clients.require_certificate) {
+    return absl::InvalidArgumentError(
+        "--tls-allow needs --tls-client-auth require: names are those of the "
+        "clients' certificates");
+  }
+  if (clients.require_certificate && tls.ca.empty()) {
+    return absl::InvalidArgumentError(
+        "--tls-client-auth require needs --tls-ca: the CA that signs the "
+        "clients' certificates");
+  }
+  if (!tls.enabled()) return TlsFilesPtr();
+  if (tls.cert.empty()) {
+    return absl::InvalidArgumentError(
+        "--tls-cert is missing: a server with TLS has a certificate and its "
+        "key");
+  }
+  if (!options.peers.empty() && tls.ca.empty()) {
+    return absl::InvalidArgumentError(
+        "--tls-ca is missing: --peers are believed by the CA that signs their "
+        "certificates");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(TlsFilesPtr files, TlsFiles::Open(tls));
+  const absl::Status own =
+      files->current()->CheckOwn(Certificates::Peer::kServer, tls.clock());
+  if (!own.ok()) {
+    spdlog::warn(
+        "--tls-cert {}: {}; clients and peers with the same --tls-ca "
+        "will refuse this server",
+        tls.cert, FirstLine(own));
+  }
+  return files;
+}
+
 absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
-                                                 const std::string& peers) {
+                                                 const std::string& peers,
+                                                 const TlsFilesPtr& tls) {
   if (peers.empty()) return std::unique_ptr<Fleet>();
   FleetOptions options;
   options.list = peers;
   options.fingerprint = store.manifest().fingerprint;
   options.max_receive_bytes = kMaxPeerMessageBytes;
+  if (tls != nullptr) options.credentials = ChannelCredentials(tls, peers);
   auto fleet = Fleet::Create(std::move(options));
   if (fleet.ok()) return fleet;
   return absl::InvalidArgumentError(
@@ -46,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 }  // namespace
 
 struct SamplerServer::State {
+  TlsFilesPtr tls;
   std::unique_ptr<ServerCore> core;
   std::unique_ptr<::grpc::Service> service;
   std::unique_ptr<::grpc::Server> server;  // null once stopped
@@ -68,15 +113,18 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
     return absl::InvalidArgumentError(
         StrCat("--listen ", std::string(address.status().message())));
   }
+  MILLRACE_ASSIGN_OR_RETURN(state->tls, OpenTls(options));
+  const auto credentials = state->tls == nullptr
+                               ? ::grpc::InsecureServerCredentials()
+                               : ServerCredentials(state->tls, options.clients);
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
-                            MakeFleet(*store, options.peers));
+                            MakeFleet(*store, options.peers, state->tls));
   state->core = std::make_unique<ServerCore>(
       std::move(store), std::move(options), std::move(fleet));
   state->service = MakeSamplerService(*state->core);
   ::grpc::ServerBuilder builder;
   ConfigureServer(builder);
-  builder.AddListeningPort(listen, ::grpc::InsecureServerCredentials(),
-                           &state->port);
+  builder.AddListeningPort(listen, credentials, &state->port);
   builder.RegisterService(state->service.get());
   state->server = builder.BuildAndStart();
   if (state->server == nullptr || state->port == 0) {
@@ -129,6 +177,12 @@ absl::Status SamplerServer::ExposeMetrics(const std::string& address) {
     return static_cast<double>(core.sample_calls.count() +
                                core.gather_calls.count());
   };
+  if (state_->tls != nullptr) {
+    gauges.certificate_end = [tls = state_->tls] {
+      return absl::ToDoubleSeconds(tls->current()->not_after() -
+                                   absl::UnixEpoch());
+    };
+  }
   gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
   return core.metrics.Expose(address, std::move(gauges));
 }

@@ -19,7 +19,8 @@ namespace millrace {
 class SamplerServer {
  public:
   // Serves from the moment it returns. It need not reach its peers.
-  // INVALID_ARGUMENT: an option (message starts with its name).
+  // INVALID_ARGUMENT: an option (message starts with its name). Errors of
+  // TlsFiles::Open.
   // UNAVAILABLE: cannot listen.
   static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
       std::shared_ptr<const Store> store, ServerOptions options);

@@ -128,6 +128,20 @@ CLI::Validator ServerList() {
       "");
 }
 
+void AddTlsFlags(CLI::App& app, TlsOptions& tls) {
+  app.add_option("--tls-ca", tls.ca,
+                 "--servers over TLS: PEM file of the CA that signs their "
+                 "certificates");
+  app.add_option("--tls-cert", tls.cert,
+                 "mutual TLS: PEM file of this client's certificate; all files "
+                 "are read again when they change");
+  app.add_option("--tls-key", tls.key,
+                 "mutual TLS: PEM file of the key of --tls-cert");
+  app.add_option("--tls-server-name", tls.server_name,
+                 "name that servers' certificates must have, instead of the "
+                 "host in --servers");
+}
+
 void SourceFlags::AddTo(CLI::App& app) {
   CLI::Option_group* group = app.add_option_group("SOURCE");
   group->add_option("--store", store_,
@@ -137,6 +151,7 @@ void SourceFlags::AddTo(CLI::App& app) {
                    "fleet: host:port,host:port | @FILE | dns:///name:port")
       ->check(ServerList());
   group->require_option(1);
+  AddTlsFlags(app, tls_);
   app.add_option("--threads", threads_,
                  "threads of this process; 0: one per core")
       ->check(CLI::Range(0, 1024));
@@ -153,6 +168,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   SourceOptions options;
   options.store = store_;
   options.servers = servers_;
+  options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||

@@ -21,7 +21,10 @@ namespace millrace {
 // For CLI::Option::check: a LIST, as AddressList::Parse takes it.
 CLI::Validator ServerList();
 
-// --store | --servers, --threads, --partition-wait, --cache-ratio.
+// --tls-ca, --tls-cert, --tls-key, --tls-server-name of a client.
+void AddTlsFlags(CLI::App& app, TlsOptions& tls);
+
+// --store | --servers, --tls-*, --threads, --partition-wait, --cache-ratio.
 class SourceFlags {
  public:
   void AddTo(CLI::App& app);
@@ -32,6 +35,7 @@ class SourceFlags {
  private:
   std::string store_;
   std::string servers_;
+  TlsOptions tls_;
   std::string partition_wait_ = "5m";
   int threads_ = 0;
   double cache_ratio_ = 0;

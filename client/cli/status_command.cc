@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
@@ -27,6 +28,7 @@ using State = FleetMemberInfo::State;
 
 struct StatusFlags {
   std::string servers;
+  TlsOptions tls;
   double timeout_seconds = 5;
   std::string wait = "0s";
   bool json = false;
@@ -143,6 +145,8 @@ absl::Status RunStatus(const StatusFlags& flags) {
       start + std::max(wait, absl::Seconds(flags.timeout_seconds));
   FleetOptions options;
   options.list = flags.servers;
+  MILLRACE_ASSIGN_OR_RETURN(options.credentials,
+                            ChannelCredentials(flags.tls, flags.servers));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(options)));
   const absl::StatusOr<const Manifest*> manifest =
@@ -186,6 +190,7 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
                    "LIST: host:port,host:port | @FILE | dns:///name:port")
       ->required()
       ->check(ServerList());
+  AddTlsFlags(*command, flags->tls);
   command
       ->add_option("--timeout", flags->timeout_seconds,
                    "Seconds that servers have to answer")

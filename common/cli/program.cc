@@ -169,6 +169,9 @@ void FinishOptions(CLI::App& app) {
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body) {
   SetUpLogging();
+  // gRPC's own log lines are for those who ask for them; errors reach the
+  // user as statuses.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   ReadVariables(app, GivenOptions(argc, argv));
   try {
     app.parse(argc, argv);

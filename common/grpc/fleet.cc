@@ -16,6 +16,7 @@
 #include "common/grpc/list_reader.h"
 #include "common/grpc/member_keeper.h"
 #include "common/grpc/status.h"
+#include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
 #include "sampler.grpc.pb.h"
 #include "spdlog/spdlog.h"
@@ -253,7 +254,8 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
     if (!info.error.ok()) info.state = State::kRefused;
     entry.next_ask = absl::Now() + options_.ready_interval;
   } else {
-    info.error = FromGrpcStatus(status);
+    info.error = ExplainConnection(FromGrpcStatus(status), info.address,
+                                   options_.credentials != nullptr);
     info.state = State::kUnreachable;
     entry.next_ask = absl::Now() + options_.retry_interval;
   }
@@ -327,6 +329,7 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     Demand();
     const absl::Time soon = absl::Now() + kDemandInterval;
     AwaitNews(news_, std::min(deadline, soon));
+    MILLRACE_RETURN_IF_ERROR(directory_.AllShutOut());
     if (directory_.manifest().has_value() || absl::Now() < deadline) continue;
     for (const auto& entry : directory_.entries()) {
       if (entry->info.state == State::kRefused) return entry->info.error;

@@ -76,7 +76,7 @@ struct FleetOptions {
   absl::Duration ready_interval = absl::Seconds(5);
   absl::Duration retry_interval = absl::Milliseconds(500);
 
-  // Null: plaintext.
+  // See common/grpc/tls.h. Null: plaintext.
   std::shared_ptr<::grpc::ChannelCredentials> credentials;
 };
 
@@ -101,6 +101,8 @@ class Fleet {
   // member answered and the others of the list did too or had half a second
   // more. The reference lives as long as the fleet.
   // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
+  // UNAUTHENTICATED, PERMISSION_DENIED, without waiting: TLS or names keep us
+  // from all.
   // FAILED_PRECONDITION: all that answered were refused. CANCELLED: the
   // program was interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);

@@ -121,6 +121,16 @@ std::vector<std::shared_ptr<FleetMember>> FleetDirectory::Owners(
   return owners;
 }
 
+absl::Status FleetDirectory::AllShutOut() const {
+  for (const auto& entry : entries_) {
+    const absl::Status& error = entry->info.error;
+    if (!absl::IsUnauthenticated(error) && !absl::IsPermissionDenied(error)) {
+      return absl::OkStatus();
+    }
+  }
+  return entries_.empty() ? absl::OkStatus() : entries_.front()->info.error;
+}
+
 std::string FleetDirectory::Tried() const {
   std::string tried;
   for (const auto& entry : entries_) {

@@ -63,6 +63,9 @@ class FleetDirectory {
   // Why nobody serves the partition: FAILED_PRECONDITION when those that do
   // are refused, else UNAVAILABLE.
   absl::Status NoOwner(int partition) const;
+  // An error of one when certificates or names keep us from every server of
+  // the list, which waiting does not mend.
+  absl::Status AllShutOut() const;
   // Everyone in the list and how they are, for messages.
   std::string Tried() const;
 

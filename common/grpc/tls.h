@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS and mutual TLS of gRPC's two ends. Certificates are checked here, by
+// Certificates::CheckPeer, and not by gRPC: it would not tell the reason, and
+// knows no other clock.
+#pragma once
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/grpc/tls_files.h"
+#include "common/grpc/tls_options.h"
+
+namespace millrace {
+
+// For channels to the servers of LIST. Null: no options, so plaintext.
+// INVALID_ARGUMENT: no --tls-ca; errors of TlsFiles::Open.
+absl::StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> ChannelCredentials(
+    const TlsOptions& options, const std::string& list);
+// The same with files that are open; they have a CA.
+std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
+    const std::shared_ptr<TlsFiles>& files, const std::string& list);
+
+// For a server; the files have a certificate, and a CA where clients must show
+// theirs. Clients that the CA does not vouch for are refused at the handshake,
+// those without an allowed name by PERMISSION_DENIED of every call.
+std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
+    std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy);
+
+// Why a first call to the server failed, if it is about TLS: UNAUTHENTICATED
+// or PERMISSION_DENIED where waiting does not help, else UNAVAILABLE with a
+// guess. Other statuses as they are. `tls`: whether the channel has it.
+absl::Status ExplainConnection(const absl::Status& status,
+                               const std::string& address, bool tls);
+
+}  // namespace millrace

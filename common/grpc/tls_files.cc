@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/tls_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
+#include "spdlog/spdlog.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kWarnBefore = absl::Hours(7 * 24);
+constexpr absl::Duration kWarnInterval = absl::Hours(24);
+
+// gRPC's watcher sees that a file changed by whole seconds of its time.
+absl::Status SetChangeTime(int fd, int64_t seconds) {
+  const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+  if (futimens(fd, times) == 0) return absl::OkStatus();
+  return FileError("set the time of", "a memory file", errno);
+}
+
+}  // namespace
+
+TlsFiles::TlsFiles(TlsOptions options) : options_(std::move(options)) {}
+
+absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
+  std::shared_ptr<TlsFiles> files(new TlsFiles(std::move(options)));
+  MILLRACE_ASSIGN_OR_RETURN(auto certificates,
+                            Certificates::Load(files->options_));
+  MILLRACE_RETURN_IF_ERROR(files->PublishIdentity(*certificates));
+  files->WarnOfEnd(*certificates);
+  {
+    absl::MutexLock lock(&files->mutex_);
+    files->current_ = std::move(certificates);
+  }
+  // Joined by the destructor, so it needs no share of the object.
+  files->thread_ = std::thread([raw = files.get()] { raw->Run(); });
+  return files;
+}
+
+TlsFiles::~TlsFiles() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<const Certificates> TlsFiles::current() const {
+  absl::MutexLock lock(&mutex_);
+  return current_;
+}
+
+void TlsFiles::Run() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
+                                  options_.reload_interval)) {
+        return;
+      }
+    }
+    Reload();
+    WarnOfEnd(*current());
+  }
+}
+
+void TlsFiles::Reload() {
+  auto loaded = Certificates::Load(options_);
+  if (!loaded.ok()) return Refuse(loaded.status());
+  failure_ = absl::OkStatus();
+  if ((*loaded)->SameFiles(*current())) return;
+  if ((*loaded)->identity() != current()->identity()) {
+    const absl::Status published = PublishIdentity(**loaded);
+    if (!published.ok()) return Refuse(published);
+  }
+  spdlog::info("TLS files were read again: {}", (*loaded)->Describe());
+  next_warning_ = absl::InfinitePast();
+  absl::MutexLock lock(&mutex_);
+  current_ = *std::move(loaded);
+}
+
+// Files are seldom replaced all at once: what is wrong at the next look too is
+// a mistake.
+void TlsFiles::Refuse(const absl::Status& error) {
+  const bool again = error == failure_;
+  if (!again) failure_told_ = false;
+  failure_ = error;
+  if (!again || failure_told_) return;
+  failure_told_ = true;
+  spdlog::warn("{}; the TLS files read before stay in use", FirstLine(error));
+}
+
+// The new file takes the place of the old one under the same path in one step,
+// so that nobody reads half of it, or a key beside another certificate.
+absl::Status TlsFiles::PublishIdentity(const Certificates& certificates) {
+  if (certificates.identity().empty()) return absl::OkStatus();
+  UniqueFd next(memfd_create("millrace-tls", MFD_CLOEXEC));
+  if (next.get() < 0) return FileError("create", "a memory file", errno);
+  const std::string& text = certificates.identity();
+  MILLRACE_RETURN_IF_ERROR(
+      WriteAll(next.get(), "a memory file", text.data(), text.size()));
+  MILLRACE_RETURN_IF_ERROR(SetChangeTime(next.get(), ++generation_));
+  if (identity_fd_.get() < 0) {
+    identity_fd_ = std::move(next);
+    identity_path_ = StrCat("/proc/self/fd/", identity_fd_.get());
+    return absl::OkStatus();
+  }
+  if (dup3(next.get(), identity_fd_.get(), O_CLOEXEC) < 0) {
+    return FileError("replace", "a memory file", errno);
+  }
+  return absl::OkStatus();
+}
+
+void TlsFiles::WarnOfEnd(const Certificates& certificates) {
+  const absl::Time now = options_.clock();
+  const absl::Time end = certificates.not_after();
+  if (end - now > kWarnBefore || now < next_warning_) return;
+  next_warning_ = now + kWarnInterval;
+  spdlog::warn("--tls-cert {}: {} {}; renew it: it is read again by itself",
+               options_.cert, certificates.Describe(),
+               end < now ? "has expired" : "ends within a week");
+}
+
+}  // namespace millrace

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# secure_fleet_test.sh BIN_DIR WORK_DIR: a fleet with mutual TLS serves the
+# batches that a store has, says what is wrong with certificates within
+# seconds, and takes renewed ones without a restart. docs/security.md has the
+# same openssl commands.
+set -euo pipefail
+. "$(dirname "$0")/script_test.sh"
+
+# new_ca NAME
+new_ca() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -keyout "$1-ca.key" -out "$1-ca.pem" -days 3650 -subj "/CN=$1 CA" \
+    2>>openssl.txt
+}
+# new_certificate CA NAME NAMES DAYS: NAME.pem and NAME.key, each in one step.
+new_certificate() {
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -keyout "$2.key.new" -out "$2.csr" -subj "/CN=$2" 2>>openssl.txt
+  openssl x509 -req -in "$2.csr" -CA "$1-ca.pem" -CAkey "$1-ca.key" \
+    -CAcreateserial -days "$4" -out "$2.pem.new" \
+    -extfile <(echo "subjectAltName=$3") 2>>openssl.txt
+  mv "$2.key.new" "$2.key"
+  mv "$2.pem.new" "$2.pem"
+}
+new_ca our
+new_ca their
+new_certificate our server DNS:localhost,IP:127.0.0.1 30
+new_certificate our client DNS:trainer.example 30
+new_certificate our laptop DNS:laptop.example 30
+new_certificate our expired DNS:localhost,IP:127.0.0.1 -1
+new_certificate their stranger DNS:trainer.example 30
+
+"$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
+"$bin/millrace" partition cora --parts 2 --method hash --out store
+job=(--split test --fanouts 10,5 --batch-size 100)
+"$bin/millrace" digest --store cora "${job[@]}" >expected.txt
+
+secure=(--tls-cert server.pem --tls-key server.key --tls-ca our-ca.pem)
+# start_server PARTITION HOST OPTION...
+start_server() {
+  rm -f "port-$1"
+  start_group "$bin/millrace-server" --store store --partition "$1" \
+    --listen "$2:0" --peers @fleet.list --port-file "port-$1" \
+    "${@:3}" 2>"server-$1.txt"
+  wait_for_file "port-$1" "$STARTED" || fail "server $1 does not start"
+}
+touch fleet.list
+for part in 0 1; do
+  start_server "$part" 127.0.0.1 "${secure[@]}" --tls-allow 'server,*.example'
+done
+printf '127.0.0.1:%s\n' "$(<port-0)" "$(<port-1)" >fleet.list
+
+# fails STATUS PATTERN PROGRAM ARG...: within 20 s, with such an error.
+fails() {
+  local status=0
+  timeout -k 5 20 "${@:3}" >fails.txt 2>&1 || status=$?
+  ((status == $1)) || fail "status $status, not $1, of: ${*:3}"
+  grep -q -- "$2" fails.txt || fail "no error \"$2\" of: ${*:3}"
+}
+
+mutual=(--tls-ca our-ca.pem --tls-cert client.pem --tls-key client.key)
+"$bin/millrace" status --servers @fleet.list --wait 20s "${mutual[@]}" ||
+  fail "the fleet is not ready"
+"$bin/millrace" digest --servers @fleet.list "${job[@]}" "${mutual[@]}" \
+  >digest.txt || fail "no digest over TLS"
+cmp expected.txt digest.txt || fail "batches over TLS differ"
+# The same from the environment.
+MILLRACE_TLS_CA=our-ca.pem MILLRACE_TLS_CERT=client.pem \
+  MILLRACE_TLS_KEY=client.key "$bin/millrace" digest --servers @fleet.list \
+  "${job[@]}" >digest.txt || fail "no digest with options of the environment"
+cmp expected.txt digest.txt
+
+# Clients that are refused, or that refuse.
+digest=("$bin/millrace" digest --servers @fleet.list "${job[@]}")
+first=127.0.0.1:$(<port-0)
+fails 1 "server $first: its certificate .* is not signed by --tls-ca their" \
+  "${digest[@]}" --tls-ca their-ca.pem --tls-cert client.pem \
+  --tls-key client.key
+fails 1 'is not for elsewhere.example' \
+  "${digest[@]}" "${mutual[@]}" --tls-server-name elsewhere.example
+fails 1 'does it want a certificate' \
+  "${digest[@]}" --tls-ca our-ca.pem --partition-wait 3s
+fails 1 'does it want a certificate' \
+  "${digest[@]}" --tls-ca our-ca.pem --tls-cert stranger.pem \
+  --tls-key stranger.key --partition-wait 3s
+grep -q 'a client is refused: certificate "CN=stranger"' server-0.txt ||
+  fail "the server does not say whom it refuses"
+fails 1 'does it want TLS' "${digest[@]}" --partition-wait 3s
+fails 1 'expired.pem has expired' "${digest[@]}" --tls-ca our-ca.pem \
+  --tls-cert expired.pem --tls-key expired.key
+fails 1 'client.key does not fit --tls-cert laptop.pem' "${digest[@]}" \
+  --tls-ca our-ca.pem --tls-cert laptop.pem --tls-key client.key
+fails 1 'cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
+fails 2 '--tls-ca is missing' "${digest[@]}" --tls-cert client.pem \
+  --tls-key client.key
+
+# Servers that do not start.
+server=("$bin/millrace-server" --store store --partition all)
+fails 2 'is beyond this host' "${server[@]}" --listen 0.0.0.0:0
+fails 2 '--plaintext and TLS' \
+  "${server[@]}" --listen 0.0.0.0:0 "${secure[@]}" --plaintext
+fails 1 'expired.pem has expired' "${server[@]}" --listen 127.0.0.1:0 \
+  --tls-cert expired.pem --tls-key expired.key
+fails 2 '--tls-allow needs' \
+  "${server[@]}" --listen 127.0.0.1:0 --tls-allow somebody
+
+# Renewed while clients come and go: half a file first.
+serial() {
+  timeout 10 openssl s_client -connect "$first" -CAfile our-ca.pem \
+    </dev/null 2>/dev/null | openssl x509 -noout -serial
+}
+before=$(serial)
+head -c 300 server.pem >server.half
+mv server.half server.pem
+until=$((SECONDS + 30))
+until grep -q 'server.pem holds no whole certificate' server-0.txt; do
+  ((SECONDS < until)) || fail "no warning of half a file"
+  sleep 0.1
+done
+[[ $(serial) == "$before" ]] || fail "half a file replaced the certificate"
+new_certificate our server DNS:localhost,IP:127.0.0.1 3
+until=$((SECONDS + 30))
+while [[ $(serial) == "$before" ]]; do
+  ((SECONDS < until)) || fail "the new certificate is not used"
+  sleep 0.1
+done
+grep -q 'ends within a week' server-0.txt || fail "no warning of a near end"
+"${digest[@]}" "${mutual[@]}" >digest.txt || fail "no digest after a renewal"
+cmp expected.txt digest.txt || fail "batches differ after a renewal"
+
+# Only some clients, on a server of its own.
+start_server 0 127.0.0.1 "${secure[@]}" --tls-allow trainer.example
+alone=("$bin/millrace" status --servers "127.0.0.1:$(<port-0)" --tls-ca
+  our-ca.pem)
+fails 1 'named laptop.example, laptop is not in --tls-allow' \
+  "${alone[@]}" --tls-cert laptop.pem --tls-key laptop.key --timeout 15
+fails 1 'no ready server for partition 1' \
+  "${alone[@]}" --tls-cert client.pem --tls-key client.key --timeout 5
+
+# Plaintext where it is asked for.
+start_server 1 0.0.0.0 --plaintext
