@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -148,20 +147,19 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
 }
 
-// Batches that leave one row for a batch norm use its running statistics, so
-// those must not depend on checkpoints either: one seed a batch, few edges.
+// Of 17 seeds: the last batch has one row, for which a batch norm uses its
+// running statistics, so those must not depend on checkpoints either.
 TrainOptions OneRowRun() {
   TrainOptions options = NoisyRun();
-  options.job.batch_size = 1;
+  options.job.batch_size = 4;
   options.job.fanouts = {0, 0};
   return options;
 }
 
 TEST(TrainerTest, CheckpointsDoNotChangeLosses) {
-  const auto source = Serve(ClassGraph(200, 20), "no_change");
+  const auto source = Serve(ClassGraph(200, 17), "no_change");
   for (const int world : {1, 2}) {
     for (TrainOptions options : {NoisyRun(), OneRowRun()}) {
-      options.job.batch_size = std::min<uint32_t>(options.job.batch_size, 4);
       const std::vector<double> calm =
           Losses(TrainRanks(world, source, options));
       options.checkpoint = (TestDirectory("no_change_c") / "run").string();
@@ -174,11 +172,11 @@ TEST(TrainerTest, CheckpointsDoNotChangeLosses) {
 // Dies at every step in turn, with running statistics that differ between
 // ranks.
 TEST(TrainerTest, ResumesWithEachRanksStatistics) {
-  const auto source = Serve(ClassGraph(200, 16), "rank_buffers");
+  const auto source = Serve(ClassGraph(200, 17), "rank_buffers");
   TrainOptions options = OneRowRun();
   options.epochs = 1;
   const std::vector<double> calm = Losses(TrainRanks(2, source, options));
-  for (const uint32_t dies_at : {2u, 10u}) {
+  for (const uint32_t dies_at : {2u, 4u}) {
     options.resume = false;
     options.checkpoint = (TestDirectory("rank_buffers_c") / "run").string();
     options.checkpoint_every = 1;
