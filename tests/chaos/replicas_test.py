@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replicas come and go under load, and nobody is restarted: two more raise the
 throughput of a fleet whose servers are limited by their links; one that is
-killed leaves no pause."""
+killed leaves no pause; all are restarted in turn."""
 import argparse
 import contextlib
 import pathlib
@@ -52,20 +52,25 @@ class ReplicasTest(unittest.TestCase):
         self.stack.callback(process.kill)
         return process
 
-    def add_replica(self, rate=None):
-        number = len(self.servers)
-        port_file = self.folder / f"port{number}"
-        self.servers.append(self.start(
+    def serve(self, port=0):
+        """A server and its port, once it is ready."""
+        port_file = self.folder / "port"
+        port_file.unlink(missing_ok=True)
+        server = self.start(
             self.bin / "millrace-server", "--store", self.folder / "store",
-            "--partition", 0, "--listen", "127.0.0.1:0", "--threads", 1,
-            "--port-file", port_file))
+            "--partition", 0, "--listen", f"127.0.0.1:{port}", "--threads", 1,
+            "--port-file", port_file)
         deadline = time.monotonic() + 60
         while not (port_file.exists() and port_file.read_text().strip()):
+            self.assertIsNone(server.poll(), "the server ended")
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
-        proxy = self.network.proxy(("127.0.0.1", 0),
-                                   ("127.0.0.1", int(port_file.read_text())),
-                                   rate)
+        return server, int(port_file.read_text())
+
+    def add_replica(self, rate=None):
+        server, port = self.serve()
+        self.servers.append(server)
+        proxy = self.network.proxy(("127.0.0.1", 0), ("127.0.0.1", port), rate)
         self.proxies.append(proxy)
         port = proxy.server.sockets[0].getsockname()[1]
         with open(self.list, "a") as file:
@@ -127,6 +132,40 @@ class ReplicasTest(unittest.TestCase):
         print(f"longest pause {pause:.2f} s")
         self.assertIsNone(client.poll())
         self.assertLess(pause, 2)
+
+    def test_rolling_restart(self):
+        digest = [str(word) for word in (
+            self.bin / "millrace", "digest", "--servers", f"@{self.list}",
+            "--fanouts", "10,5", "--batch-size", 4,
+            "--threads", 1)]
+        self.add_replica()
+        self.add_replica()
+        want = subprocess.run(digest, check=True, text=True,
+                              capture_output=True).stdout
+        output = self.stack.enter_context(open(self.folder / "out", "w+"))
+        client = subprocess.Popen(digest, text=True, stdout=output,
+                                  stderr=subprocess.PIPE)
+        self.stack.callback(client.kill)
+        seen = self.bytes()
+        while self.bytes() < seen + 1_000_000:
+            time.sleep(0.02)
+        restarts, slowest = 0, 0
+        while client.poll() is None:
+            number = restarts % 2
+            self.servers[number].send_signal(signal.SIGTERM)
+            self.assertEqual(self.servers[number].wait(60), 0)
+            start = time.monotonic()
+            self.servers[number], _ = self.serve(
+                self.proxies[number].target[1])
+            slowest = max(slowest, time.monotonic() - start)
+            restarts += 1
+            time.sleep(0.3)
+        _, errors = client.communicate()
+        output.seek(0)
+        print(f"{restarts} restarts, ready within {slowest:.2f} s")
+        self.assertEqual(client.returncode, 0, errors)
+        self.assertEqual(output.read(), want)
+        self.assertGreaterEqual(restarts, 2)
 
 
 if __name__ == "__main__":
