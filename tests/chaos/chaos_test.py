@@ -34,7 +34,9 @@ from fault_proxy import FaultProxy, Network
 
 PARTS, REPLICAS = 3, 2
 NAMESPACE = f"millrace-chaos-{os.getpid()}"
-HOST, GUEST = "10.213.77.1", "10.213.77.2"
+NETWORK = f"10.213.{os.getpid() % 250}"
+HOST, GUEST = f"{NETWORK}.1", f"{NETWORK}.2"
+LINKS = f"mrc{os.getpid()}a", f"mrc{os.getpid()}b"
 skipped = []
 
 
@@ -77,19 +79,22 @@ class Namespace:
         try:
             run("ip", "netns", "add", NAMESPACE)
             self.there = True
-            run("ip", "link", "add", "mr-chaos0", "type", "veth", "peer",
-                "name", "mr-chaos1", "netns", NAMESPACE)
-            run("ip", "addr", "add", f"{HOST}/24", "dev", "mr-chaos0")
-            run("ip", "link", "set", "mr-chaos0", "up")
-            self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", "mr-chaos1")
-            self.inside("ip", "link", "set", "mr-chaos1", "up")
+            run("ip", "link", "add", LINKS[0], "type", "veth", "peer",
+                "name", LINKS[1], "netns", NAMESPACE)
+            run("ip", "addr", "add", f"{HOST}/24", "dev", LINKS[0])
+            run("ip", "link", "set", LINKS[0], "up")
+            self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", LINKS[1])
+            self.inside("ip", "link", "set", LINKS[1], "up")
             self.inside("ip", "link", "set", "lo", "up")
+            with socket.create_server((HOST, 0)) as server:
+                self.inside(sys.executable, "-c", "import socket; socket."
+                            f"create_connection({server.getsockname()}, 5)")
         except (OSError, subprocess.CalledProcessError) as error:
             skipped.append(f"network namespaces: {reason(error)}")
             self.remove()
             return
         try:
-            run("tc", "qdisc", "add", "dev", "mr-chaos0", "root", "netem",
+            run("tc", "qdisc", "add", "dev", LINKS[0], "root", "netem",
                 "delay", "5ms", "2ms", "loss", "0.5%")
             self.netem = True
         except (OSError, subprocess.CalledProcessError) as error:
@@ -99,7 +104,7 @@ class Namespace:
         return run("ip", "netns", "exec", NAMESPACE, *words)
 
     def link(self, state):
-        run("ip", "link", "set", "mr-chaos0", state)
+        run("ip", "link", "set", LINKS[0], state)
 
     def remove(self):
         if self.there:
