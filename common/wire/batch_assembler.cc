@@ -104,7 +104,10 @@ absl::Status BatchAssembler::CheckArrays() const {
     if (!MatchesSlot(layout_.arrays[i], slots[i])) {
       return Wrong(layout_.arrays[i], "has another type or shape than asked");
     }
-    MILLRACE_RETURN_IF_ERROR(CheckArray(layout_.arrays[i]));
+  }
+  // Only now: lengths are compared with those of any other array.
+  for (const ArrayInfo& info : layout_.arrays) {
+    MILLRACE_RETURN_IF_ERROR(CheckArray(info));
   }
   return absl::OkStatus();
 }

@@ -239,6 +239,23 @@ TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
       BatchAssembler::Create(Asked(0), other).status()));
 }
 
+// What is wrong may stand behind what is compared with it.
+TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
+  const Sent sent = Send(0);
+  for (size_t i = 0; i < sent.layout.arrays.size(); ++i) {
+    StreamLayout shapeless = sent.layout;
+    shapeless.arrays[i].shape.clear();
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        BatchAssembler::Create(Asked(0), shapeless).status()))
+        << i;
+    StreamLayout other = sent.layout;
+    other.arrays[i].kind = ArrayKind::kRows;
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        BatchAssembler::Create(Asked(0), other).status()))
+        << i;
+  }
+}
+
 TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
   const Sent sent = Send(0);
   AssemblerRequest asked = Asked(0);
