@@ -11,9 +11,10 @@
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
 #   --tests          also PyTorch (0.9 GB), grpcio and protobuf for Python from
 #                    Debian's packages, with which tests open a checkpoint,
-#                    make partition folders and run the client in Python;
-#                    without them, they are skipped
-#   --checks         also what .ci/run checks with: clang-format
+#                    make partition folders and run the client in Python, and
+#                    openssl, which makes their certificates; without them,
+#                    they are skipped
+#   --checks         also what .ci/run checks with: clang-format, clang
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
 set -euo pipefail
@@ -29,8 +30,8 @@ PACKAGES=(
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
-TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf)
-CHECK_PACKAGES=(clang-format-14 git)
+TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl)
+CHECK_PACKAGES=(clang-format-14 clang-14 libclang-rt-14-dev git)
 
 TORCH=torch==2.11.0
 # What libtorch_cpu.so of that wheel needs of CUDA on a machine without it.

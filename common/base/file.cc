@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/interrupt.h"
@@ -19,7 +18,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kReadBytes = size_t{128} << 10;
 // The kernel's limit for one write, rounded down.
 constexpr size_t kWriteBytes = size_t{1} << 30;
 
@@ -139,16 +138,16 @@ absl::StatusOr<uint64_t> HashFile(int fd, const std::filesystem::path& path) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
       XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
-  std::vector<char> buffer(kReadBytes);
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
   off_t offset = 0;
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    const ssize_t got = pread(fd, buffer.data(), buffer.size(), offset);
+    const ssize_t got = pread(fd, buffer.get(), kReadBytes, offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FileError("read", path, errno);
     if (got == 0) return XXH3_64bits_digest(state.get());
-    XXH3_64bits_update(state.get(), buffer.data(), static_cast<size_t>(got));
+    XXH3_64bits_update(state.get(), buffer.get(), static_cast<size_t>(got));
     offset += got;
   }
 }

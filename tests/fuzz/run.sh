@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs one fuzz target of build/fuzz over its corpus. What it finds lies in
+# build/fuzz/findings/NAME, and inputs that reach new code in
+# build/fuzz/corpus/NAME, with which the next run starts.
+#
+# Usage: tests/fuzz/run.sh NAME SECONDS [LIBFUZZER OPTION...]
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../deploy/lib.sh"
+
+(($# >= 2)) || usage_error "needs NAME and SECONDS"
+name=$1 seconds=$2
+shift 2
+program=$ROOT/build/fuzz/fuzz/fuzz_$name
+[[ -x $program ]] ||
+  fail "there is no target $name in build/fuzz/fuzz" \
+    "build it: cmake --preset fuzz && cmake --build --preset fuzz"
+
+grown=$ROOT/build/fuzz/corpus/$name findings=$ROOT/build/fuzz/findings/$name
+mkdir -p "$grown" "$findings"
+# In memory where there is such a place: targets write a file for each input.
+base=/dev/shm
+[[ -w $base ]] || base=${TMPDIR:-/tmp}
+TMPDIR=$(mktemp -d "$base/millrace-fuzz.XXXXXX")
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+
+# Any input needs less; a number in it must not say how much.
+ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1 \
+  "$program" "$grown" "$ROOT/tests/fuzz/corpus/$name" \
+  -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \
+  -malloc_limit_mb=256 -max_len=65536 -print_final_stats=1 -verbosity=1 \
+  -artifact_prefix="$findings/" "$@"

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store and the jobs that fuzz targets ask for batches of.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/graph/store.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+#include "common/sample/seed_list.h"
+
+namespace millrace::fuzz {
+
+constexpr int kParts = 2;
+
+// Writes testing::RichGraph() as a store of kParts partitions.
+void BuildRichStore(const std::filesystem::path& target);
+
+// That store, mapped; its files are gone. Lives until the process ends.
+const std::shared_ptr<const Store>& RichStore();
+
+// A job for each way to sample, and what its batches carry.
+struct FuzzJob {
+  JobSpec spec;
+  Columns columns;
+  std::optional<SeedList> explicit_seeds;
+};
+const std::vector<FuzzJob>& RichJobs();
+
+}  // namespace millrace::fuzz

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/support/in_process.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "common/grpc/status.h"
+#include "server/gather_call.h"
+#include "server/sample_call.h"
+#include "tests/fuzz/support/graph.h"
+
+namespace millrace::fuzz {
+namespace {
+
+std::string BytesOf(const ::grpc::ByteBuffer& message) {
+  std::vector<::grpc::Slice> slices;
+  (void)message.Dump(&slices);
+  std::string bytes;
+  for (const ::grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+// Stands where gRPC stands: takes the messages of a call, one at a time, and
+// ends it. Reactions run on the caller's thread.
+class Collector final
+    : public ::grpc::ServerCallbackWriter<::grpc::ByteBuffer> {
+ public:
+  StreamedAnswer Run(FrameStream* call) {
+    BindReactor(call);
+    while (true) {
+      bool wrote = false;
+      {
+        const auto happened = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return wrote_ || status_.has_value();
+        };
+        absl::MutexLock lock(&mutex_, absl::Condition(&happened));
+        wrote = std::exchange(wrote_, false);
+      }
+      if (!wrote) break;
+      call->OnWriteDone(true);
+    }
+    call->OnDone();  // deletes it
+    absl::MutexLock lock(&mutex_);
+    answer_.status = FromGrpcStatus(*status_);
+    return std::move(answer_);
+  }
+
+ private:
+  void Finish(::grpc::Status status) override {
+    absl::MutexLock lock(&mutex_);
+    status_ = std::move(status);
+  }
+  void Write(const ::grpc::ByteBuffer* message, ::grpc::WriteOptions) override {
+    absl::MutexLock lock(&mutex_);
+    answer_.messages.push_back(BytesOf(*message));
+    wrote_ = true;
+  }
+  void WriteAndFinish(const ::grpc::ByteBuffer*, ::grpc::WriteOptions,
+                      ::grpc::Status) override {}
+  void SendInitialMetadata() override {}
+  ::grpc::internal::ServerReactor* reactor() override { return nullptr; }
+  void CallOnDone() override {}
+
+  absl::Mutex mutex_;
+  bool wrote_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<::grpc::Status> status_ ABSL_GUARDED_BY(mutex_);
+  StreamedAnswer answer_ ABSL_GUARDED_BY(mutex_);
+};
+
+template <typename Call>
+StreamedAnswer Answer(std::string_view request) {
+  const ::grpc::Slice slice(request.data(), request.size());
+  const ::grpc::ByteBuffer message(&slice, 1);
+  ::grpc::CallbackServerContext context;
+  Collector collector;
+  return collector.Run(new Call(RichServer(), &context, message));
+}
+
+}  // namespace
+
+ServerCore& RichServer() {
+  static auto* const core = [] {
+    ServerOptions options;
+    options.threads = 1;
+    options.max_inflight_bytes = 64 << 20;
+    options.max_leaf_bytes = 64 << 20;
+    return new ServerCore(RichStore(), options, nullptr);
+  }();
+  return *core;
+}
+
+StreamedAnswer AnswerSample(std::string_view request) {
+  return Answer<SampleCall>(request);
+}
+
+StreamedAnswer AnswerGather(std::string_view request) {
+  return Answer<GatherCall>(request);
+}
+
+}  // namespace millrace::fuzz

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server's calls without a network: requests in, messages out.
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/core.h"
+
+namespace millrace::fuzz {
+
+// Of RichStore(); lives until the process ends.
+ServerCore& RichServer();
+
+struct StreamedAnswer {
+  absl::Status status;
+  std::vector<std::string> messages;
+};
+// The bytes of a SampleRequest, or of a GatherRequest, and what comes of them.
+StreamedAnswer AnswerSample(std::string_view request);
+StreamedAnswer AnswerGather(std::string_view request);
+
+}  // namespace millrace::fuzz

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of torch.save and pickle.dump: pickles, storages and their tensors.
+#include <string>
+
+#include "common/ingest/pickle/torch_file.h"
+#include "common/ingest/tensor_rows.h"
+#include "tests/fuzz/support/input.h"
+
+namespace millrace::fuzz {
+namespace {
+
+constexpr size_t kMaxTensors = 16;
+
+void Read(const StoredTensor& tensor) {
+  if (const auto rows = TensorRows("tensor", tensor); rows.ok()) Drain(**rows);
+}
+
+void Read(const PickledFile& file) {
+  size_t tensors = 0;
+  for (const PickleValue& value : file.document.values) {
+    Touch(value.bytes.data(), value.bytes.size());
+    PickleKindName(value.kind);
+    FindKey(value, "a");
+    const bool stored =
+        value.kind == PickleKind::kTensor || value.kind == PickleKind::kStorage;
+    if (stored && ++tensors <= kMaxTensors) Read(value.tensor);
+  }
+  (void)FindTensor(file.name, file.root(), "a");
+  (void)RequireTensor(file.name, file.root(), "weight");
+}
+
+void Run(std::string_view bytes) {
+  const std::filesystem::path path = WriteScratch("a.pt", bytes);
+  if (const auto file = OpenTorchFile(path); file.ok()) Read(*file);
+  if (const auto file = OpenPickle(path); file.ok()) Read(*file);
+  if (const auto tensors = OpenPickledTensors(path); tensors.ok()) {
+    size_t count = 0;
+    for (const StoredTensor& tensor : *tensors) {
+      if (++count <= kMaxTensors) Read(tensor);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  millrace::fuzz::Run(millrace::fuzz::Input(data, size).Rest());
+  return 0;
+}
