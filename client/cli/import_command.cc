@@ -87,13 +87,14 @@ void PrintText(const std::string& target, const Manifest& manifest) {
 
 absl::StatusOr<Manifest> Import(const ImportFlags& flags,
                                 const ImportFormat& format) {
-  ImportOptions options = flags.options;
+  ImportFlags resolved = flags;
+  ImportOptions& options = resolved.options;
   // Fractions beside folds are a format's default.
   if (options.folds != 0) options.split_fractions.clear();
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
   options.edge_split_by = kEdgeSplitBys.at(flags.edge_split_by);
-  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(flags));
+  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
   const std::string& owners = flags.assignment_out;
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckOwners(graph, owners));
   const std::string& names = flags.names_out;

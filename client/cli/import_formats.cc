@@ -136,7 +136,8 @@ absl::StatusOr<RawGraph> DescribeTriplesFlags(const ImportFlags& flags) {
 }
 
 absl::StatusOr<RawGraph> DescribeTuFlags(const ImportFlags& flags) {
-  return DescribeTu({flags.directory, kTuFeatures.at(flags.node_features)});
+  return DescribeTu({flags.directory, kTuFeatures.at(flags.node_features)},
+                    flags.options);
 }
 
 void AddFiles(CLI::App& command, const char* option,

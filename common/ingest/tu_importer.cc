@@ -133,9 +133,25 @@ int64_t PlaceOf(int64_t value, const std::vector<int64_t>& distinct) {
          distinct.begin();
 }
 
+// The edges that --undirected, --self-loops and --coalesce make of the file's,
+// as (destination, source).
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+void AppendChanged(const int64_t* block, int64_t rows,
+                   const ImportOptions& options, Pairs& pairs) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t src = block[2 * i], dst = block[2 * i + 1];
+    const bool loop = src == dst;
+    if (loop && options.self_loops == SelfLoops::kRemove) continue;
+    pairs.emplace_back(dst, src);
+    if (options.undirected && !loop) pairs.emplace_back(src, dst);
+  }
+}
+
 class TuFolder {
  public:
-  explicit TuFolder(const TuInput& input) : input_(input) {}
+  TuFolder(const TuInput& input, const ImportOptions& options)
+      : input_(input), options_(options) {}
 
   absl::StatusOr<RawGraph> Describe() {
     MILLRACE_RETURN_IF_ERROR(FindName());
@@ -157,11 +173,13 @@ class TuFolder {
   absl::Status AddGraphs();
   absl::Status AddEdges();
   absl::Status AddMembership();
+  absl::Status CheckMembership(const std::vector<int64_t>& graph_of) const;
   absl::StatusOr<SourcePtr> Features() const;
   absl::StatusOr<SourcePtr> Degrees() const;
   absl::StatusOr<SourcePtr> OneHotLabels(const RowSource& file) const;
 
   const TuInput& input_;
+  const ImportOptions& options_;
   std::string name_;  // DS
   std::string indicator_name_, labels_name_;
   RawGraph graph_;
@@ -287,6 +305,7 @@ absl::Status TuFolder::AddMembership() {
       std::move(file),
       IdRange{"graph", graph_.nodes[kGraphType].count, labels_name_});
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> graph_of, ReadAll(ids));
+  MILLRACE_RETURN_IF_ERROR(CheckMembership(graph_of));
   const auto count = static_cast<int64_t>(graph_of.size());
   RawEdges edges{.src = kNodeType, .name = "in", .dst = kGraphType};
   edges.endpoints = std::make_shared<ComputedRows<int64_t>>(
@@ -297,6 +316,29 @@ absl::Status TuFolder::AddMembership() {
       });
   graph_.edges.push_back(std::move(edges));
   return absl::OkStatus();
+}
+
+// A graph's batch is its nodes and the edges among them: an edge between two
+// graphs would be in none.
+absl::Status TuFolder::CheckMembership(
+    const std::vector<int64_t>& graph_of) const {
+  const RowSource& edges = *graph_.edges[0].endpoints;
+  absl::Status status;
+  int64_t first = 0;
+  MILLRACE_RETURN_IF_ERROR(
+      ForEachBlock(edges, [&](const int64_t* block, int64_t rows) {
+        for (int64_t i = 0; i < rows && status.ok(); ++i) {
+          const int64_t src = block[2 * i], dst = block[2 * i + 1];
+          if (graph_of[src] == graph_of[dst]) continue;
+          status = absl::InvalidArgumentError(StrCat(
+              edges.Where(first + i), ": node ", src + 1, " belongs to graph ",
+              graph_of[src] + 1, ", node ", dst + 1, " to graph ",
+              graph_of[dst] + 1, " (", indicator_name_,
+              ")\nan edge must stay in one graph: correct either file"));
+        }
+        first += rows;
+      }));
+  return status;
 }
 
 absl::StatusOr<SourcePtr> TuFolder::Features() const {
@@ -324,12 +366,32 @@ absl::StatusOr<SourcePtr> TuFolder::Features() const {
 }
 
 absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
+  if (!options_.edge_split_fractions.empty() &&
+      options_.edge_split_by == EdgeSplitBy::kRandom) {
+    return absl::InvalidArgumentError(
+        "--node-features degree counts the edges that --edge-split-fractions "
+        "holds out of the graph\nuse --edge-split-by time or other features");
+  }
   const int64_t count = graph_.nodes[kNodeType].count;
-  std::vector<int64_t> degrees(static_cast<size_t>(count), 0);
+  Pairs pairs;
   MILLRACE_RETURN_IF_ERROR(ForEachBlock(
       *graph_.edges[0].endpoints, [&](const int64_t* block, int64_t rows) {
-        for (int64_t i = 0; i < rows; ++i) ++degrees[block[2 * i + 1]];
+        AppendChanged(block, rows, options_, pairs);
       }));
+  if (options_.coalesce) {
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  }
+  const bool adds = options_.self_loops == SelfLoops::kAdd;
+  std::vector<int64_t> degrees(static_cast<size_t>(count), 0);
+  std::vector<bool> lacks_loop(static_cast<size_t>(count), adds);
+  for (const auto& [dst, src] : pairs) {
+    ++degrees[dst];
+    if (src == dst) lacks_loop[dst] = false;
+  }
+  for (int64_t node = 0; node < count; ++node) {
+    if (lacks_loop[node]) ++degrees[node];
+  }
   const int64_t largest =
       count > 0 ? *std::max_element(degrees.begin(), degrees.end()) : 0;
   return std::make_shared<ComputedRows<float>>(
@@ -370,8 +432,9 @@ absl::StatusOr<SourcePtr> TuFolder::OneHotLabels(const RowSource& file) const {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeTu(const TuInput& input) {
-  return TuFolder(input).Describe();
+absl::StatusOr<RawGraph> DescribeTu(const TuInput& input,
+                                    const ImportOptions& options) {
+  return TuFolder(input, options).Describe();
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "absl/status/statusor.h"
+#include "common/ingest/import_options.h"
 #include "common/ingest/raw_graph.h"
 
 namespace millrace {
@@ -12,7 +13,7 @@ namespace millrace {
 enum class TuFeatures {
   kDefault,     // kLabels where the collection has node labels, else kOnes
   kOnes,        // the number 1
-  kDegree,      // one-hot in-degree, 0 to the largest there is
+  kDegree,      // one-hot in-degree in the imported graph, 0 to the largest
   kLabels,      // one-hot DS_node_labels: one place for each value of a column
   kAttributes,  // DS_node_attributes as they stand
 };
@@ -32,8 +33,11 @@ struct TuInput {
 // `node__in__graph` (edge v: from node v to its graph, so a graph's in-list
 // is its nodes). The labels of `graph` are 0 to C-1, for the file's values in
 // ascending order.
+// `options` are those that ImportGraph() will have.
 // NOT_FOUND: no such folder or file. INVALID_ARGUMENT: several collections in
-// one folder, a node or graph beyond their counts (names file and line).
-absl::StatusOr<RawGraph> DescribeTu(const TuInput& input);
+// one folder, a node or graph beyond their counts, an edge between two graphs
+// (names file and line), degrees of a graph that edges are held out of.
+absl::StatusOr<RawGraph> DescribeTu(const TuInput& input,
+                                    const ImportOptions& options = {});
 
 }  // namespace millrace

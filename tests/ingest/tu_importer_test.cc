@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/graph/store.h"
 #include "common/ingest/importer.h"
@@ -39,7 +41,7 @@ class TuImporterTest : public testing::DirectoryTest {
       TuFeatures features = TuFeatures::kDefault,
       const ImportOptions& options = {}) {
     std::filesystem::remove_all(directory_ / "out");
-    const auto graph = DescribeTu({directory_ / "in", features});
+    const auto graph = DescribeTu({directory_ / "in", features}, options);
     if (!graph.ok()) return graph.status();
     const auto manifest = ImportGraph(*graph, options, directory_ / "out");
     if (!manifest.ok()) return manifest.status();
@@ -93,6 +95,38 @@ TEST_F(TuImporterTest, MakesFeaturesOfDegrees) {
   // In-degrees 1, 0, 2, 1, 1.
   EXPECT_THAT((*store)->partition(0)->nodes[0].feature.As<float>(),
               ElementsAreArray({0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0}));
+}
+
+// Equal to the lengths of the in-lists, whatever changes the graph.
+TEST_F(TuImporterTest, DegreesAreThoseOfTheImportedGraph) {
+  for (int bits = 0; bits < 12; ++bits) {
+    SCOPED_TRACE(bits);
+    ImportOptions options;
+    options.undirected = (bits & 1) != 0;
+    options.coalesce = (bits & 2) != 0;
+    options.self_loops = static_cast<SelfLoops>(bits / 4);
+    const auto store = Import(TuFeatures::kDegree, options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const Partition& part = *(*store)->partition(0);
+    const auto indptr = part.edges[0].in.indptr.As<int64_t>();
+    const int64_t width = (*store)->schema().node_types[0].feature.row_shape[0];
+    std::vector<float> expected(5 * width, 0);
+    int64_t largest = 0;
+    for (int64_t node = 0; node < 5; ++node) {
+      const int64_t degree = indptr[node + 1] - indptr[node];
+      ASSERT_LT(degree, width);
+      largest = std::max(largest, degree);
+      expected[node * width + degree] = 1;
+    }
+    EXPECT_EQ(width, largest + 1);
+    EXPECT_THAT(part.nodes[0].feature.As<float>(), ElementsAreArray(expected));
+  }
+  ImportOptions options;
+  options.edge_split_fractions = {0.5, 0.25, 0.25};
+  options.edge_split_type = "node__to__node";
+  EXPECT_THAT(
+      std::string(Import(TuFeatures::kDegree, options).status().message()),
+      HasSubstr("--node-features degree counts the edges that"));
 }
 
 TEST_F(TuImporterTest, MakesFeaturesOfLabelColumns) {
@@ -160,6 +194,9 @@ TEST_F(TuImporterTest, RefusesBadInputByPlace) {
   ExpectRefusal("A", "1, 2\n1 2\n", "line 2: 1 field");
   ExpectRefusal("graph_indicator", "1\n2\n4\n",
                 "line 3: graph 4 is out of range");
+  ExpectRefusal("A", "1, 3\n3, 2\n",
+                "DS_A.txt: line 2: node 3 belongs to graph 1, node 2 to graph "
+                "2 (");
   ExpectRefusal("graph_labels", "1\nx\n", "line 2: field 1 is \"x\"");
   ExpectRefusal("edge_labels", "1\n", "1 rows, but");
   ExpectRefusal("node_labels", "1\n2\n", "2 rows for 5 nodes");
