@@ -129,7 +129,8 @@ class Server:
                        else [])
         self.command = [
             binary / "millrace-server", "--store", store, "--partition", part,
-            "--listen", f"{self.address}:{self.port}", "--threads", 2]
+            "--listen", f"{self.address}:{self.port}", "--threads", 2,
+            "--plaintext"]
         self.log = log
         self.part = part
         self.process = None
