@@ -19,8 +19,8 @@
 namespace millrace {
 namespace {
 
-// Dropout takes a number per place; there are at most 255 layers.
-constexpr int kLayersPerPlace = 256;
+// Dropout takes a number per place: of each layer, and of what follows them.
+constexpr int kLayersPerPlace = kMaxLayers + 1;
 
 int DropoutPlace(int layer, size_t place) {
   return layer + kLayersPerPlace * static_cast<int>(place);

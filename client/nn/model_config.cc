@@ -54,6 +54,11 @@ absl::Status ValidateWidths(const ModelConfig& config) {
   if (config.kind != "embedding") {
     MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
   }
+  if (config.layers > kMaxLayers) {
+    return absl::InvalidArgumentError(StrCat("--layers is ", config.layers,
+                                             "\nuse a number of at most ",
+                                             kMaxLayers));
+  }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
   if (config.kind == "gat" && config.hidden % config.heads != 0) {

@@ -12,6 +12,8 @@
 
 namespace millrace {
 
+inline constexpr int kMaxLayers = 255;
+
 // A model by the names of the command line.
 struct ModelConfig {
   // sage, gcn, gat, gin, rgcn; embedding: each node's own row, no layers;
@@ -20,8 +22,8 @@ struct ModelConfig {
   std::string script;  // file of TorchScript; see ScriptModel
   int64_t in = 0;      // width of a homogeneous graph's features
   int64_t hidden = 256;
-  int64_t out = 0;  // classes, or values predicted; edge seeds: `hidden`
-  int layers = 2;
+  int64_t out = 0;       // classes, or values predicted; edge seeds: `hidden`
+  int layers = 2;        // 1 to kMaxLayers; embedding: 0
   double dropout = 0.0;  // [0, 1); of gat's attention weights too
   NormKind norm = NormKind::kNone;
   Aggregation aggregation = Aggregation::kMean;  // sage

@@ -160,6 +160,17 @@ TEST(ModelTest, RefusesWhatItLacks) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Each layer draws its own dropout.
+TEST(ModelTest, LimitsLayers) {
+  ModelConfig config = Config();
+  config.layers = kMaxLayers;
+  EXPECT_TRUE(Model::Create(config).ok());
+  config.layers = kMaxLayers + 1;
+  const absl::Status status = Model::Create(config).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "--layers is 256\nuse a number of at most 255");
+}
+
 // Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded without neighbours.
 Subgraph Tree() {
   Subgraph graph;
