@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/evaluator.h"
 
+#include "absl/strings/str_replace.h"
+
 namespace millrace {
 
 JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options) {
@@ -14,6 +16,15 @@ JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options) {
     job.relation_fanouts.clear();
   }
   return job;
+}
+
+absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest) {
+  const absl::Status status = ResolveJob(job, manifest).status();
+  return absl::Status(
+      status.code(),
+      absl::StrReplaceAll(status.message(),
+                          {{"--fanouts", "--eval-fanouts"},
+                           {"--negatives", "--eval-negatives"}}));
 }
 
 LoaderOptions SharedBatches(const InferenceOptions& inference,

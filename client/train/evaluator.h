@@ -5,11 +5,13 @@
 
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/loader.h"
 #include "client/train/collectives.h"
 #include "client/train/inference.h"
 #include "client/train/task.h"
+#include "common/graph/manifest.h"
 #include "common/sample/job.h"
 
 namespace millrace {
@@ -26,8 +28,8 @@ enum class EvalNegatives {
 
 struct EvaluationOptions {
   Task task;
-  InferenceKind kind = InferenceKind::kFull;
-  Fanouts fanouts;  // kSampled; empty: the job's
+  InferenceKind kind = InferenceKind::kFull;  // of graphs: kSampled
+  Fanouts fanouts;                            // kSampled; empty: the job's
   InferenceOptions inference;
   EvalNegatives negatives = EvalNegatives::kDefault;
   Negatives drawn;  // kDrawn
@@ -36,6 +38,10 @@ struct EvaluationOptions {
 // The job of `trained` without what only training does: all seeds in their
 // order, in the whole graph, with the options' fanouts.
 JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options);
+
+// Errors of ResolveJob for a job that evaluates, naming the options of
+// evaluation.
+absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest);
 
 // For batches that the ranks that evaluate share.
 LoaderOptions SharedBatches(const InferenceOptions& inference,
@@ -58,7 +64,8 @@ class Evaluator {
   virtual absl::StatusOr<Accuracy> Run() = 0;
 
   // Rows of all nodes of the seeds' type in original id order, on every rank:
-  // what the model computes, or the input of its last layer.
+  // what the model computes, or the input of its last layer, by exact
+  // inference of nodes alone. Of edges by exact inference alone.
   virtual absl::StatusOr<at::Tensor> Predict(bool embeddings) = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "client/train/batch_loop.h"
 #include "client/train/link_scores.h"
 #include "client/train/minibatch.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -138,8 +139,10 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
                " ranks an edge among negatives of its own, and binary's are "
                "pairs by themselves\nuse --eval-negatives triplet:100"));
   }
-  if (negatives != EvalNegatives::kGiven) return absl::OkStatus();
-  return CheckGiven(split);
+  MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(JobOf(split, DrawnOf(negatives)),
+                                              source_->manifest()));
+  return negatives == EvalNegatives::kGiven ? CheckGiven(split)
+                                            : absl::OkStatus();
 }
 
 absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
@@ -150,7 +153,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      StrCat("split ", split,
+      StrCat("--eval-negatives given: split ", split,
              " brings neither negatives nor, for rocauc and "
              "accuracy, labels\nuse --eval-negatives triplet:100, or "
              "millrace split --negatives"));
@@ -295,10 +298,7 @@ absl::StatusOr<Accuracy> LinkEvaluator::Run() {
 }
 
 absl::StatusOr<at::Tensor> LinkEvaluator::Predict(bool) {
-  if (options_.kind == InferenceKind::kSampled) {
-    return absl::UnimplementedError(
-        "--predict of --task link needs --inference full");
-  }
+  MILLRACE_CHECK(options_.kind == InferenceKind::kFull);
   return CatchTorch("prediction", [&]() -> absl::StatusOr<at::Tensor> {
     return full_.RunForAll(model_.config().layers);
   });

@@ -40,15 +40,15 @@ class LinkEvaluator final : public Evaluator {
 
   // Keeps references to `model` and `collectives`.
   // INVALID_ARGUMENT: negatives that do not fit the metric or the inference
-  // (says which do); kFull, where most edges of a split are in the graph.
-  // Errors of the source, which is asked for some.
+  // (says which do) or their job; kFull, where most edges of a split are in the
+  // graph. Errors of the source, which is asked for some.
   static absl::StatusOr<std::unique_ptr<LinkEvaluator>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
       Collectives& collectives, const Splits& splits,
       const EvaluationOptions& options);
 
   absl::StatusOr<Accuracy> Run() override;
-  // Rows of the destinations' type. UNIMPLEMENTED: kSampled.
+  // Rows of the destinations' type.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:

@@ -10,6 +10,7 @@
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/batch_loop.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
@@ -144,10 +145,7 @@ absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
 absl::StatusOr<at::Tensor> NodeEvaluator::Predict(bool embeddings) {
   const int layers = model_.config().layers - (embeddings ? 1 : 0);
   const bool sampled = options_.kind == InferenceKind::kSampled;
-  if (layers == 0 || (embeddings && sampled)) {
-    return absl::UnimplementedError(
-        "--output embeddings needs --inference full and at least 2 layers");
-  }
+  MILLRACE_CHECK(layers > 0 && !(embeddings && sampled));
   return CatchTorch("prediction", [&]() -> absl::StatusOr<at::Tensor> {
     at::Tensor rows;
     if (sampled) {

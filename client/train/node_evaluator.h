@@ -34,7 +34,7 @@ class NodeEvaluator final : public Evaluator {
                 const EvaluationOptions& options);
 
   absl::StatusOr<Accuracy> Run() override;
-  // UNIMPLEMENTED: embeddings by sampled inference or of a single layer.
+  // `embeddings`: of at least 2 layers.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:

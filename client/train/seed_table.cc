@@ -58,6 +58,8 @@ absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
   bare.shuffle = false;
   LoaderOptions options;
   options.columns.features = false;
+  // Labels do not depend on times, which a job that is not temporal refuses.
+  if (seeds.has_value()) seeds->times.clear();
   options.seeds = std::move(seeds);
   std::vector<at::Tensor> ids, labels;
   MILLRACE_RETURN_IF_ERROR(ForEachBatch(

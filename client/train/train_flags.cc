@@ -79,6 +79,7 @@ void TrainFlags::AddModel(CLI::App& app) {
   app.add_option("--hidden", hidden_, "Width of the hidden layers")
       ->group("Model");
   app.add_option("--layers", layers_, "Layers; 0: as many as fanouts")
+      ->check(CLI::Range(0, kMaxLayers))
       ->group("Model");
   app.add_option("--heads", heads_,
                  "Of gat: joined in hidden layers, averaged in the last")
@@ -280,6 +281,11 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   }
   options.model.hidden = hidden_;
   if (model_ == "embedding") {
+    if (options.task.kind != TaskKind::kLink) {
+      return absl::InvalidArgumentError(
+          StrCat("--model embedding is for --task link, not for --task ", task_,
+                 "\nuse another --model"));
+    }
     if (Hops(options.job) > 0) {
       return absl::InvalidArgumentError(
           "--model embedding reads no neighbours\nleave out --fanouts");
@@ -322,6 +328,17 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
              : CheckLayers(options.model.layers, hops, "--fanouts");
 }
 
+absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
+                                      JobSpec& job) const {
+  if (app_->count("--seeds") > 0 && job.seed_kind != kind) {
+    return absl::InvalidArgumentError(StrCat("--task ", task_, " learns ", word,
+                                             "s\nuse --seeds ", word,
+                                             ", or leave out --seeds"));
+  }
+  job.seed_kind = kind;
+  return absl::OkStatus();
+}
+
 absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   if (task_ != "link") {
     for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
@@ -329,17 +346,16 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
       return absl::InvalidArgumentError(
           StrCat(option, " is of --task link alone, not of --task ", task_));
     }
-    if (task_ == "graph") options.job.seed_kind = SeedKind::kGraph;
+    if (task_ == "graph") {
+      MILLRACE_RETURN_IF_ERROR(
+          TakeSeedKind(SeedKind::kGraph, "graph", options.job));
+    }
     MILLRACE_ASSIGN_OR_RETURN(
         options.task,
         Task::Parse(task_ == "graph" ? "single" : task_, metric_));
     return absl::OkStatus();
   }
-  if (app_->count("--seeds") > 0 && options.job.seed_kind != SeedKind::kEdge) {
-    return absl::InvalidArgumentError(
-        "--task link learns edges\nuse --seeds edge, or leave out --seeds");
-  }
-  options.job.seed_kind = SeedKind::kEdge;
+  MILLRACE_RETURN_IF_ERROR(TakeSeedKind(SeedKind::kEdge, "edge", options.job));
   // The very edges that are to be learned are not to be read off the batch.
   if (!job_.excludes_seed_edges()) {
     options.job.exclude = ExcludeSeedEdges::kReverse;
@@ -368,7 +384,9 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
 
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   EvaluationOptions& evaluation = options.evaluation;
-  const bool full = inference_ == "full" || (inference_.empty() && !scripted());
+  const bool graphs = options.job.seed_kind == SeedKind::kGraph;
+  const bool full =
+      inference_ == "full" || (inference_.empty() && !scripted() && !graphs);
   evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
   MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts, ParseFanouts(eval_fanouts_));
   evaluation.inference.chunk = eval_batch_size_;

@@ -32,6 +32,9 @@ class TrainFlags {
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
+  // The kind of seeds that --task learns, unless --seeds gave another.
+  absl::Status TakeSeedKind(SeedKind kind, const char* word,
+                            JobSpec& job) const;
   absl::Status FillTask(TrainOptions& options) const;
   absl::Status FillEvaluation(TrainOptions& options) const;
 

@@ -72,7 +72,8 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
     at::Tensor parameter = named.tensor;
     parameter.mutable_grad().reset();
   }
-  outcome.loss.backward();
+  // No parameter has a say in graphs without nodes and a head.
+  if (outcome.loss.requires_grad()) outcome.loss.backward();
   c10::NoGradGuard no_grad;
   int64_t begin = 0;
   for (const NamedTensor& named : model_.parameters().parameters()) {

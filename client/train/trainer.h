@@ -78,7 +78,7 @@ class Trainer {
   // `collectives` must outlive the trainer.
   // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
   // (says how to import them), a checkpoint of another job (names what
-  // differs), or a script or an order that differs from rank 0's.
+  // differs), or a script, seeds or an order that differ from rank 0's.
   // INVALID_ARGUMENT: layers that do not fit the fanouts. Errors of files that
   // cannot be written later, of Model::Create, the source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
@@ -115,8 +115,8 @@ class Trainer {
           TrainOptions options);
 
   absl::Status SetUp();
-  absl::Status CheckOptions();
   absl::Status CheckSource() const;
+  absl::Status OpenFiles();
   absl::StatusOr<GraphShape> ShapeOfSource() const;
   absl::Status ReadTables(NodeEvaluator::Tables& tables);
   absl::Status MakeNodeEvaluator();
@@ -139,6 +139,8 @@ class Trainer {
   absl::Status LogConsumed(const Batch& batch);
   absl::Status Report(const MetricsRecord& record);
 
+  // All ranks call it. FAILED_PRECONDITION: other seeds than rank 0's.
+  absl::Status NameSeeds();
   std::string SeedTypeName() const;
   std::string EvalNegativesText() const;
   std::string OrderText() const;
@@ -157,6 +159,14 @@ class Trainer {
   bool leader() const { return collectives_.rank() == 0; }
   bool learns_links() const { return options_.task.kind == TaskKind::kLink; }
 
+  // trainer_options.cc: whether they fit each other and the graph.
+  absl::Status CheckOptions();
+  absl::Status CheckDepth(const ResolvedJob& job) const;
+  absl::Status CheckSeeds() const;
+  absl::Status CheckEvaluation(const ResolvedJob& job) const;
+  absl::Status CheckEvaluationTimes(const ResolvedJob& job) const;
+  absl::Status CheckPrediction() const;
+
   // trainer_script.cc: whether a model that is a script fits the labels and
   // the evaluation, and is every rank's.
   absl::Status CheckScript() const;
@@ -173,6 +183,7 @@ class Trainer {
   TrainOptions options_;
   TypeIndex seed_type_ = 0;
   RelationIndex seed_relation_ = -1;  // of edge seeds
+  std::string seeds_text_ = "none";   // options_.seeds, in the identity
   std::optional<TrainingOrder> order_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<TrainStep> step_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a resumed Trainer must share with the one that wrote its checkpoint.
+#include <xxhash.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/train/train_check.h"
 #include "client/train/trainer.h"
 #include "common/base/strings.h"
 
@@ -122,7 +125,33 @@ std::string DatasetOf(const JobSpec& job, const Manifest& manifest) {
                                              : manifest.dataset_fingerprint;
 }
 
+uint64_t ChecksumOf(const SeedList& seeds) {
+  uint64_t checksum = 0;
+  const auto add = [&checksum](const void* data, uint64_t bytes) {
+    // Where a column ends counts too.
+    checksum = XXH3_64bits_withSeed(&bytes, sizeof(bytes), checksum);
+    checksum = XXH3_64bits_withSeed(data, bytes, checksum);
+  };
+  for (const auto* column :
+       {&seeds.ids, &seeds.times, &seeds.dst, &seeds.negatives}) {
+    add(column->data(), column->size() * sizeof(int64_t));
+  }
+  add(seeds.edge_types.data(), seeds.edge_types.size() * sizeof(int32_t));
+  add(seeds.labels.data(), seeds.labels.total_bytes());
+  return checksum;
+}
+
 }  // namespace
+
+absl::Status Trainer::NameSeeds() {
+  uint64_t checksum = 0;
+  if (options_.seeds.has_value()) {
+    checksum = ChecksumOf(*options_.seeds);
+    seeds_text_ = StrCat(options_.seeds->size(), " rows of checksum ",
+                         absl::Hex(checksum, absl::kZeroPad16));
+  }
+  return CheckSameOnAllRanks(collectives_, "--seeds-file", checksum);
+}
 
 std::string Trainer::SeedTypeName() const {
   const Schema& schema = source_->manifest().schema;
@@ -162,8 +191,7 @@ std::map<std::string, std::string> Trainer::Identity() const {
       {"--seed", absl::StrCat(job.seed)},
       {"--type", SeedTypeName()},
       {"--split", job.split},
-      {"--seeds-file rows",
-       absl::StrCat(options_.seeds.has_value() ? options_.seeds->size() : 0)},
+      {"--seeds-file", seeds_text_},
       {"--fanouts", FanoutsText(job)},
       {"--batch-size", absl::StrCat(job.batch_size)},
       {"--shuffle", YesNo(job.shuffle)},

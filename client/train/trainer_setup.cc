@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Trainer checks, reads and makes before its first step.
+// What a Trainer reads and makes before its first step.
 #include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 
@@ -66,31 +66,7 @@ absl::Status Trainer::CheckSource() const {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CheckOptions() {
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
-                            ResolveJob(options_.job, source_->manifest()));
-  seed_type_ = job.seed_type;
-  seed_relation_ = job.seed_relation;
-  const int layers = options_.model.layers;
-  const bool graphs = job.spec.seed_kind == SeedKind::kGraph;
-  const bool any_depth = graphs || EdgesOfAllNodes(job.spec.method) ||
-                         options_.model.kind == "embedding";
-  if (!any_depth) {
-    MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
-  }
-  // Batches hold whole graphs, so nothing is sampled.
-  if (graphs) options_.evaluation.kind = InferenceKind::kSampled;
-  const Fanouts& evaluated = options_.evaluation.fanouts;
-  if (!evaluated.empty() && !any_depth) {
-    MILLRACE_RETURN_IF_ERROR(CheckLayers(
-        layers, static_cast<int>(evaluated.size()), "--eval-fanouts"));
-  }
-  if (job.spec.temporal != TemporalStrategy::kNone &&
-      options_.evaluation.kind == InferenceKind::kFull) {
-    return absl::InvalidArgumentError(
-        "--inference full reads all neighbours, also those later than a "
-        "seed\nuse --inference sampled with --temporal");
-  }
+absl::Status Trainer::OpenFiles() {
   if (!leader()) return absl::OkStatus();
   // Without an epoch a checkpoint is only read.
   if (!options_.checkpoint.empty() && options_.epochs > 0) {
@@ -121,12 +97,9 @@ absl::Status Trainer::ReadTables(NodeEvaluator::Tables& tables) {
                              std::move(seeds)));
     return absl::OkStatus();
   };
-  const bool ordered = !options_.order.empty();
-  if (options_.seeds.has_value() || ordered || there(options_.job.split)) {
-    MILLRACE_RETURN_IF_ERROR(
-        read(options_.job.split, options_.seeds, tables.train));
-  }
-  if (ordered) {
+  MILLRACE_RETURN_IF_ERROR(
+      read(options_.job.split, options_.seeds, tables.train));
+  if (!options_.order.empty()) {
     MILLRACE_RETURN_IF_ERROR(ReadOrder(*tables.train));
   }
   // A split that was named must be there.
@@ -163,6 +136,9 @@ absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
   MILLRACE_RETURN_IF_ERROR(CheckSource());
+  MILLRACE_RETURN_IF_ERROR(CheckSeeds());
+  MILLRACE_RETURN_IF_ERROR(OpenFiles());
+  MILLRACE_RETURN_IF_ERROR(NameSeeds());
   options_.evaluation.task = options_.task;
   MILLRACE_RETURN_IF_ERROR(learns_links() ? MakeLinkEvaluator()
                                           : MakeNodeEvaluator());
