@@ -152,18 +152,15 @@ struct PlainUnit {
   }
 };
 
-template <typename Unit>
-class PhiloxVectorTest : public ::testing::Test {};
-using Units = ::testing::Types<PlainUnit<4>, PlainUnit<8>, PlainUnit<16>>;
-TYPED_TEST_SUITE(PhiloxVectorTest, Units);
-
-TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
+// `number(task, nodes, count, block)` against Philox one by one.
+template <typename Number>
+void ExpectNumbers(Number number) {
   constexpr uint64_t kLimit = kAll / 3;
   for (size_t size = 1; size <= PhiloxBlock::kSize; ++size) {
     const auto nodes = RandomIds<uint32_t>(size, size);
     PhiloxBlock block;
-    PhiloxVector<TypeParam>({{kKey[0], kKey[1]}, 77, kLimit})
-        .Number(nodes.data(), size, block);
+    number(PhiloxTask{{kKey[0], kKey[1]}, 77, kLimit}, nodes.data(), size,
+           block);
     const auto expected = OneByOne(kKey, nodes, 77, kAll, 0);
     for (size_t i = 0; i < (size + 63) / 64 * 64; ++i) {
       const bool taken = (block.at_most[i / 64] >> i % 64 & 1) != 0;
@@ -174,6 +171,33 @@ TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
     }
   }
 }
+
+template <typename Unit>
+class PhiloxVectorTest : public ::testing::Test {};
+using Units = ::testing::Types<PlainUnit<4>, PlainUnit<8>, PlainUnit<16>>;
+TYPED_TEST_SUITE(PhiloxVectorTest, Units);
+
+TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
+  ExpectNumbers([](const PhiloxTask& task, const uint32_t* nodes, size_t count,
+                   PhiloxBlock& block) {
+    PhiloxVector<TypeParam>(task).Number(nodes, count, block);
+  });
+}
+
+// Both, whichever of them PhiloxAtMost() takes on this CPU.
+#if defined(__x86_64__)
+TEST(PhiloxUnitTest, Avx2EqualsPhilox) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
+  ExpectNumbers(PhiloxAvx2);
+}
+
+TEST(PhiloxUnitTest, Avx512EqualsPhilox) {
+  if (!__builtin_cpu_supports("avx512f")) {
+    GTEST_SKIP() << "this CPU has no AVX-512F";
+  }
+  ExpectNumbers(PhiloxAvx512);
+}
+#endif
 
 }  // namespace
 }  // namespace millrace
