@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -32,6 +33,9 @@ constexpr uint32_t kDraws = 40000;
 // Lists by node. One with a zero, one longer than the fanout from which trees
 // of sums are drawn from, two of the same neighbours in another order.
 constexpr uint64_t kShort = 0, kLong = 1, kTwin = 2, kOtherTwin = 3;
+// The neighbours of the last list: one of them stands there twice.
+constexpr uint64_t kCopies = 4;
+const std::vector<int64_t> kCopiesList = {40, 41, 40, 42};
 constexpr int64_t kHalf = 25;  // kLong has so many 1 and so many 3
 constexpr int64_t kTwinDegree = 9;
 const std::vector<float> kWeights = {1, 2, 3, 4, 0, 6};
@@ -46,10 +50,11 @@ TestGraph Lists() {
   for (int64_t i = 0; i < 2 * kHalf; ++i) add(i, kLong, i % 2 == 0 ? 1 : 3);
   for (int64_t i = 0; i < kTwinDegree; ++i) add(20 + i, kTwin, 1);
   for (int64_t i = kTwinDegree; i-- > 0;) add(20 + i, kOtherTwin, 1);
+  for (const int64_t leaf : kCopiesList) add(leaf, kCopies, 1);
   testing::TestRelation by = to;
   by.name = "by";
   return {.types = {{.name = "leaf", .count = 2 * kHalf},
-                    {.name = "center", .count = 4}},
+                    {.name = "center", .count = 5}},
           .relations = {to, by},
           .splits = {}};
 }
@@ -250,6 +255,38 @@ TEST_F(DrawLawTest, LaborOfOneBatchPicksTheSameNeighbours) {
     const auto middle = picks.neighbors.begin() + 4;
     EXPECT_EQ(std::set(picks.neighbors.begin(), middle),
               std::set(middle, picks.neighbors.end()));
+  }
+}
+
+// A neighbour has one number however often it stands in a list: neighbours,
+// not entries, are equally likely to come first, and their copies come with
+// them, the first first. Slots 0 and 2 are copies.
+TEST_F(DrawLawTest, LaborTakesCopiesOfANeighbourInListOrder) {
+  const auto first = static_cast<int64_t>(kWeights.size()) + 2 * kHalf +
+                     2 * kTwinDegree;  // the edge id of the list's first
+  std::vector<uint32_t> trees(kDraws);
+  std::iota(trees.begin(), trees.end(), 0);
+  const std::vector<uint64_t> nodes(kDraws, kCopies);
+  const std::map<Slots, double> laws[] = {
+      {{{0}, 1. / 3}, {{1}, 1. / 3}, {{3}, 1. / 3}},
+      {{{0, 2}, 1. / 3}, {{0, 1}, 1. / 6}, {{0, 3}, 1. / 6}, {{1, 3}, 1. / 3}}};
+  for (int k = 1; k <= 2; ++k) {
+    Picks picks;
+    ASSERT_TRUE(DrawNeighbors(*store_, 0,
+                              {.rule = DrawRule::kLabor, .edge_ids = true},
+                              {0, k, nodes, trees}, picks)
+                    .ok());
+    std::map<Slots, int64_t> counts;
+    for (size_t i = 0; i < picks.edge_ids.size(); i += k) {
+      Slots slots;
+      for (int j = 0; j < k; ++j)
+        slots.push_back(picks.edge_ids[i + j] - first);
+      ++counts[slots];
+    }
+    for (const auto& [slots, count] : counts) {
+      ASSERT_TRUE(laws[k - 1].contains(slots)) << slots.front();
+    }
+    EXPECT_GT(LawP(counts, laws[k - 1], kDraws), kAlpha) << "fanout " << k;
   }
 }
 
