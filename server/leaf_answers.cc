@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
 #include "common/sample/edge_directory.h"
+#include "common/sample/job.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"

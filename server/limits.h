@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "common/wire/limits.h"  // kMaxSeeds
 
 namespace millrace {
-
-inline constexpr int32_t kMaxFanout = 1 << 20;  // -1 (all) apart
 
 // Picks of one ExpandReply, in bytes; what is beyond is asked for again.
 inline constexpr size_t kMaxExpandReplyBytes = 8 << 20;

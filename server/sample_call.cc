@@ -37,19 +37,6 @@ absl::Status CheckLimits(const JobSpec& spec) {
     return absl::InvalidArgumentError(StrCat(
         "batch size ", spec.batch_size, " is above the limit of ", kMaxSeeds));
   }
-  const auto check = [](const Fanouts& fanouts) -> absl::Status {
-    for (const int32_t fanout : fanouts) {
-      if (fanout <= kMaxFanout) continue;
-      return absl::InvalidArgumentError(
-          StrCat("fanout ", fanout, " is above the limit of ", kMaxFanout,
-                 "\nuse -1 for all neighbours"));
-    }
-    return absl::OkStatus();
-  };
-  MILLRACE_RETURN_IF_ERROR(check(spec.fanouts));
-  for (const auto& [relation, fanouts] : spec.relation_fanouts) {
-    MILLRACE_RETURN_IF_ERROR(check(fanouts));
-  }
   return absl::OkStatus();
 }
 

@@ -249,7 +249,8 @@ void JobFlags::AddMethod(CLI::App& app) {
   app.add_option("--walks", walks_, "walk, ppr: walks from each node");
   app.add_option("--walk-length", walk_length_, "walk, ppr: steps of a walk");
   app.add_option("--restart", restart_,
-                 "ppr: chance that a walk ends before a step");
+                 "ppr: chance that a walk ends before a step; 0.15 if not "
+                 "given");
   app.add_option("--metapath", metapath_,
                  "walk, ppr: relations of the steps, in turn: "
                  "SRC__REL__DST,...; not needed where there is only one")
@@ -297,7 +298,11 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.temporal = kTemporal.at(temporal_);
   spec.walks = walks_;
   spec.walk_length = walk_length_;
-  spec.restart = restart_;
+  if (restart_.has_value() && spec.method != SampleMethod::kPpr) {
+    return absl::InvalidArgumentError(
+        "--restart needs --method ppr\nleave it out, or say which");
+  }
+  spec.restart = restart_.value_or(spec.restart);
   spec.metapath = metapath_;
   MILLRACE_ASSIGN_OR_RETURN(spec.train_graph, ParseTrainGraph(train_graph_));
   spec.seed_kind = kSeedKinds.at(seed_kind_);

@@ -63,6 +63,7 @@ class JobFlags {
   // INVALID_ARGUMENT: not integers [n], or [n, 2] with times; of edge seeds [n,
   // 2] or [n, 3] with times (names the file).
   absl::StatusOr<std::optional<SeedList>> Seeds(SeedKind kind) const;
+  bool has_seeds_file() const { return !seeds_file_.empty(); }
   // Whether --exclude-seed-edges was given; a trainer has its own default.
   bool excludes_seed_edges() const { return !exclude_seed_edges_.empty(); }
   int prefetch_batches() const { return prefetch_batches_; }
@@ -91,7 +92,7 @@ class JobFlags {
   std::string temporal_;
   int walks_ = 0;
   int walk_length_ = 0;
-  double restart_ = 0.15;
+  std::optional<double> restart_;  // none: not given
   std::vector<std::string> metapath_;
   std::string train_graph_ = "full";
   std::string negatives_;

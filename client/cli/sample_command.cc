@@ -20,6 +20,15 @@
 namespace millrace {
 namespace {
 
+// CLI11 reads an empty field of a list as 0.
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        return text.empty() ? "an empty field is no number" : "";
+      },
+      "");
+}
+
 struct SampleFlags {
   SourceFlags source;
   JobFlags job;
@@ -31,6 +40,21 @@ struct SampleFlags {
   bool with_features = false;
   bool json = true;
 };
+
+// Columns of seeds that are not given, and seeds that are given twice.
+absl::Status CheckSeedFlags(const SampleFlags& flags) {
+  if (!flags.seed_ids.empty()) {
+    if (!flags.job.has_seeds_file()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--seed-ids and --seeds-file exclude each other\nleave one out");
+  }
+  if (flags.seed_dst_ids.empty() && flags.seed_times.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(flags.seed_times.empty() ? "--seed-dst-ids" : "--seed-times",
+             " belongs to --seed-ids\ngive those too, or leave it out"));
+}
 
 // --seed-ids, --seed-dst-ids and --seed-times.
 absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
@@ -78,6 +102,7 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
 }
 
 absl::Status RunSample(const SampleFlags& flags) {
+  MILLRACE_RETURN_IF_ERROR(CheckSeedFlags(flags));
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
                             flags.source.Open());
@@ -107,15 +132,18 @@ void AddSampleCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--seed-ids", flags->seed_ids,
                    "seeds by original id, in this order, instead of a split")
+      ->check(NotEmpty())
       ->delimiter(',');
   command
       ->add_option("--seed-dst-ids", flags->seed_dst_ids,
                    "--seeds edge: destinations, one for each of --seed-ids")
+      ->check(NotEmpty())
       ->delimiter(',');
   command
       ->add_option("--seed-times", flags->seed_times,
                    "times of --seed-ids, for --temporal; default: the nodes' "
                    "own")
+      ->check(NotEmpty())
       ->delimiter(',');
   command->add_flag("--with-features", flags->with_features,
                     "add x and y: features and labels");

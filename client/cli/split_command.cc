@@ -7,6 +7,7 @@
 
 #include "client/cli/commands.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/ingest/add_split.h"
 
 namespace millrace {
@@ -29,7 +30,22 @@ void Print(const SplitFlags& flags, int64_t count, const char* what) {
   }
 }
 
+// The columns that are of pairs alone.
+absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
+  const char* option = nullptr;
+  if (!split.negatives.empty()) option = "--negatives";
+  if (!split.edge_types.empty()) option = "--edge-types";
+  if (!split.labels.empty()) option = "--labels";
+  if (!split.times.empty()) option = "--times";
+  if (option == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(option,
+             " belongs to --pairs\nleave it out: the nodes and edges of --ids "
+             "and --all have what the dataset was imported with"));
+}
+
 absl::Status RunNodeSplit(const SplitFlags& flags) {
+  MILLRACE_RETURN_IF_ERROR(CheckNoPairColumns(flags.edges));
   if (flags.ids.empty()) {
     return absl::InvalidArgumentError(
         "--ids is needed: the nodes of the split (.npy)\nfor edges give --type "
@@ -51,13 +67,11 @@ absl::Status RunEdgeSplit(const SplitFlags& flags) {
                    (split.edge_ids.empty() ? 0 : 1);
   if (ways != 1) {
     return absl::InvalidArgumentError(
-        "give one of --ids (edge ids), --all and --pairs");
+        "--ids, --all, --pairs: a split of edges needs one of them\ngive edge "
+        "ids, take all edges, or give pairs of nodes");
   }
-  if (split.pairs.empty() &&
-      !(split.times.empty() && split.edge_types.empty() &&
-        split.labels.empty() && split.negatives.empty())) {
-    return absl::InvalidArgumentError(
-        "--times, --edge-types, --labels and --negatives belong to --pairs");
+  if (split.pairs.empty()) {
+    MILLRACE_RETURN_IF_ERROR(CheckNoPairColumns(split));
   }
   MILLRACE_ASSIGN_OR_RETURN(const EdgeSplitInfo added,
                             AddEdgeSplit(flags.store, split));

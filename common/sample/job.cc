@@ -30,6 +30,13 @@ absl::Status CheckFanouts(const Fanouts& fanouts, std::string_view where) {
           "--fanouts ", where, ": ", fanout,
           " is not a fanout; use a number >= 0, or -1 for all neighbours"));
     }
+    if (fanout > kMaxFanout) {
+      return absl::InvalidArgumentError(StrCat(
+          "--fanouts ", where, ": ", fanout, " is above the limit, ",
+          kMaxFanout,
+          "\nuse a smaller one, or -1 for all neighbours; that takes each of "
+          "them once, also with --replace"));
+    }
   }
   return absl::OkStatus();
 }
@@ -216,11 +223,22 @@ absl::Status CheckWalkNumbers(const JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// Options that another method would not look at.
+absl::Status CheckNoWalks(const JobSpec& spec) {
+  const char* option = nullptr;
+  if (!spec.metapath.empty()) option = "--metapath";
+  if (spec.walk_length != 0) option = "--walk-length";
+  if (spec.walks != 0) option = "--walks";
+  if (option == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      option, " needs --method walk or ppr\nleave it out, or say which"));
+}
+
 // After the fanouts: walks have none, PPR those of its one relation.
 absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   const bool walk = spec.method == SampleMethod::kWalk;
-  if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
+  if (!walk && spec.method != SampleMethod::kPpr) return CheckNoWalks(spec);
   MILLRACE_RETURN_IF_ERROR(CheckWalkNumbers(spec));
   MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
   if (walk) {

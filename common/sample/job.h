@@ -32,6 +32,7 @@ enum class TemporalStrategy : uint8_t { kNone = 0, kUniform = 1, kLast = 2 };
 // Neighbours drawn per frontier node, one number per hop; kAllNeighbors = all.
 using Fanouts = std::vector<int32_t>;
 inline constexpr int32_t kAllNeighbors = -1;
+inline constexpr int32_t kMaxFanout = 1 << 20;  // kAllNeighbors apart
 inline constexpr int kMaxHops = 255;
 inline constexpr int kMaxWalkLength = 256;
 inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;  // of one node

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/sampler.h"
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common/base/status_macros.h"
@@ -20,6 +22,23 @@ DrawRule RuleOf(const JobSpec& spec) {
                                              : DrawRule::kUniform;
 }
 
+// With replacement a node has as many picks as the fanout says, however few
+// neighbours: what no batch can hold is not drawn first.
+absl::Status CheckPickCount(const DrawContext& context,
+                            const Frontier& frontier) {
+  constexpr uint64_t kMaxPicks = std::numeric_limits<int32_t>::max();
+  if (!context.replace || frontier.fanout == kAllNeighbors) {
+    return absl::OkStatus();
+  }
+  const uint64_t picks =
+      static_cast<uint64_t>(frontier.fanout) * frontier.ids.size();
+  if (picks <= kMaxPicks) return absl::OkStatus();
+  return absl::OutOfRangeError(StrCat(
+      "--replace: hop ", context.hop, " draws ", frontier.fanout,
+      " edges for each of ", frontier.ids.size(), " nodes; the limit is ",
+      kMaxPicks, " in all\nuse a smaller --batch-size or smaller --fanouts"));
+}
+
 // One hop of neighbours of the frontier.
 absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
                     NeighborSource& source) {
@@ -32,6 +51,7 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
     const int32_t fanout = builder.job().fanouts[r][hop];
     if (fanout == 0 || begin == end) continue;
     frontiers.push_back(builder.FrontierOf(r, fanout, begin, end));
+    MILLRACE_RETURN_IF_ERROR(CheckPickCount(context, frontiers.back()));
   }
   std::vector<Picks> picks(frontiers.size());
   if (!frontiers.empty()) {
@@ -50,10 +70,14 @@ absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
                         const ResolvedSeeds& seeds) {
   if (job.spec.temporal != TemporalStrategy::kNone &&
       seeds.times.size() != seeds.ids.size()) {
+    const bool edges = job.spec.seed_kind == SeedKind::kEdge;
     return absl::InvalidArgumentError(StrCat(
         "--temporal: ", seeds.times.size(), " times for ", seeds.ids.size(),
-        " seeds\ngive one for each with --seed-times, or import the "
-        "dataset with --node-times F.npy"));
+        " seeds\n",
+        edges ? "give them in --seeds-file [n, 3], with `sample --seed-times`, "
+                "or in the split: `split --pairs F.npy --times F.npy`"
+              : "give them in --seeds-file [n, 2], with `sample --seed-times`, "
+                "or import the dataset with --node-times F.npy"));
   }
   if (name.feature_rows && job.spec.method == SampleMethod::kPpr) {
     return absl::InvalidArgumentError(

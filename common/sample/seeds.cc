@@ -52,12 +52,12 @@ absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list) {
   if (job.spec.seed_kind != SeedKind::kEdge) {
     if (!list.times.empty() && job.spec.temporal == TemporalStrategy::kNone) {
       return absl::InvalidArgumentError(
-          "the seeds have times, but the job is not temporal\ngive --temporal "
-          "uniform or last, or leave the times out");
+          "--temporal is needed: the seeds have times, but the job is not "
+          "temporal\ngive --temporal uniform or last, or leave the times out");
     }
     if (list.dst.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "the seeds are pairs of nodes\nsay so: --seeds edge");
+        "--seeds edge is needed: the seeds are pairs of nodes");
   }
   if (list.dst.size() != n) {
     return absl::InvalidArgumentError(StrCat("edge seeds: ", n, " sources and ",

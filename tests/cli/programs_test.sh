@@ -164,6 +164,58 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "--fanouts is needed to train"
 fi
 
+# Options that another method or kind of split or seeds would not look at.
+python=${MILLRACE_PYTHON:-/usr/bin/python3}
+"$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
+np.save('$work/timed', np.ones((4, 2), np.int64))"
+for option in '--walks 3' '--walk-length -7' '--restart 0.2' '--metapath a'; do
+  # shellcheck disable=SC2086  # two words
+  wrong_usage millrace digest "${source[@]}" --fanouts 5 $option
+  stderr_has "${option% *} needs --method"
+done
+wrong_usage millrace digest "${source[@]}" --method walk --walks 2 \
+  --walk-length 2 --restart 0.2
+stderr_has "--restart needs --method ppr"
+run 0 millrace digest "${source[@]}" --method ppr --walks 2 --walk-length 2 \
+  --fanouts 3 --batches 1
+for option in --times --labels --edge-types --negatives; do
+  wrong_usage millrace split "$work/store" --name n --ids "$work/ids.npy" \
+    "$option" "$work/ids.npy"
+  stderr_has "$option belongs to --pairs"
+done
+wrong_usage millrace split "$work/store" --name n --type node__to__node
+stderr_has "--ids, --all, --pairs"
+for option in --seed-ids --seed-times --seed-dst-ids; do
+  wrong_usage millrace sample "${source[@]}" --fanouts 2 "$option" ''
+done
+for option in --seed-times --seed-dst-ids; do
+  wrong_usage millrace sample "${source[@]}" --fanouts 2 "$option" 3
+  stderr_has "$option belongs to --seed-ids"
+done
+wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
+  --seeds-file "$work/ids.npy"
+stderr_has "--seed-ids and --seeds-file exclude each other"
+# The same mistake has one status, however the seeds are given.
+wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
+  --seed-times 1
+stderr_has "not temporal"
+wrong_usage millrace digest "${source[@]}" --fanouts 2 \
+  --seeds-file "$work/timed.npy"
+stderr_has "not temporal"
+wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7,8 \
+  --seed-times 1
+wrong_usage millrace digest "${source[@]}" --fanouts 2000000
+stderr_has "2000000 is above the limit, 1048576"
+# Degrees are those of the graph that the options make.
+for loops in keep add; do
+  rm -rf "$work/degrees"
+  run 0 millrace import tu "$data/mutag" --node-features degree \
+    --self-loops $loops --out "$work/degrees" --json
+  run 0 millrace inspect "$work/degrees" --json
+  cp out.txt "degrees-$loops.txt"
+done
+cmp -s degrees-keep.txt degrees-add.txt && report "loops do not count"
+
 # What is wrong with the data is no question of usage.
 bad_input() {
   run 1 millrace import ogb "$work/bad" --split public --out "$work/x"

@@ -50,6 +50,12 @@ TEST(JobTest, RelationsWithoutFanoutsAreNotSampled) {
   EXPECT_THAT(job->fanouts, ElementsAre(ElementsAre(4, -1), ElementsAre(0, 0)));
 }
 
+TEST(JobTest, TheLargestFanoutIsOne) {
+  JobSpec spec = Good();
+  spec.fanouts = {kMaxFanout, 2};
+  EXPECT_TRUE(ResolveJob(spec, TwoTypes()).ok());
+}
+
 TEST(JobTest, NoHopsMeansSeedsAlone) {
   JobSpec spec = Good();
   spec.fanouts.clear();
@@ -84,6 +90,19 @@ INSTANTIATE_TEST_SUITE_P(
                  s.fanouts = {5, -2};
                },
                absl::StatusCode::kInvalidArgument, "-2 is not a fanout"},
+        BadJob{"large_fanout",
+               [](JobSpec& s) {
+                 s.fanouts = {kMaxFanout + 1, 2};
+               },
+               absl::StatusCode::kInvalidArgument,
+               "--fanouts for all relations: 1048577 is above the limit, "
+               "1048576\n"},
+        BadJob{"large_fanout_of_a_relation",
+               [](JobSpec& s) {
+                 s.relation_fanouts["user__buys__item"] = {2, kMaxFanout + 1};
+               },
+               absl::StatusCode::kInvalidArgument,
+               "--fanouts user__buys__item: 1048577 is above the limit"},
         BadJob{"hops", [](JobSpec& s) { s.fanouts.assign(256, 1); },
                absl::StatusCode::kInvalidArgument, "256 hops; the limit"},
         BadJob{"lengths",

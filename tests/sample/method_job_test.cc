@@ -398,6 +398,23 @@ std::vector<Refusal> Walks() {
           "with itself\n")};
 }
 
+// Options of walks, which other methods would not look at.
+std::vector<Refusal> OthersOptions() {
+  JobSpec induced = Job();
+  induced.method = SampleMethod::kInduced;
+  return {Refused(
+              "walks_of_uniform", Job(), [](JobSpec& s) { s.walks = 3; },
+              "--walks needs --method walk or ppr\n"),
+          Refused(
+              "walk_length_of_induced", induced,
+              [](JobSpec& s) { s.walk_length = -7; },
+              "--walk-length needs --method walk or ppr\n"),
+          Refused(
+              "metapath_of_uniform", Job(),
+              [](JobSpec& s) { s.metapath = {"bogus"}; },
+              "--metapath needs --method walk or ppr\n")};
+}
+
 std::vector<Refusal> Lacks() {
   return {Lacking(
               "weights", Job(), [](JobSpec& s) { s.weighted = true; },
@@ -422,7 +439,7 @@ std::vector<Refusal> Lacks() {
 
 std::vector<Refusal> Refusals() {
   std::vector<Refusal> all = Exclusions();
-  for (const auto& more : {Walks(), Lacks()}) {
+  for (const auto& more : {Walks(), OthersOptions(), Lacks()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -328,6 +329,26 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
     EXPECT_EQ(nodes.degree.IntegerAt(v), degree);
   }
   EXPECT_EQ(nodes.label.rows(), 2);
+}
+
+// 2^31 picks are refused before they are drawn.
+TEST(SamplerTest, RefusesMorePicksThanABatchCanHold) {
+  const auto source = OpenGraph(testing::Cycle(2048), "picks");
+  std::vector<int64_t> seeds(2048);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  JobSpec spec = Job({kMaxFanout});
+  spec.replace = true;
+  const absl::Status status = Sample(*source, spec, seeds).status();
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr(
+                  "--replace: hop 0 draws 1048576 edges for each of 2048 "
+                  "nodes; the limit is 2147483647 in all\n"));
+  spec.fanouts = {kAllNeighbors};
+  EXPECT_TRUE(Sample(*source, spec, seeds).ok());
+  spec.replace = false;
+  spec.fanouts = {kMaxFanout};
+  EXPECT_TRUE(Sample(*source, spec, seeds).ok());
 }
 
 }  // namespace
