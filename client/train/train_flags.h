@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "client/cli/job_flags.h"
@@ -18,6 +19,9 @@ class TrainFlags {
 
   // Trainer processes to start; 0: --workers was not given.
   int workers() const { return workers_; }
+
+  // Of --model, before the file.
+  static constexpr std::string_view kScript = "script:";
 
   // INVALID_ARGUMENT: a value out of range. UNIMPLEMENTED: one that belongs
   // to a later version. Both name the option.
