@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/grpc/channel_args.h"
 #include "common/grpc/status.h"
 #include "common/sample/batch.h"
 #include "common/wire/error_info.h"
@@ -131,8 +132,10 @@ void OwnerExpand::SkipEmpty() {
 absl::Status OwnerExpand::Send() {
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<FleetMember> member,
                             picker_.Pick());
-  call_ = std::make_unique<Call>();
-  FillRequest(*call_);
+  auto filled = std::make_unique<Call>();
+  FillRequest(*filled);
+  MILLRACE_RETURN_IF_ERROR(CheckSize(filled->request.ByteSizeLong()));
+  call_ = std::move(filled);
   call_->context = hop_.PeerContext();
   call_->stub = v1::Sampler::NewStub(member->NextChannel());
   Call* call = call_.get();
@@ -142,6 +145,17 @@ absl::Status OwnerExpand::Send() {
                                 call->done.Notify();
                               });
   return absl::OkStatus();
+}
+
+// Only the set of DrawRule::kAmong, which goes out whole, makes a request so
+// large.
+absl::Status OwnerExpand::CheckSize(size_t bytes) const {
+  if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      StrCat("--method induced: asking partition ", partition_,
+             " for the edges among the nodes of the batch takes ", bytes,
+             " bytes; the limit of a message is ", kMaxMessageBytes,
+             "\nuse a smaller --batch-size or smaller --fanouts"));
 }
 
 void OwnerExpand::FillRequest(Call& call) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +52,7 @@ class OwnerExpand {
   struct Call;
 
   absl::Status Send();
+  absl::Status CheckSize(size_t bytes) const;
   void FillRequest(Call& call);
   std::string AmongOf(size_t f) const;
   void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,

@@ -103,5 +103,33 @@ TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
   EXPECT_EQ(edges, 1 + kRelations);
 }
 
+// One set must fit into a message: the batch is refused before it is sent.
+TEST(LargeRequestsTest, InducedEdgesAmongTooManyNodesAreRefused) {
+  constexpr int64_t kLeaves = kMaxMessageBytes / 4 + 1;
+  TestGraph graph;
+  graph.types = {{.name = "leaf", .count = kLeaves},
+                 {.name = "hub", .count = 1}};
+  graph.relations = {{.src = "leaf", .name = "to", .dst = "hub", .out = false}};
+  for (int64_t leaf = 0; leaf < kLeaves; ++leaf) {
+    graph.relations[0].edges.emplace_back(leaf, 0);
+  }
+  FleetHarness fleet(graph, 2);
+  ASSERT_EQ(fleet.store()->book(1).Owner(0), 1);
+  JobSpec spec;
+  spec.split.clear();
+  spec.seed_type = "hub";
+  spec.method = SampleMethod::kInduced;
+  spec.fanouts = {kAllNeighbors};
+  v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+  request.set_explicit_ids(Ids({0}));
+  const absl::Status status = CallSample(*fleet.Stub(0), request).status;
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::StartsWith("--method induced: asking partition 1 for "
+                                    "the edges among the nodes"));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("the limit of a message is 16777216\n"));
+}
+
 }  // namespace
 }  // namespace millrace
