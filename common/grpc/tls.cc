@@ -6,7 +6,9 @@
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
-#include <map>
+#include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,7 +47,7 @@ class QuietWarnings {
       if (now < soonest_) return;
       last_ = text;
       next_ = now + absl::Minutes(1);
-      soonest_ = now + absl::Milliseconds(100);
+      soonest_ = now + absl::Seconds(1);
     }
     spdlog::warn("{}", text);
   }
