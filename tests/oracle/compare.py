@@ -203,6 +203,8 @@ def compare_job(comparison, case, job, number, batches):
 
 def compare_seeds(comparison, case, store, job, rng):
     """Explicit seeds, some of them twice; with times of their own too."""
+    if '--seeds-file' in job.options:
+        return  # either or
     counts = [case.count]
     if job.pairs:
         counts = case.pairs.relations[
