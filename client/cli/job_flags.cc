@@ -345,7 +345,8 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   const int64_t width = shape.size() == 2 ? shape[1] : 1;
   const bool edges = kind == SeedKind::kEdge;
   const int64_t ends = edges ? 2 : 1;
-  if (!integers || shape.size() > 2 || width < ends || width > ends + 1) {
+  if (!integers || shape.empty() || shape.size() > 2 || width < ends ||
+      width > ends + 1) {
     return absl::InvalidArgumentError(StrCat(
         "--seeds-file ", seeds_file_, " holds ", DTypeName(array.dtype()), " (",
         absl::StrJoin(shape, ", "), "); it must be integers: ",

@@ -162,12 +162,25 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "0 is no whole number of at least 1"
   wrong_usage millrace-train "${source[@]}" --layers 2
   stderr_has "--fanouts is needed to train"
+  wrong_usage millrace-train "${source[@]}" --fanouts 5 --layers -1
+  stderr_has "--layers"
+  graphs=(millrace-train --store "$work/mutag" --task graph --layers 2)
+  wrong_usage "${graphs[@]}" --seeds node
+  stderr_has "--task graph learns graphs"
+  wrong_usage "${graphs[@]}" --model embedding
+  stderr_has "--model embedding is for --task link"
+  wrong_usage "${graphs[@]}" --inference full
+  stderr_has "--inference full goes"
 fi
 
 # Options that another method or kind of split or seeds would not look at.
 python=${MILLRACE_PYTHON:-/usr/bin/python3}
 "$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
-np.save('$work/timed', np.ones((4, 2), np.int64))"
+np.save('$work/timed', np.ones((4, 2), np.int64))
+np.save('$work/scalar', np.int64(3))"
+wrong_usage millrace digest "${source[@]}" --fanouts 5 \
+  --seeds-file "$work/scalar.npy"
+stderr_has "holds int64 (); it must be"
 for option in '--walks 3' '--walk-length -7' '--restart 0.2' '--metapath a'; do
   # shellcheck disable=SC2086  # two words
   wrong_usage millrace digest "${source[@]}" --fanouts 5 $option
