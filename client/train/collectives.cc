@@ -149,6 +149,29 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
   c10d_ = std::make_unique<Group>();
   silence_ = options.heartbeat.silence;
   const absl::Time deadline = absl::Now() + options.store_timeout;
+  absl::Status met = MeetAtStore(options, deadline);
+  // Until the group of an earlier start has ended, and its store with it.
+  while (!met.ok() && heartbeat_ != nullptr && heartbeat_->store_is_old() &&
+         absl::Now() < deadline && !Interrupted()) {
+    heartbeat_.reset();
+    c10d_->store.reset();
+    absl::SleepFor(absl::Milliseconds(kSliceMs));
+    met = MeetAtStore(options, deadline);
+  }
+  MILLRACE_RETURN_IF_ERROR(met);
+  auto gloo_options = c10d::ProcessGroupGloo::Options::create(
+      absl::ToChronoMilliseconds(options.start_timeout));
+  gloo_options->devices.push_back(MakeDevice(group_.host));
+  absl::Status joined = Run("joining the group", [&] {
+    c10d_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10d_->store, group_.rank, group_.world, gloo_options);
+  });
+  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
+  return joined;
+}
+
+absl::Status Collectives::MeetAtStore(const CollectiveOptions& options,
+                                      absl::Time deadline) {
   // From its store on, rank 0 is watched: every word with a store whose rank
   // 0 is stopped hangs, the first one too.
   if (group_.rank == 0) {
@@ -159,16 +182,7 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
     heartbeat_ = Heartbeat::Start(group_, options.heartbeat);
     MILLRACE_RETURN_IF_ERROR(OpenStore(deadline));
   }
-  MILLRACE_RETURN_IF_ERROR(Meet(options.start_timeout));
-  auto gloo_options = c10d::ProcessGroupGloo::Options::create(
-      absl::ToChronoMilliseconds(options.start_timeout));
-  gloo_options->devices.push_back(MakeDevice(group_.host));
-  absl::Status joined = Run("joining the group", [&] {
-    c10d_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10d_->store, group_.rank, group_.world, gloo_options);
-  });
-  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
-  return joined;
+  return Meet(options.start_timeout);
 }
 
 absl::Status Collectives::OpenStore(absl::Time deadline) {

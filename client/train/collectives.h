@@ -60,6 +60,8 @@ class Collectives {
   struct Group;
   explicit Collectives(const GroupAddress& group);
   absl::Status Join(const CollectiveOptions& options);
+  absl::Status MeetAtStore(const CollectiveOptions& options,
+                           absl::Time deadline);
   absl::Status OpenStore(absl::Time deadline);
   absl::Status Meet(absl::Duration timeout);
   // Runs one collective; on an error waits for the heartbeat to name a rank.

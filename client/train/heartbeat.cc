@@ -25,6 +25,7 @@ struct Heartbeat::State {
         ended(group.world, false) {}
 
   void Connect();
+  void EndOldGroup();
   void Beat();
   void Watch();
   void ReadOthers();
@@ -54,6 +55,7 @@ struct Heartbeat::State {
   bool finishing ABSL_GUARDED_BY(mutex) = false;
   std::string failing ABSL_GUARDED_BY(mutex);     // why; empty: not failing
   bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
+  bool old_store ABSL_GUARDED_BY(mutex) = false;
   bool stop ABSL_GUARDED_BY(mutex) = false;
   bool beat_ended ABSL_GUARDED_BY(mutex) = false;
   bool watch_ended ABSL_GUARDED_BY(mutex) = false;
@@ -97,6 +99,20 @@ void Heartbeat::State::Connect() {
   store_options.port = group.port;
   store_options.timeout = absl::ToChronoMilliseconds(options.silence);
   store = c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
+}
+
+// A supervisor starts a rank again before the others have missed it, and its
+// beats would keep them from that for ever.
+void Heartbeat::State::EndOldGroup() {
+  {
+    absl::MutexLock lock(&mutex);
+    Lose(StrCat("the store at ", group.host, ":", group.port,
+                " is of an earlier start of this group, with another rank ",
+                group.rank, "\nend what is left of it"));
+    old_store = true;
+    failing = "it was started again";
+  }
+  Publish();
 }
 
 void Heartbeat::State::ReadOthers() {
@@ -145,8 +161,12 @@ void Heartbeat::State::Publish() {
 void Heartbeat::State::Beat() {
   while (true) {
     try {
-      if (store == nullptr) Connect();
-      store->add(Key("beat", group.rank), 1);
+      const bool first = store == nullptr;
+      if (first) Connect();
+      if (store->add(Key("beat", group.rank), 1) > 1 && first) {
+        EndOldGroup();
+        break;
+      }
       Publish();
       ReadOthers();
       ReadFailures();
@@ -234,6 +254,11 @@ Heartbeat::~Heartbeat() {
 absl::Status Heartbeat::status() const {
   absl::MutexLock lock(&state_->mutex);
   return state_->loss;
+}
+
+bool Heartbeat::store_is_old() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->old_store;
 }
 
 std::vector<int> Heartbeat::WaitForAll(absl::Duration timeout) const {

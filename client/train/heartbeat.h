@@ -43,6 +43,10 @@ class Heartbeat {
 
   // OK, or UNAVAILABLE naming the first rank found lost, or failed and why.
   absl::Status status() const;
+  // Whether the store has seen this rank before: it is of an earlier start of
+  // the group, which has lost the rank, may not know it yet and is told. Then
+  // status() is an error; a new start's store comes up at the same address.
+  bool store_is_old() const;
   // Waits until all ranks have come up or status() is an error, for at most
   // `timeout`; returns the ranks that have not come up.
   std::vector<int> WaitForAll(absl::Duration timeout) const;

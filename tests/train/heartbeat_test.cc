@@ -76,6 +76,24 @@ TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
   EXPECT_EQ(loss.message(), "rank 1 failed: the disk is full");
 }
 
+// Else its beats would pass for those of the rank that was lost.
+TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
+  const auto zero = Start(0, 3);
+  auto one = Start(1, 3);
+  const auto two = Start(2, 3);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  EXPECT_FALSE(one->store_is_old());
+  one.reset();
+  const auto again = Start(1, 3);
+  EXPECT_FALSE(again->WaitForLoss(absl::Seconds(30)).ok());
+  EXPECT_TRUE(again->store_is_old());
+  for (const auto* other : {&zero, &two}) {
+    EXPECT_EQ((*other)->WaitForLoss(absl::Seconds(30)).message(),
+              "rank 1 failed: it was started again");
+    EXPECT_FALSE((*other)->store_is_old());
+  }
+}
+
 TEST_F(HeartbeatTest, AFinishedRankIsNotLost) {
   const auto zero = Start(0, 2);
   {
