@@ -112,7 +112,8 @@ absl::Status TlsFiles::PublishIdentity(const Certificates& certificates) {
   if (identity_fd_.get() < 0) {
     identity_fd_ = std::move(next);
     identity_path_ = StrCat("/proc/self/fd/", identity_fd_.get());
-    return absl::OkStatus();
+    // gRPC would say nothing where there is no /proc.
+    return ReadFile(identity_path_, text.size()).status();
   }
   if (dup3(next.get(), identity_fd_.get(), O_CLOEXEC) < 0) {
     return FileError("replace", "a memory file", errno);
