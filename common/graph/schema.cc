@@ -25,12 +25,14 @@ absl::Status SchemaError(const std::string& what) {
 
 absl::Status ValidateColumn(const ColumnSpec& column, std::string_view owner,
                             std::string_view what) {
-  auto bytes = static_cast<int64_t>(ItemBytes(column.dtype));
+  int64_t values = 1;
   for (const int64_t size : column.row_shape) {
-    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) {
+    if (size < 0 || __builtin_mul_overflow(values, size, &values) ||
+        values > kMaxRowValues) {
       return SchemaError(absl::StrCat(
-          std::string(what), " of '", std::string(owner), "' has shape (",
-          absl::StrJoin(column.row_shape, ", "), ")"));
+          std::string(what), " of '", std::string(owner),
+          "' has rows of shape (", absl::StrJoin(column.row_shape, ", "),
+          "); a row has at most ", kMaxRowValues, " values"));
     }
   }
   return absl::OkStatus();

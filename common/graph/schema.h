@@ -21,6 +21,10 @@ using RelationIndex = int;
 
 inline constexpr std::string_view kHomogeneousType = "node";
 
+// Numbers in a row of features or labels at most: a file without rows may
+// claim any number, and rows are held in memory.
+inline constexpr int64_t kMaxRowValues = 1 << 20;
+
 // One matrix column set: dtype and shape of one row ([d], or [] for scalars).
 // dtype kNone: the column is absent.
 struct ColumnSpec {

@@ -211,6 +211,9 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
         StrCat(path.string(), ": shape ", ShapeText(shape),
                ", but one or two dimensions are needed here"));
   }
+  if (shape.size() == 2) {
+    MILLRACE_RETURN_IF_ERROR(CheckWidth(path.string(), shape[1]));
+  }
   return ArrayRows(path.string(), std::move(array));
 }
 

@@ -197,6 +197,7 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Rows(
         StrCat(array.name, ": shape ", ShapeText(shape),
                ", but one or two dimensions are needed here"));
   }
+  if (!flat) MILLRACE_RETURN_IF_ERROR(CheckWidth(array.name, shape[1]));
   if (array.header.fortran_order && !flat && shape[0] > 1 && shape[1] > 1) {
     return absl::InvalidArgumentError(
         StrCat(array.name,

@@ -7,6 +7,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/schema.h"
 
 namespace millrace {
 
@@ -17,6 +18,13 @@ absl::StatusOr<int64_t> RowReader::ReadDoubles(int64_t max_rows,
                             ReadFloats(max_rows, floats.data()));
   std::copy_n(floats.begin(), rows, values);
   return rows;
+}
+
+absl::Status CheckWidth(std::string_view name, int64_t width) {
+  if (width <= kMaxRowValues) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(name, ": rows of ", width, " values; a row has at most ",
+             kMaxRowValues, "\nsave it with one row per node or edge"));
 }
 
 absl::Status CheckFinite(const RowSource& source, int64_t first,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -59,6 +60,9 @@ class RowSource {
   const int64_t width_;
   const int64_t rows_;
 };
+
+// INVALID_ARGUMENT: a row of the table `name` has more than kMaxRowValues.
+absl::Status CheckWidth(std::string_view name, int64_t width);
 
 // INVALID_ARGUMENT when one of `rows` rows starting with row `first` of
 // `source` holds infinity, or NaN where `nan_allowed` is false.

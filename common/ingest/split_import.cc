@@ -180,11 +180,13 @@ absl::Status CheckSplitName(const std::string& name) {
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<int64_t> all;
-  std::vector<int64_t> block(static_cast<size_t>(kBlockRows * source.width()));
+  // Tables of integers have few columns, unless their file is no such table.
+  const int64_t block_rows = std::max<int64_t>(kBlockRows / source.width(), 1);
+  std::vector<int64_t> block(static_cast<size_t>(block_rows * source.width()));
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
-                              reader->ReadIntegers(kBlockRows, block.data()));
+                              reader->ReadIntegers(block_rows, block.data()));
     if (rows == 0) return all;
     all.insert(all.end(), block.begin(),
                block.begin() + static_cast<ptrdiff_t>(rows * source.width()));

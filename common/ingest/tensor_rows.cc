@@ -110,6 +110,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> TensorRows(
         StrCat(name, ": shape [", absl::StrJoin(sizes, ", "),
                "], but one or two dimensions are needed here"));
   }
+  if (sizes.size() == 2) MILLRACE_RETURN_IF_ERROR(CheckWidth(name, sizes[1]));
   return std::make_shared<TensorSource>(std::move(name), std::move(tensor));
 }
 

@@ -99,15 +99,21 @@ class IdRows final : public RowSource {
   const IdRange range_;
 };
 
+// Rows read at once: fewer where a line has many numbers.
+int64_t BlockRows(const RowSource& source) {
+  return std::max<int64_t>(kBlockRows / source.width(), 1);
+}
+
 // Calls visit(values, rows) for the integer rows of `source`.
 template <typename Visit>
 absl::Status ForEachBlock(const RowSource& source, Visit visit) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
-  std::vector<int64_t> block(static_cast<size_t>(kBlockRows * source.width()));
+  const int64_t block_rows = BlockRows(source);
+  std::vector<int64_t> block(static_cast<size_t>(block_rows * source.width()));
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
-                              reader->ReadIntegers(kBlockRows, block.data()));
+                              reader->ReadIntegers(block_rows, block.data()));
     if (rows == 0) return absl::OkStatus();
     visit(block.data(), rows);
   }
@@ -274,11 +280,12 @@ absl::Status TuFolder::AddGraphs() {
     MILLRACE_ASSIGN_OR_RETURN(graphs.label, Required("graph_attributes", 0));
     MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader,
                               graphs.label->Open());
+    const int64_t block_rows = BlockRows(*graphs.label);
     std::vector<float> block(
-        static_cast<size_t>(kBlockRows * graphs.label->width()));
-    for (int64_t rows = kBlockRows; rows == kBlockRows; graphs.count += rows) {
+        static_cast<size_t>(block_rows * graphs.label->width()));
+    for (int64_t rows = block_rows; rows == block_rows; graphs.count += rows) {
       MILLRACE_ASSIGN_OR_RETURN(rows,
-                                reader->ReadFloats(kBlockRows, block.data()));
+                                reader->ReadFloats(block_rows, block.data()));
     }
   }
   labels_name_ = graphs.label->name();

@@ -30,6 +30,11 @@ bool MatchesSlot(const ArrayInfo& info, const ArraySlot& slot) {
                     slot.element.row_shape.begin());
 }
 
+absl::Status CheckBelow32Bits(const ArrayInfo& info) {
+  return info.shape[0] < int64_t{1} << 32 ? absl::OkStatus()
+                                          : Wrong(info, "is too long");
+}
+
 template <typename Id>
 bool AllBelow(std::span<const Id> values, uint64_t limit) {
   // No early exit: vectorised, and bad values are not the usual case.
@@ -126,7 +131,8 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
       const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
       const auto& given = request_.request.explicit_seeds;
       if (length != seeds ||
-          (given && length != static_cast<int64_t>(given->size()))) {
+          (given ? length != static_cast<int64_t>(given->size())
+                 : length > request_.job.spec.batch_size)) {
         return Wrong(info, "has another number of seeds");
       }
       return absl::OkStatus();
@@ -148,6 +154,10 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
     case ArrayKind::kHopOffsets:
       return length == layout_.hops + 2 ? absl::OkStatus()
                                         : Wrong(info, "has a wrong length");
+    case ArrayKind::kNodeId:
+      return request_.job.spec.disjoint || length <= NodesOf(info.index)
+                 ? CheckBelow32Bits(info)
+                 : Wrong(info, "has more nodes than there are");
     case ArrayKind::kTree:
       return length == Find(ArrayKind::kNodeId, info.index)->shape[0]
                  ? absl::OkStatus()
@@ -162,9 +172,12 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
                  ? absl::OkStatus()
                  : Wrong(info, "is not as long as the neighbours");
     default:
-      return length < int64_t{1} << 32 ? absl::OkStatus()
-                                       : Wrong(info, "is too long");
+      return CheckBelow32Bits(info);
   }
+}
+
+int64_t BatchAssembler::NodesOf(TypeIndex type) const {
+  return request_.manifest.schema.node_types[type].count;
 }
 
 int64_t BatchAssembler::NegativeLength() const {

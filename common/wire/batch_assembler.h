@@ -73,6 +73,7 @@ class BatchAssembler {
   absl::Status CheckRelation(RelationIndex relation) const;
   absl::Status CheckSeedRows() const;
   absl::Status CheckWalks() const;
+  int64_t NodesOf(TypeIndex type) const;
   uint64_t TreeCount() const;      // disjoint jobs
   int64_t NegativeLength() const;  // of edge seeds; -1: not known
   void TakeExplicitPairs(const SeedList& seeds);

@@ -367,6 +367,7 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
                               RelationFromProto(entry, types));
     manifest.schema.relations.push_back(std::move(relation));
   }
+  MILLRACE_RETURN_IF_ERROR(ValidateSchema(manifest.schema));
   for (const auto& entry : in.splits()) {
     MILLRACE_ASSIGN_OR_RETURN(SplitInfo split,
                               SplitFromProto(entry, types, in.parts()));

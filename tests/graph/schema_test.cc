@@ -90,6 +90,9 @@ TEST(ValidateSchema, RefusesWhatCannotBe) {
                                    {std::numeric_limits<int64_t>::max()}};
       },
       [](Schema& s) {
+        s.node_types[0].feature = {DType::kUint8, {kMaxRowValues + 1}};
+      },
+      [](Schema& s) {
         s.node_types[0].label = {DType::kInt8, {}};
       },
       [](Schema& s) {

@@ -21,6 +21,7 @@
 #include "common/ingest/add_split.h"
 #include "common/ingest/fake_importer.h"
 #include "common/ingest/npy_importer.h"
+#include "common/ingest/npy_rows.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {
@@ -488,6 +489,17 @@ TEST_F(TinyImportTest, ReadsBoolMasks) {
   input.node_counts[""] = 5;
   EXPECT_THAT(std::string(Import(input, {}, "other").status().message()),
               HasSubstr("a mask of 4 elements for 5 nodes"));
+}
+
+// A file without rows may claim any length for them.
+TEST_F(ImporterTest, RefusesRowsThatNoMemoryHolds) {
+  const std::filesystem::path path = directory_ / "wide.npy";
+  const std::string header =
+      FormatNpyHeader(DType::kFloat32, {0, int64_t{1} << 59});
+  std::ofstream(path, std::ios::binary) << header;
+  const auto rows = OpenNpyRows(path);
+  ASSERT_TRUE(absl::IsInvalidArgument(rows.status()));
+  EXPECT_THAT(rows.status().message(), HasSubstr("a row has at most 1048576"));
 }
 
 TEST_F(ImporterTest, FakeGraphsRepeat) {

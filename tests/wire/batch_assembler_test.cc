@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/batch_assembler.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cstring>
@@ -253,6 +253,28 @@ TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
     EXPECT_TRUE(absl::IsInvalidArgument(
         BatchAssembler::Create(Asked(0), other).status()))
         << i;
+  }
+}
+
+// Before memory is set aside for them.
+TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
+  const Sent sent = Send(0);
+  for (const ArrayKind kind : {ArrayKind::kNodeId, ArrayKind::kSeedToLocal}) {
+    StreamLayout layout = sent.layout;
+    uint64_t more = 0;
+    for (ArrayInfo& info : layout.arrays) {
+      info.offset += more;
+      const bool seeds =
+          kind == ArrayKind::kSeedToLocal && info.kind == ArrayKind::kSeed;
+      if ((info.kind != kind && !seeds) || info.index != 0) continue;
+      info.shape[0] += 1000;
+      more += 1000 * ItemBytes(info.dtype);
+    }
+    layout.total_bytes += more;
+    EXPECT_THAT(BatchAssembler::Create(Asked(0), layout).status().message(),
+                ::testing::HasSubstr(kind == ArrayKind::kNodeId
+                                         ? "more nodes than there are"
+                                         : "another number of seeds"));
   }
 }
 

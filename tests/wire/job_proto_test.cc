@@ -112,6 +112,11 @@ TEST_F(ManifestProtoTest, RefusesNumbersThatDisagree) {
     p.mutable_node_types(0)->set_offsets(1, uint64_t{1} << 60);
   }));
   EXPECT_TRUE(refused([](auto& p) { p.mutable_relations(0)->set_dst(1000); }));
+  EXPECT_TRUE(refused([](auto& p) {
+    p.mutable_node_types(0)->set_name(p.node_types(1).name());
+  }));
+  EXPECT_TRUE(refused(
+      [](auto& p) { p.mutable_node_types(0)->set_name("../../else"); }));
   EXPECT_TRUE(refused([](auto& p) { p.mutable_splits(0)->set_count(1000); }));
   EXPECT_TRUE(refused([](auto& p) {
     auto* feature = p.mutable_node_types(0)->mutable_feature();
