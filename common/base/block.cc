@@ -9,6 +9,7 @@
 #include <map>
 #include <new>
 
+#include "absl/base/config.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 constexpr size_t kLeastKept = size_t{64} << 10;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 constexpr size_t kMostKept = 0;
 #else
 constexpr size_t kMostKept = kKeptBlockBytes;
