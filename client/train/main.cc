@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <thread>
 
 #include "client/cli/job_flags.h"
@@ -58,9 +57,6 @@ absl::Status Train(const SourceFlags& source_flags,
 }
 
 int Main(int argc, char** argv) {
-  // A file that may not grow (ulimit -f) is an error of its write, as a full
-  // disk is, not the end of the process.
-  std::signal(SIGXFSZ, SIG_IGN);
   const bool worker = IsWorker();
   if (!worker) EnsurePassiveThreads(argv);
   CLI::App app("Trains graph neural networks on sampled batches",

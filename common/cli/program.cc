@@ -2,6 +2,7 @@
 #include "common/cli/program.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -180,6 +181,9 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   }
   InstallInterruptHandler();
   InstallTruncationHandler();
+  // A file that may not grow (ulimit -f) is an error of its write, as a full
+  // disk is, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   // On by default in Debian's build of Abseil, at a cost for every lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::Status status = RunBody(body);

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# full_disk_test.sh BIN_DIR WORK_DIR: import and partition where files may not
+# grow, and, where root may mount, on a full disk: an error that names the file
+# and the reason, nothing left behind, nothing lost that was there.
+set -euo pipefail
+. "$(dirname "$0")/script_test.sh"
+
+import() { "$bin/millrace" import ogb "$root/tests/data/cora" --split public "$@"; }
+import --out cora >import.txt
+"$bin/millrace" partition cora --parts 2 --method hash --out store >out.txt
+"$bin/millrace" digest --store store --fanouts 5,5 >expected.txt
+
+# refused WHAT REASON FOLDER COMMAND...: it ends with 1, says so, and FOLDER
+# holds nothing new.
+refused() {
+  local what=$1 reason=$2 folder=$3 status=0
+  shift 3
+  ls -A "$folder" >before.txt
+  "$@" >out.txt 2>error.txt || status=$?
+  [[ $status == 1 ]] || fail "$what: exit status $status"
+  grep -q "$reason" error.txt || fail "$what: no \"$reason\""
+  grep -q "/" error.txt || fail "$what: no file is named"
+  ls -A "$folder" >after.txt
+  cmp -s before.txt after.txt || fail "$what: something is left in $folder"
+}
+
+limited() { (ulimit -f 200 && "$@"); }  # 200 KiB a file
+mkdir results
+refused "import with limited files" "File too large" results \
+  limited import --out results/cora
+refused "partition with limited files" "File too large" results \
+  limited "$bin/millrace" partition cora --parts 2 --method hash \
+  --out results/store
+
+mkdir full
+if mount -t tmpfs -o size=2m tmpfs full 2>mount.txt; then
+  trap 'umount full; stop_groups' EXIT
+  refused "import on a full disk" "No space left" full import --out full/cora
+  refused "partition on a full disk" "No space left" full \
+    "$bin/millrace" partition cora --parts 2 --method hash --out full/store
+else
+  echo "skipped: full disk: $(head -n 1 mount.txt)"
+fi
+
+"$bin/millrace" partition cora --parts 2 --method hash --out results/store \
+  >out.txt
+"$bin/millrace" digest --store results/store --fanouts 5,5 >digest.txt
+cmp expected.txt digest.txt || fail "another store"
