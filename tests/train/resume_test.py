@@ -2,7 +2,7 @@
 """Trainers that are killed (SIGKILL) at random steps and resumed, with the
 same and with other world sizes; and disks that fill up under a checkpoint.
 
---kills N: how often an epoch is interrupted (default 20). --seed S: of the
+--kills N: how often an epoch is interrupted (default 20; CI: 8). --seed S: of the
 random steps; printed, and by default another one each time.
 """
 import argparse
