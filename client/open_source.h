@@ -18,7 +18,7 @@ struct SourceOptions {
   std::string servers;  // LIST: host:port,host:port | @FILE | dns:///name:port
 
   // Servers only: PEM files, as of --tls-ca and so on; none: plaintext.
-  TlsOptions tls;
+  TlsOptions tls = {};
 
   // Threads that make batches in this process; 0: one per core.
   int threads = 0;

@@ -20,7 +20,7 @@ struct ServerOptions {
 
   // Of this server and of its peers; none: plaintext. A server has cert and
   // key; ca is for the peers, and for clients that must show a certificate.
-  TlsOptions tls;
+  TlsOptions tls = {};
   TlsClientPolicy clients;
 
   // Threads that sample; as many more answer leaf calls. 0: one per core.
