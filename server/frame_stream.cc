@@ -76,6 +76,7 @@ void FrameStream::Execute(Actions actions, ThreadPool& pool) {
 }
 
 void FrameStream::Produce() {
+  ThreadPool& pool = pool_;
   bool more = true;
   while (more) {
     absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame =
@@ -95,7 +96,9 @@ void FrameStream::Produce() {
       producing_ = more;
       actions = Decide();
     }
-    Execute(actions, pool_);
+    // With nothing left to do here, the call may be gone already: whoever
+    // ends the last write finishes it.
+    if (actions.any()) Execute(actions, pool);
   }
 }
 

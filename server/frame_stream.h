@@ -60,6 +60,7 @@ class FrameStream : public ::grpc::ServerWriteReactor<::grpc::ByteBuffer> {
     bool write = false;
     bool produce = false;
     bool finish = false;
+    bool any() const { return write || produce || finish; }
   };
   Actions Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Execute(Actions actions, ThreadPool& pool);
