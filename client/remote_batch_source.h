@@ -15,7 +15,7 @@ namespace millrace {
 
 struct RemoteOptions {
   std::string servers;  // LIST
-  TlsOptions tls = {};       // none: plaintext
+  TlsOptions tls = {};  // none: plaintext
 
   // How long a partition without a living server is waited for before calls
   // that need it fail.
