@@ -101,7 +101,7 @@ def pyg_homogeneous(root, name, rich):
             nodes["time"] = torch.arange(N) * 3
             edges["global_id"] = ids
             edges["feats"] = {"edge_attr": edge_features(E)[ids]}
-            edges["edge_time"] = ids * 13 % 17
+            edges["edge_time"] = ids * 13 % 17 + 3 * N  # after all nodes
         save(nodes, where / "node_feats.pt")
         save(edges, where / "edge_feats.pt")
     companions(root, name, N)

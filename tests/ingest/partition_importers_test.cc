@@ -202,7 +202,7 @@ TEST_F(PartitionImportersTest, RestoresHomogeneousPygGraphs) {
     const std::vector<int64_t> places = PlacesOfEdges(part.edges[0].in);
     for (int64_t edge = 0; edge < kEdges; ++edge) {
       EXPECT_EQ(part.edges[0].in.time.As<int64_t>()[places[edge]],
-                edge * 13 % 17);
+                edge * 13 % 17 + 3 * kNodes);
     }
   }
 }
