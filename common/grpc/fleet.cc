@@ -354,35 +354,30 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   // Overload says nothing about the connection.
   if (absl::IsResourceExhausted(status)) return;
   absl::MutexLock lock(&mutex_);
-  for (const auto& entry : directory_.entries()) {
-    if (entry->member.get() != &member) continue;
-    entry->info.error = status;
-    entry->info.state = State::kUnknown;
-    entry->next_ask = absl::InfinitePast();
-    entry->ask_again = entry->asking;
-    ++news_;
-    wake_ = true;
-  }
+  FleetEntry* entry = directory_.Find(member);
+  if (entry == nullptr) return;
+  entry->info.error = status;
+  entry->info.state = State::kUnknown;
+  entry->next_ask = absl::InfinitePast();
+  entry->ask_again = entry->asking;
+  ++news_;
+  wake_ = true;
 }
 
 void Fleet::Core::Suspect(const FleetMember& member) {
   absl::MutexLock lock(&mutex_);
-  for (const auto& entry : directory_.entries()) {
-    if (entry->member.get() != &member || entry->asking) continue;
-    entry->suspected = true;
-    entry->next_ask = absl::InfinitePast();
-    wake_ = true;
-  }
+  FleetEntry* entry = directory_.Find(member);
+  if (entry == nullptr || entry->asking) return;
+  entry->suspected = true;
+  entry->next_ask = absl::InfinitePast();
+  wake_ = true;
 }
 
 bool Fleet::Core::IsLost(const FleetMember& member) const {
   absl::MutexLock lock(&mutex_);
-  for (const auto& entry : directory_.entries()) {
-    if (entry->member.get() != &member) continue;
-    return entry->info.state == State::kUnreachable ||
-           entry->info.state == State::kRefused;
-  }
-  return true;
+  const FleetEntry* entry = directory_.Find(member);
+  return entry == nullptr || entry->info.state == State::kUnreachable ||
+         entry->info.state == State::kRefused;
 }
 
 std::vector<FleetMemberInfo> Fleet::Core::Members() const {

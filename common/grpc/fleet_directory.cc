@@ -54,6 +54,13 @@ bool FleetDirectory::Apply(const std::vector<std::string>& addresses) {
   return changed;
 }
 
+FleetEntry* FleetDirectory::Find(const FleetMember& member) const {
+  for (const auto& entry : entries_) {
+    if (entry->member.get() == &member) return entry.get();
+  }
+  return nullptr;
+}
+
 bool FleetDirectory::NoteListError(const absl::Status& error) {
   return std::exchange(list_error_, error) != error;
 }

@@ -46,6 +46,8 @@ class FleetDirectory {
   // The list could not be read; whether that is news.
   bool NoteListError(const absl::Status& error);
   const Entries& entries() const { return entries_; }
+  // A member's entry; null: it has left the list.
+  FleetEntry* Find(const FleetMember& member) const;
 
   // Takes a member's answer. FAILED_PRECONDITION: it is of another version or
   // store.
