@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -165,16 +164,10 @@ TEST_F(ReplicasTest, StoppedReplicaIsLeftAlone) {
   std::vector<std::unique_ptr<Program>> servers;
   std::string list;
   for (int i = 0; i < 2; ++i) {
-    const std::string port_file =
-        (directory / ("port" + std::to_string(i))).string();
-    servers.push_back(std::make_unique<Program>(std::vector<std::string>{
-        "--store", (directory / "store").string(), "--partition", "0,1",
-        "--listen", "127.0.0.1:0", "--port-file", port_file}));
-    ASSERT_TRUE(servers.back()->AwaitLog("serving partitions"))
-        << servers.back()->log();
-    std::string port;
-    std::ifstream(port_file) >> port;
-    list += (i > 0 ? ",127.0.0.1:" : "127.0.0.1:") + port;
+    const std::string port_file = "port" + std::to_string(i);
+    if (i > 0) list += ",";
+    list += testing::Serve(directory / "store", "0,1", directory / port_file,
+                           servers.emplace_back());
   }
   auto store = Store::Open(directory / "store");
   ASSERT_TRUE(store.ok()) << store.status();

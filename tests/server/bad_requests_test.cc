@@ -290,16 +290,7 @@ class BadRequestsTest : public ::testing::Test {
     EXPECT_TRUE(testing::BuildStore(graph, 1,
                                     testing::SpreadAssignment(graph, 1), path())
                     .ok());
-    const std::string port_file = (directory_ / "port").string();
-    server_ = std::make_unique<Program>(std::vector<std::string>{
-        "--store", path(), "--partition", "0", "--listen", "127.0.0.1:0",
-        "--port-file", port_file, "--log-level", "error"});
-    for (int i = 0; i < 600 && address_.empty(); ++i) {
-      std::string port;
-      std::ifstream(port_file) >> port;
-      if (!port.empty()) address_ = "127.0.0.1:" + port;
-      absl::SleepFor(absl::Milliseconds(50));
-    }
+    address_ = testing::Serve(path(), "0", directory_ / "port", server_);
     channel_ = ::grpc::CreateCustomChannel(address_,
                                            ::grpc::InsecureChannelCredentials(),
                                            ClientChannelArguments());

@@ -6,7 +6,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -31,14 +30,7 @@ class StoppedServerTest : public ::testing::Test {
     EXPECT_TRUE(testing::BuildStore(graph, 2,
                                     testing::SpreadAssignment(graph, 2), path())
                     .ok());
-    const std::filesystem::path port_file = directory_ / "port";
-    peer_ = std::make_unique<Program>(std::vector<std::string>{
-        "--store", path().string(), "--partition", "1", "--listen",
-        "127.0.0.1:0", "--port-file", port_file.string()});
-    EXPECT_TRUE(peer_->AwaitLog("serving partitions")) << peer_->log();
-    int port = 0;
-    std::ifstream(port_file) >> port;
-    peer_address_ = "127.0.0.1:" + std::to_string(port);
+    peer_address_ = testing::Serve(path(), "1", directory_ / "port", peer_);
     auto store = Store::Open(path(), {0});
     EXPECT_TRUE(store.ok()) << store.status();
     ServerOptions options;

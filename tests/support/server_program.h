@@ -10,6 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -80,5 +83,26 @@ class Program {
   int errors_ = -1;
   std::string log_;
 };
+
+// The address of a server program of `partitions` on a free port of this host,
+// started into `program`; ready when this returns. `port_file` is written.
+inline std::string Serve(const std::filesystem::path& store,
+                         const std::string& partitions,
+                         const std::filesystem::path& port_file,
+                         std::unique_ptr<Program>& program) {
+  // Nobody reads its stderr, so it must not say much.
+  program = std::make_unique<Program>(std::vector<std::string>{
+      "--store", store.string(), "--partition", partitions, "--listen",
+      "127.0.0.1:0", "--port-file", port_file.string(), "--log-level",
+      "error"});
+  std::string port;
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (port.empty() && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(20));
+    std::ifstream(port_file) >> port;
+  }
+  EXPECT_FALSE(port.empty()) << "no server after 60 s";
+  return "127.0.0.1:" + port;
+}
 
 }  // namespace millrace::testing
