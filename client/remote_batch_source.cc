@@ -13,7 +13,7 @@
 #include "client/remote/batch_fetch.h"
 #include "client/remote/call_group.h"
 #include "client/remote/feature_cache.h"
-#include "client/remote/hedging.h"
+#include "common/grpc/hedging.h"
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"

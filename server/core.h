@@ -15,6 +15,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/hedging.h"
 #include "common/sample/split_seeds.h"
 #include "server/admission.h"
 #include "server/live_calls.h"
@@ -47,6 +48,7 @@ struct ServerCore {
   const ServerOptions options;
   const absl::Time started;
   const std::unique_ptr<Fleet> fleet;
+  Hedging peer_hedging;  // of calls to other servers
 
   Admission admission;       // Sample calls
   Admission leaf_admission;  // all others but Describe

@@ -32,7 +32,12 @@ class GaugeReader final : public prometheus::Collectable {
         Gauge("millrace_max_inflight_bytes",
               "Limit of millrace_inflight_bytes.", gauges_.max_inflight_bytes),
         Gauge("millrace_running_calls", "Streaming calls that run.",
-              gauges_.running_calls())};
+              gauges_.running_calls()),
+        Counter("millrace_peer_calls_total", "Calls to other servers.",
+                gauges_.peer_calls()),
+        Counter("millrace_hedged_peer_calls_total",
+                "Calls to other servers that went to a second one too.",
+                gauges_.hedged_peer_calls())};
     if (gauges_.certificate_end) {
       all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                           "When the certificate in use ends (Unix time).",
@@ -49,6 +54,16 @@ class GaugeReader final : public prometheus::Collectable {
     return {std::move(name),
             std::move(help),
             prometheus::MetricType::Gauge,
+            {std::move(metric)}};
+  }
+
+  static prometheus::MetricFamily Counter(std::string name, std::string help,
+                                          double value) {
+    prometheus::ClientMetric metric;
+    metric.counter.value = value;
+    return {std::move(name),
+            std::move(help),
+            prometheus::MetricType::Counter,
             {std::move(metric)}};
   }
 

@@ -16,11 +16,13 @@ namespace millrace {
 // Threads: any.
 class ServerMetrics {
  public:
-  // Gauges, read at each scrape.
+  // Read at each scrape.
   struct Gauges {
     std::function<double()> inflight_bytes;
     std::function<double()> running_calls;
     double max_inflight_bytes = 0;
+    std::function<double()> peer_calls;  // to other servers, so far
+    std::function<double()> hedged_peer_calls;
     std::function<double()> certificate_end;  // Unix time; empty: no TLS
   };
 

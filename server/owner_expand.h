@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,13 @@
 #include "common/grpc/fleet.h"
 #include "common/sample/neighbor_source.h"
 #include "server/hop_context.h"
-#include "server/peer_picker.h"
+#include "server/peer_call.h"
 
 namespace millrace {
 
 namespace v1 {
+class ExpandReply;
+class ExpandRequest;
 class ExpandRequest_Frontier;
 }  // namespace v1
 
@@ -38,8 +39,6 @@ class OwnerExpand {
   // `owned[i]` belongs to hop.frontiers[i]. All must outlive this object.
   OwnerExpand(const HopContext& hop, int partition,
               std::vector<OwnedFrontier>& owned);
-  // Waits for a call in flight.
-  ~OwnerExpand();
 
   // Waits for a server of the partition, for ServerOptions::peer_wait at most
   // and no longer than the client does.
@@ -49,15 +48,19 @@ class OwnerExpand {
   absl::Status Finish();
 
  private:
-  struct Call;
+  // What one request asks for of a frontier.
+  struct Piece {
+    size_t frontier;
+    size_t nodes;
+  };
 
   absl::Status Send();
   absl::Status CheckSize(size_t bytes) const;
-  void FillRequest(Call& call);
+  void FillRequest(v1::ExpandRequest& request);
   std::string AmongOf(size_t f) const;
   void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,
                       size_t count, v1::ExpandRequest_Frontier& out) const;
-  absl::Status TakeReply(const Call& call);
+  absl::Status TakeReply(const v1::ExpandReply& reply);
   void SkipEmpty();
 
   const HopContext& hop_;
@@ -68,8 +71,8 @@ class OwnerExpand {
   size_t frontier_ = 0;
   size_t node_ = 0;
 
-  PeerPicker picker_;
-  std::unique_ptr<Call> call_;  // in flight
+  std::vector<Piece> pieces_;  // of the request in flight, if any
+  PeerCall call_;
 };
 
 }  // namespace millrace

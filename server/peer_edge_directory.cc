@@ -6,16 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
-#include "common/grpc/status.h"
 #include "common/sample/batch.h"
 #include "common/sample/seeds.h"
 #include "common/wire/ids.h"
-#include "sampler.grpc.pb.h"
-#include "server/peer_picker.h"
+#include "sampler.pb.h"
+#include "server/peer_call.h"
 
 namespace millrace {
 namespace {
@@ -23,105 +21,37 @@ namespace {
 // Items of one call: keeps it well below the receive limit.
 constexpr size_t kMaxItemsPerCall = 1 << 19;
 
-// One unary call to the owner of another partition, tried on its replicas in
-// turn. Start() does not wait for the answer, Finish() does.
-template <typename Request, typename Reply>
-class PeerCall {
- public:
-  using Method = std::function<void(v1::Sampler::Stub&, ::grpc::ClientContext*,
-                                    const Request*, Reply*,
-                                    std::function<void(::grpc::Status)>)>;
-
-  PeerCall(const CallScope& scope, int partition, Request request,
-           Method method)
-      : scope_(scope),
-        picker_(scope, partition),
-        request_(std::move(request)),
-        method_(std::move(method)) {}
-  ~PeerCall() {
-    if (attempt_ == nullptr) return;
-    attempt_->context->TryCancel();
-    attempt_->done.WaitForNotification();
-  }
-
-  absl::Status Start() {
-    MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<FleetMember> member,
-                              picker_.Pick());
-    attempt_ = std::make_unique<Attempt>();
-    attempt_->context = scope_.PeerContext();
-    attempt_->stub = v1::Sampler::NewStub(member->NextChannel());
-    Attempt* attempt = attempt_.get();
-    method_(*attempt->stub, attempt->context.get(), &request_, &attempt->reply,
-            [attempt](::grpc::Status status) {
-              attempt->status = std::move(status);
-              attempt->done.Notify();
-            });
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<Reply> Finish() {
-    while (true) {
-      attempt_->done.WaitForNotification();
-      const std::unique_ptr<Attempt> attempt = std::move(attempt_);
-      const absl::Status status = FromGrpcStatus(attempt->status);
-      if (status.ok()) return std::move(attempt->reply);
-      MILLRACE_RETURN_IF_ERROR(picker_.AfterFailure(status));
-      MILLRACE_RETURN_IF_ERROR(Start());
-    }
-  }
-
-  absl::Status Named(const absl::Status& status) const {
-    return picker_.Named(status);
-  }
-
- private:
-  struct Attempt {
-    std::unique_ptr<::grpc::ClientContext> context;
-    std::unique_ptr<v1::Sampler::Stub> stub;
-    Reply reply;
-    ::grpc::Status status;
-    absl::Notification done;
-  };
-
-  const CallScope& scope_;
-  PeerPicker picker_;
-  const Request request_;
-  const Method method_;
-  std::unique_ptr<Attempt> attempt_;  // in flight
-};
-
 // What is asked about items of several partitions.
 template <typename Request, typename Reply, typename Answer>
 struct Question {
+  std::string method;  // "/millrace.v1.Sampler/Resolve"
   // The request about a group, but for partition and fingerprint.
   std::function<Request(const OwnerGroup&)> request;
-  typename PeerCall<Request, Reply>::Method method;
   // The answers of a reply, one for each item.
   std::function<absl::StatusOr<std::vector<Answer>>(const Reply&)> read;
   // The answers about a group whose partition is mapped here.
   std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 
-template <typename Request, typename Reply>
-using PeerCalls = std::vector<std::unique_ptr<PeerCall<Request, Reply>>>;
+using PeerCalls = std::vector<std::unique_ptr<PeerCall>>;
 
 // Starts the calls about the groups of partitions that are not mapped here;
 // null for the others.
 template <typename Request, typename Reply, typename Answer>
-absl::StatusOr<PeerCalls<Request, Reply>> StartCalls(
+absl::StatusOr<PeerCalls> StartCalls(
     const CallScope& scope, const std::vector<OwnerGroup>& groups,
     const Question<Request, Reply, Answer>& question) {
   const Store& store = *scope.core.store;
-  PeerCalls<Request, Reply> calls(groups.size());
+  PeerCalls calls(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const int partition = groups[g].partition;
     if (store.partition(partition) != nullptr) continue;
     Request request = question.request(groups[g]);
     request.set_partition(static_cast<uint32_t>(partition));
     request.set_fingerprint(store.manifest().fingerprint);
-    calls[g] = std::make_unique<PeerCall<Request, Reply>>(
-        scope, partition, std::move(request), question.method);
-    MILLRACE_RETURN_IF_ERROR(calls[g]->Start());
+    calls[g] = std::make_unique<PeerCall>(
+        scope, partition, Hedging::Kind::kLookup, question.method);
+    MILLRACE_RETURN_IF_ERROR(calls[g]->Start(request));
   }
   return calls;
 }
@@ -129,9 +59,10 @@ absl::StatusOr<PeerCalls<Request, Reply>> StartCalls(
 // Waits for the answers of a call about `count` items.
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<std::vector<Answer>> FinishCall(
-    PeerCall<Request, Reply>& call, size_t count,
+    PeerCall& call, size_t count,
     const Question<Request, Reply, Answer>& question) {
-  MILLRACE_ASSIGN_OR_RETURN(const Reply reply, call.Finish());
+  Reply reply;
+  MILLRACE_RETURN_IF_ERROR(call.Finish(reply));
   absl::StatusOr<std::vector<Answer>> found = question.read(reply);
   if (found.ok() && found->size() != count) {
     found = absl::InternalError(
@@ -181,10 +112,7 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
                        *request.mutable_original_ids());
     return request;
   };
-  question.method = [](auto& stub, auto* context, auto* in, auto* out,
-                       auto done) {
-    stub.async()->Resolve(context, in, out, std::move(done));
-  };
+  question.method = "/millrace.v1.Sampler/Resolve";
   question.read = [&](const v1::ResolveReply& reply) {
     return ReadIds(reply.ids(), nodes.id_dtype(), 0,
                    static_cast<uint64_t>(nodes.count), "ids");
@@ -218,10 +146,7 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
               *request.mutable_dst_ids());
     return request;
   };
-  question.method = [](auto& stub, auto* context, auto* in, auto* out,
-                       auto done) {
-    stub.async()->HasEdges(context, in, out, std::move(done));
-  };
+  question.method = "/millrace.v1.Sampler/HasEdges";
   question.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
@@ -31,10 +32,9 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   }
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, absl::InfinitePast(), failed_);
-    if (other.ok()) return member_ = *other;
+    if (other.ok()) return other;
   }
-  MILLRACE_ASSIGN_OR_RETURN(member_, Await());
-  return member_;
+  return Await();
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
@@ -55,18 +55,27 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
   }
 }
 
+absl::Status PeerPicker::Report(const FleetMember& member,
+                                absl::Status status) const {
+  if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
+    // Not by us: a server that stops.
+    status = absl::UnavailableError("the call was ended before it was done");
+  }
+  if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
+  return status;
+}
+
+void PeerPicker::NoteSpeaker(std::shared_ptr<FleetMember> member) {
+  speaker_ = std::move(member);
+}
+
 void PeerPicker::NoteSuccess() {
   failures_ = 0;
   failed_.clear();
 }
 
-absl::Status PeerPicker::AfterFailure(absl::Status failure) {
-  if (absl::IsCancelled(failure) && !scope_.call.IsCancelled()) {
-    // Not by us: a server that stops.
-    failure = absl::UnavailableError("the call was ended before it was done");
-  }
-  scope_.core.fleet->ReportFailure(*member_, failure);
-  failed_.push_back(member_.get());
+absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
+  failed_.push_back(speaker_.get());
   if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
       scope_.call.IsCancelled()) {
     return Named(failure);
@@ -85,7 +94,7 @@ absl::Status PeerPicker::Named(const absl::Status& status) const {
   info.partition = partition_;
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
-                                         member_->address, ": ",
+                                         speaker_->address, ": ",
                                          std::string(status.message()))),
       info);
 }

@@ -13,7 +13,7 @@ namespace millrace {
 
 // Which server of another partition is asked, and, after a failure, whether
 // another one is.
-// Threads: one. `scope` must outlive it.
+// Threads: one, but for Report(). `scope` must outlive it.
 class PeerPicker {
  public:
   PeerPicker(const CallScope& scope, int partition)
@@ -23,12 +23,17 @@ class PeerPicker {
   // ServerOptions::peer_wait at most and no longer than the client does.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
 
-  // After a call to the picked server failed: OK to ask again, else what the
-  // client is told.
-  absl::Status AfterFailure(absl::Status failure);
-  void NoteSuccess();
+  // Tells the fleet how a call to `member` has ended. Returns what that says
+  // about the member. Any thread.
+  absl::Status Report(const FleetMember& member, absl::Status status) const;
 
-  // `status` with the names of the partition and the server picked last.
+  // Whose answer or failure it is that the following are about.
+  void NoteSpeaker(std::shared_ptr<FleetMember> member);
+  void NoteSuccess();
+  // After a call failed: OK to ask again, else what the client is told.
+  absl::Status AfterFailure(const absl::Status& failure);
+
+  // `status` with the names of the partition and the server that spoke.
   absl::Status Named(const absl::Status& status) const;
 
  private:
@@ -38,7 +43,7 @@ class PeerPicker {
   const int partition_;
   int failures_ = 0;
   std::vector<const FleetMember*> failed_;
-  std::shared_ptr<FleetMember> member_;  // picked last; shared with the fleet
+  std::shared_ptr<FleetMember> speaker_;  // shared with the fleet
 };
 
 }  // namespace millrace

@@ -177,6 +177,12 @@ absl::Status SamplerServer::ExposeMetrics(const std::string& address) {
     return static_cast<double>(core.sample_calls.count() +
                                core.gather_calls.count());
   };
+  gauges.peer_calls = [&core] {
+    return static_cast<double>(core.peer_hedging.calls());
+  };
+  gauges.hedged_peer_calls = [&core] {
+    return static_cast<double>(core.peer_hedging.hedges());
+  };
   if (state_->tls != nullptr) {
     gauges.certificate_end = [tls = state_->tls] {
       return absl::ToDoubleSeconds(tls->current()->not_after() -

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "client/remote/call.h"
+#include "common/grpc/call.h"
 
 namespace millrace {
 

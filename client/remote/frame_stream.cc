@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/remote/call_context.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/status.h"
 #include "common/wire/stream_layout.h"

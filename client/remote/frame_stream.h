@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/remote/call.h"
+#include "common/grpc/call.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/frames.h"
 

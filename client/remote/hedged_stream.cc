@@ -1,273 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote/hedged_stream.h"
 
-#include <grpcpp/alarm.h>
-
-#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
+#include "common/grpc/hedged_call.h"
 
 namespace millrace {
 namespace {
 
-// After such a silence a replica is asked whether it lives, if there is
-// another one.
-constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
-// Between two looks at a replica that is suspected.
-constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
+using Events = HedgedCallOptions::Events;
 
-class HedgedStream final : public Call,
-                           public std::enable_shared_from_this<HedgedStream> {
- public:
-  explicit HedgedStream(HedgedStreamOptions options)
-      : options_(std::move(options)), times_(TimesOf(options_.context)) {}
+std::shared_ptr<Call> StartLeg(const HedgedStreamOptions& options,
+                               absl::Time deadline,
+                               std::shared_ptr<FleetMember> member,
+                               Events events) {
+  return StartFrameStream(
+      {.method = options.method,
+       .request = options.request,
+       .member = std::move(member),
+       .deadline = deadline,
+       .on_frame = [&options, on_sign = std::move(events.on_sign)](
+                       const ReceivedFrame& frame) -> absl::Status {
+         MILLRACE_RETURN_IF_ERROR(on_sign());
+         return options.on_frame(frame);
+       },
+       .done = std::move(events.done)});
+}
 
-  void Start(std::shared_ptr<FleetMember> member) {
-    Hedging& hedging = options_.context.hedging;
-    hedging.NoteCall();
-    const absl::Duration delay =
-        hedging.DelayOf(options_.kind).value_or(kLongSilence);
-    StartLeg(std::move(member));
-    absl::MutexLock lock(&mutex_);
-    if (!finished_) SetAlarm(std::min(delay, kLongSilence));
+absl::Status EndOfLeg(const HedgedStreamOptions& options,
+                      const FleetMember& member, absl::Time start,
+                      absl::Status status) {
+  if (status.ok()) {
+    status = options.check_whole();
+    if (!status.ok()) status = ProtocolError(member, status);
   }
-
-  void Cancel() override {
-    std::vector<std::shared_ptr<Call>> calls;
-    {
-      absl::MutexLock lock(&mutex_);
-      cancelled_ = true;
-      calls = CallsBut(kNobody);
-    }
-    for (const auto& call : calls) call->Cancel();
-  }
-
- private:
-  static constexpr int kNobody = -1;
-
-  // A call to one replica.
-  struct Leg {
-    std::shared_ptr<FleetMember> member;
-    std::shared_ptr<Call> call;  // while it runs, once it has been started
-    absl::Time start;
-    bool over = false;
-  };
-
-  void StartLeg(std::shared_ptr<FleetMember> member) {
-    int index = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      index = static_cast<int>(legs_.size());
-      legs_.push_back({member, nullptr, absl::Now()});
-      ++running_;
-    }
-    std::shared_ptr<Call> call = StartFrameStream(
-        {.method = options_.method,
-         .request = options_.request,
-         .member = std::move(member),
-         .deadline = times_.deadline,
-         .on_frame =
-             [self = shared_from_this(), index](const ReceivedFrame& frame) {
-               return self->OnFrame(index, frame);
-             },
-         .done =
-             [self = shared_from_this(), index](const absl::Status& status) {
-               self->OnLegDone(index, status);
-             }});
-    bool doomed = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (legs_[index].over) return;
-      legs_[index].call = call;
-      doomed = cancelled_ || (winner_ != kNobody && winner_ != index);
-    }
-    if (doomed) call->Cancel();
-  }
-
-  absl::Status OnFrame(int index, const ReceivedFrame& frame) {
-    std::vector<std::shared_ptr<Call>> losers;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (winner_ == kNobody) {
-        winner_ = index;
-        losers = CallsBut(index);
-        options_.context.hedging.NoteFirstFrame(options_.kind,
-                                                absl::Now() - times_.start);
-      } else if (winner_ != index) {
-        return absl::CancelledError("another replica was faster");
-      }
-      last_sign_ = absl::Now();
-    }
-    for (const auto& call : losers) call->Cancel();
-    return options_.on_frame(frame);
-  }
-
-  void OnLegDone(int index, absl::Status status) {
-    std::shared_ptr<FleetMember> member;
-    absl::Time start;
-    bool lost = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      legs_[index].over = true;
-      legs_[index].call = nullptr;
-      member = legs_[index].member;
-      start = legs_[index].start;
-      lost = winner_ != kNobody && winner_ != index;
-    }
-    if (!lost && status.ok()) {
-      status = options_.check_whole();
-      if (!status.ok()) status = ProtocolError(*member, status);
-    }
-    // Of the one that was too late nobody wants to know.
-    if (!lost) {
-      status = NoteFailure(options_.context, *member, options_.partition, start,
-                           status);
-    }
-    {
-      absl::MutexLock lock(&mutex_);
-      if (index == winner_ || (!lost && result_.ok())) result_ = status;
-      --running_;
-    }
-    FinishIfOver();
-  }
-
-  void OnAlarm() {
-    std::shared_ptr<FleetMember> member;
-    absl::Duration silence;
-    bool spoken = false, hedged = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (finished_ || cancelled_ || running_ == 0) return;
-      looking_ = true;  // keeps the context alive
-      spoken = winner_ != kNobody;
-      hedged = legs_.size() > 1;
-      member = legs_[spoken ? winner_ : 0].member;
-      silence = absl::Now() - last_sign_;
-    }
-    const absl::Duration next = spoken   ? CheckAlive(*member, silence)
-                                : hedged ? kLongSilence
-                                         : TryHedge(*member, silence);
-    {
-      absl::MutexLock lock(&mutex_);
-      looking_ = false;
-      if (running_ > 0 && !cancelled_) SetAlarm(next);
-    }
-    FinishIfOver();
-  }
-
-  // Asks a second replica, if there is one and it is allowed or `first` is
-  // lost. When to look again.
-  absl::Duration TryHedge(const FleetMember& first, absl::Duration silence) {
-    Fleet& fleet = options_.context.fleet;
-    absl::StatusOr<std::shared_ptr<FleetMember>> other =
-        fleet.Pick(options_.partition, absl::InfinitePast(), {&first});
-    if (!other.ok()) return kLongSilence;
-    const bool lost = fleet.IsLost(first);
-    if (!lost && !options_.context.hedging.Take()) {
-      if (silence < kLongSilence) return kLongSilence - silence;
-      fleet.Suspect(first);
-      return kLookAgain;
-    }
-    StartLeg(*std::move(other));
-    if (lost) CancelLeg(0);
-    return kLongSilence;
-  }
-
-  // Gives up the replica that is listened to, if it is lost and there is
-  // another one. When to look again.
-  absl::Duration CheckAlive(const FleetMember& speaker,
-                            absl::Duration silence) {
-    Fleet& fleet = options_.context.fleet;
-    if (silence < kLongSilence) return kLongSilence - silence;
-    const bool alone =
-        !fleet.Pick(options_.partition, absl::InfinitePast(), {&speaker}).ok();
-    if (alone) return kLongSilence;
-    if (!fleet.IsLost(speaker)) {
-      fleet.Suspect(speaker);
-      return kLookAgain;
-    }
-    int winner = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      winner = winner_;
-    }
-    CancelLeg(winner);
-    return kLongSilence;
-  }
-
-  void CancelLeg(int index) {
-    std::shared_ptr<Call> call;
-    {
-      absl::MutexLock lock(&mutex_);
-      call = legs_[index].call;
-    }
-    if (call != nullptr) call->Cancel();
-  }
-
-  std::vector<std::shared_ptr<Call>> CallsBut(int index)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::vector<std::shared_ptr<Call>> calls;
-    for (size_t i = 0; i < legs_.size(); ++i) {
-      const bool other = static_cast<int>(i) != index;
-      if (other && legs_[i].call != nullptr) calls.push_back(legs_[i].call);
-    }
-    return calls;
-  }
-
-  void SetAlarm(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // A new one each time: it may be replaced from within its own callback.
-    alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(absl::ToChronoTime(absl::Now() + wait),
-                [self = shared_from_this()](bool) { self->OnAlarm(); });
-  }
-
-  void FinishIfOver() {
-    CallDone done;
-    absl::Status result;
-    // gRPC keeps an alarm's callback, and so this call, as long as the alarm.
-    std::unique_ptr<grpc::Alarm> alarm;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (running_ > 0 || looking_ || finished_) return;
-      finished_ = true;
-      done = std::move(options_.done);
-      result = result_;
-      alarm = std::move(alarm_);
-    }
-    done(result);
-  }
-
-  HedgedStreamOptions options_;
-  const CallTimes times_;
-
-  absl::Mutex mutex_;
-  std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // legs
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // in OnAlarm
-  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // who brought a frame first
-  absl::Time last_sign_ ABSL_GUARDED_BY(mutex_) = times_.start;  // of it
-  absl::Status result_ ABSL_GUARDED_BY(mutex_);
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
-};
+  return NoteFailure(options.context, member, options.partition, start, status);
+}
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
-    HedgedStreamOptions options) {
+    HedgedStreamOptions given) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      options.context.fleet.Pick(options.partition, absl::InfinitePast()));
-  auto stream = std::make_shared<HedgedStream>(std::move(options));
-  stream->Start(std::move(member));
-  return std::shared_ptr<Call>(stream);
+      given.context.fleet.Pick(given.partition, absl::InfinitePast()));
+  // Shared by the functions below.
+  const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
+  const absl::Time deadline = TimesOf(options->context).deadline;
+  return StartHedgedCall(
+      std::move(member),
+      {.fleet = options->context.fleet,
+       .hedging = options->context.hedging,
+       .kind = options->kind,
+       .partition = options->partition,
+       .start =
+           [options, deadline](std::shared_ptr<FleetMember> replica,
+                               Events events) {
+             return StartLeg(*options, deadline, std::move(replica),
+                             std::move(events));
+           },
+       .on_end =
+           [options](const FleetMember& replica, absl::Time start,
+                     absl::Status status) {
+             return EndOfLeg(*options, replica, start, std::move(status));
+           },
+       .done =
+           [options](absl::Status status, const std::shared_ptr<FleetMember>&) {
+             options->done(std::move(status));
+           }});
 }
 
 }  // namespace millrace

@@ -7,9 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/remote/call.h"
-#include "client/remote/hedging.h"
+#include "client/remote/call_context.h"
+#include "common/grpc/call.h"
 #include "common/grpc/frames.h"
+#include "common/grpc/hedging.h"
 
 namespace millrace {
 
@@ -28,12 +29,8 @@ struct HedgedStreamOptions {
   CallDone done;
 };
 
-// A stream of frames from a replica of a partition. While no frame has come, a
-// second replica is asked too, as Hedging allows; the first to bring a frame is
-// listened to, the other call cancelled. A replica that says nothing for long,
-// before the first frame or between two, is asked whether it lives
-// (Fleet::Suspect), and if not, the call goes to another at once or, once
-// frames have come, fails.
+// A stream of frames from a replica of a partition, hedged (see
+// common/grpc/hedged_call.h).
 // `on_frame` and `done` run one at a time on gRPC threads, possibly before this
 // returns; nothing of `context` is touched after `done`. UNAVAILABLE (nothing
 // was started, `done` never runs): no living server of the partition.

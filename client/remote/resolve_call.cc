@@ -9,80 +9,73 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/grpc/status.h"
+#include "common/grpc/hedged_call.h"
+#include "common/grpc/unary_call.h"
 #include "common/wire/ids.h"
-#include "sampler.grpc.pb.h"
+#include "sampler.pb.h"
 
 namespace millrace {
 namespace {
 
-class ResolveCall final : public Call {
- public:
-  ResolveCall(const CallContext& context, ResolveRequest request,
-              std::shared_ptr<FleetMember> member, CallDone done)
-      : call_(context),
-        request_(std::move(request)),
-        member_(std::move(member)),
-        stub_(v1::Sampler::NewStub(member_->NextChannel())),
-        done_(std::move(done)),
-        times_(TimesOf(call_)) {
-    context_.set_deadline(absl::ToChronoTime(times_.deadline));
-    message_.set_node_type(static_cast<uint32_t>(request_.type));
-    message_.set_partition(static_cast<uint32_t>(request_.partition));
-    message_.set_fingerprint(call_.manifest.fingerprint);
-    message_.set_original_ids(request_.original_ids.data(),
-                              request_.original_ids.size() * sizeof(int64_t));
-  }
-
-  // `self` lives until the callback ran.
-  void Start(std::shared_ptr<ResolveCall> self) {
-    stub_->async()->Resolve(&context_, &message_, &reply_,
-                            [self](const grpc::Status& status) {
-                              self->Finish(FromGrpcStatus(status));
-                            });
-  }
-
-  void Cancel() override { context_.TryCancel(); }
-
- private:
-  void Finish(absl::Status status) {
-    if (status.ok()) {
-      call_.retry.NoteAnswer(request_.partition, absl::Now());
-      status = Store();
-    }
-    done_(
-        NoteFailure(call_, *member_, request_.partition, times_.start, status));
-  }
-
-  absl::Status Store() {
-    const NodeType& type = call_.manifest.schema.node_types[request_.type];
-    absl::StatusOr<std::vector<uint64_t>> read =
-        ReadIds(reply_.ids(), type.id_dtype(), 0,
-                static_cast<uint64_t>(type.count), "ids");
-    if (!read.ok()) return ProtocolError(*member_, read.status());
-    const std::vector<uint64_t>& ids = *read;
-    if (ids.size() != request_.positions.size()) {
-      return ProtocolError(
-          *member_, absl::InternalError(
-                        StrCat("it resolved ", ids.size(), " of ",
-                               request_.positions.size(), " original ids")));
-    }
-    for (size_t i = 0; i < ids.size(); ++i) {
-      request_.target[request_.positions[i]] = ids[i];
-    }
-    return absl::OkStatus();
-  }
-
-  const CallContext call_;
-  const ResolveRequest request_;
-  const std::shared_ptr<FleetMember> member_;
-  const std::unique_ptr<v1::Sampler::Stub> stub_;
-  const CallDone done_;
-  const CallTimes times_;
-  grpc::ClientContext context_;
-  v1::ResolveRequest message_;
-  v1::ResolveReply reply_;
+// What the legs of one call share.
+struct Resolving {
+  CallContext context;
+  ResolveRequest request;
+  grpc::ByteBuffer message;
+  CallTimes times;
+  CallDone done;
 };
+
+absl::Status TakeReply(const Resolving& resolving, grpc::ByteBuffer& bytes) {
+  v1::ResolveReply reply;
+  MILLRACE_RETURN_IF_ERROR(ParseMessage(bytes, reply));
+  const ResolveRequest& request = resolving.request;
+  const NodeType& type =
+      resolving.context.manifest.schema.node_types[request.type];
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
+                            ReadIds(reply.ids(), type.id_dtype(), 0,
+                                    static_cast<uint64_t>(type.count), "ids"));
+  if (ids.size() != request.positions.size()) {
+    return absl::InternalError(StrCat("it resolved ", ids.size(), " of ",
+                                      request.positions.size(),
+                                      " original ids"));
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    request.target[request.positions[i]] = ids[i];
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<Call> StartLeg(std::shared_ptr<const Resolving> resolving,
+                               std::shared_ptr<FleetMember> member,
+                               HedgedCallOptions::Events events) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->set_deadline(absl::ToChronoTime(resolving->times.deadline));
+  return StartUnaryCall(
+      {.method = "/millrace.v1.Sampler/Resolve",
+       .request = resolving->message,
+       .member = member,
+       .context = std::move(context),
+       .on_reply = [resolving, member, on_sign = std::move(events.on_sign)](
+                       grpc::ByteBuffer& bytes) -> absl::Status {
+         MILLRACE_RETURN_IF_ERROR(on_sign());
+         resolving->context.retry.NoteAnswer(resolving->request.partition,
+                                             absl::Now());
+         const absl::Status status = TakeReply(*resolving, bytes);
+         return status.ok() ? status : ProtocolError(*member, status);
+       },
+       .done = std::move(events.done)});
+}
+
+grpc::ByteBuffer MessageOf(const Manifest& manifest,
+                           const ResolveRequest& request) {
+  v1::ResolveRequest message;
+  message.set_node_type(static_cast<uint32_t>(request.type));
+  message.set_partition(static_cast<uint32_t>(request.partition));
+  message.set_fingerprint(manifest.fingerprint);
+  AppendRaw(std::span(request.original_ids), *message.mutable_original_ids());
+  return SerializeMessage(message);
+}
 
 }  // namespace
 
@@ -122,10 +115,32 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
       context.fleet.Pick(request.partition, absl::InfinitePast()));
-  auto call = std::make_shared<ResolveCall>(context, std::move(request),
-                                            std::move(member), std::move(done));
-  call->Start(call);
-  return std::shared_ptr<Call>(call);
+  grpc::ByteBuffer message = MessageOf(context.manifest, request);
+  const auto resolving = std::make_shared<const Resolving>(
+      Resolving{context, std::move(request), std::move(message),
+                TimesOf(context), std::move(done)});
+  return StartHedgedCall(
+      std::move(member),
+      {.fleet = context.fleet,
+       .hedging = context.hedging,
+       .kind = Hedging::Kind::kLookup,
+       .partition = resolving->request.partition,
+       .start =
+           [resolving](std::shared_ptr<FleetMember> replica,
+                       HedgedCallOptions::Events events) {
+             return StartLeg(resolving, std::move(replica), std::move(events));
+           },
+       .on_end =
+           [resolving](const FleetMember& replica, absl::Time start,
+                       absl::Status status) {
+             return NoteFailure(resolving->context, replica,
+                                resolving->request.partition, start, status);
+           },
+       .done =
+           [resolving](absl::Status status,
+                       const std::shared_ptr<FleetMember>&) {
+             resolving->done(std::move(status));
+           }});
 }
 
 }  // namespace millrace

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/remote/call.h"
+#include "client/remote/call_context.h"
 #include "common/graph/schema.h"
+#include "common/grpc/call.h"
 
 namespace millrace {
 

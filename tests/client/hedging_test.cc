@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/remote/hedging.h"
+#include "common/grpc/hedging.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -52,8 +52,8 @@ TEST(HedgingTest, SavesNoMoreThanItsLimit) {
 TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
   Hedging hedging;
   const auto note = [&hedging](int64_t milliseconds) {
-    hedging.NoteFirstFrame(Hedging::Kind::kGather,
-                           absl::Milliseconds(milliseconds));
+    hedging.NoteAnswer(Hedging::Kind::kGather,
+                       absl::Milliseconds(milliseconds));
   };
   for (size_t i = 0; i + 1 < Hedging::kLeastTimes; ++i) note(1000);
   EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kGather), std::nullopt);
@@ -154,34 +154,60 @@ TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
 
 // Processes, one of which is stopped: its connections stay, and it says
 // nothing.
-TEST_F(ReplicasTest, StoppedReplicaIsLeftAlone) {
-  const std::filesystem::path directory =
-      testing::TestDirectory("stopped_replica");
-  const testing::TestGraph graph = testing::SmallGraph();
-  ASSERT_TRUE(testing::BuildStore(graph, 2, testing::SpreadAssignment(graph, 2),
-                                  directory / "store")
-                  .ok());
-  std::vector<std::unique_ptr<Program>> servers;
-  std::string list;
-  for (int i = 0; i < 2; ++i) {
-    const std::string port_file = "port" + std::to_string(i);
-    if (i > 0) list += ",";
-    list += testing::Serve(directory / "store", "0,1", directory / port_file,
-                           servers.emplace_back());
+class StoppedReplicaTest : public ReplicasTest {
+ protected:
+  void MakeStore(const std::string& name) {
+    directory_ = testing::TestDirectory(name);
+    const testing::TestGraph graph = testing::SmallGraph();
+    const auto built = testing::BuildStore(
+        graph, 2, testing::SpreadAssignment(graph, 2), directory_ / "store");
+    ASSERT_TRUE(built.ok());
   }
-  auto store = Store::Open(directory / "store");
-  ASSERT_TRUE(store.ok()) << store.status();
-  Connect(list, *std::move(store));
-  SlowestOf(0, 30);
-  for (int i = 0; i < 2; ++i) {
-    servers[i]->Signal(SIGSTOP);
-    const auto first = static_cast<uint32_t>(30 + 40 * i);
-    EXPECT_LT(SlowestOf(first, 40), absl::Seconds(4)) << "server " << i;
-    servers[i]->Signal(SIGCONT);
-    // It is asked again, and found alive, before the other one is stopped.
-    absl::SleepFor(absl::Seconds(2));
+
+  // The address of a new server.
+  std::string Start(const std::string& partitions,
+                    const std::vector<std::string>& more = {}) {
+    const std::string port = "port" + std::to_string(servers_.size());
+    return testing::Serve(directory_ / "store", partitions, directory_ / port,
+                          servers_.emplace_back(), more);
   }
-  source_.reset();
+
+  // Batches go on while one of the servers at `places` after the other is
+  // stopped.
+  void StopInTurn(const std::vector<int>& places, const std::string& list) {
+    auto store = Store::Open(directory_ / "store");
+    ASSERT_TRUE(store.ok()) << store.status();
+    Connect(list, *std::move(store));
+    SlowestOf(0, 30);
+    uint32_t epoch = 30;
+    for (const int place : places) {
+      servers_[place]->Signal(SIGSTOP);
+      EXPECT_LT(SlowestOf(epoch, 40), absl::Seconds(4)) << "server " << place;
+      epoch += 40;
+      servers_[place]->Signal(SIGCONT);
+      // It is asked again, and found alive, before another one is stopped.
+      absl::SleepFor(absl::Seconds(2));
+    }
+    source_.reset();
+  }
+
+  std::filesystem::path directory_;
+  std::vector<std::unique_ptr<Program>> servers_;
+};
+
+TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
+  MakeStore("stopped_replica");
+  const std::string first = Start("0,1"), second = Start("0,1");
+  StopInTurn({0, 1}, first + "," + second);
+}
+
+// The one that samples is asked whether it lives, and does: only itself can
+// turn away from the owner that does not.
+TEST_F(StoppedReplicaTest, IsLeftAloneByHomeServers) {
+  MakeStore("stopped_owner");
+  const std::string owners = Start("1") + "," + Start("1");
+  const std::string home = Start("0", {"--peers", owners});
+  StopInTurn({0, 1}, owners + "," + home);
 }
 
 }  // namespace

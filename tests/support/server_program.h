@@ -14,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -85,16 +86,20 @@ class Program {
 };
 
 // The address of a server program of `partitions` on a free port of this host,
-// started into `program`; ready when this returns. `port_file` is written.
+// started into `program` with `more` arguments; ready when this returns.
+// `port_file` is written.
 inline std::string Serve(const std::filesystem::path& store,
                          const std::string& partitions,
                          const std::filesystem::path& port_file,
-                         std::unique_ptr<Program>& program) {
+                         std::unique_ptr<Program>& program,
+                         const std::vector<std::string>& more = {}) {
   // Nobody reads its stderr, so it must not say much.
-  program = std::make_unique<Program>(std::vector<std::string>{
-      "--store", store.string(), "--partition", partitions, "--listen",
-      "127.0.0.1:0", "--port-file", port_file.string(), "--log-level",
-      "error"});
+  std::vector<std::string> arguments = {
+      "--store",     store.string(), "--partition", partitions,
+      "--listen",    "127.0.0.1:0",  "--port-file", port_file.string(),
+      "--log-level", "error"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  program = std::make_unique<Program>(std::move(arguments));
   std::string port;
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
   while (port.empty() && absl::Now() < deadline) {

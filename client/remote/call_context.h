@@ -9,26 +9,16 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/remote/hedging.h"
 #include "client/remote/retry.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/hedging.h"
 
 namespace millrace {
-
-// A call in flight. Any thread may cancel; the call's `done` still runs.
-class Call {
- public:
-  virtual ~Call() = default;
-  virtual void Cancel() = 0;
-};
 
 // Ids of one call: keeps requests, and replies of ids, well below
 // kMaxMessageBytes.
 inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
-
-// Runs exactly once, on a gRPC thread, and must not block.
-using CallDone = std::function<void(absl::Status)>;
 
 // What every call of a fetch needs; outlives all its calls.
 struct CallContext {

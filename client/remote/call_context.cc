@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/remote/call.h"
+#include "client/remote/call_context.h"
 
 #include <string>
 

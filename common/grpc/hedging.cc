@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/remote/hedging.h"
+#include "common/grpc/hedging.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ void Hedging::NoteCall() {
   saved_ = std::min(saved_ + kShare, kMostSaved);
 }
 
-void Hedging::NoteFirstFrame(Kind kind, absl::Duration time) {
+void Hedging::NoteAnswer(Kind kind, absl::Duration time) {
   absl::MutexLock lock(&mutex_);
   Times& times = times_[static_cast<size_t>(kind)];
   if (times.latest.size() < kMostTimes) {

@@ -15,12 +15,12 @@ namespace millrace {
 
 // When a call that has brought nothing yet is sent to a second replica too
 // (hedged requests of Dean and Barroso, "The Tail at Scale", 2013): above the
-// 95th percentile of the times that first frames took lately, and for at most
+// 95th percentile of the times that answers took lately, and for at most
 // one in twenty of all calls.
 // Threads: any.
 class Hedging {
  public:
-  enum class Kind { kSample, kGather };
+  enum class Kind { kSample, kGather, kExpand, kLookup };
 
   // Of all calls, so that a fleet that is slow as a whole is not asked twice.
   static constexpr double kShare = 0.05;
@@ -32,10 +32,10 @@ class Hedging {
 
   // Counts a call.
   void NoteCall();
-  // A call's first frame came so long after its start.
-  void NoteFirstFrame(Kind kind, absl::Duration time);
+  // The first sign of an answer came so long after a call's start.
+  void NoteAnswer(Kind kind, absl::Duration time);
 
-  // After how long without a frame a call is hedged; unknown at first.
+  // After how long without a sign a call is hedged; unknown at first.
   std::optional<absl::Duration> DelayOf(Kind kind) const;
   // Takes one hedge of those that the calls so far allow.
   bool Take();
@@ -52,7 +52,7 @@ class Hedging {
   };
 
   mutable absl::Mutex mutex_;
-  std::array<Times, 2> times_ ABSL_GUARDED_BY(mutex_);
+  std::array<Times, 4> times_ ABSL_GUARDED_BY(mutex_);
   double saved_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t hedges_ ABSL_GUARDED_BY(mutex_) = 0;

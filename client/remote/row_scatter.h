@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/array.h"
+#include "common/wire/frame.h"
+
+namespace millrace {
+
+// Puts the rows of a Gather stream into their places; rows may straddle frames.
+// Threads: one.
+class RowScatter {
+ public:
+  // Row i of the stream lands in row `rows[i]` of `target`, whose memory is
+  // written.
+  RowScatter(std::vector<uint32_t> rows, Array target);
+
+  // Takes the next frame. INTERNAL: not what was asked for.
+  absl::Status Take(const FrameHeader& header,
+                    std::span<const std::span<const std::byte>> payload);
+
+  // INTERNAL: rows are missing.
+  absl::Status CheckComplete() const;
+
+ private:
+  absl::Status CheckLayout(const FrameHeader& header) const;
+  void Write(std::span<const std::byte> piece);
+
+  const std::vector<uint32_t> rows_;
+  Array target_;
+  const size_t row_bytes_;
+  const size_t total_bytes_;
+  size_t position_ = 0;  // bytes so far
+};
+
+}  // namespace millrace

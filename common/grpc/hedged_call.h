@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/grpc/call.h"
+#include "common/grpc/fleet.h"
+#include "common/grpc/hedging.h"
+
+namespace millrace {
+
+struct HedgedCallOptions {
+  // What a call to one replica tells.
+  struct Events {
+    // Asked before anything that has come is believed. CANCELLED: another
+    // replica was faster; the call must end.
+    std::function<absl::Status()> on_sign;
+    CallDone done;
+  };
+
+  Fleet& fleet;
+  Hedging& hedging;
+  Hedging::Kind kind;
+  int partition;
+  // Starts the call to a replica.
+  std::function<std::shared_ptr<Call>(std::shared_ptr<FleetMember>, Events)>
+      start;
+  // What becomes of the status that the call to a replica, begun at `start`,
+  // has ended with; not asked of one that was too late.
+  std::function<absl::Status(const FleetMember&, absl::Time start,
+                             absl::Status)>
+      on_end;
+  // Gets the outcome and the replica whose it is.
+  std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
+};
+
+// A call to `member`, a replica of a partition. While no sign of an answer has
+// come, a second replica is asked too, as Hedging allows; the first to give one
+// is listened to, the other call cancelled. A replica that says nothing for
+// long, before its first sign or after it, is asked whether it lives
+// (Fleet::Suspect), and if not, the call goes to another at once or, after the
+// first sign, fails.
+// The functions run on gRPC threads, possibly before this returns; nothing of
+// the options is touched after `done`.
+std::shared_ptr<Call> StartHedgedCall(std::shared_ptr<FleetMember> member,
+                                      HedgedCallOptions options);
+
+}  // namespace millrace
