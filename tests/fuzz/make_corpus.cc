@@ -15,6 +15,7 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
+#include "server/leaf_answers.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"
@@ -141,6 +142,41 @@ void WriteLeaves() {
   Write("request", "has_edges", Byte(4) + edges.SerializeAsString());
 }
 
+// Answers for replies_fuzz.cc.
+void WriteReplies() {
+  ServerCore& core = RichServer();
+  const ::grpc::CallbackServerContext context;
+  for (uint32_t relation = 0; relation < 3; ++relation) {
+    v1::ExpandRequest expand;
+    expand.set_edge_ids(true);
+    expand.set_feature_rows(true);
+    v1::ExpandRequest::Frontier& frontier = *expand.add_frontiers();
+    frontier.set_relation(relation);
+    frontier.set_fanout(2);
+    frontier.set_ids(Ids({0, 1}));
+    auto memory = core.ReserveLeaf(expand.ByteSizeLong());
+    MILLRACE_CHECK(memory.ok());
+    v1::ExpandReply reply;
+    MILLRACE_CHECK(AnswerExpand(core, context, expand, *memory, reply).ok());
+    Write("replies", "expand" + std::to_string(relation),
+          Byte(0) + Byte(2 + 4 + relation * 8) + reply.SerializeAsString());
+  }
+  v1::ResolveReply resolved;
+  resolved.set_ids(Ids({2, 0}));
+  Write("replies", "resolve", Byte(1) + Byte(0) + resolved.SerializeAsString());
+  v1::HasEdgesReply edges;
+  edges.set_found(std::string("\0\1\1", 3));
+  Write("replies", "has_edges", Byte(2) + Byte(0) + edges.SerializeAsString());
+  v1::GatherRequest gather;
+  gather.set_column(v1::NODE_COLUMN_FEATURE);
+  gather.set_ids(Ids({0, 2, 1}));
+  std::string rows = Byte(3) + Byte(3);
+  const StreamedAnswer answer = AnswerGather(gather.SerializeAsString());
+  MILLRACE_CHECK(answer.status.ok());
+  for (const std::string& message : answer.messages) rows += Piece(message);
+  Write("replies", "gather", rows);
+}
+
 void WriteManifests() {
   const Manifest& manifest = RichStore()->manifest();
   v1::DescribeReply reply;
@@ -213,6 +249,7 @@ int main(int argc, char** argv) {
   millrace::fuzz::WriteGathers();
   millrace::fuzz::WriteExpands();
   millrace::fuzz::WriteLeaves();
+  millrace::fuzz::WriteReplies();
   millrace::fuzz::WriteManifests();
   millrace::fuzz::WriteDamages();
   millrace::fuzz::WriteArrays();
