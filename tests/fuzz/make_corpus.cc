@@ -168,9 +168,10 @@ void WriteReplies() {
   edges.set_found(std::string("\0\1\1", 3));
   Write("replies", "has_edges", Byte(2) + Byte(0) + edges.SerializeAsString());
   v1::GatherRequest gather;
+  gather.set_node_type(1);
   gather.set_column(v1::NODE_COLUMN_FEATURE);
-  gather.set_ids(Ids({0, 2, 1}));
-  std::string rows = Byte(3) + Byte(3);
+  gather.set_ids(Ids({0, 2}));
+  std::string rows = Byte(3) + Byte(2);
   const StreamedAnswer answer = AnswerGather(gather.SerializeAsString());
   MILLRACE_CHECK(answer.status.ok());
   for (const std::string& message : answer.messages) rows += Piece(message);

@@ -76,13 +76,13 @@ void ReadHasEdges(Input input) {
   if (found.ok()) Touch(found->data(), found->size());
 }
 
-// As client/remote/row_call.cc; of `asked` rows of 3 floats.
+// As client/remote/row_call.cc; of `asked` rows of 4 floats.
 void ReadGather(uint8_t asked, Input input) {
   std::vector<uint32_t> rows(asked);
   for (size_t i = 0; i < rows.size(); ++i) {
     rows[i] = static_cast<uint32_t>(rows.size() - 1 - i);
   }
-  const Array target = Array::Allocate(DType::kFloat32, {asked, 3});
+  const Array target = Array::Allocate(DType::kFloat32, {asked, 4});
   RowScatter scatter(rows, target);
   while (!input.empty()) {
     const auto bytes = std::as_bytes(std::span(input.Piece()));
