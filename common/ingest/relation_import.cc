@@ -192,16 +192,15 @@ absl::Status RelationImporter::CheckTime(const EdgeBlock& block, int64_t i,
   const int64_t node = src ? block.src(i) : block.dst(i);
   const int64_t node_time = times(type)[node];
   if (block.time[i] >= node_time) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(edges_.time->Where(block.first + i), ": edge ", block.first + i,
-             " from ", block.src(i), " to ", block.dst(i), " of ",
-             import_.graph.RelationName(edges_), " has the time ",
-             block.time[i], ", before the time ", node_time, " of its ",
-             src ? "source, " : "destination, ", import_.graph.nodes[type].name,
-             " ", node,
-             "\nan edge cannot be older than its ends: correct the times, or "
-             "import either edge times or node times (--edge-times, "
-             "--node-times)"));
+  return absl::InvalidArgumentError(StrCat(
+      edges_.time->Where(block.first + i), ": the edge from ", block.src(i),
+      " to ", block.dst(i), " of ", import_.graph.RelationName(edges_),
+      " has the time ", block.time[i], ", before the time ", node_time,
+      " of its ", src ? "source, " : "destination, ",
+      import_.graph.nodes[type].name, " ", node,
+      "\nan edge cannot be older than its ends: correct the times, or "
+      "import either edge times or node times (--edge-times, "
+      "--node-times)"));
 }
 
 absl::Status RelationImporter::AppendBlock(const EdgeBlock& block,

@@ -322,7 +322,7 @@ TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
   std::filesystem::remove_all(directory_ / "fits");
   input.edge_times[""] = File(std::vector<int64_t>{4, 7, 7}, {3});
   ExpectRefusal(input,
-                "column.npy: row 0: edge 0 from 0 to 1 of node__to__node has "
+                "column.npy: row 0: the edge from 0 to 1 of node__to__node has "
                 "the time 4, before the time 5 of its source, node 0\n");
   input.edge_times[""] = File(std::vector<int64_t>{5, 6, 7}, {3});
   ExpectRefusal(input, "time 6, before the time 7 of its destination, node 2");
@@ -330,7 +330,7 @@ TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
   input.edge_times[""] = File(std::vector<int64_t>{5, 7, 0}, {3});
   ImportOptions options;
   options.self_loops = SelfLoops::kRemove;
-  ExpectRefusal(input, "edge 2 from 2 to 2", options);
+  ExpectRefusal(input, "row 2: the edge from 2 to 2", options);
 }
 
 TEST_F(TinyImportTest, CountsNodesByLargestId) {
