@@ -60,6 +60,13 @@ absl::Status LineReader::Fill() {
   return absl::OkStatus();
 }
 
+absl::Status LineReader::TooLong() const {
+  return absl::InvalidArgumentError(StrCat(
+      name_, ": line ", line_number_ + 1, " is longer than ", kMaxLineBytes,
+      " bytes, the limit of a line\n"
+      "give a text file with a line feed after each row"));
+}
+
 absl::StatusOr<std::optional<std::string_view>> LineReader::Next() {
   size_t searched = 0;
   while (true) {
@@ -68,16 +75,17 @@ absl::StatusOr<std::optional<std::string_view>> LineReader::Next() {
     const void* newline =
         size > searched ? std::memchr(start + searched, '\n', size - searched)
                         : nullptr;
+    size_t length = size;
+    if (newline != nullptr) {
+      length = static_cast<size_t>(static_cast<const char*>(newline) - start);
+    }
+    if (length > kMaxLineBytes) return TooLong();
     if (newline == nullptr && !finished_) {
       searched = size;
       MILLRACE_RETURN_IF_ERROR(Fill());
       continue;
     }
     if (newline == nullptr && size == 0) return std::nullopt;
-    size_t length = size;
-    if (newline != nullptr) {
-      length = static_cast<size_t>(static_cast<const char*>(newline) - start);
-    }
     begin_ += length + (newline != nullptr ? 1 : 0);
     if (length > 0 && start[length - 1] == '\r') --length;
     ++line_number_;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/graph/schema.h"
 
 namespace millrace {
 
@@ -21,11 +22,16 @@ namespace millrace {
 // Single-threaded.
 class LineReader {
  public:
+  // Without its line feed: more than the widest row needs. What is longer is
+  // no table, but may be a file of zeros that a few KB of gzip hold.
+  static constexpr size_t kMaxLineBytes = 32 * size_t{kMaxRowValues};
+
   // NOT_FOUND: no such file.
   static absl::StatusOr<LineReader> Open(const std::filesystem::path& path);
 
   // The next line without its end ("\n" or "\r\n"), valid until the next
   // call; nothing at the end. DATA_LOSS: truncated or damaged gzip.
+  // INVALID_ARGUMENT: more than kMaxLineBytes.
   absl::StatusOr<std::optional<std::string_view>> Next();
 
   // Of the line that Next() gave last, from 1.
@@ -39,6 +45,7 @@ class LineReader {
 
   explicit LineReader(std::string name) : name_(std::move(name)) {}
   absl::Status Fill();
+  absl::Status TooLong() const;
 
   std::string name_;
   std::unique_ptr<gzFile_s, Closer> file_;

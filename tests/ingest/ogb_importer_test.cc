@@ -12,6 +12,7 @@
 
 #include "common/graph/store.h"
 #include "common/ingest/importer.h"
+#include "common/ingest/line_reader.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {
@@ -194,6 +195,20 @@ TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {
   ExpectRefusal("not gzip data");
   std::filesystem::remove(edges);
   ExpectRefusal("edge.csv.gz: no such file");
+}
+
+// Of a line, not of a file: a few KB of gzip may hold gigabytes of zeros.
+TEST_F(OgbImporterTest, LimitsTheLengthOfALine) {
+  const std::string blanks(LineReader::kMaxLineBytes - 3, ' ');
+  Write("raw/edge.csv.gz", "0,1\n" + blanks + "2,1\n");
+  EXPECT_TRUE(Import().ok());
+  std::filesystem::remove_all(directory_ / "out");
+  for (const char* end : {"\n", ""}) {
+    ExpectRefusal(
+        "raw/edge.csv.gz", "0,1\n" + blanks + "2,01" + end,
+        "edge.csv.gz: line 2 is longer than 33554432 bytes, the limit "
+        "of a line\ngive a text file");
+  }
 }
 
 TEST_F(OgbImporterTest, AsksForOneOfSeveralSplits) {
