@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -40,12 +42,20 @@ bool Parse(std::string_view field, int64_t& value) {
   return error == std::errc() && stop == end;
 }
 
-// T is float or double.
+// Whether infinity or 0 stands for a number that float64 has none for.
+bool OutOfRange(std::string_view field, double value) {
+  if (value != 0 && !std::isinf(value)) return false;
+  const std::string_view digits = field.substr(0, field.find_first_of("eE"));
+  return digits.find_first_of("123456789") != std::string_view::npos;
+}
+
+// T is float or double. What is read as float32 is rounded.
 template <typename T>
 bool Parse(std::string_view field, T& value) {
   const char* end = field.data() + field.size();
   const auto [stop, error] = fast_float::from_chars(field.data(), end, value);
-  return error == std::errc() && stop == end;
+  return error == std::errc() && stop == end &&
+         !(std::is_same_v<T, double> && OutOfRange(field, value));
 }
 
 class CsvReader final : public RowReader {
@@ -62,7 +72,8 @@ class CsvReader final : public RowReader {
   }
   absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows,
                                       double* values) override {
-    return Read(max_rows, values, "a number");
+    return Read(max_rows, values,
+                "a number (float64: 0, or from 4.9e-324 to 1.8e+308)");
   }
 
  private:

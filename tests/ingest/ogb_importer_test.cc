@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "common/base/strings.h"
 #include "common/graph/store.h"
 #include "common/ingest/importer.h"
 #include "common/ingest/line_reader.h"
@@ -185,6 +186,20 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
   ExpectRefusal("raw/num-node-list.csv.gz", "3\n4\n", "2 graphs");
   ExpectRefusal("raw/edge_weight.csv.gz", "0.5\n1e-50\n",
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
+}
+
+TEST_F(OgbImporterTest, RefusesWeightsBeyondAllFloats) {
+  for (const char* weight : {"1e-400", "0.1e-323", "1e400", "-1e400"}) {
+    ExpectRefusal("raw/edge_weight.csv.gz", StrCat("0.5\n", weight, "\n"),
+                  StrCat("edge_weight.csv.gz: line 2: field 1 is \"", weight,
+                         "\", not a number (float64")
+                      .c_str());
+  }
+  ExpectRefusal("raw/edge_weight.csv.gz", "5e-324\n1\n",
+                "line 1: weight 4.94066e-324 is below the");
+  Homogeneous();
+  Write("raw/edge_weight.csv.gz", "0e400\n-0.0e-400\n");
+  EXPECT_TRUE(Import().ok());
 }
 
 TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {
