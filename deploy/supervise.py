@@ -17,6 +17,7 @@ seconds, all start again, and wait for each other.
 Exit status: the command's; 128 + N when signal N ended it.
 """
 import argparse
+import contextlib
 import ctypes
 import os
 import random
@@ -33,7 +34,11 @@ PR_SET_PDEATHSIG = 1
 
 def log(text):
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-    print(f"{stamp} supervise: {text}", file=sys.stderr, flush=True)
+    # Whatever stderr is, a full disk or a pipe that nobody reads any more, the
+    # group is kept running. A buffer would hold the line, and fail at the end.
+    with contextlib.suppress(OSError):
+        os.write(2, f"{stamp} supervise: {text}\n".encode(
+            errors="surrogateescape"))
 
 
 def with_option(command, option):

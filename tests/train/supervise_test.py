@@ -88,6 +88,14 @@ class SuperviseTest(unittest.TestCase):
         status, _ = self.supervise("kill -9 $$", "--max-restarts", 0)
         self.assertEqual(status, 128 + 9)
 
+    def test_goes_on_without_its_log(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.Popen(
+                [sys.executable, self.deploy / "supervise.py", "--backoff",
+                 "0.05", "--", *self.script("[ $n = 3 ]")], stderr=full)
+            self.assertEqual(process.wait(timeout=LIMIT), 0)
+        self.assertEqual(len(self.starts()), 3)
+
     def test_leaves_what_a_restart_cannot_mend(self):
         for code, word in ((2, "wrong usage"), (130, "interrupted")):
             (self.work / "count").unlink(missing_ok=True)
