@@ -54,8 +54,9 @@ absl::Status RunLineage(const LineageFlags& flags) {
   return absl::FailedPreconditionError(
       StrCat(faults.size(), faults.size() == 1 ? " fault" : " faults",
              ", the first: ", faults.front(),
-             "\ngive the logs of all hosts; --drop-last, and seeds that a list "
-             "holds twice, look like faults too"));
+             "\ngive the logs of all hosts; the last step of a run that was "
+             "ended, --drop-last, and seeds that a list holds twice look like "
+             "faults too"));
 }
 
 }  // namespace
