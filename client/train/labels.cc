@@ -27,9 +27,8 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
   if (labels.dim() == 2 && labels.size(1) == 1) labels = labels.squeeze(1);
   if (labels.dim() != 1) {
     return absl::InvalidArgumentError(
-        StrCat("the labels are ", labels.size(1),
-               " columns a node, but --task single takes one class a node\nuse "
-               "--task multi or regression"));
+        StrCat("--task single takes one class a node, but the labels are ",
+               labels.size(1), " columns\nuse --task multi or regression"));
   }
   if (!labels.is_floating_point()) {
     labels = labels.to(at::kLong);
@@ -50,9 +49,8 @@ absl::StatusOr<at::Tensor> ValueLabels(TaskKind kind, at::Tensor labels) {
   if (labels.dim() == 1) labels = labels.unsqueeze(1);
   if (kind == TaskKind::kBinary && labels.size(1) != 1) {
     return absl::InvalidArgumentError(
-        StrCat("the labels are ", labels.size(1),
-               " columns a node, but --task binary takes one\nuse --task "
-               "multi"));
+        StrCat("--task binary takes one value a node, but the labels are ",
+               labels.size(1), " columns\nuse --task multi"));
   }
   labels = labels.to(at::kFloat);
   if (kind == TaskKind::kRegression) return labels;

@@ -108,10 +108,10 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
   // A pair may well be joined by an edge of another type or time.
   if (2 * edges <= seeds) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("split ", split, ": ", edges, " of its first ", seeds,
-             " edges are in the graph, where --inference full sees "
-             "them\nimport with --edge-split-fractions, which takes them out, "
-             "or use --inference sampled, which leaves them out"));
+      StrCat("--inference full sees the edges of split ", split,
+             " that are in the graph: ", edges, " of its first ", seeds,
+             "\nimport with --edge-split-fractions, which takes them out, or "
+             "use --inference sampled, which leaves them out"));
 }
 
 absl::Status LinkEvaluator::Check(const std::string& split) const {

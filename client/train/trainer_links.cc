@@ -46,13 +46,20 @@ absl::Status Trainer::CheckLinks() const {
       listed ? nullptr : manifest.EdgeSplit(seed_relation_, options_.job.split);
   const bool given = split != nullptr && split->negatives > 0;
   const bool labels = split != nullptr && split->label.present();
-  if (labels && (given || task.negatives != NegativeMode::kNone)) {
-    return absl::InvalidArgumentError(
-        StrCat("split ", options_.job.split,
-               " has labels, which say what is an edge, and negatives\nleave "
-               "out --negatives, or make a split without --labels"));
-  }
   const bool none = task.negatives == NegativeMode::kNone;
+  if (labels && !none) {
+    return absl::InvalidArgumentError(
+        StrCat("--negatives adds what is no edge, but the labels of split ",
+               options_.job.split,
+               " say that already\nleave out --negatives, or make a split "
+               "without --labels"));
+  }
+  if (labels && given) {
+    return absl::FailedPreconditionError(
+        StrCat("split ", options_.job.split,
+               " has labels, which say what is an edge, and negatives\nmake a "
+               "split without --labels or without --negatives"));
+  }
   if (task.loss == LinkLoss::kSoftmax &&
       (task.negatives == NegativeMode::kBinary || (none && !given))) {
     return absl::InvalidArgumentError(

@@ -400,6 +400,8 @@ TEST(LinkTrainer, SaysWhatDoesNotFit) {
     const absl::Status status = Refusal(source, options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_NE(status.message().find(what), std::string::npos) << status;
+    // By its first word, wrong usage.
+    EXPECT_EQ(status.message().find("--"), 0u) << status;
   };
   refuses("--negatives", [](TrainOptions& options) {
     options.job.negatives = {};
@@ -419,7 +421,7 @@ TEST(LinkTrainer, SaysWhatDoesNotFit) {
   refuses("split valid", [](TrainOptions& options) {
     options.evaluation.negatives = EvalNegatives::kGiven;
   });
-  refuses("has labels",
+  refuses("--negatives adds",
           [](TrainOptions& options) { options.job.split = "labelled"; });
   refuses("--inference full sees",
           [](TrainOptions& options) { options.valid_split = "train"; });

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 #include "client/train/labels.h"
 #include "tests/train/train_support.h"
@@ -197,6 +198,12 @@ TEST(LabelsTest, RefusesWhatATaskDoesNotTake) {
        {TaskKind::kSingle, TaskKind::kMulti, TaskKind::kBinary}) {
     EXPECT_EQ(ReadLabels(kind, two).status().code(),
               absl::StatusCode::kInvalidArgument);
+  }
+  // By their first word, wrong usage.
+  for (const auto& [kind, words] :
+       {std::pair(TaskKind::kSingle, "--task single"),
+        std::pair(TaskKind::kBinary, "--task binary")}) {
+    EXPECT_EQ(ReadLabels(kind, two).status().message().find(words), 0u);
   }
   const absl::Status broken = ReadLabels(TaskKind::kMulti, two).status();
   EXPECT_NE(broken.message().find("label 0.5 in row 0"),
