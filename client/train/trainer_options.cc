@@ -14,8 +14,8 @@ absl::Status Trainer::CheckOptions() {
                             ResolveJob(options_.job, source_->manifest()));
   seed_type_ = job.seed_type;
   seed_relation_ = job.seed_relation;
-  MILLRACE_RETURN_IF_ERROR(CheckDepth(job));
   MILLRACE_RETURN_IF_ERROR(CheckEvaluation(job));
+  MILLRACE_RETURN_IF_ERROR(CheckDepth(job));
   return options_.predict.empty() ? absl::OkStatus() : CheckPrediction();
 }
 
@@ -68,6 +68,12 @@ absl::Status Trainer::CheckEvaluation(const ResolvedJob& job) const {
     MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(
         SampledJob(options_.job, evaluation), source_->manifest()));
     return CheckEvaluationTimes(job);
+  }
+  if (!evaluation.fanouts.empty()) {
+    return absl::InvalidArgumentError(
+        "--eval-fanouts is of --inference sampled, but --inference full reads "
+        "all neighbours\nadd --inference sampled, or leave out "
+        "--eval-fanouts");
   }
   if (job.spec.seed_kind == SeedKind::kGraph) {
     return absl::InvalidArgumentError(

@@ -209,7 +209,8 @@ class SuperviseTest(unittest.TestCase):
 
     def test_wrong_options_are_not_retried(self):
         # The ranks see what the launcher cannot: the store.
-        process = self.start(self.train("--workers", 2, "--eval-fanouts", 5))
+        process = self.start(self.train(
+            "--workers", 2, "--inference", "sampled", "--eval-fanouts", 5))
         _, stderr = process.communicate(timeout=LIMIT)
         self.assertEqual(process.returncode, 2, stderr)
         self.assertNotIn("starting again", stderr)

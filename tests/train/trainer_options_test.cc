@@ -197,6 +197,12 @@ TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
   options = GraphRun();
   options.evaluation.kind = InferenceKind::kFull;
   ExpectRefusal(CreateStatus(Collection(), options), "--inference full");
+  for (const Fanouts& fanouts : {Fanouts{3}, Fanouts{3, 3}}) {
+    options = SmallRun();
+    options.evaluation.fanouts = fanouts;
+    ExpectRefusal(CreateStatus(ClassGraph(100, 20), options),
+                  "--eval-fanouts is of --inference sampled");
+  }
   options = SmallRun();
   options.job.fanouts.clear();
   options.job.method = SampleMethod::kWalk;

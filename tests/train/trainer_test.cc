@@ -323,6 +323,7 @@ TEST(TrainerTest, RefusesLayersThatDoNotFitTheFanouts) {
             0u)
       << layers;
   options = SmallRun();
+  options.evaluation.kind = InferenceKind::kSampled;
   options.evaluation.fanouts = {5};
   EXPECT_NE(Refusal(options, "eval").message().find("--eval-fanouts"),
             absl::string_view::npos);
@@ -411,7 +412,7 @@ TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
   options.evaluation.kind = InferenceKind::kSampled;
   options.evaluation.fanouts = {-1, -1};
   const auto sampled = TrainRanks(2, source, options);
-  options.evaluation.kind = InferenceKind::kFull;
+  options.evaluation = {};
   const auto full = TrainRanks(2, source, options);
   EXPECT_EQ(sampled.back().accuracy.valid, full.back().accuracy.valid);
   EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
