@@ -119,6 +119,7 @@ class Trainer {
   absl::Status OpenFiles();
   absl::StatusOr<GraphShape> ShapeOfSource() const;
   absl::Status ReadTables(NodeEvaluator::Tables& tables);
+  absl::Status CheckLabels(const SeedTable& train) const;
   absl::Status MakeNodeEvaluator();
   absl::Status ReadOrder(const SeedTable& train);
   absl::Status OpenLogs();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/labels.h"
 #include "client/train/seed_table.h"
 #include "client/train/train_check.h"
 #include "client/train/trainer.h"
@@ -116,7 +117,24 @@ absl::Status Trainer::ReadTables(NodeEvaluator::Tables& tables) {
     if (!table->has_value()) continue;
     options_.model.out = std::max(options_.model.out, (*table)->outputs());
   }
+  MILLRACE_RETURN_IF_ERROR(CheckLabels(*tables.train));
   return options_.task.CheckOutputs(options_.model.out);
+}
+
+absl::Status Trainer::CheckLabels(const SeedTable& train) const {
+  // Without an epoch only the number of outputs is learned from them.
+  const bool unused = options_.epochs == 0 && options_.model.out > 0;
+  if (unused || CountLabelled(train.label) > 0) return absl::OkStatus();
+  const std::string unlabelled =
+      StrCat(train.size(), " seeds, but none of them has a label\n");
+  if (options_.seeds.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat("--seeds-file has ", unlabelled, "give seeds with labels"));
+  }
+  return absl::FailedPreconditionError(StrCat(
+      "split \"", train.split, "\" of ", SeedTypeName(), " has ", unlabelled,
+      "name another with --split, or import labels of it: NaN and "
+      "negative ones are none"));
 }
 
 absl::Status Trainer::MakeNodeEvaluator() {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -187,6 +188,32 @@ TEST(TrainerOptionsTest, NeedsSeeds) {
   graph.splits[0].ids.clear();
   ExpectRefusal(CreateStatus(graph, SmallRun()),
                 "split \"train\" of node has no seeds");
+}
+
+TEST(TrainerOptionsTest, NeedsLabels) {
+  TestGraph graph = ClassGraph(100, 20);
+  std::vector<int64_t> label(100, 3);
+  std::fill_n(label.begin(), 20, -1);
+  graph.types[0].label = Array::Adopt(std::vector<int64_t>(label));
+  TrainOptions options = SmallRun();
+  const absl::Status none = CreateStatus(graph, options);
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  ExpectRefusal(none,
+                "split \"train\" of node has 20 seeds, but none of them has a "
+                "label\nname another with --split");
+  options.seeds.emplace().ids = {1, 2, 3};
+  ExpectRefusal(CreateStatus(graph, options),
+                "--seeds-file has 3 seeds, but none of them has a label\n");
+  // Nothing is learned, but evaluated.
+  options.epochs = 0;
+  EXPECT_TRUE(CreateStatus(graph, options).ok());
+  graph.types[0].label = Array::Adopt(std::vector<int64_t>(100, -1));
+  ExpectRefusal(CreateStatus(graph, options), "--seeds-file has 3 seeds");
+  // One label is enough.
+  options.epochs = 1;
+  label[3] = 0;
+  graph.types[0].label = Array::Adopt(std::move(label));
+  EXPECT_TRUE(CreateStatus(graph, options).ok());
 }
 
 TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
