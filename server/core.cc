@@ -63,10 +63,13 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
 absl::Status ServerCore::CheckTarget(uint32_t partition,
                                      const std::string& fingerprint) const {
   const std::string& ours = store->manifest().fingerprint;
+  const int asked = static_cast<int>(std::min<uint32_t>(partition, INT32_MAX));
   if (!fingerprint.empty() && fingerprint != ours) {
-    return absl::FailedPreconditionError(
-        StrCat("this server has another store: fingerprint ", ours, ", not ",
-               fingerprint, "\nserve one store everywhere"));
+    return WithErrorInfo(
+        absl::FailedPreconditionError(
+            StrCat("this server has another store: fingerprint ", ours,
+                   ", not ", fingerprint, "\nserve one store everywhere")),
+        {.partition = asked, .moved = true});
   }
   const auto& served = store->partitions();
   if (!std::binary_search(served.begin(), served.end(),
@@ -78,8 +81,7 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
     return WithErrorInfo(absl::FailedPreconditionError(StrCat(
                              "partition ", partition, " is not served here (",
                              list, " of ", store->parts(), " are)")),
-                         {.partition = static_cast<int>(
-                              std::min<uint32_t>(partition, INT32_MAX))});
+                         {.partition = asked, .moved = true});
   }
   return absl::OkStatus();
 }

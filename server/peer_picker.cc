@@ -62,6 +62,9 @@ absl::Status PeerPicker::Report(const FleetMember& member,
     status = absl::UnavailableError("the call was ended before it was done");
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
+  if (IsServedElsewhere(status)) {
+    return absl::UnavailableError(std::string(status.message()));
+  }
   return status;
 }
 

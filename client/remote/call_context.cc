@@ -49,6 +49,13 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
       info.partition.has_value() && *info.partition != partition;
   if (!of_another) context.fleet.ReportFailure(member, status);
   info.partition = info.partition.value_or(partition);
+  if (!of_another && IsServedElsewhere(status)) {
+    info.moved = false;
+    return WithErrorInfo(
+        absl::UnavailableError(StrCat("server ", member.address, ": ",
+                                      std::string(status.message()))),
+        info);
+  }
   if (absl::IsDeadlineExceeded(status)) {
     const absl::Time now = absl::Now();
     context.retry.NoteSilence(*info.partition, start, now);

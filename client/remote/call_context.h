@@ -45,7 +45,8 @@ absl::Status ProtocolError(const FleetMember& member,
 
 // What a call to `member` for `partition`, begun at `start`, failed with, as
 // Retry wants it: an attempt that ran out of time may be repeated, errors name
-// the partition, a message that is too large is final.
+// the partition, a message that is too large is final. What another server may
+// take (IsServedElsewhere) is UNAVAILABLE at this one.
 // Tells the fleet, unless the member reports another partition's failure, and
 // Retry of a call that ran out of time.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,

@@ -137,7 +137,7 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
   absl::MutexLock lock(&mutex_);
   const absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);
   backoff_ = std::min(backoff_ * 1.6, absl::Seconds(1));
-  return std::clamp(wait, absl::Milliseconds(1), left);
+  return std::min(std::max(wait, absl::Milliseconds(1)), left);
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -19,6 +20,7 @@
 namespace millrace {
 namespace {
 
+constexpr size_t kMaxListBytes = 16 << 20;
 constexpr std::string_view kDnsPrefix = "dns:///";
 
 void AddOnce(std::string address, std::vector<std::string>& addresses) {
@@ -38,20 +40,46 @@ absl::Status AddAll(std::string_view list, std::vector<std::string>& out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> ReadFile(const std::string& path) {
+// All of a file, which may be a pipe.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path);
-  if (!file) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (file && text.size() <= kMaxListBytes) {
+    file.read(buffer.data(), buffer.size());
+    text.append(buffer.data(), static_cast<size_t>(file.gcount()));
+  }
+  if (text.size() > kMaxListBytes) {
+    return absl::InvalidArgumentError(StrCat("the list of servers ", path,
+                                             " is longer than ", kMaxListBytes,
+                                             " bytes"));
+  }
+  // A folder opens, but cannot be read.
+  if (!file.eof()) {
     return absl::UnavailableError(
         StrCat("the list of servers ", path, " cannot be read"));
   }
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   std::vector<std::string> addresses;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    line.erase(std::min(line.find('#'), line.size()));
-    if (absl::Status status = AddAll(line, addresses); !status.ok()) {
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view entries = line.substr(0, line.find('#'));
+    const absl::Status status =
+        AddAll(std::string_view(entries.data(), entries.size()), addresses);
+    if (!status.ok()) {
       return absl::InvalidArgumentError(
           StrCat(path, " line ", number, ": ", std::string(status.message())));
     }
+  }
+  // As a file is while it is written anew.
+  if (addresses.empty()) {
+    return absl::UnavailableError(
+        StrCat("the list of servers ", path, " names nobody"));
   }
   return addresses;
 }
@@ -127,7 +155,7 @@ absl::StatusOr<AddressList> AddressList::Parse(std::string_view list) {
 absl::StatusOr<std::vector<std::string>> AddressList::Read() const {
   switch (kind_) {
     case Kind::kFile:
-      return ReadFile(path_);
+      return ReadList(path_);
     case Kind::kDns:
       return ResolveName(host_, port_);
     case Kind::kStatic:

@@ -30,8 +30,18 @@ using State = FleetMemberInfo::State;
 // this nobody is asked again.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
+// More than any interval of FleetOptions.
+constexpr absl::Duration kLongestInterval = absl::Minutes(1);
+
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
+
+// Whether it is time for what is to happen at `when`. Nothing is put off for
+// longer than kLongestInterval: then somebody has set the clock back.
+bool IsDue(absl::Time when, absl::Time now) {
+  return when <= now ||
+         (when != absl::InfiniteFuture() && when - now > kLongestInterval);
+}
 
 // The member with the least outstanding bytes that is not in `avoid`; `turn`
 // decides among equals. Null: none.
@@ -91,6 +101,7 @@ class Fleet::Core {
   // One Describe in flight.
   struct Ask {
     std::shared_ptr<FleetEntry> entry;
+    bool of_suspect = false;
     std::unique_ptr<v1::Sampler::Stub> stub;
     ::grpc::ClientContext context;
     v1::DescribeRequest request;
@@ -170,7 +181,7 @@ void Fleet::Core::RefreshList() {
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
-    if (reading_ || now < next_list_) return;
+    if (reading_ || !IsDue(next_list_, now)) return;
     reading_ = true;
     next_list_ =
         list_kind_ == AddressList::Kind::kStatic ? absl::InfiniteFuture()
@@ -205,7 +216,7 @@ absl::Time Fleet::Core::StartDueAsks() {
     next = reading_ ? absl::InfiniteFuture() : next_list_;
     for (const auto& entry : directory_.entries()) {
       if (entry->asking) continue;
-      if (entry->next_ask <= now) {
+      if (IsDue(entry->next_ask, now)) {
         entry->asking = true;
         due.push_back(entry);
       } else {
@@ -221,16 +232,14 @@ void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
   auto owner = std::make_unique<Ask>();
   Ask* ask = owner.get();
   ask->entry = std::move(entry);
-  absl::Duration timeout = options_.describe_timeout;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (ask->entry->suspected) timeout = options_.suspect_timeout;
-  }
-  ask->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   // Over the connections in turn: that one works says nothing of the others.
   ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
   {
     absl::MutexLock lock(&mutex_);
+    ask->of_suspect = ask->entry->suspected;
+    const absl::Duration timeout =
+        ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
+    ask->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     asks_.emplace(ask, std::move(owner));
   }
   ask->stub->async()->Describe(
@@ -245,8 +254,12 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.asking = false;
-  entry.suspected = false;
-  if (again) {
+  // Suspected meanwhile: asked anew.
+  const bool cut_short = entry.suspected && !ask->of_suspect && !status.ok();
+  if (!cut_short) entry.suspected = false;
+  if (cut_short && !again) {
+    // next_ask is due.
+  } else if (again) {
     info.state = State::kUnknown;
     entry.next_ask = absl::InfinitePast();
   } else if (status.ok()) {
@@ -273,7 +286,7 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
 
 void Fleet::Core::Demand() {
   const absl::Time now = absl::Now();
-  if (now - last_demand_ < kDemandInterval) return;
+  if (now >= last_demand_ && now - last_demand_ < kDemandInterval) return;
   last_demand_ = now;
   if (list_kind_ != AddressList::Kind::kStatic) next_list_ = now;
   for (const auto& entry : directory_.entries()) {
@@ -345,12 +358,16 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     AwaitNews(news_, moment);
   }
+  MILLRACE_RETURN_IF_ERROR(directory_.CheckOneStore());
   return &*directory_.manifest();
 }
 
 void Fleet::Core::ReportFailure(const FleetMember& member,
                                 const absl::Status& status) {
-  if (!IsRetryable(status) && !absl::IsDeadlineExceeded(status)) return;
+  if (!IsRetryable(status) && !absl::IsDeadlineExceeded(status) &&
+      !IsServedElsewhere(status)) {
+    return;
+  }
   // Overload says nothing about the connection.
   if (absl::IsResourceExhausted(status)) return;
   absl::MutexLock lock(&mutex_);
@@ -367,10 +384,14 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
 void Fleet::Core::Suspect(const FleetMember& member) {
   absl::MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
-  if (entry == nullptr || entry->asking) return;
+  if (entry == nullptr || entry->suspected) return;
   entry->suspected = true;
   entry->next_ask = absl::InfinitePast();
   wake_ = true;
+  // One that was asked with more patience is asked anew.
+  for (auto& [ask, owner] : asks_) {
+    if (ask->entry.get() == entry) ask->context.TryCancel();
+  }
 }
 
 bool Fleet::Core::IsLost(const FleetMember& member) const {

@@ -51,7 +51,8 @@ struct FleetMemberInfo {
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
-  absl::Status error;  // why unreachable or refused
+  bool other_store = false;  // why refused
+  absl::Status error;        // why unreachable or refused
 };
 
 // "ready", "draining", ...; "unknown" before the first answer.
@@ -103,8 +104,9 @@ class Fleet {
   // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
   // UNAUTHENTICATED, PERMISSION_DENIED, without waiting: TLS or names keep us
   // from all.
-  // FAILED_PRECONDITION: all that answered were refused. CANCELLED: the
-  // program was interrupted.
+  // FAILED_PRECONDITION: all that answered were refused, or they have several
+  // stores and the options do not say which. CANCELLED: the program was
+  // interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
 
   // Members that serve `partition` and take calls, draining ones last. When
@@ -114,13 +116,14 @@ class Fleet {
   // The owner with the least outstanding bytes that is not in `avoid`, ties
   // in turn. Errors name the partition and what was tried: UNAVAILABLE when
   // there is none by `deadline` (a past deadline: does not wait), or at once
-  // when all are in `avoid`; FAILED_PRECONDITION when all have another store.
+  // when all are in `avoid`; FAILED_PRECONDITION when those of it are refused
+  // and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, absl::Time deadline,
       const std::vector<const FleetMember*>& avoid = {});
 
-  // Tells that a call failed: a member whose connection broke is asked again
-  // before it is handed out.
+  // Tells that a call failed: a member whose connection broke, or that refuses
+  // what another one may take, is asked again before it is handed out.
   void ReportFailure(const FleetMember& member, const absl::Status& status);
 
   // Asks a member that is thought to live at once whether it does; it is lost

@@ -80,9 +80,11 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
         reply.sampling_version(), ", this program has ", kProtocolVersion,
         " and ", kSamplingVersion, "\nrun the same version everywhere"));
   }
+  info.other_store = false;
   const std::string& expected =
       manifest_ ? manifest_->fingerprint : options_.fingerprint;
   if (!expected.empty() && reply.fingerprint() != expected) {
+    info.other_store = true;
     return absl::FailedPreconditionError(StrCat(
         "server ", info.address, " has another store: fingerprint ",
         reply.fingerprint(), ", expected ", expected,
@@ -162,15 +164,30 @@ std::string FleetDirectory::Tried() const {
   return tried.empty() ? StrCat(options_.list, " names nobody") : tried;
 }
 
+absl::Status FleetDirectory::CheckOneStore() const {
+  if (!options_.fingerprint.empty()) return absl::OkStatus();
+  for (const auto& entry : entries_) {
+    if (entry->info.other_store) return entry->info.error;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FleetDirectory::NoOwner(int partition) const {
+  const FleetMemberInfo* refused = nullptr;
+  bool all_answer = true;
   for (const auto& entry : entries_) {
     const FleetMemberInfo& info = entry->info;
     if (info.state == State::kRefused && Serves(info, partition)) {
-      return WithErrorInfo(absl::FailedPreconditionError(
-                               StrCat("partition ", partition, ": ",
-                                      std::string(info.error.message()))),
-                           {.partition = partition});
+      refused = &info;
     }
+    all_answer &=
+        info.state != State::kUnknown && info.state != State::kUnreachable;
+  }
+  if (refused != nullptr && all_answer) {
+    return WithErrorInfo(absl::FailedPreconditionError(
+                             StrCat("partition ", partition, ": ",
+                                    std::string(refused->error.message()))),
+                         {.partition = partition});
   }
   return WithErrorInfo(
       absl::UnavailableError(StrCat("partition ", partition,

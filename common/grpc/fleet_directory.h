@@ -63,8 +63,12 @@ class FleetDirectory {
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
 
   // Why nobody serves the partition: FAILED_PRECONDITION when those that do
-  // are refused, else UNAVAILABLE.
+  // are refused and all others answer, so that nobody need be waited for; else
+  // UNAVAILABLE.
   absl::Status NoOwner(int partition) const;
+  // FAILED_PRECONDITION: members have different stores, and nobody has said
+  // which one is meant.
+  absl::Status CheckOneStore() const;
   // An error of one when certificates or names keep us from every server of
   // the list, which waiting does not mend.
   absl::Status AllShutOut() const;

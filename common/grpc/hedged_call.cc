@@ -125,21 +125,20 @@ class HedgedCall final : public Call,
   }
 
   void OnAlarm() {
-    std::shared_ptr<FleetMember> member;
+    std::vector<Leg> legs;
     absl::Duration silence;
-    bool spoken = false, hedged = false;
+    bool spoken = false;
     {
       absl::MutexLock lock(&mutex_);
       if (finished_ || cancelled_ || running_ == 0) return;
-      looking_ = true;  // keeps the context alive
+      looking_ = true;  // keeps the options alive
       spoken = winner_ != kNobody;
-      hedged = legs_.size() > 1;
-      member = legs_[spoken ? winner_ : 0].member;
-      silence = absl::Now() - last_sign_;
+      legs = legs_;
+      silence = absl::Now() - (spoken ? last_sign_ : legs_.back().start);
     }
-    const absl::Duration next = spoken   ? CheckAlive(*member, silence)
-                                : hedged ? kLongSilence
-                                         : TryHedge(*member, silence);
+    const absl::Duration next =
+        spoken ? CheckAlive(*legs[winner()].member, silence)
+               : TryAnother(legs, silence);
     {
       absl::MutexLock lock(&mutex_);
       looking_ = false;
@@ -148,22 +147,33 @@ class HedgedCall final : public Call,
     FinishIfOver();
   }
 
-  // Asks a second replica, if there is one and it is allowed or `first` is
-  // lost. When to look again.
-  absl::Duration TryHedge(const FleetMember& first, absl::Duration silence) {
+  // Nobody has given a sign for so long: asks one more replica, if there is one
+  // that was not asked, and it is allowed or those asked are lost. When to look
+  // again.
+  absl::Duration TryAnother(const std::vector<Leg>& legs,
+                            absl::Duration silence) {
     Fleet& fleet = options_.fleet;
-    absl::StatusOr<std::shared_ptr<FleetMember>> other =
-        fleet.Pick(options_.partition, absl::InfinitePast(), {&first});
-    if (!other.ok()) return kLongSilence;
-    const bool lost = fleet.IsLost(first);
-    if (!lost && !options_.hedging.Take()) {
-      if (silence < kLongSilence) return kLongSilence - silence;
-      fleet.Suspect(first);
-      return kLookAgain;
+    std::vector<const FleetMember*> asked, doubtful;
+    for (const Leg& leg : legs) {
+      asked.push_back(leg.member.get());
+      if (!leg.over && !fleet.IsLost(*leg.member)) {
+        doubtful.push_back(leg.member.get());
+      }
     }
-    StartLeg(*std::move(other));
-    if (lost) CancelLeg(0);
-    return kLongSilence;
+    absl::StatusOr<std::shared_ptr<FleetMember>> other =
+        fleet.Pick(options_.partition, absl::InfinitePast(), asked);
+    if (!other.ok()) return kLongSilence;
+    const bool hedge = legs.size() == 1 && options_.hedging.Take();
+    if (hedge || doubtful.empty()) {
+      StartLeg(*std::move(other));
+      for (size_t i = 0; doubtful.empty() && i < legs.size(); ++i) {
+        CancelLeg(static_cast<int>(i));
+      }
+      return kLongSilence;
+    }
+    if (silence < kLongSilence) return kLongSilence - silence;
+    for (const FleetMember* member : doubtful) fleet.Suspect(*member);
+    return kLookAgain;
   }
 
   // Gives up the replica that is listened to, if it is lost and there is
@@ -179,13 +189,13 @@ class HedgedCall final : public Call,
       fleet.Suspect(speaker);
       return kLookAgain;
     }
-    int winner = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      winner = winner_;
-    }
-    CancelLeg(winner);
+    CancelLeg(winner());
     return kLongSilence;
+  }
+
+  int winner() {
+    absl::MutexLock lock(&mutex_);
+    return winner_;
   }
 
   void CancelLeg(int index) {

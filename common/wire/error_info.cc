@@ -17,6 +17,7 @@ absl::Status WithErrorInfo(absl::Status status, const ErrorInfo& info) {
   }
   const int64_t milliseconds = absl::ToInt64Milliseconds(info.retry_after);
   proto.set_retry_after_ms(std::max<int64_t>(milliseconds, 0));
+  proto.set_moved(info.moved);
   status.SetPayload(AbslView(kErrorInfoUrl),
                     absl::Cord(proto.SerializeAsString()));
   return status;
@@ -34,6 +35,7 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
   constexpr uint64_t kDayMs = uint64_t{24} * 3600 * 1000;
   info.retry_after =
       absl::Milliseconds(std::min(proto.retry_after_ms(), kDayMs));
+  info.moved = proto.moved();
   return info;
 }
 
@@ -50,6 +52,11 @@ bool IsRetryable(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+bool IsServedElsewhere(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status) ||
+         (absl::IsFailedPrecondition(status) && ErrorInfoOf(status).moved);
 }
 
 std::string FirstLine(const absl::Status& status) {

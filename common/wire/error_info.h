@@ -18,6 +18,7 @@ inline constexpr std::string_view kErrorInfoUrl =
 struct ErrorInfo {
   std::optional<int> partition;                       // the one that failed
   absl::Duration retry_after = absl::ZeroDuration();  // zero: no hint
+  bool moved = false;  // another server may have what was asked for
 };
 
 // `status` must not be OK.
@@ -28,6 +29,10 @@ ErrorInfo ErrorInfoOf(const absl::Status& status);
 // Whether the same call may succeed later or on another replica; the table is
 // in docs/protocol.md. All calls are idempotent.
 bool IsRetryable(const absl::Status& status);
+
+// Whether a server refuses what another one may take: it has another store or
+// other partitions, or does not let us in.
+bool IsServedElsewhere(const absl::Status& status);
 
 // The first line of a message: what went wrong, without what to do.
 std::string FirstLine(const absl::Status& status);

@@ -14,8 +14,10 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/remote_batch_source.h"
+#include "common/grpc/status.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
+#include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/scripted_sampler.h"
@@ -152,6 +154,29 @@ TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
   source_.reset();
 }
 
+// As one that was replaced at its address since it was asked.
+TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
+  testing::FleetHarness servers(testing::SmallGraph(), 1);
+  std::unique_ptr<ScriptedSampler> moved, sound;
+  std::atomic<int> refusals = 0;
+  moved = std::make_unique<ScriptedSampler>(
+      servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
+        if (refusals >= 3) return moved->Pass(request, out);
+        ++refusals;
+        return ToGrpcStatus(WithErrorInfo(
+            absl::FailedPreconditionError("this server has another store"),
+            {.partition = 0, .moved = true}));
+      });
+  sound = std::make_unique<ScriptedSampler>(
+      servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
+        return sound->Pass(request, out);
+      });
+  Connect(moved->address() + "," + sound->address(), servers.store());
+  EXPECT_LT(SlowestOf(0, 20), absl::Seconds(5));
+  EXPECT_EQ(refusals, 3);
+  source_.reset();
+}
+
 // Processes, one of which is stopped: its connections stay, and it says
 // nothing.
 class StoppedReplicaTest : public ReplicasTest {
@@ -199,6 +224,21 @@ TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
   MakeStore("stopped_replica");
   const std::string first = Start("0,1"), second = Start("0,1");
   StopInTurn({0, 1}, first + "," + second);
+}
+
+// A hedge may meet a stopped one, too.
+TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
+  MakeStore("stopped_replicas");
+  std::string list = Start("0,1");
+  for (int i = 0; i < 2; ++i) list += "," + Start("0,1");
+  auto store = Store::Open(directory_ / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Connect(list, *std::move(store));
+  SlowestOf(0, 30);
+  servers_[0]->Signal(SIGSTOP);
+  servers_[1]->Signal(SIGSTOP);
+  EXPECT_LT(SlowestOf(30, 40), absl::Seconds(6));
+  source_.reset();
 }
 
 // The one that samples is asked whether it lives, and does: only itself can

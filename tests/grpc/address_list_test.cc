@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/support/store_builder.h"
@@ -43,6 +44,21 @@ TEST(AddressListTest, ReadsAFileAnewEachTime) {
   const absl::Status status = list->Read().status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("line 2"));
+}
+
+TEST(AddressListTest, RefusesFilesThatNameNobody) {
+  const std::filesystem::path folder = testing::TestDirectory("no_list");
+  const std::string path = (folder / "servers").string();
+  std::ofstream(path) << "# written anew in a moment\n";
+  const absl::Status empty = AddressList::Parse("@" + path)->Read().status();
+  EXPECT_TRUE(absl::IsUnavailable(empty)) << empty;
+  EXPECT_THAT(std::string(empty.message()), HasSubstr("names nobody"));
+  const absl::Status of_folder =
+      AddressList::Parse("@" + folder.string())->Read().status();
+  EXPECT_TRUE(absl::IsUnavailable(of_folder)) << of_folder;
+  const absl::Status endless =
+      AddressList::Parse("@/dev/zero")->Read().status();
+  EXPECT_TRUE(absl::IsInvalidArgument(endless)) << endless;
 }
 
 TEST(AddressListTest, ResolvesNames) {

@@ -86,6 +86,49 @@ TEST(FleetTest, RefusesServersOfAnotherStore) {
   EXPECT_EQ((*fleet)->Members()[0].state, FleetMemberInfo::State::kRefused);
 }
 
+// Whoever answers first must not decide what is trained on.
+TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
+  FleetHarness small(testing::SmallGraph(), 1);
+  FleetHarness rich(testing::RichGraph(), 1);
+  FleetOptions options =
+      ListOf(small.server(0).address() + "," + rich.server(0).address());
+  auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  const absl::Status status = (*fleet)->WaitForManifest(Soon()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  for (FleetHarness* harness : {&small, &rich}) {
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(harness->store()->manifest().fingerprint));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(harness->server(0).address()));
+  }
+  options.fingerprint = rich.store()->manifest().fingerprint;
+  fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  EXPECT_TRUE((*fleet)->WaitForManifest(Soon()).ok());
+}
+
+TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
+  FleetHarness small(testing::SmallGraph(), 1);
+  FleetHarness rich(testing::RichGraph(), 1);
+  FleetOptions options =
+      ListOf(small.server(0).address() + "," + rich.server(0).address());
+  options.fingerprint = small.store()->manifest().fingerprint;
+  auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  const auto member = (*fleet)->Pick(0, Soon());
+  ASSERT_TRUE(member.ok()) << member.status();
+  small.StopServer(0);
+  (*fleet)->ReportFailure(**member, absl::UnavailableError("gone"));
+  absl::Status status;
+  do {
+    status = (*fleet)->Pick(0, absl::Now() + absl::Milliseconds(500)).status();
+  } while (status.ok());
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("unreachable"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another store"));
+}
+
 TEST(FleetTest, PrefersMembersWithLessToDo) {
   FleetHarness first(testing::SmallGraph(), 1);
   auto replica = SamplerServer::Start(first.store(), ServerOptions());
