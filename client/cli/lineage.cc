@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -43,6 +44,43 @@ absl::Status ForEachLine(
   return absl::OkStatus();
 }
 
+// Where the torn lines of a file stand. A process that is killed, or finds the
+// disk full, leaves one; the others of the file, one a rank, may each write
+// a whole line after it, but not one more: their step does not end.
+class TornLines {
+ public:
+  // The next line of the file.
+  void Torn() {
+    ++number_;
+    if (since_ == 0) first_ = number_;
+    Count();
+  }
+  void Whole(int64_t attempt, int64_t rank) {
+    ++number_;
+    ranks_.insert(rank);
+    if (attempt != std::exchange(attempt_, attempt)) since_ = 0;
+    if (since_ > 0) Count();
+  }
+  // The number of one that no end of an attempt explains; 0: there is none.
+  int64_t Unexplained() const {
+    return most_ > std::max<int64_t>(1, ranks_.size()) ? first_of_most_ : 0;
+  }
+
+ private:
+  void Count() {
+    if (++since_ <= most_) return;
+    most_ = since_;
+    first_of_most_ = first_;
+  }
+
+  std::set<int64_t> ranks_;
+  int64_t number_ = 0;   // of the line
+  int64_t attempt_ = 0;  // that it is of
+  int64_t since_ = 0;    // lines of the attempt from its first torn one on
+  int64_t first_ = 0;    // the number of that one
+  int64_t most_ = 0, first_of_most_ = 0;
+};
+
 }  // namespace
 
 bool Lineage::Parse(const std::string& text, Line& line) {
@@ -52,9 +90,11 @@ bool Lineage::Parse(const std::string& text, Line& line) {
     line.attempt = json.at("attempt").get<int64_t>();
     line.name = {json.at("epoch").get<int64_t>(),
                  json.at("batch").get<int64_t>()};
+    line.rank = json.value("rank", int64_t{0});
     line.seeds = json.at("seeds").get<std::vector<int64_t>>();
     line.edges = json.contains("dst");
-    return ParseName(json.at("checkpoint").get<std::string>(), line.start);
+    return std::min(line.name.epoch, line.name.batch) >= 0 &&
+           ParseName(json.at("checkpoint").get<std::string>(), line.start);
   } catch (const nlohmann::json::exception&) {
     return false;
   }
@@ -98,6 +138,26 @@ void Lineage::Add(const Line& line) {
                             line.seeds.end());
 }
 
+absl::Status Lineage::ReadAttempts(const std::string& path) {
+  Line line;
+  TornLines torn;
+  MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {
+    if (Parse(text, line)) {
+      torn.Whole(line.attempt, line.rank);
+      return AddAttempt(line);
+    }
+    torn_ += text.empty() ? 0 : 1;
+    if (!text.empty()) torn.Torn();
+    return absl::OkStatus();
+  }));
+  if (torn.Unexplained() > 0) {
+    damaged_.push_back(StrCat(path, " has a torn line, number ",
+                              torn.Unexplained(),
+                              ", where no attempt ended: it is damaged"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Lineage> Lineage::Read(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&)>& valid) {
@@ -105,11 +165,7 @@ absl::StatusOr<Lineage> Lineage::Read(
   Line line;
   // Later attempts make lines void, also those of another host's file.
   for (const std::string& path : paths) {
-    MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {
-      if (Parse(text, line)) return lineage.AddAttempt(line);
-      lineage.torn_ += text.empty() ? 0 : 1;
-      return absl::OkStatus();
-    }));
+    MILLRACE_RETURN_IF_ERROR(lineage.ReadAttempts(path));
   }
   for (const std::string& path : paths) {
     MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {
@@ -129,37 +185,54 @@ absl::StatusOr<Lineage> Lineage::Read(
   return lineage;
 }
 
+std::vector<std::string> Lineage::EpochFaults(int64_t number, int64_t most,
+                                              int64_t seeds) const {
+  std::vector<std::string> faults;
+  const Content& content = content_.at(number);
+  const Epoch& epoch = epochs_.at(number);
+  int64_t next = 0;
+  for (const auto& [batch, attempt] : content.attempt_of) {
+    if (batch != next) {
+      faults.push_back(StrCat("epoch ", number, " lacks the batches ", next,
+                              " to ", batch - 1));
+    }
+    next = batch + 1;
+  }
+  const bool last = number == content_.rbegin()->first;
+  if (!last && epoch.batches < most) {
+    faults.push_back(StrCat("epoch ", number, " has ", epoch.batches,
+                            " batches, another has ", most));
+  }
+  if (seeds > 0 && epoch.seeds != seeds) {
+    faults.push_back(
+        StrCat("epoch ", number, " has ", epoch.seeds, " seeds, not ", seeds));
+  }
+  const auto& sorted = content.node_seeds;
+  const auto same = std::adjacent_find(sorted.begin(), sorted.end());
+  if (same != sorted.end()) {
+    faults.push_back(StrCat("epoch ", number, " has the seed ", *same,
+                            " twice, and perhaps others"));
+  }
+  return faults;
+}
+
 std::vector<std::string> Lineage::Faults(int64_t seeds) const {
-  std::vector<std::string> faults = twice_;
+  std::vector<std::string> faults = damaged_;
+  faults.insert(faults.end(), twice_.begin(), twice_.end());
+  if (epochs_.empty()) faults.push_back("there is no line of a batch");
   int64_t most = 0;
   for (const auto& [number, epoch] : epochs_) {
     most = std::max(most, epoch.batches);
   }
-  for (const auto& [number, content] : content_) {
-    const Epoch& epoch = epochs_.at(number);
-    int64_t next = 0;
-    for (const auto& [batch, attempt] : content.attempt_of) {
-      if (batch != next) {
-        faults.push_back(StrCat("epoch ", number, " lacks the batches ", next,
-                                " to ", batch - 1));
-      }
-      next = batch + 1;
+  int64_t next = 0;
+  for (const auto& [number, epoch] : epochs_) {
+    if (number != next) {
+      faults.push_back(
+          StrCat("the epochs ", next, " to ", number - 1, " are missing"));
     }
-    const bool last = number == content_.rbegin()->first;
-    if (!last && epoch.batches < most) {
-      faults.push_back(StrCat("epoch ", number, " has ", epoch.batches,
-                              " batches, another has ", most));
-    }
-    if (seeds > 0 && epoch.seeds != seeds) {
-      faults.push_back(StrCat("epoch ", number, " has ", epoch.seeds,
-                              " seeds, not ", seeds));
-    }
-    const auto& sorted = content.node_seeds;
-    const auto same = std::adjacent_find(sorted.begin(), sorted.end());
-    if (same != sorted.end()) {
-      faults.push_back(StrCat("epoch ", number, " has the seed ", *same,
-                              " twice, and perhaps others"));
-    }
+    next = number + 1;
+    const std::vector<std::string> more = EpochFaults(number, most, seeds);
+    faults.insert(faults.end(), more.begin(), more.end());
   }
   if (faults.size() > kMaxFaults) faults.resize(kMaxFaults);
   return faults;

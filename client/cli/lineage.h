@@ -48,11 +48,13 @@ class Lineage {
   // Of the lines that are not void.
   const std::map<int64_t, Epoch>& epochs() const { return epochs_; }
   int64_t torn_lines() const { return torn_; }
-  // Why the lines that are not void do not hold each seed once an epoch: a
-  // batch or a seed twice, a batch missing, an epoch with fewer batches than
-  // another (but for the last), or, for `seeds` above 0, with another number
-  // of seeds. At most 20, in the order of the epochs. Edges may be there
-  // twice, so of edge seeds the batches alone are told apart.
+  // Why the lines that are not void do not hold each seed once an epoch: none
+  // of them is there, a batch or a seed twice, a batch or an epoch missing
+  // (from epoch 0), an epoch with fewer batches than another (but for the
+  // last), or, for `seeds` above 0, with another number of seeds; or torn lines
+  // elsewhere than where an attempt ended. At most 20, in the order of the
+  // epochs. Edges may be there twice, so of edge seeds the batches alone are
+  // told apart.
   std::vector<std::string> Faults(int64_t seeds = 0) const;
 
  private:
@@ -60,6 +62,7 @@ class Lineage {
   struct Line {
     int64_t attempt = 0;
     BatchName start, name;
+    int64_t rank = 0;
     std::vector<int64_t> seeds;
     bool edges = false;
   };
@@ -69,6 +72,10 @@ class Lineage {
   };
 
   static bool Parse(const std::string& text, Line& line);
+  // The first of two passes; the second one adds up what is not void.
+  absl::Status ReadAttempts(const std::string& path);
+  std::vector<std::string> EpochFaults(int64_t number, int64_t most,
+                                       int64_t seeds) const;
   absl::Status AddAttempt(const Line& line);
   bool IsVoid(const Line& line) const;
   void Add(const Line& line);
@@ -77,6 +84,7 @@ class Lineage {
   std::map<int64_t, Epoch> epochs_;
   std::map<int64_t, Content> content_;  // by epoch
   std::vector<std::string> twice_;      // batches
+  std::vector<std::string> damaged_;    // files
   int64_t torn_ = 0;
 };
 

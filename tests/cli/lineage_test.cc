@@ -16,11 +16,12 @@ using ::testing::HasSubstr;
 
 // A line of one seed, by default of its own for each batch.
 std::string Line(int attempt, const std::string& start, int epoch, int batch,
-                 int seed = -1) {
+                 int seed = -1, int rank = 0) {
   if (seed < 0) seed = 1000 + batch;
   return "{\"attempt\":" + std::to_string(attempt) + ",\"checkpoint\":\"" +
          start + "\",\"epoch\":" + std::to_string(epoch) +
-         ",\"batch\":" + std::to_string(batch) + ",\"rank\":0,\"seeds\":[" +
+         ",\"batch\":" + std::to_string(batch) +
+         ",\"rank\":" + std::to_string(rank) + ",\"seeds\":[" +
          std::to_string(seed) + "],\"digest\":\"ab\"}";
 }
 
@@ -72,14 +73,48 @@ TEST_F(LineageTest, CountsAllHosts) {
   EXPECT_THAT(lineage->Faults(3), ElementsAre());
 }
 
+// Two ranks were killed within their lines, and one of them before a third
+// one's line, which then has no beginning of its own.
 TEST_F(LineageTest, LeavesOutTornLines) {
   const auto lineage = Lineage::Read(
-      {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1).substr(0, 40),
-            Line(0, "0:0", 0, 1).substr(0, 9) + Line(0, "0:0", 0, 2), "",
-            Line(1, "0:1", 0, 1)})});
+      {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1, 6, 1).substr(0, 40),
+            Line(0, "0:0", 0, 1, 6, 2).substr(0, 9) + Line(0, "0:0", 0, 2), "",
+            Line(1, "0:1", 0, 1), Line(1, "0:1", 0, 2, 7, 1),
+            Line(1, "0:1", 0, 3).substr(0, 50)})});
   ASSERT_TRUE(lineage.ok()) << lineage.status();
-  EXPECT_EQ(lineage->torn_lines(), 2);
-  EXPECT_THAT(lineage->Faults(2), ElementsAre());
+  EXPECT_EQ(lineage->torn_lines(), 3);
+  EXPECT_THAT(lineage->Faults(3), ElementsAre());
+}
+
+TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
+  const std::string torn = Line(0, "0:0", 0, 1).substr(0, 40);
+  const auto fault = ElementsAre(HasSubstr("has a torn line, number 2, where"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn}), ElementsAre());
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1)}),
+              fault);
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, torn}), fault);
+  // After one rank's the other writes the line of that step, and no more.
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn,
+                        Line(0, "0:0", 0, 1, 6, /*rank=*/1)}),
+              ElementsAre());
+  EXPECT_THAT(
+      FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1, 6, /*rank=*/1),
+                Line(0, "0:0", 0, 2)}),
+      fault);
+}
+
+TEST_F(LineageTest, WantsLines) {
+  const auto fault = ElementsAre("there is no line of a batch");
+  EXPECT_THAT(FaultsOf({}), fault);
+  EXPECT_THAT(FaultsOf({"\x01\x02"}), fault);
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, -1)}), fault);
+}
+
+TEST_F(LineageTest, FindsEpochsThatAreMissing) {
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 3, 0)}, 1),
+              ElementsAre("the epochs 1 to 2 are missing"));
+  EXPECT_THAT(FaultsOf({Line(1, "1:0", 1, 0)}),
+              ElementsAre("the epochs 0 to 0 are missing"));
 }
 
 TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
