@@ -41,8 +41,34 @@ absl::StatusCode CodeOf(int error_number) {
     case ENFILE:
     case ENOMEM:
       return absl::StatusCode::kResourceExhausted;
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return absl::StatusCode::kInvalidArgument;
+    case EIO:
+      return absl::StatusCode::kDataLoss;
+    case ESTALE:
+    case ETIMEDOUT:
+      return absl::StatusCode::kUnavailable;
     default:
       return absl::StatusCode::kInternal;
+  }
+}
+
+// What to do where the general advice for a code misleads.
+const char* AdviceFor(int error_number) {
+  switch (error_number) {
+    case EISDIR:
+      return "\nthe path is a folder: name a file";
+    case EIO:
+      return "\nthe disk fails: look at the system's log (dmesg), mend or "
+             "replace the disk, and restore the file";
+    case ESTALE:
+    case ETIMEDOUT:
+      return "\nthe file system's server does not answer for this file: check "
+             "the mount and start again";
+    default:
+      return "";
   }
 }
 
@@ -53,7 +79,7 @@ absl::Status FileError(std::string_view action,
   return absl::Status(
       CodeOf(error_number),
       absl::StrCat("cannot ", std::string(action), " ", path.native(), ": ",
-                   std::strerror(error_number)));
+                   std::strerror(error_number), AdviceFor(error_number)));
 }
 
 UniqueFd::~UniqueFd() {

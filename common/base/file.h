@@ -14,9 +14,11 @@
 
 namespace millrace {
 
-// "cannot ACTION PATH: strerror". NOT_FOUND, PERMISSION_DENIED,
-// ALREADY_EXISTS and RESOURCE_EXHAUSTED (disk full, file too large, no more
-// descriptors or maps) as the error number says, else INTERNAL.
+// "cannot ACTION PATH: strerror", with advice where the disk fails. As the
+// error number says: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS,
+// RESOURCE_EXHAUSTED (disk full, file too large, no more descriptors or maps),
+// INVALID_ARGUMENT (a folder, a name too long), DATA_LOSS (the disk fails),
+// UNAVAILABLE (a network file system does not answer); else INTERNAL.
 absl::Status FileError(std::string_view action,
                        const std::filesystem::path& path, int error_number);
 

@@ -54,7 +54,21 @@ TEST_F(FileTest, MapsErrorNumbersToCodes) {
             absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(FileError("write", "p", EFBIG).code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(FileError("read", "p", EIO).code(), absl::StatusCode::kInternal);
+  const absl::Status folder = FileError("open", "p", EISDIR);
+  EXPECT_EQ(folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(folder.message()),
+              HasSubstr("\nthe path is a folder"));
+  EXPECT_EQ(FileError("read", "p", ESTALE).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(FileError("map", "p", ENODEV).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(FileTest, SaysWhatToDoAboutADiskThatFails) {
+  const absl::Status status = FileError("read", "some/file", EIO);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("some/file: Input/output error\n"),
+                    HasSubstr("replace the disk")));
 }
 
 TEST_F(FileTest, HashIsXxh3OfTheContent) {
