@@ -3,14 +3,17 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/base/const_init.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +31,8 @@ struct Entry {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
   std::atomic<const char*> name{nullptr};
+  // Of the file, whatever its name is later. Not for the handler.
+  uint64_t device = 0, inode = 0;
 };
 struct Block {
   std::array<Entry, 512> entries;
@@ -46,14 +51,17 @@ Entry* FindEntry(uintptr_t address) {
   return nullptr;
 }
 
-void Register(const void* data, size_t bytes, const char* name) {
-  const auto begin = reinterpret_cast<uintptr_t>(data);
+void Register(std::string_view bytes, const char* name, uint64_t device,
+              uint64_t inode) {
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   absl::MutexLock lock(&registry_mutex);
   for (Block* block = &first_block;; block = block->next) {
     for (Entry& entry : block->entries) {
       if (entry.begin != 0) continue;
       entry.name = name;
-      entry.end = begin + bytes;
+      entry.device = device;
+      entry.inode = inode;
+      entry.end = begin + bytes.size();
       entry.begin = begin;
       return;
     }
@@ -69,20 +77,57 @@ void Unregister(const void* data) {
   }
 }
 
+// A copy of an entry.
+struct Mapped {
+  uintptr_t begin = 0;
+  std::string name;
+  uint64_t bytes = 0, device = 0, inode = 0;
+  friend bool operator==(const Mapped&, const Mapped&) = default;
+};
+
+std::vector<Mapped> AllMapped() {
+  std::vector<Mapped> all;
+  absl::MutexLock lock(&registry_mutex);
+  for (Block* block = &first_block; block != nullptr; block = block->next) {
+    for (Entry& entry : block->entries) {
+      if (entry.begin == 0) continue;
+      all.push_back({entry.begin, entry.name.load(), entry.end - entry.begin,
+                     entry.device, entry.inode});
+    }
+  }
+  return all;
+}
+
+// By its name: an open descriptor for each file would be too many. A file that
+// was replaced is another one; what is mapped stays as it was.
+bool IsShorter(const Mapped& mapped) {
+  struct stat info = {};
+  return stat(mapped.name.c_str(), &info) == 0 &&
+         info.st_dev == mapped.device && info.st_ino == mapped.inode &&
+         static_cast<uint64_t>(info.st_size) < mapped.bytes;
+}
+
+bool IsStillMapped(const Mapped& mapped) {
+  const std::vector<Mapped> all = AllMapped();
+  return std::find(all.begin(), all.end(), mapped) != all.end();
+}
+
 void Say(const char* text) {
   [[maybe_unused]] const ssize_t ignored =
       write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Only async-signal-safe calls from here on.
+// Only async-signal-safe calls from here to OnBusError.
+[[noreturn]] void EndOfFile(const char* name) {
+  Say(name);
+  Say(" was truncated or became unreadable while it was mapped\n"
+      "restore the file and start again\n");
+  _exit(1);
+}
+
 void OnBusError(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  if (const Entry* entry = FindEntry(address)) {
-    Say(entry->name);
-    Say(" was truncated or became unreadable while it was mapped\n"
-        "restore the file and start again\n");
-    _exit(1);
-  }
+  if (const Entry* entry = FindEntry(address)) EndOfFile(entry->name);
   // Not ours: returning runs the same instruction into the default action.
   signal(SIGBUS, SIG_DFL);
 }
@@ -96,15 +141,19 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
   if (size == 0) {
     return absl::InvalidArgumentError(absl::StrCat(path.native(), " is empty"));
   }
+  struct stat info = {};
+  if (fstat(fd.get(), &info) != 0) return FileError("stat", path, errno);
   void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return FileError("map", path, errno);
   return std::shared_ptr<const MappedFile>(
-      new MappedFile(path.string(), static_cast<const char*>(data), size));
+      new MappedFile(path.string(), {static_cast<const char*>(data), size},
+                     info.st_dev, info.st_ino));
 }
 
-MappedFile::MappedFile(std::string name, const char* data, size_t size)
-    : name_(std::move(name)), data_(data), size_(size) {
-  Register(data_, size_, name_.c_str());
+MappedFile::MappedFile(std::string name, std::string_view bytes,
+                       uint64_t device, uint64_t inode)
+    : name_(std::move(name)), data_(bytes.data()), size_(bytes.size()) {
+  Register(bytes, name_.c_str(), device, inode);
 }
 
 MappedFile::~MappedFile() {
@@ -124,6 +173,38 @@ void InstallTruncationHandler() {
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, nullptr);
+}
+
+TruncationWatch::TruncationWatch(absl::Duration period) {
+  // Signals are for the threads that wait for them; this one inherits the mask.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this, period] { Run(period); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TruncationWatch::~TruncationWatch() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void TruncationWatch::Run(absl::Duration period) {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), period)) return;
+    }
+    for (const Mapped& mapped : AllMapped()) {
+      // It may have been unmapped since, and cut by its owner.
+      if (IsShorter(mapped) && IsStillMapped(mapped)) {
+        EndOfFile(mapped.name.c_str());
+      }
+    }
+  }
 }
 
 }  // namespace millrace

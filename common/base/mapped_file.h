@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace millrace {
 
@@ -26,7 +31,8 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
 
  private:
-  MappedFile(std::string name, const char* data, size_t size);
+  MappedFile(std::string name, std::string_view bytes, uint64_t device,
+             uint64_t inode);
 
   const std::string name_;
   const char* const data_;
@@ -41,5 +47,24 @@ bool IsMapped(const void* data, size_t bytes);
 // and one line on stderr that names the file. Idempotent; programs call it,
 // libraries do not.
 void InstallTruncationHandler();
+
+// While it lives, a mapped file that becomes shorter within its last page ends
+// the process in the same way. No read tells that: the system fills the page
+// with zeros. A thread looks at the sizes of all mapped files each `period`, so
+// what is read before it does may be wrong.
+class TruncationWatch {
+ public:
+  explicit TruncationWatch(absl::Duration period = absl::Seconds(1));
+  ~TruncationWatch();
+  TruncationWatch(const TruncationWatch&) = delete;
+  TruncationWatch& operator=(const TruncationWatch&) = delete;
+
+ private:
+  void Run(absl::Duration period);
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the above
+};
 
 }  // namespace millrace

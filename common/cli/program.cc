@@ -186,6 +186,7 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   std::signal(SIGXFSZ, SIG_IGN);
   // On by default in Debian's build of Abseil, at a cost for every lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  const TruncationWatch watch;
   const absl::Status status = RunBody(body);
   return static_cast<int>(status.ok() ? ExitStatus::kDone
                                       : ReportStatus(FullName(app), status));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/base/file.h"
 #include "tests/support/test_directory.h"
 
@@ -68,6 +70,43 @@ TEST_F(MappedFileDeathTest, NamesATruncatedFile) {
         std::exit(LastByte(**file));
       },
       ::testing::ExitedWithCode(1), "data.npy was truncated");
+}
+
+// A file that lost its last byte: its page is there and reads as zero.
+TEST_F(MappedFileDeathTest, WatchNamesAFileThatLosesPartOfAPage) {
+  const fs::path path = directory_ / "data.npy";
+  ASSERT_TRUE(WriteNewFile(path, std::string(100'000, 'x')).ok());
+  const auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EXIT(
+      {
+        const TruncationWatch watch(absl::Milliseconds(1));
+        fs::resize_file(path, 99'999);
+        absl::Notification never;
+        never.WaitForNotificationWithTimeout(absl::Seconds(30));
+        std::exit(LastByte(**file));
+      },
+      ::testing::ExitedWithCode(1), "data.npy was truncated");
+}
+
+TEST_F(MappedFileTest, WatchAllowsWhatHarmsNoMap) {
+  const TruncationWatch watch(absl::Milliseconds(1));
+  for (const char* name : {"grows", "replaced", "gone", "closed"}) {
+    ASSERT_TRUE(WriteNewFile(directory_ / name, "content").ok());
+  }
+  const auto grows = MappedFile::Open(directory_ / "grows");
+  const auto replaced = MappedFile::Open(directory_ / "replaced");
+  const auto gone = MappedFile::Open(directory_ / "gone");
+  auto closed = MappedFile::Open(directory_ / "closed");
+  fs::resize_file(directory_ / "grows", 100);
+  ASSERT_TRUE(WriteNewFile(directory_ / "new", "short").ok());
+  fs::rename(directory_ / "new", directory_ / "replaced");
+  fs::remove(directory_ / "gone");
+  closed->reset();
+  fs::resize_file(directory_ / "closed", 1);
+  absl::Notification never;
+  never.WaitForNotificationWithTimeout(absl::Milliseconds(50));
+  EXPECT_EQ((*replaced)->bytes(), "content");
 }
 
 }  // namespace
