@@ -19,6 +19,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/zip_archive.h"
 
 namespace millrace {
 namespace {
@@ -152,6 +153,28 @@ absl::Status WriteWhole(const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
+constexpr char kUnreadAdvice[] =
+    "put a good copy of it there, remove it to start from the beginning, or "
+    "name another --checkpoint folder";
+
+// LibTorch reads over wrong checksums, and so would train on from damaged
+// weights.
+absl::Status CheckUndamaged(const std::vector<char>& bytes,
+                            const std::string& origin) {
+  if (bytes.empty()) {
+    return absl::DataLossError(
+        StrCat("the checkpoint ", origin, " is empty\n", kUnreadAdvice));
+  }
+  const auto archive = ZipArchive::Of(origin, {bytes.data(), bytes.size()});
+  const absl::Status sound =
+      archive.ok() ? CheckEntries(*archive) : archive.status();
+  if (sound.ok()) return sound;
+  const std::string why(sound.message());
+  return absl::DataLossError(
+      StrCat("the checkpoint is damaged: ", why.substr(0, why.find('\n')), "\n",
+             kUnreadAdvice));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
@@ -193,6 +216,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
 
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin) {
+  MILLRACE_RETURN_IF_ERROR(CheckUndamaged(bytes, origin));
   absl::StatusOr<Checkpoint> parsed =
       CatchTorch("reading a checkpoint", [&]() -> absl::StatusOr<Checkpoint> {
         const c10::impl::GenericDict dict =
@@ -216,9 +240,7 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
   const std::string why(parsed.status().message());
   return absl::DataLossError(
       StrCat(origin, " is no checkpoint of this version (",
-             why.substr(0, why.find('\n')),
-             ")\nremove it to start from the beginning, or name another "
-             "--checkpoint folder"));
+             why.substr(0, why.find('\n')), ")\n", kUnreadAdvice));
 }
 
 absl::Status CheckSameIdentity(

@@ -40,7 +40,8 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
                              const Checkpoint& checkpoint);
 // Where WriteCheckpoint writes first.
 std::filesystem::path TemporaryOf(const std::filesystem::path& path);
-// DATA_LOSS: not the bytes of a checkpoint; `origin` names the file.
+// DATA_LOSS: not the bytes of a checkpoint, or damaged ones: the checksum of
+// each part is looked at. `origin` names the file.
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin);
 

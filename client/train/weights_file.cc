@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/pickle/torch_file.h"
+#include "common/ingest/zip_archive.h"
 
 namespace millrace {
 namespace {
@@ -51,12 +52,21 @@ absl::StatusOr<at::Tensor> CopyOf(const StoredTensor& stored) {
   });
 }
 
+// OpenTorchFile looks at no checksums: it is for files of any size.
+absl::Status CheckUndamaged(const std::filesystem::path& path) {
+  const auto archive = ZipArchive::Open(path);
+  return archive.ok() ? CheckEntries(*archive) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> ReadWeights(
     const std::filesystem::path& path) {
   const absl::StatusOr<PickledFile> opened = OpenTorchFile(path);
   if (!opened.ok()) return Unread(opened.status());
+  if (const absl::Status sound = CheckUndamaged(path); !sound.ok()) {
+    return Unread(sound);
+  }
   const PickledFile& file = *opened;
   const PickleValue* dict = FindKey(file.root(), "model");
   if (dict == nullptr || dict->kind != PickleKind::kDict) dict = &file.root();

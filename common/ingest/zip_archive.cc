@@ -28,6 +28,7 @@ constexpr size_t kCentralBytes = 46;
 constexpr size_t kLocalBytes = 30;
 constexpr size_t kMaxComment = 65535;
 constexpr uint16_t kZip64Field = 1;
+constexpr uint8_t kFolderMark = 0x10;        // of MS-DOS, and so of all
 constexpr uint64_t kIn64Field = 0xffffffff;  // a size that stands elsewhere
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr size_t kDropBytes = 4 << 20;
@@ -127,6 +128,10 @@ class DirectoryReader {
                           stored, entry.name));
     if (!entry.deflated && entry.bytes != stored) {
       return Damaged(StrCat(entry.name, " has two sizes"));
+    }
+    // Readers that believe the mark read nothing, without an error.
+    if ((Number<uint8_t>(rest, 38) & kFolderMark) != 0 && entry.bytes > 0) {
+      return Damaged(StrCat(entry.name, " is a folder that has content"));
     }
     rest.remove_prefix(size);
     return entry;
@@ -308,9 +313,18 @@ absl::StatusOr<std::shared_ptr<const ZipArchive>> ZipArchive::Open(
     const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file,
                             MappedFile::Open(path));
-  std::shared_ptr<ZipArchive> archive(new ZipArchive(path.string(), file));
+  std::shared_ptr<ZipArchive> archive(new ZipArchive(path.string()));
+  archive->file_ = file;
   MILLRACE_ASSIGN_OR_RETURN(
       archive->entries_, DirectoryReader(archive->name_, file->bytes()).Read());
+  return archive;
+}
+
+absl::StatusOr<std::shared_ptr<const ZipArchive>> ZipArchive::Of(
+    std::string name, std::string_view bytes) {
+  std::shared_ptr<ZipArchive> archive(new ZipArchive(std::move(name)));
+  MILLRACE_ASSIGN_OR_RETURN(archive->entries_,
+                            DirectoryReader(archive->name_, bytes).Read());
   return archive;
 }
 
@@ -327,6 +341,20 @@ std::unique_ptr<ZipEntryReader> ZipEntryReader::Create(
     return std::make_unique<DeflatedReader>(std::move(archive), entry);
   }
   return std::make_unique<StoredReader>(std::move(archive), entry);
+}
+
+absl::Status CheckEntries(const std::shared_ptr<const ZipArchive>& archive) {
+  std::vector<char> block(kBlockBytes);
+  for (const ZipArchive::Entry& entry : archive->entries()) {
+    const auto reader = ZipEntryReader::Create(archive, entry);
+    uint64_t left = entry.bytes;
+    do {  // of an empty entry too: it has a checksum
+      const size_t count = std::min<uint64_t>(left, block.size());
+      MILLRACE_RETURN_IF_ERROR(reader->Read(block.data(), count));
+      left -= count;
+    } while (left > 0);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -34,6 +34,9 @@ class ZipArchive {
   // directory that leaves the file or is missing. All name the file.
   static absl::StatusOr<std::shared_ptr<const ZipArchive>> Open(
       const std::filesystem::path& path);
+  // The same of the bytes of a file, which must outlive the archive.
+  static absl::StatusOr<std::shared_ptr<const ZipArchive>> Of(
+      std::string name, std::string_view bytes);
 
   const std::string& name() const { return name_; }
   const std::vector<Entry>& entries() const { return entries_; }
@@ -41,11 +44,10 @@ class ZipArchive {
   const Entry* Find(std::string_view entry) const;
 
  private:
-  ZipArchive(std::string name, std::shared_ptr<const MappedFile> file)
-      : name_(std::move(name)), file_(std::move(file)) {}
+  explicit ZipArchive(std::string name) : name_(std::move(name)) {}
 
   const std::string name_;
-  const std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const MappedFile> file_;  // null: the bytes are a caller's
   std::vector<Entry> entries_;
 };
 
@@ -65,5 +67,9 @@ class ZipEntryReader {
   virtual absl::Status Read(void* out, size_t count) = 0;
   virtual absl::Status Skip(uint64_t count) = 0;
 };
+
+// Reads all entries. DATA_LOSS: one does not have the checksum that the
+// directory tells; names it.
+absl::Status CheckEntries(const std::shared_ptr<const ZipArchive>& archive);
 
 }  // namespace millrace

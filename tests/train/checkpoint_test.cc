@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -57,6 +58,38 @@ TEST(CheckpointTest, DamageIsDataLoss) {
   EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_NE(read.status().message().find("/run/last.pt"),
             absl::string_view::npos);
+}
+
+// Wherever it is: in a tensor, the dictionary or the zip file's own records.
+TEST(CheckpointTest, NoChangedByteIsReadOver) {
+  const std::vector<char> whole = SerializeCheckpoint(Sample()).value();
+  const Checkpoint want = Sample();
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::vector<char> bytes = whole;
+    bytes[at] = static_cast<char>(~bytes[at]);
+    const auto read = ParseCheckpoint(bytes, "last.pt");
+    if (!read.ok()) {
+      EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss);
+      continue;
+    }
+    // The byte says nothing: padding, or a time.
+    ASSERT_EQ(SerializeCheckpoint(*read).value(), whole) << "byte " << at;
+  }
+}
+
+TEST(CheckpointTest, NamesTheDamagedPart) {
+  std::vector<char> bytes = SerializeCheckpoint(Sample()).value();
+  const float half[] = {0.5, 0.5, 0.5, 0.5};
+  const auto* pattern = reinterpret_cast<const char*>(half);
+  const auto found =
+      std::search(bytes.begin(), bytes.end(), pattern, pattern + sizeof(half));
+  ASSERT_NE(found, bytes.end());
+  *found = 1;
+  const absl::Status status = ParseCheckpoint(bytes, "last.pt").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("last.pt: entry archive/data/2"),
+                    HasSubstr("checksum"), HasSubstr("\nput a good copy")));
 }
 
 TEST(CheckpointTest, NamesTheOptionThatDiffers) {
