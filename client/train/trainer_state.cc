@@ -12,6 +12,7 @@
 #include "client/train/trainer.h"
 #include "client/train/weights_file.h"
 #include "common/base/file.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
 
-// Rank 0's bytes on every rank. Empty: there is no file.
+// Rank 0's bytes on every rank; none where there is no file.
 absl::StatusOr<std::vector<char>> ShareBytes(Collectives& collectives,
                                              std::vector<char> bytes) {
   return CatchTorch(
@@ -51,10 +52,12 @@ absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
   return absl::OkStatus();
 }
 
+// No bytes: there is no file.
 absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
   if (absl::IsNotFound(content.status())) return std::vector<char>();
   if (!content.ok()) return content.status();
+  if (content->empty()) return ParseCheckpoint({}, path).status();
   return std::vector<char>(content->begin(), content->end());
 }
 
@@ -228,13 +231,24 @@ absl::Status Trainer::Resume() {
   MILLRACE_RETURN_IF_ERROR(read);
   MILLRACE_ASSIGN_OR_RETURN(bytes, ShareBytes(collectives_, std::move(bytes)));
   if (bytes.empty()) {
+    if (options_.epochs == 0) {
+      return absl::NotFoundError(StrCat("no checkpoint ", path));
+    }
     // A supervisor starts every attempt alike; the first has nothing yet.
-    if (options_.epochs > 0) return absl::OkStatus();
-    return absl::NotFoundError(StrCat("no checkpoint ", path));
+    if (leader()) {
+      LogInfo(StrCat("no checkpoint in ", options_.checkpoint,
+                     ", starting at the beginning"));
+    }
+    return absl::OkStatus();
   }
   MILLRACE_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                             ParseCheckpoint(bytes, path));
-  return Restore(checkpoint);
+  MILLRACE_RETURN_IF_ERROR(Restore(checkpoint));
+  if (leader()) {
+    LogInfo(StrCat("resumed from epoch ", at_.epoch, ", batch ", at_.next_batch,
+                   " of ", path));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

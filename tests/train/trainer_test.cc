@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,6 +17,13 @@
 
 namespace millrace::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStdout;
 
 std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
   std::vector<double> losses;
@@ -301,6 +309,56 @@ TEST(TrainerTest, DropLastResumesInALargerWorld) {
   }
   for (const auto& [epoch, seeds] : seen) count[epoch] = seeds.size();
   EXPECT_EQ(count, (std::map<int, size_t>{{0, 96}, {1, 64}, {2, 96}}));
+}
+
+TEST(TrainerTest, SaysWhereItResumes) {
+  const auto source = Serve(ClassGraph(200, 100), "says_where");
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  const auto folder = TestDirectory("says_where_c");
+  options.checkpoint = folder.string();
+  const auto log_of_run = [&] {
+    CaptureStdout();  // spdlog's default in tests
+    TrainRanks(2, source, options);
+    return GetCapturedStdout();
+  };
+  EXPECT_THAT(log_of_run(),
+              Not(AnyOf(HasSubstr("resumed"), HasSubstr("beginning"))));
+  options.resume = true;
+  EXPECT_THAT(log_of_run(), HasSubstr("resumed from epoch 1, batch 0 of " +
+                                      (folder / "last.pt").string()));
+  std::filesystem::remove(folder / "last.pt");
+  EXPECT_THAT(log_of_run(), HasSubstr("no checkpoint in " + folder.string() +
+                                      ", starting at the beginning"));
+}
+
+TEST(TrainerTest, RefusesADamagedCheckpoint) {
+  const auto source = Serve(ClassGraph(200, 100), "damaged");
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  const auto folder = TestDirectory("damaged_c");
+  options.checkpoint = folder.string();
+  options.resume = true;
+  const auto refuses = [&] {
+    RunRanks(1, [&](Collectives& collectives) {
+      const absl::Status status =
+          Trainer::Create(source, collectives, options).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr((folder / "last.pt").string()));
+    });
+  };
+  std::ofstream(folder / "last.pt").flush();  // empty, but there
+  refuses();
+  std::filesystem::remove(folder / "last.pt");
+  TrainRanks(1, source, options);
+  std::fstream file(folder / "last.pt",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  file.seekp(static_cast<std::streamoff>(content.find("archive/data/0") + 64));
+  file << std::string(64, 'x');
+  file.close();
+  refuses();
 }
 
 // What Create says to `options`.
