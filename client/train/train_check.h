@@ -28,4 +28,12 @@ absl::Status CheckWritableFolder(const std::string& option,
 absl::Status CheckSameOnAllRanks(Collectives& collectives,
                                  std::string_view what, uint64_t checksum);
 
+// Whether the `fingerprint` (64 hex digits) of what this rank opened, a
+// "dataset" or "store", is rank 0's too. All ranks call it.
+// FAILED_PRECONDITION: it is another; names both. Errors of Collectives.
+absl::Status CheckSameFingerprint(Collectives& collectives,
+                                  std::string_view what,
+                                  const std::string& fingerprint,
+                                  std::string_view advice);
+
 }  // namespace millrace

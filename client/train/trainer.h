@@ -115,6 +115,7 @@ class Trainer {
           TrainOptions options);
 
   absl::Status SetUp();
+  absl::Status CheckSameSource() const;
   absl::Status CheckSource() const;
   absl::Status OpenFiles();
   absl::StatusOr<GraphShape> ShapeOfSource() const;

@@ -35,6 +35,18 @@ absl::StatusOr<GraphShape> Trainer::ShapeOfSource() const {
              : GraphShape::Of(schema, seed_type_, direction);
 }
 
+// A list of servers may name those of two stores, and each rank believes the
+// first one that answers.
+absl::Status Trainer::CheckSameSource() const {
+  const Manifest& manifest = source_->manifest();
+  constexpr char kAdvice[] =
+      "give every rank the same --store, or --servers of one store alone";
+  MILLRACE_RETURN_IF_ERROR(CheckSameFingerprint(
+      collectives_, "dataset", manifest.dataset_fingerprint, kAdvice));
+  return CheckSameFingerprint(collectives_, "store", manifest.fingerprint,
+                              kAdvice);
+}
+
 absl::Status Trainer::CheckSource() const {
   const Schema& schema = source_->manifest().schema;
   if (learns_links() != (options_.job.seed_kind == SeedKind::kEdge)) {
@@ -152,6 +164,7 @@ absl::Status Trainer::MakeNodeEvaluator() {
 
 absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  MILLRACE_RETURN_IF_ERROR(CheckSameSource());
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
   MILLRACE_RETURN_IF_ERROR(CheckSource());
   MILLRACE_RETURN_IF_ERROR(CheckSeeds());

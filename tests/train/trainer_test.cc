@@ -361,6 +361,26 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
   refuses();
 }
 
+TEST(TrainerTest, RefusesRanksOfDifferentStores) {
+  const auto source = Serve(ClassGraph(200, 100), "ranks_store");
+  const auto other = Serve(ClassGraph(300, 100), "ranks_other");
+  RunRanks(2, [&](Collectives& collectives) {
+    const absl::Status status =
+        Trainer::Create(collectives.rank() == 0 ? source : other, collectives,
+                        SmallRun())
+            .status();
+    collectives.Fail(status);
+    if (collectives.rank() == 0) return;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("rank 1 reads the dataset " +
+                                other->manifest().dataset_fingerprint),
+                      HasSubstr("rank 0 the dataset " +
+                                source->manifest().dataset_fingerprint),
+                      HasSubstr("\ngive every rank the same --store")));
+  });
+}
+
 // What Create says to `options`.
 absl::Status Refusal(const TrainOptions& options, const std::string& name) {
   const auto source = Serve(ClassGraph(100, 20), name);
