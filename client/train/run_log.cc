@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -43,12 +48,10 @@ absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
 }
 
 // Cuts off what follows the last line break: a process that was killed, or
-// found the disk full, leaves part of a line. Several processes may do so at
-// once, but none that writes.
+// found the disk full, leaves part of a line.
 absl::Status CutTornLine(int fd, const std::string& path) {
-  flock(fd, LOCK_EX);  // until the descriptor is closed, if at all
   const off_t end = lseek(fd, 0, SEEK_END);
-  if (end < 0) return absl::OkStatus();  // a pipe, a terminal
+  if (end < 0) return FileError("seek in", path, errno);
   const auto size = static_cast<uint64_t>(end);
   uint64_t keep = 0;
   for (uint64_t bytes = kTailBytes;; bytes *= 4) {
@@ -60,12 +63,19 @@ absl::Status CutTornLine(int fd, const std::string& path) {
     }
     if (line_break != std::string::npos || bytes >= size) break;
   }
-  absl::Status cut;
   if (keep < size && ftruncate(fd, static_cast<off_t>(keep)) != 0) {
-    cut = FileError("truncate", path, errno);
+    return FileError("truncate", path, errno);
   }
-  flock(fd, LOCK_UN);
-  return cut;
+  return absl::OkStatus();
+}
+
+// Of a file among those of all hosts: inodes are numbered by device, and
+// devices by the running kernel.
+uint64_t IdentityOf(const struct stat& info) {
+  std::string kernel;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), kernel);
+  const std::string name = StrCat(kernel, " ", info.st_dev, " ", info.st_ino);
+  return XXH3_64bits(name.data(), name.size());
 }
 
 // Of the last whole line of `text` that has one. `text` may begin within a
@@ -96,15 +106,45 @@ void AppendAccuracy(const char* name, const std::optional<double>& value,
 absl::StatusOr<LineFile> LineFile::Open(const std::string& path, bool append) {
   LineFile lines;
   lines.path_ = path;
+  lines.append_ = append;
   lines.fd_ = UniqueFd(open(
       path.c_str(),
-      (append ? O_RDWR : O_WRONLY | O_TRUNC) | O_CREAT | O_APPEND | O_CLOEXEC,
-      0666));
+      (append ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (lines.fd_.get() < 0) return FileError("open", path, errno);
-  if (append) {
-    MILLRACE_RETURN_IF_ERROR(CutTornLine(lines.fd_.get(), path));
-  }
+  struct stat info = {};
+  if (fstat(lines.fd_.get(), &info) != 0) return FileError("stat", path, errno);
+  lines.regular_ = S_ISREG(info.st_mode);
+  lines.identity_ = IdentityOf(info);
   return lines;
+}
+
+absl::Status LineFile::Begin() {
+  if (!regular_) return absl::OkStatus();
+  // The system ends the lock with the process, however that ends. Some network
+  // file systems know no locks: better none then.
+  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(
+        StrCat("another run writes its lines to ", path_,
+               "\nwait until it has ended, or name another file; of one run, "
+               "each host has a file of its own"));
+  }
+  if (append_) {
+    MILLRACE_RETURN_IF_ERROR(CutTornLine(fd_.get(), path_));
+  } else if (ftruncate(fd_.get(), 0) != 0) {
+    return FileError("truncate", path_, errno);
+  }
+  // Its name too, wherever a link or a descriptor (/dev/fd/3) leads: Sync()
+  // sees to the content alone.
+  std::error_code error;
+  const auto file = std::filesystem::canonical(path_, error);
+  return error ? absl::OkStatus() : SyncPath(file.parent_path());
+}
+
+absl::Status LineFile::Sync() const {
+  if (regular_ && fdatasync(fd_.get()) != 0) {
+    return FileError("sync", path_, errno);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LineFile::Write(const std::string& line) {

@@ -28,17 +28,30 @@ struct MetricsRecord {
   std::optional<uint32_t> best_epoch;  // the last line alone
 };
 
-// A file of lines, each written at once, so that several processes may append
-// to one file. Threads: one at a time.
+// A file of lines, each written at once, so that several processes of a run may
+// append to one file; a pipe or a device, too.
+// States: opened, then begun by one of the processes, then written by all.
+// Threads: one at a time, but for Sync(). Errors of FileError, naming the file.
 class LineFile {
  public:
-  // `append`: keeps the lines that the file holds, but not one that a process
-  // died within. Errors of FileError.
   static absl::StatusOr<LineFile> Open(const std::string& path, bool append);
+  // The same number for the same file of this host, and for no other file of
+  // this or another host.
+  uint64_t identity() const { return identity_; }
+  // Locks the file for this run until the object goes; then empties it, or,
+  // `append`, keeps its lines but not one that a process died within.
+  // FAILED_PRECONDITION: another run has the lock.
+  absl::Status Begin();
   absl::Status Write(const std::string& line);
+  // On return all lines that were written before, by whichever process of this
+  // host, are on the disk. Any thread.
+  absl::Status Sync() const;
 
  private:
   std::string path_;
+  bool append_ = false;
+  bool regular_ = false;  // a file, not a pipe or a device
+  uint64_t identity_ = 0;
   UniqueFd fd_;
 };
 

@@ -78,7 +78,8 @@ class Trainer {
   // `collectives` must outlive the trainer.
   // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
   // (says how to import them), a checkpoint of another job (names what
-  // differs), or a script, seeds or an order that differ from rank 0's.
+  // differs), a store, a script, seeds or an order that differ from rank 0's,
+  // or files that another run writes.
   // INVALID_ARGUMENT: layers that do not fit the fanouts. Errors of files that
   // cannot be written later, of Model::Create, the source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
@@ -125,6 +126,10 @@ class Trainer {
   absl::Status ReadOrder(const SeedTable& train);
   absl::Status OpenLogs();
   absl::Status OpenConsumedLog();
+  // Each rank's number. All ranks call it.
+  absl::StatusOr<std::vector<int64_t>> OfAllRanks(int64_t number);
+  // Those that rank 0 cannot sync. All ranks call it.
+  absl::Status SyncOtherLogs();
 
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
   // The rest of epoch at_.epoch, `steps` steps.
@@ -194,6 +199,8 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<LineFile> metrics_;  // rank 0
   std::optional<LineFile> consumed_;
+  bool owns_log_ = false;      // the first rank that writes this file
+  bool several_logs_ = false;  // ranks write other files, on other hosts
   std::unique_ptr<CheckpointWriter> writer_;  // rank 0, if it trains
   std::unique_ptr<Progress> progress_;        // rank 0, during an epoch
 

@@ -85,7 +85,17 @@ absl::Status Trainer::OpenFiles() {
   if (!options_.checkpoint.empty() && options_.epochs > 0) {
     // First, for its lock: what is tried out then is nobody else's file.
     absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
-        CheckpointWriter::Open(options_.checkpoint);
+        CheckpointWriter::Open(
+            options_.checkpoint,
+            [this](const std::filesystem::path& path,
+                   const Checkpoint& checkpoint) -> absl::Status {
+              // The lines of its steps first: a host that loses its power must
+              // not keep a checkpoint that is ahead of the log.
+              if (consumed_.has_value()) {
+                MILLRACE_RETURN_IF_ERROR(consumed_->Sync());
+              }
+              return WriteCheckpoint(path, checkpoint);
+            });
     if (!writer.ok()) {
       return absl::Status(writer.status().code(),
                           StrCat("--checkpoint: ", writer.status().message()));
@@ -193,6 +203,7 @@ absl::Status Trainer::OpenLogs() {
   if (leader() && !options_.metrics_json.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(metrics_,
                               LineFile::Open(options_.metrics_json, resumed_));
+    MILLRACE_RETURN_IF_ERROR(metrics_->Begin());
   }
   return options_.consumed_log.empty() ? absl::OkStatus() : OpenConsumedLog();
 }
@@ -201,19 +212,48 @@ absl::Status Trainer::OpenLogs() {
 // first checkpoint, and on every host that has a file of its own.
 absl::Status Trainer::OpenConsumedLog() {
   const std::string& path = options_.consumed_log;
+  MILLRACE_ASSIGN_OR_RETURN(consumed_, LineFile::Open(path, options_.resume));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> files,
+      OfAllRanks(static_cast<int64_t>(consumed_->identity())));
+  const auto own = files.begin() + collectives_.rank();
+  owns_log_ = std::find(files.begin(), own, *own) == own;
+  several_logs_ =
+      std::count(files.begin(), files.end(), files[0]) < collectives_.world();
+  if (owns_log_) {
+    MILLRACE_RETURN_IF_ERROR(consumed_->Begin());
+  }
   int64_t last = -1;
   if (options_.resume) {
     MILLRACE_ASSIGN_OR_RETURN(last, LastAttempt(path));
   }
-  MILLRACE_ASSIGN_OR_RETURN(consumed_, LineFile::Open(path, options_.resume));
-  // Nobody writes before all have opened, and so emptied, their files.
-  return CatchTorch("counting attempts", [&]() -> absl::Status {
-    const at::Tensor lasts = at::zeros({collectives_.world()}, at::kLong);
-    lasts[collectives_.rank()].fill_(last);
-    MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(lasts));
-    at_.attempt = std::max(at_.attempt, lasts.max().item().toLong() + 1);
-    return absl::OkStatus();
-  });
+  // Nobody writes before all have come here, and so begun their files.
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> lasts, OfAllRanks(last));
+  at_.attempt =
+      std::max(at_.attempt, *std::max_element(lasts.begin(), lasts.end()) + 1);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> Trainer::OfAllRanks(int64_t number) {
+  return CatchTorch(
+      "comparing numbers of ranks",
+      [&]() -> absl::StatusOr<std::vector<int64_t>> {
+        const at::Tensor all = at::zeros({collectives_.world()}, at::kLong);
+        all[collectives_.rank()].fill_(number);
+        MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(all));
+        const int64_t* numbers = all.const_data_ptr<int64_t>();
+        return std::vector<int64_t>(numbers, numbers + all.numel());
+      });
+}
+
+// Rank 0's own it syncs before it writes a checkpoint, beside the steps. The
+// other hosts' must be on their disks before it hears of a checkpoint.
+absl::Status Trainer::SyncOtherLogs() {
+  if (!several_logs_) return absl::OkStatus();
+  if (owns_log_ && !leader()) {
+    MILLRACE_RETURN_IF_ERROR(consumed_->Sync());
+  }
+  return collectives_.Barrier();
 }
 
 }  // namespace millrace

@@ -120,6 +120,7 @@ absl::StatusOr<std::vector<NamedTensor>> Trainer::CopyOfModel() {
 }
 
 absl::Status Trainer::Save(bool best) {
+  MILLRACE_RETURN_IF_ERROR(SyncOtherLogs());
   return CatchTorch("copying a checkpoint", [&]() -> absl::Status {
     const auto checkpoint = std::make_shared<Checkpoint>();
     MILLRACE_ASSIGN_OR_RETURN(checkpoint->ranks, step_->RankBuffers());

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/run_log.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string ContentOf(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -25,13 +32,68 @@ std::string Line(int64_t attempt, size_t seeds) {
   return ConsumedLine(record);
 }
 
+// Writes a line into a file that was opened and begun.
+absl::Status WriteLine(const std::string& path, bool append,
+                       const std::string& line) {
+  MILLRACE_ASSIGN_OR_RETURN(LineFile file, LineFile::Open(path, append));
+  MILLRACE_RETURN_IF_ERROR(file.Begin());
+  MILLRACE_RETURN_IF_ERROR(file.Write(line));
+  return file.Sync();
+}
+
 TEST(LineFileTest, EmptiesOrKeeps) {
   const std::string path = TestDirectory("keeps") / "log";
   std::ofstream(path) << "old\n";
-  ASSERT_TRUE(LineFile::Open(path, /*append=*/true)->Write("new").ok());
+  EXPECT_TRUE(WriteLine(path, /*append=*/true, "new").ok());
   EXPECT_EQ(ContentOf(path), "old\nnew\n");
-  ASSERT_TRUE(LineFile::Open(path, /*append=*/false)->Write("new").ok());
+  EXPECT_TRUE(WriteLine(path, /*append=*/false, "new").ok());
   EXPECT_EQ(ContentOf(path), "new\n");
+}
+
+TEST(LineFileTest, RefusesAFileThatAnotherRunWrites) {
+  const std::string path = TestDirectory("two_runs") / "log";
+  auto first = LineFile::Open(path, /*append=*/false);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->Begin().ok());
+  ASSERT_TRUE(first->Write("line").ok());
+  for (const bool append : {false, true}) {
+    const absl::Status status = WriteLine(path, append, "other");
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(path), HasSubstr("\nwait until it has ended")));
+  }
+  EXPECT_EQ(ContentOf(path), "line\n");
+  *first = LineFile();
+  EXPECT_TRUE(WriteLine(path, /*append=*/true, "other").ok());
+  EXPECT_EQ(ContentOf(path), "line\nother\n");
+}
+
+TEST(LineFileTest, DevicesBelongToAllRuns) {
+  auto first = LineFile::Open("/dev/null", /*append=*/false);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(first->Begin().ok());
+  EXPECT_TRUE(WriteLine("/dev/null", /*append=*/false, "line").ok());
+}
+
+// As the shell hands one over by 3>log and /dev/fd/3.
+TEST(LineFileTest, WritesToADescriptor) {
+  const std::string path = TestDirectory("descriptor") / "log";
+  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  ASSERT_GE(fd.get(), 0);
+  const absl::Status status = WriteLine(absl::StrCat("/dev/fd/", fd.get()),
+                                        /*append=*/false, "line");
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ContentOf(path), "line\n");
+}
+
+TEST(LineFileTest, KnowsAFileByAnyName) {
+  const auto folder = TestDirectory("names");
+  const auto identity = [&folder](const char* name) {
+    return LineFile::Open(folder / name, /*append=*/true)->identity();
+  };
+  std::filesystem::create_symlink("log", folder / "link");
+  EXPECT_EQ(identity("log"), identity("link"));
+  EXPECT_NE(identity("log"), identity("other"));
 }
 
 // Of lines shorter and longer than what is looked at first.
@@ -41,18 +103,14 @@ TEST(LineFileTest, CutsOffATornLine) {
     for (const size_t torn : {0u, 1u, 100000u}) {
       const std::string kept = whole == 0 ? "" : std::string(whole, 'a') + "\n";
       std::ofstream(path) << kept << std::string(torn, 'b');
-      auto lines = LineFile::Open(path, /*append=*/true);
-      ASSERT_TRUE(lines.ok()) << lines.status();
-      ASSERT_TRUE(lines->Write("new").ok());
+      ASSERT_TRUE(WriteLine(path, /*append=*/true, "new").ok());
       EXPECT_EQ(ContentOf(path), kept + "new\n") << whole << " " << torn;
     }
   }
 }
 
 TEST(LineFileTest, NamesTheFileThatIsFull) {
-  auto lines = LineFile::Open("/dev/full", /*append=*/true);
-  ASSERT_TRUE(lines.ok()) << lines.status();
-  const absl::Status status = lines->Write("line");
+  const absl::Status status = WriteLine("/dev/full", /*append=*/true, "line");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("/dev/full"), absl::string_view::npos);
 }
