@@ -85,3 +85,14 @@ took=$((SECONDS - start))
 ((took >= 19 && took <= 30)) || fail "the client gave up after $took s, not 20"
 grep -q '^millrace digest: partition 1:.*gave up after 20s' client.txt ||
   fail "the error does not name the partition"
+
+# Nothing but a look at the file's size tells that its last byte is gone.
+start_server 1
+truncate -s -1 store/part-00001/nodes/node/feature.npy
+client=$SERVER
+status=0
+await_client 30 || status=$?
+forget_group "$SERVER"
+((status == 1)) || fail "status $status of a server whose file was cut"
+grep -q 'part-00001/nodes/node/feature.npy was truncated' server-1.txt ||
+  fail "the server does not name the file that was cut"
