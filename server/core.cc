@@ -14,13 +14,8 @@
 namespace millrace {
 namespace {
 
-// Enough for the largest request alone, with its reply.
-constexpr uint64_t kLeastLeafBytes = 128 << 20;
-
-// What a leaf call holds for each byte of its request: the message, which may
-// be there twice, and its ids with 64 bits. A Resolve, whose ids have these
-// anyway, needs as much with its reply.
-constexpr uint64_t kRequestCopies = 4;
+// Enough for the largest request alone, a set of ids, with its reply.
+constexpr uint64_t kLeastLeafBytes = 192 << 20;
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -53,6 +48,8 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       leaf_admission(options.max_leaf_bytes, "leaf call"),
       sample_calls(options.max_sample_calls),
       gather_calls(options.max_leaf_calls),
+      leaf_calls(options.max_leaf_calls),
+      describe_calls(options.max_leaf_calls),
       leaf_pool("leaf", options.threads,
                 static_cast<size_t>(options.max_sample_calls) +
                     2 * static_cast<size_t>(options.max_leaf_calls)),
@@ -86,11 +83,6 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Admission::Reservation> ServerCore::ReserveLeaf(
-    uint64_t request_bytes) {
-  return leaf_admission.Reserve(/*job=*/0, kRequestCopies * request_bytes);
-}
-
 absl::Time ServerCore::DeadlineOf(
     const ::grpc::CallbackServerContext& context) const {
   const auto deadline = context.deadline();
@@ -99,7 +91,8 @@ absl::Time ServerCore::DeadlineOf(
       std::chrono::system_clock::now() + std::chrono::hours(24 * 365)) {
     return absl::Now() + options.default_deadline;
   }
-  return absl::FromChrono(deadline);
+  return std::min(absl::FromChrono(deadline),
+                  absl::Now() + options.max_deadline);
 }
 
 }  // namespace millrace

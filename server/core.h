@@ -4,13 +4,11 @@
 
 #include <grpcpp/server_context.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
@@ -36,11 +34,8 @@ struct ServerCore {
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
 
-  // Promises a leaf call the memory that its request takes. Errors are those
-  // of Reservation::GrowTo.
-  absl::StatusOr<Admission::Reservation> ReserveLeaf(uint64_t request_bytes);
-
-  // The client's deadline, or the default from now on.
+  // The client's deadline, but no more than may be asked for, or the default
+  // from now on.
   absl::Time DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   const std::shared_ptr<const Store> store;  // shared with whoever opened it
@@ -55,7 +50,8 @@ struct ServerCore {
   ServerMetrics metrics;
   LiveCalls sample_calls;
   LiveCalls gather_calls;
-  std::atomic<int> leaf_calls = 0;
+  LiveCalls leaf_calls;  // Expand, HasEdges, Resolve
+  LiveCalls describe_calls;
 
   // Sampling may wait for other servers; leaf work (leaf calls, and gathering
   // for frames) never does, so that two servers never wait for each other.

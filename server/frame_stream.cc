@@ -60,7 +60,10 @@ FrameStream::Actions FrameStream::Decide() {
 // Another thread may finish the call, and so delete it, as soon as a write
 // was started here; `produce` and `finish` are promises that nobody else does.
 void FrameStream::Execute(Actions actions, ThreadPool& pool) {
-  if (actions.write) StartWrite(&current_);
+  if (actions.write) {
+    AwaitClient();
+    StartWrite(&current_);
+  }
   if (actions.produce && !pool.TrySubmit([this] { Produce(); })) {
     Actions rest;
     {
@@ -103,6 +106,7 @@ void FrameStream::Produce() {
 }
 
 void FrameStream::OnWriteDone(bool ok) {
+  ClientMoved();
   Actions actions;
   {
     absl::MutexLock lock(&mutex_);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <atomic>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/thread_pool.h"
 #include "common/wire/frame.h"
+#include "server/request_call.h"
 
 namespace millrace {
 
@@ -26,10 +26,11 @@ inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 // on a pool, and makes no more while a few wait for the client, so that a
 // slow client stops its own call only.
 //
-// States: started -> (frames) -> ended (by the last frame, an error, or the
-// client) -> finished -> done, when the subclass deletes itself in OnDone().
-// At any time at most one task of the call is in a pool.
-class FrameStream : public ::grpc::ServerWriteReactor<::grpc::ByteBuffer> {
+// States: reading the request -> started -> (frames) -> ended (by the last
+// frame, an error, or the client) -> finished -> done, when the subclass
+// deletes itself in OnDone(). At any time at most one task of the call is in a
+// pool.
+class FrameStream : public RequestCall {
  public:
   // The client gave up, or its deadline passed. Any thread.
   bool cancelled() const { return cancelled_; }
@@ -39,13 +40,15 @@ class FrameStream : public ::grpc::ServerWriteReactor<::grpc::ByteBuffer> {
 
  protected:
   // Frames after the first few are made in `pool`, which must take them.
-  explicit FrameStream(ThreadPool& pool) : pool_(pool) {}
+  FrameStream(ServerCore& core, LiveCalls& calls,
+              ::grpc::CallbackServerContext* context, ThreadPool& pool)
+      : RequestCall(core, calls, context), pool_(pool) {}
 
   // Starts making frames in `first_pool`; an error ends the call. To be called
-  // once, at the end of the subclass's constructor, unless End() is.
+  // once there is a request, unless End() is.
   void Start(ThreadPool& first_pool);
   // Ends a call that was not started.
-  void End(const absl::Status& status);
+  void End(const absl::Status& status) final;
 
   // Makes the next frame; absent at the end. Runs in the pools, one call at a
   // time.

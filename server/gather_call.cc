@@ -84,33 +84,34 @@ std::function<void(size_t, std::span<uint64_t>)> Values(
 
 }  // namespace
 
-GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
-                       const ::grpc::ByteBuffer& request)
-    : FrameStream(core.leaf_pool),
-      core_(core),
-      context_(context),
-      message_(request) {
-  if (const absl::Status status = Enter(); status.ok()) {
-    Start(core_.leaf_pool);
+GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context)
+    : FrameStream(core, core.gather_calls, context, core.leaf_pool) {
+  Begin();
+}
+
+void GatherCall::OnRequest() {
+  if (const absl::Status status = Reserve(); status.ok()) {
+    Start(core().leaf_pool);
   } else {
     End(status);
   }
 }
 
-absl::Status GatherCall::Enter() {
-  MILLRACE_RETURN_IF_ERROR(
-      core_.gather_calls.Enter(context_, core_.DeadlineOf(*context_)));
-  entered_ = true;
-  MILLRACE_ASSIGN_OR_RETURN(memory_, core_.ReserveLeaf(message_.Length()));
+absl::Status GatherCall::Reserve() {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      RequestMemory(message(), *v1::GatherRequest::descriptor()));
+  MILLRACE_ASSIGN_OR_RETURN(memory_,
+                            core().leaf_admission.Reserve(/*job=*/0, bytes));
   return absl::OkStatus();
 }
 
 void GatherCall::OnDone() {
-  core_.metrics.CountCall("Gather", final_status());
+  core().metrics.CountCall("Gather", final_status());
   // The rows go before the promise of their memory does.
   source_.reset();
   memory_ = {};
-  if (entered_) core_.gather_calls.Leave(context_);
+  Leave();
   delete this;
 }
 
@@ -118,30 +119,29 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> GatherCall::NextFrame() {
   if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(ReadRequest());
   auto frame = source_->Next();
   if (frame.ok() && frame->has_value()) {
-    core_.metrics.AddBytes((*frame)->Length());
+    core().metrics.AddBytes((*frame)->Length());
   }
   return frame;
 }
 
 absl::Status GatherCall::ReadRequest() {
   v1::GatherRequest request;
-  MILLRACE_RETURN_IF_ERROR(ParseRequest(message_, request));
-  message_.Clear();
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
   MILLRACE_RETURN_IF_ERROR(
-      core_.CheckTarget(request.partition(), request.fingerprint()));
+      core().CheckTarget(request.partition(), request.fingerprint()));
   return request.has_edge_relation() ? StartEdgeRows(request)
                                      : StartNodeRows(request);
 }
 
 absl::Status GatherCall::StartNodeRows(const v1::GatherRequest& request) {
-  const Schema& schema = core_.store->schema();
+  const Schema& schema = core().store->schema();
   MILLRACE_RETURN_IF_ERROR(CheckColumn(schema, request));
   MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec, WireColumn(schema, request));
   StreamPart part;
   part.type = static_cast<TypeIndex>(request.node_type());
   part.column = static_cast<NodeColumn>(request.column());
   const auto owner = static_cast<int>(request.partition());
-  const PartitionBook& book = core_.store->book(part.type);
+  const PartitionBook& book = core().store->book(part.type);
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<uint64_t> ids,
       ReadIds(request.ids(), schema.node_types[part.type].id_dtype(),
@@ -153,12 +153,14 @@ absl::Status GatherCall::StartNodeRows(const v1::GatherRequest& request) {
 
 absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
   MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec,
-                            WireEdgeFeature(core_.store->schema(), request));
+                            WireEdgeFeature(core().store->schema(), request));
   StreamPart part;
   part.edge_relation = static_cast<RelationIndex>(request.edge_relation());
   part.edge_part = static_cast<int>(request.partition());
-  const Array& feature =
-      core_.store->partition(part.edge_part)->edges[part.edge_relation].feature;
+  const Array& feature = core()
+                             .store->partition(part.edge_part)
+                             ->edges[part.edge_relation]
+                             .feature;
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<uint64_t> rows,
       ReadIds(request.rows(), DType::kUint64, 0,
@@ -172,7 +174,7 @@ absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
 absl::Status GatherCall::StartRows(StreamLayout layout, StreamPart part) {
   MILLRACE_RETURN_IF_ERROR(memory_.GrowTo(
       memory_.bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
-  source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
+  source_ = std::make_unique<FrameSource>(*core().store, std::move(layout),
                                           std::vector{std::move(part)});
   return absl::OkStatus();
 }

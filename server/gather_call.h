@@ -16,31 +16,27 @@
 
 namespace millrace {
 
-// One Gather call, all of it on the leaf pool. Deletes itself.
 namespace v1 {
 class GatherRequest;
 }  // namespace v1
 
+// One Gather call, all of it on the leaf pool. Deletes itself.
 class GatherCall final : public FrameStream {
  public:
   // `core` outlives all calls.
-  GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context,
-             const ::grpc::ByteBuffer& request);
+  GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context);
 
   void OnDone() override;
 
  private:
+  void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
-  absl::Status Enter();
+  absl::Status Reserve();
   absl::Status ReadRequest();
   absl::Status StartNodeRows(const v1::GatherRequest& request);
   absl::Status StartEdgeRows(const v1::GatherRequest& request);
   absl::Status StartRows(StreamLayout layout, StreamPart part);
 
-  ServerCore& core_;
-  ::grpc::CallbackServerContext* const context_;
-  ::grpc::ByteBuffer message_;  // cleared once read
-  bool entered_ = false;
   Admission::Reservation memory_;
   std::unique_ptr<FrameSource> source_;
 };

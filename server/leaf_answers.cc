@@ -15,6 +15,7 @@
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 #include "server/limits.h"
+#include "server/list_lengths.h"
 #include "server/parse_request.h"
 
 namespace millrace {
@@ -26,6 +27,11 @@ constexpr size_t kChunk = 4096;
 // What a call holds for each byte of its reply: strings that grew by doubling,
 // and the bytes that are sent or, before, the last picks with 64-bit ids.
 constexpr uint64_t kReplyCopies = 3;
+
+// What the sets of a frontier take, for each byte of their ids: hash tables of
+// 64-bit ids that are less than half full, and of lists with one entry.
+constexpr uint64_t kAmongCopies = 6;
+constexpr uint64_t kExcludedCopies = 48;
 
 // One frontier of a request, checked.
 struct OwnedNodes {
@@ -75,6 +81,11 @@ absl::StatusOr<ExcludedEdges> ReadExcluded(
     excluded.Add(nodes[i], others[i], excluded.timed ? times[i] : 0);
   }
   return excluded;
+}
+
+uint64_t SetBytes(const v1::ExpandRequest::Frontier& in) {
+  return kAmongCopies * in.among().size() +
+         kExcludedCopies * in.excluded_nodes().size();
 }
 
 // That a split of some node type has the name; empty: the whole graph.
@@ -143,6 +154,7 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
       const std::vector<uint64_t> among,
       ReadIds(in.among(), neighbors.id_dtype(), 0,
               static_cast<uint64_t>(neighbors.count), "among"));
+  nodes.among.reserve(among.size());
   nodes.among.insert(among.begin(), among.end());
   MILLRACE_ASSIGN_OR_RETURN(nodes.excluded,
                             ReadExcluded(in, schema.node_types[type], neighbors,
@@ -154,16 +166,6 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
   nodes.frontier.fanout = in.fanout();
   nodes.neighbor_dtype = neighbors.id_dtype();
   return nodes;
-}
-
-// Length of a node's list; 0 where the list leaves the `entries` that there
-// are: what is damaged is for the draw to report.
-int64_t Degree(std::span<const int64_t> indptr, int64_t entries, uint64_t row) {
-  if (row + 1 >= indptr.size()) return 0;
-  const int64_t begin = indptr[row];
-  const int64_t end = indptr[row + 1];
-  const bool sound = 0 <= begin && begin <= end && end <= entries;
-  return sound ? end - begin : 0;
 }
 
 // Draws what one Expand asks for, within the memory that the call gets. All
@@ -191,8 +193,8 @@ class Expansion {
     draw_.within = request.within();
   }
 
-  // Draws as many of the nodes as fit the reply; returns how many.
-  absl::StatusOr<size_t> Draw(const OwnedNodes& nodes,
+  // Draws for as many nodes of a frontier as fit the reply; false: not for all.
+  absl::StatusOr<bool> Answer(const v1::ExpandRequest::Frontier& in,
                               v1::ExpandReply::Picks& out);
 
  private:
@@ -201,7 +203,13 @@ class Expansion {
     size_t count = 0;
     uint64_t bytes = 0;
   };
-  Chunk NextChunk(const OwnedNodes& nodes, size_t first) const;
+  absl::Status GrowTo(uint64_t reply_bytes) {
+    return memory_.GrowTo(held_ + sets_ + kReplyCopies * reply_bytes);
+  }
+  absl::StatusOr<size_t> Draw(const OwnedNodes& nodes,
+                              v1::ExpandReply::Picks& out);
+  Chunk NextChunk(const ListLengths& lengths, const OwnedNodes& nodes,
+                  size_t first) const;
   void Append(const Picks& picks, DType neighbor_dtype,
               v1::ExpandReply::Picks& out);
 
@@ -211,31 +219,23 @@ class Expansion {
   Admission::Reservation& memory_;
   const uint64_t held_;  // by the request
   DrawContext draw_;
+  uint64_t sets_ = 0;  // bytes of the current frontier's sets
   uint64_t used_ = 0;  // bytes of the reply so far
 };
 
 // As many that not much more than the rest of the reply comes of them.
-Expansion::Chunk Expansion::NextChunk(const OwnedNodes& nodes,
+Expansion::Chunk Expansion::NextChunk(const ListLengths& lengths,
+                                      const OwnedNodes& nodes,
                                       size_t first) const {
-  const auto part = static_cast<int>(request_.partition());
-  const RelationIndex relation = nodes.frontier.relation;
-  const uint64_t base =
-      core_.store
-          ->book(ListType(core_.store->schema().relations[relation],
-                          draw_.direction))
-          .begin(part);
-  const auto& lists =
-      core_.store->partition(part)->edges[relation].lists(draw_.direction);
-  const auto indptr = lists.indptr.As<int64_t>();
+  const std::span ids = std::span(nodes.ids).subspan(first);
+  const size_t most = NodesAtOnce(lengths, ids, kChunk);
   const int64_t fanout = nodes.frontier.fanout;
   const uint64_t per_pick = ItemBytes(nodes.neighbor_dtype) +
                             (draw_.edge_ids ? 8 : 0) +
                             (draw_.feature_rows ? 8 : 0);
   Chunk chunk;
-  while (first + chunk.count < nodes.ids.size() && chunk.count < kChunk &&
-         used_ + chunk.bytes < kMaxExpandReplyBytes) {
-    const uint64_t row = nodes.ids[first + chunk.count] - base;
-    int64_t picks = Degree(indptr, lists.indices.rows(), row);
+  while (chunk.count < most && used_ + chunk.bytes < kMaxExpandReplyBytes) {
+    int64_t picks = lengths.Of(ids[chunk.count]);
     if (fanout != kAllNeighbors && picks > 0) {
       picks = draw_.replace ? fanout : std::min(picks, fanout);
     }
@@ -258,21 +258,32 @@ void Expansion::Append(const Picks& picks, DType neighbor_dtype,
            picks.feature_rows.size() * sizeof(uint64_t);
 }
 
+absl::StatusOr<bool> Expansion::Answer(const v1::ExpandRequest::Frontier& in,
+                                       v1::ExpandReply::Picks& out) {
+  sets_ = SetBytes(in);
+  MILLRACE_RETURN_IF_ERROR(GrowTo(used_));
+  MILLRACE_ASSIGN_OR_RETURN(const OwnedNodes nodes,
+                            ReadFrontier(core_, request_, in));
+  MILLRACE_ASSIGN_OR_RETURN(const size_t done, Draw(nodes, out));
+  return done == nodes.ids.size();
+}
+
 absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
                                        v1::ExpandReply::Picks& out) {
+  const auto part = static_cast<int>(request_.partition());
+  const ListLengths lengths(*core_.store, part, nodes.frontier.relation,
+                            draw_.direction);
   size_t done = 0;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
     if (context_.IsCancelled()) {
       return absl::CancelledError("the caller gave up");
     }
-    const Chunk chunk = NextChunk(nodes, done);
-    MILLRACE_RETURN_IF_ERROR(
-        memory_.GrowTo(held_ + kReplyCopies * (used_ + chunk.bytes)));
+    const Chunk chunk = NextChunk(lengths, nodes, done);
+    MILLRACE_RETURN_IF_ERROR(GrowTo(used_ + chunk.bytes));
     picks.Clear();
-    MILLRACE_RETURN_IF_ERROR(
-        DrawNeighbors(*core_.store, static_cast<int>(request_.partition()),
-                      draw_, nodes.Part(done, chunk.count), picks));
+    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(
+        *core_.store, part, draw_, nodes.Part(done, chunk.count), picks));
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }
@@ -297,15 +308,19 @@ absl::Status AnswerExpand(const ServerCore& core,
                static_cast<int>(request.rule()), ", hop ", request.hop(),
                ": no such direction or rule, or beyond hop ", kHopNumbers - 1));
   }
+  const size_t relations = core.store->schema().relations.size();
+  if (static_cast<size_t>(request.frontiers_size()) > relations) {
+    return absl::InvalidArgumentError(
+        StrCat(request.frontiers_size(), " frontiers: the graph has ",
+               relations, " relations\nsend at most one for each"));
+  }
   MILLRACE_RETURN_IF_ERROR(
       CheckWithin(core.store->manifest(), request.within()));
   Expansion expansion(core, context, request, memory);
   for (const v1::ExpandRequest::Frontier& in : request.frontiers()) {
-    MILLRACE_ASSIGN_OR_RETURN(const OwnedNodes nodes,
-                              ReadFrontier(core, request, in));
-    MILLRACE_ASSIGN_OR_RETURN(const size_t done,
-                              expansion.Draw(nodes, *reply.add_picks()));
-    if (done < nodes.ids.size()) break;  // the caller asks for the rest
+    MILLRACE_ASSIGN_OR_RETURN(const bool whole,
+                              expansion.Answer(in, *reply.add_picks()));
+    if (!whole) break;  // the caller asks for the rest
   }
   return absl::OkStatus();
 }

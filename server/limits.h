@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "common/wire/limits.h"  // kMaxSeeds
 
@@ -14,5 +15,14 @@ inline constexpr size_t kMaxExpandReplyBytes = 8 << 20;
 // Largest message from another server: one node's list may be longer than
 // kMaxExpandReplyBytes.
 inline constexpr int kMaxPeerMessageBytes = 1 << 30;
+
+// Fields of a request, those of its messages among them.
+inline constexpr uint64_t kMaxRequestFields = 1 << 20;
+
+// The request of Describe: it has no fields, but may get some.
+inline constexpr size_t kMaxDescribeBytes = 1 << 10;
+
+// Calls of one connection at a time; a client of ours lets others wait.
+inline constexpr int kMaxCallsPerConnection = 1024;
 
 }  // namespace millrace

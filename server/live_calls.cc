@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/live_calls.h"
 
+#include <utility>
 #include <vector>
 
 #include "common/base/strings.h"
@@ -14,8 +15,9 @@ constexpr absl::Duration kReapInterval = absl::Seconds(1);
 
 }  // namespace
 
-LiveCalls::LiveCalls(int max_calls)
+LiveCalls::LiveCalls(int max_calls, End end)
     : max_calls_(static_cast<size_t>(max_calls)),
+      end_(std::move(end)),
       reaper_([this] { EndExpired(); }) {}
 
 LiveCalls::~LiveCalls() {
@@ -26,8 +28,7 @@ LiveCalls::~LiveCalls() {
   reaper_.join();
 }
 
-absl::Status LiveCalls::Enter(::grpc::CallbackServerContext* context,
-                              absl::Time deadline) {
+absl::Status LiveCalls::Enter(Context* context, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   if (draining_) {
     return absl::UnavailableError(
@@ -41,11 +42,11 @@ absl::Status LiveCalls::Enter(::grpc::CallbackServerContext* context,
                    max_calls_, " calls are running")),
         {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
   }
-  calls_.emplace(context, deadline);
+  calls_[context] = {.deadline = deadline};
   return absl::OkStatus();
 }
 
-void LiveCalls::Leave(::grpc::CallbackServerContext* context) {
+void LiveCalls::Leave(Context* context) {
   absl::MutexLock lock(&mutex_);
   calls_.erase(context);
   // gRPC may finish a call within TryCancel; then there is nobody to wait for.
@@ -53,6 +54,15 @@ void LiveCalls::Leave(::grpc::CallbackServerContext* context) {
   const auto left_alone = [this, context]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                               mutex_) { return ending_ != context; };
   mutex_.Await(absl::Condition(&left_alone));
+}
+
+void LiveCalls::AwaitClient(Context* context, absl::Time until) {
+  absl::MutexLock lock(&mutex_);
+  calls_.at(context).client = until;
+}
+
+void LiveCalls::ClientMoved(Context* context) {
+  AwaitClient(context, absl::InfiniteFuture());
 }
 
 void LiveCalls::StartDraining() {
@@ -78,19 +88,25 @@ int LiveCalls::count() const {
   return static_cast<int>(calls_.size());
 }
 
+bool LiveCalls::IsExpired(Context* context, absl::Time now) const {
+  const auto it = calls_.find(context);
+  return it != calls_.end() && it->second.Expired(now);
+}
+
 void LiveCalls::EndExpired() {
   absl::MutexLock lock(&mutex_);
   while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kReapInterval)) {
     const absl::Time now = absl::Now();
-    std::vector<::grpc::CallbackServerContext*> expired;
-    for (const auto& [context, deadline] : calls_) {
-      if (deadline < now) expired.push_back(context);
+    std::vector<Context*> expired;
+    for (const auto& [context, times] : calls_) {
+      if (times.Expired(now)) expired.push_back(context);
     }
-    for (::grpc::CallbackServerContext* context : expired) {
-      if (!calls_.contains(context)) continue;  // left meanwhile
+    for (Context* context : expired) {
+      // It may have left meanwhile, and a new call have taken its address.
+      if (!IsExpired(context, now)) continue;
       ending_ = context;
       mutex_.Unlock();
-      context->TryCancel();
+      end_(context);
       mutex_.Lock();
       ending_ = nullptr;
     }

@@ -3,6 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <functional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -13,22 +14,32 @@
 
 namespace millrace {
 
-// The streaming calls that are running: bounds their number, ends those whose
-// time is over (gRPC does so only for clients that gave a deadline), and lets
-// a server drain. States: open -> draining.
+// The calls of some methods that are running: bounds their number, ends those
+// whose time is over (gRPC does so only for clients that gave a deadline) or
+// whose client does not move, and lets a server drain.
+// States: open -> draining.
 // Threads: any.
 class LiveCalls {
  public:
-  explicit LiveCalls(int max_calls);
+  using Context = ::grpc::CallbackServerContext;
+  using End = std::function<void(Context*)>;
+
+  // `end` ends a call from another thread, which may be within it.
+  explicit LiveCalls(
+      int max_calls, End end = [](Context* call) { call->TryCancel(); });
   ~LiveCalls();
   LiveCalls(const LiveCalls&) = delete;
   LiveCalls& operator=(const LiveCalls&) = delete;
 
   // A call that may run must Leave() before its context dies.
   // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many.
-  absl::Status Enter(::grpc::CallbackServerContext* context,
-                     absl::Time deadline);
-  void Leave(::grpc::CallbackServerContext* context);
+  absl::Status Enter(Context* context, absl::Time deadline);
+  void Leave(Context* context);
+
+  // The call waits for its client, which must have moved by `until`: sent its
+  // request, or taken what is written. For calls that entered.
+  void AwaitClient(Context* context, absl::Time until);
+  void ClientMoved(Context* context);
 
   // Refuses new calls from now on.
   void StartDraining();
@@ -40,15 +51,24 @@ class LiveCalls {
   int count() const;
 
  private:
+  struct Times {
+    absl::Time deadline;
+    absl::Time client = absl::InfiniteFuture();
+    bool Expired(absl::Time now) const {
+      return deadline < now || client < now;
+    }
+  };
   void EndExpired();
+  bool IsExpired(Context* context, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_calls_;
+  const End end_;
 
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<::grpc::CallbackServerContext*, absl::Time> calls_
-      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Context*, Times> calls_ ABSL_GUARDED_BY(mutex_);
   // The call that is being ended; its context must live until that is done.
-  ::grpc::CallbackServerContext* ending_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  Context* ending_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -28,18 +28,24 @@ struct ServerOptions {
 
   // Sample calls that run or wait; more are answered RESOURCE_EXHAUSTED.
   int max_sample_calls = 1024;
-  // The same for Expand and Resolve calls together, and for Gather calls.
+  // The same for Expand, HasEdges and Resolve calls together, for Gather calls
+  // and for Describe calls.
   int max_leaf_calls = 4096;
 
   // Memory of all Sample calls together. 0: a quarter of the memory of this
   // host (or of its container).
   uint64_t max_inflight_bytes = 0;
   // Memory of all leaf calls (Expand, Resolve, Gather) together, besides. 0: a
-  // quarter of max_inflight_bytes, at least 128 MiB.
+  // quarter of max_inflight_bytes, at least 192 MiB.
   uint64_t max_leaf_bytes = 0;
 
   // Of calls whose client gave none.
   absl::Duration default_deadline = absl::Seconds(60);
+  // The longest that is believed.
+  absl::Duration max_deadline = absl::Minutes(10);
+
+  // How long a client may take to send its request, and to take each message.
+  absl::Duration client_timeout = absl::Seconds(60);
 
   // How long a hop waits for a server of another partition to appear.
   absl::Duration peer_wait = absl::Seconds(2);

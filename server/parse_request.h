@@ -2,39 +2,37 @@
 // What reading requests of several RPCs shares.
 #pragma once
 
-#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "common/base/strings.h"
+#include "absl/status/statusor.h"
+
+namespace google::protobuf {
+class Descriptor;
+class Message;
+}  // namespace google::protobuf
 
 namespace millrace {
 
-// INVALID_ARGUMENT: the bytes are no such message.
-template <typename Request>
-absl::Status ParseRequest(::grpc::ByteBuffer& bytes, Request& request) {
-  if (::grpc::SerializationTraits<Request>::Deserialize(&bytes, &request)
-          .ok()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      StrCat("the request is no ", Request::descriptor()->name(),
-             "\nrun the same version everywhere"));
-}
+// Memory that a request of type `type` takes at most: as it came, as a message
+// of many small fields, and with its ids in 64 bits. To be asked, and promised
+// to the call, before the request is parsed: that costs 64 times the bytes
+// sent where each field is a byte or two.
+// INVALID_ARGUMENT: the bytes are no such message, or one of too many fields.
+absl::StatusOr<uint64_t> RequestMemory(
+    const ::grpc::ByteBuffer& bytes,
+    const ::google::protobuf::Descriptor& type);
+
+// INVALID_ARGUMENT: the bytes are no such message. Clears them.
+absl::Status ParseRequest(::grpc::ByteBuffer& bytes,
+                          ::google::protobuf::Message& request);
 
 // That the number of a "node type" or "relation" is below their count.
 // INVALID_ARGUMENT names both.
-inline absl::Status CheckNumber(std::string_view what, uint64_t number,
-                                size_t count) {
-  if (number < count) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(std::string(what), " ", number, ": the graph has ", count,
-             "\nnumber them from 0, in the order of Describe"));
-}
+absl::Status CheckNumber(std::string_view what, uint64_t number, size_t count);
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
 #include "common/sample/draw.h"
+#include "server/list_lengths.h"
 #include "server/owner_expand.h"
 
 namespace millrace {
@@ -94,11 +95,14 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
 // Draws from the lists of a partition that is mapped here.
 absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
-  for (size_t at = 0; at < frontier.ids.size(); at += kChunk) {
+  const Store& store = *hop.core.store;
+  const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
+  size_t count = 0;
+  for (size_t at = 0; at < frontier.ids.size(); at += count) {
     if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
-    const size_t count = std::min(kChunk, frontier.ids.size() - at);
-    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(*hop.core.store, part, hop.draw,
-                                           frontier.Part(at, count), picks));
+    count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
+    MILLRACE_RETURN_IF_ERROR(
+        DrawNeighbors(store, part, hop.draw, frontier.Part(at, count), picks));
   }
   return absl::OkStatus();
 }

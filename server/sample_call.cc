@@ -200,30 +200,36 @@ struct SampleCall::Request {
   uint64_t job_hash = 0;
 };
 
-SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context,
-                       const ::grpc::ByteBuffer& request)
-    : FrameStream(core.leaf_pool),
-      core_(core),
-      context_(context),
-      deadline_(core.DeadlineOf(*context)),
-      owners_deadline_(deadline_ -
-                       std::min(kTimeToTell, (deadline_ - absl::Now()) / 10)),
-      message_(request) {
-  const absl::Status status = core_.sample_calls.Enter(context_, deadline_);
-  entered_ = status.ok();
-  if (entered_) {
-    Start(core_.sample_pool);
+SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context)
+    : FrameStream(core, core.sample_calls, context, core.leaf_pool),
+      owners_deadline_(deadline() -
+                       std::min(kTimeToTell, (deadline() - absl::Now()) / 10)) {
+  Begin();
+}
+
+void SampleCall::OnRequest() {
+  if (const absl::Status status = ReserveRequest(); status.ok()) {
+    Start(core().sample_pool);
   } else {
     End(status);
   }
 }
 
+absl::Status SampleCall::ReserveRequest() {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      RequestMemory(message(), *v1::SampleRequest::descriptor()));
+  MILLRACE_ASSIGN_OR_RETURN(reservation_,
+                            core().admission.Reserve(/*job=*/0, bytes));
+  return absl::OkStatus();
+}
+
 void SampleCall::OnDone() {
-  core_.metrics.CountCall("Sample", final_status());
+  core().metrics.CountCall("Sample", final_status());
   // The batch goes before the promise of its memory does.
   source_.reset();
   reservation_ = {};
-  if (entered_) core_.sample_calls.Leave(context_);
+  Leave();
   delete this;
 }
 
@@ -231,27 +237,29 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
   if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(MakeBatch());
   auto frame = source_->Next();
   if (frame.ok() && frame->has_value()) {
-    core_.metrics.AddBytes((*frame)->Length());
+    core().metrics.AddBytes((*frame)->Length());
   }
   return frame;
 }
 
 absl::Status SampleCall::MakeBatch() {
   MILLRACE_ASSIGN_OR_RETURN(Request request, ReadRequest());
-  message_.Clear();
   const JobSpec& spec = request.job.spec;
   const uint64_t pairs = request.seeds.size() +
                          request.seeds.negative_dst.size() +
                          static_cast<uint64_t>(NegativeCount(
                              spec.negatives, request.seeds.size()));
-  const uint64_t held = kMaxHeldFrameBytes + pairs * kBytesPerSeed;
+  const uint64_t held =
+      kMaxHeldFrameBytes + pairs * kBytesPerSeed + reservation_.bytes();
+  // Not both at a time: a batch that just fits would be refused for ever.
+  reservation_ = {};
   MILLRACE_ASSIGN_OR_RETURN(reservation_,
-                            core_.admission.Reserve(request.job_hash, held));
-  const CallScope scope = {core_, *context_, owners_deadline_};
+                            core().admission.Reserve(request.job_hash, held));
+  const CallScope scope = {core(), context(), owners_deadline_};
   PeerEdgeDirectory directory(scope);
-  MILLRACE_RETURN_IF_ERROR(
-      DrawNegatives(request.job, core_.store->manifest(), request.proto.epoch(),
-                    request.proto.batch(), directory, request.seeds));
+  MILLRACE_RETURN_IF_ERROR(DrawNegatives(
+      request.job, core().store->manifest(), request.proto.epoch(),
+      request.proto.batch(), directory, request.seeds));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Batch> batch,
                             SampleHops(request, held));
   MakeSource(request, std::move(batch));
@@ -261,10 +269,10 @@ absl::Status SampleCall::MakeBatch() {
 absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   Request request;
   v1::SampleRequest& proto = request.proto;
-  MILLRACE_RETURN_IF_ERROR(ParseRequest(message_, proto));
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), proto));
   MILLRACE_RETURN_IF_ERROR(
-      core_.CheckTarget(proto.partition(), proto.fingerprint()));
-  const Manifest& manifest = core_.store->manifest();
+      core().CheckTarget(proto.partition(), proto.fingerprint()));
+  const Manifest& manifest = core().store->manifest();
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, JobFromProto(proto.job()));
   MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
   MILLRACE_RETURN_IF_ERROR(CheckLimits(spec));
@@ -282,7 +290,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
     MILLRACE_RETURN_IF_ERROR(CheckNoSeeds(proto));
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds,
-        core_.split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));
+        core().split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));
   }
   request.job_hash = std::hash<std::string>()(
       proto.job().SerializeAsString() + proto.columns().SerializeAsString());
@@ -291,17 +299,17 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
     const Request& request, uint64_t held) {
-  HopBudget budget(*core_.store, reservation_, held);
-  const CallScope scope = {core_, *context_, owners_deadline_};
+  HopBudget budget(*core().store, reservation_, held);
+  const CallScope scope = {core(), context(), owners_deadline_};
   PeerNeighborSource neighbors(scope, budget);
   const absl::Time begin = absl::Now();
   MILLRACE_ASSIGN_OR_RETURN(
       Batch batch,
-      SampleTopology(request.job, core_.store->manifest(),
+      SampleTopology(request.job, core().store->manifest(),
                      {request.proto.epoch(), request.proto.batch(),
                       request.columns.edge_ids, request.columns.edge_features},
                      request.seeds, neighbors));
-  core_.metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
+  core().metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
   MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));
@@ -309,7 +317,7 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
 
 void SampleCall::MakeSource(const Request& request,
                             std::shared_ptr<const Batch> batch) {
-  const Manifest& manifest = core_.store->manifest();
+  const Manifest& manifest = core().store->manifest();
   const int home = static_cast<int>(request.proto.partition());
   const auto rows = std::make_shared<const SentRows>(
       SelectRows(*batch, manifest, request.columns, home, request.cached_rows));
@@ -338,7 +346,7 @@ void SampleCall::MakeSource(const Request& request,
     parts[i].column = RowColumn(info.kind, batch->direction);
     parts[i].ids = IdsOfRows(batch, info.index, sent);
   }
-  source_ = std::make_unique<FrameSource>(*core_.store, std::move(layout),
+  source_ = std::make_unique<FrameSource>(*core().store, std::move(layout),
                                           std::move(parts));
 }
 

@@ -25,27 +25,23 @@ namespace millrace {
 class SampleCall final : public FrameStream {
  public:
   // `core` outlives all calls.
-  SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context,
-             const ::grpc::ByteBuffer& request);
+  SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context);
 
   void OnDone() override;
 
  private:
   struct Request;
 
+  void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
+  absl::Status ReserveRequest();
   absl::Status MakeBatch();
   absl::StatusOr<Request> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
-  ServerCore& core_;
-  ::grpc::CallbackServerContext* const context_;
-  const absl::Time deadline_;
   const absl::Time owners_deadline_;  // of what other owners are asked
-  ::grpc::ByteBuffer message_;        // cleared once read
-  bool entered_ = false;
   Admission::Reservation reservation_;
   std::unique_ptr<FrameSource> source_;
 };

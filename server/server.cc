@@ -4,6 +4,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
 #include <chrono>
 #include <utility>
@@ -87,6 +88,13 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
       StrCat("--peers ", std::string(fleet.status().message())));
 }
 
+// Bytes that gRPC may hold of requests that come, of all clients together; with
+// more it ends calls. Those that are let in take a quarter of the limits at
+// most; others are not all there yet.
+size_t RequestBytes(const ServerOptions& options) {
+  return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
+}
+
 }  // namespace
 
 struct SamplerServer::State {
@@ -124,6 +132,11 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->service = MakeSamplerService(*state->core);
   ::grpc::ServerBuilder builder;
   ConfigureServer(builder);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kMaxCallsPerConnection);
+  ::grpc::ResourceQuota quota("requests");
+  quota.Resize(RequestBytes(state->core->options));
+  builder.SetResourceQuota(quota);
   builder.AddListeningPort(listen, credentials, &state->port);
   builder.RegisterService(state->service.get());
   state->server = builder.BuildAndStart();

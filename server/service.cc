@@ -1,156 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/service.h"
 
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
-#include "common/wire/error_info.h"
-#include "sampler.grpc.pb.h"
+#include "common/grpc/unary_call.h"
+#include "sampler.pb.h"
 #include "server/gather_call.h"
 #include "server/leaf_answers.h"
+#include "server/limits.h"
+#include "server/parse_request.h"
+#include "server/request_call.h"
 #include "server/sample_call.h"
 
 namespace millrace {
 namespace {
 
-// A unary call that counts, and keeps its memory reserved, until its reply,
-// too, is gone: replies that slow callers do not take are memory.
-class LeafCall final : public ::grpc::ServerUnaryReactor {
+// What a call with one reply shares.
+class UnaryCall : public RequestCall {
  public:
-  LeafCall(ServerCore& core, std::string_view method)
-      : core_(core), method_(method), before_(core.leaf_calls.fetch_add(1)) {}
+  void OnDone() final {
+    reply_.Clear();
+    memory_ = {};
+    Leave();
+    delete this;
+  }
 
-  // Whether it may run. RESOURCE_EXHAUSTED: too many do, or they hold too much.
-  absl::Status Enter(uint64_t request_bytes) {
-    if (before_ >= core_.options.max_leaf_calls) {
-      return WithErrorInfo(
-          absl::ResourceExhaustedError(
-              StrCat("the server is busy: ", before_, " of at most ",
-                     core_.options.max_leaf_calls, " leaf calls are running")),
-          {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+ protected:
+  UnaryCall(ServerCore& core, LiveCalls& calls,
+            ::grpc::CallbackServerContext* context, std::string_view method)
+      : RequestCall(core, calls, context), method_(method) {}
+
+  // Ends the call, with reply() if `status` is OK.
+  void End(const absl::Status& status) final {
+    core().metrics.CountCall(method_, status);
+    if (!status.ok()) return Finish(ToGrpcStatus(status));
+    AwaitClient();
+    StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
+  }
+
+  absl::Status SetReply(const ::google::protobuf::MessageLite& reply) {
+    const size_t bytes = reply.ByteSizeLong();
+    if (bytes > static_cast<size_t>(kMaxPeerMessageBytes)) {
+      return absl::FailedPreconditionError(
+          StrCat("the answer takes ", bytes, " bytes, the limit is ",
+                 kMaxPeerMessageBytes, "\nuse smaller fanouts"));
     }
-    MILLRACE_ASSIGN_OR_RETURN(memory_, core_.ReserveLeaf(request_bytes));
+    reply_ = SerializeMessage(reply);
     return absl::OkStatus();
-  }
-  // One that is refused counts no longer.
-  void Refuse(const absl::Status& status) {
-    counted_ = false;
-    core_.leaf_calls.fetch_sub(1);
-    End(status);
-  }
-
-  void End(const absl::Status& status) {
-    core_.metrics.CountCall(method_, status);
-    Finish(ToGrpcStatus(status));
   }
 
   Admission::Reservation& memory() { return memory_; }
 
-  void OnDone() override {
-    if (counted_) core_.leaf_calls.fetch_sub(1);
-    delete this;
-  }
-
  private:
-  ServerCore& core_;
   const std::string_view method_;
-  const int before_;
-  bool counted_ = true;
+  // Kept until the reply, too, is gone: replies that slow callers do not take
+  // are memory.
   Admission::Reservation memory_;
+  ::grpc::ByteBuffer reply_;
 };
 
-// Runs `answer`, which gets the memory of the call, on the leaf pool and
-// finishes the call with its status.
-template <typename Answer>
-::grpc::ServerUnaryReactor* RunLeaf(ServerCore& core,
-                                    ::grpc::CallbackServerContext* context,
-                                    std::string_view method,
-                                    uint64_t request_bytes, Answer answer) {
-  auto* call = new LeafCall(core, method);  // deletes itself
-  if (const absl::Status status = call->Enter(request_bytes); !status.ok()) {
-    call->Refuse(status);
-    return call;
-  }
-  const bool queued =
-      core.leaf_pool.TrySubmit([context, call, answer = std::move(answer)] {
-        call->End(context->IsCancelled()
-                      ? absl::CancelledError("the caller gave up")
-                      : answer(call->memory()));
-      });
-  if (!queued) {
-    call->End(absl::UnavailableError("the server is shutting down"));
-  }
-  return call;
-}
-
-using RawMethods = v1::Sampler::WithRawCallbackMethod_Sample<
-    v1::Sampler::WithRawCallbackMethod_Gather<
-        v1::Sampler::WithCallbackMethod_Expand<
-            v1::Sampler::WithCallbackMethod_HasEdges<
-                v1::Sampler::WithCallbackMethod_Resolve<
-                    v1::Sampler::WithCallbackMethod_Describe<
-                        v1::Sampler::Service>>>>>>;
-
-class SamplerService final : public RawMethods {
+// A call that is answered on the leaf pool.
+template <typename Request, typename Reply>
+class LeafCall final : public UnaryCall {
  public:
-  explicit SamplerService(ServerCore& core) : core_(core) {}
+  // Gets the memory of the call too.
+  using Answer = std::function<absl::Status(const Request&,
+                                            Admission::Reservation&, Reply&)>;
 
-  ::grpc::ServerWriteReactor<::grpc::ByteBuffer>* Sample(
-      ::grpc::CallbackServerContext* context,
-      const ::grpc::ByteBuffer* request) override {
-    return new SampleCall(core_, context, *request);
-  }
-
-  ::grpc::ServerWriteReactor<::grpc::ByteBuffer>* Gather(
-      ::grpc::CallbackServerContext* context,
-      const ::grpc::ByteBuffer* request) override {
-    return new GatherCall(core_, context, *request);
-  }
-
-  ::grpc::ServerUnaryReactor* Expand(::grpc::CallbackServerContext* context,
-                                     const v1::ExpandRequest* request,
-                                     v1::ExpandReply* reply) override {
-    return RunLeaf(
-        core_, context, "Expand", request->ByteSizeLong(),
-        [this, context, request, reply](Admission::Reservation& memory) {
-          return AnswerExpand(core_, *context, *request, memory, *reply);
-        });
-  }
-
-  ::grpc::ServerUnaryReactor* HasEdges(::grpc::CallbackServerContext* context,
-                                       const v1::HasEdgesRequest* request,
-                                       v1::HasEdgesReply* reply) override {
-    return RunLeaf(core_, context, "HasEdges", request->ByteSizeLong(),
-                   [this, request, reply](Admission::Reservation&) {
-                     return AnswerHasEdges(core_, *request, *reply);
-                   });
-  }
-
-  ::grpc::ServerUnaryReactor* Resolve(::grpc::CallbackServerContext* context,
-                                      const v1::ResolveRequest* request,
-                                      v1::ResolveReply* reply) override {
-    return RunLeaf(core_, context, "Resolve", request->ByteSizeLong(),
-                   [this, request, reply](Admission::Reservation&) {
-                     return AnswerResolve(core_, *request, *reply);
-                   });
-  }
-
-  ::grpc::ServerUnaryReactor* Describe(::grpc::CallbackServerContext* context,
-                                       const v1::DescribeRequest*,
-                                       v1::DescribeReply* reply) override {
-    // At once and uncounted, so that a busy server does not look dead.
-    ::grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const absl::Status status = AnswerDescribe(core_, *reply);
-    core_.metrics.CountCall("Describe", status);
-    reactor->Finish(ToGrpcStatus(status));
-    return reactor;
+  LeafCall(ServerCore& core, ::grpc::CallbackServerContext* context,
+           std::string_view method, Answer answer)
+      : UnaryCall(core, core.leaf_calls, context, method),
+        answer_(std::move(answer)) {
+    Begin();
   }
 
  private:
-  ServerCore& core_;
+  void OnRequest() override {
+    if (const absl::Status status = Reserve(); !status.ok()) {
+      return End(status);
+    }
+    if (!core().leaf_pool.TrySubmit([this] { End(MakeReply()); })) {
+      End(absl::UnavailableError("the server is shutting down"));
+    }
+  }
+
+  // RESOURCE_EXHAUSTED: the calls that run hold too much.
+  absl::Status Reserve() {
+    MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
+                              RequestMemory(message(), *Request::descriptor()));
+    MILLRACE_ASSIGN_OR_RETURN(memory(),
+                              core().leaf_admission.Reserve(/*job=*/0, bytes));
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeReply() {
+    if (context().IsCancelled()) {
+      return absl::CancelledError("the caller gave up");
+    }
+    Request request;
+    MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
+    Reply reply;
+    MILLRACE_RETURN_IF_ERROR(answer_(request, memory(), reply));
+    return SetReply(reply);
+  }
+
+  const Answer answer_;
+};
+
+// Answered at once and counted apart, so that a busy server does not look dead.
+class DescribeCall final : public UnaryCall {
+ public:
+  DescribeCall(ServerCore& core, ::grpc::CallbackServerContext* context)
+      : UnaryCall(core, core.describe_calls, context, "Describe") {
+    Begin();
+  }
+
+ private:
+  void OnRequest() override { End(MakeReply()); }
+
+  absl::Status MakeReply() {
+    if (message().Length() > kMaxDescribeBytes) {
+      return absl::InvalidArgumentError(
+          StrCat("the request has ", message().Length(),
+                 " bytes; a DescribeRequest has at most ", kMaxDescribeBytes));
+    }
+    v1::DescribeRequest request;
+    MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
+    v1::DescribeReply reply;
+    MILLRACE_RETURN_IF_ERROR(AnswerDescribe(core(), reply));
+    return SetReply(reply);
+  }
+};
+
+using Context = ::grpc::CallbackServerContext;
+
+class SamplerService final : public ::grpc::Service {
+ public:
+  explicit SamplerService(ServerCore& core) {
+    Add("/millrace.v1.Sampler/Sample",
+        [&core](Context* context) { return new SampleCall(core, context); });
+    Add("/millrace.v1.Sampler/Gather",
+        [&core](Context* context) { return new GatherCall(core, context); });
+    Add("/millrace.v1.Sampler/Expand", [&core](Context* context) {
+      return new LeafCall<v1::ExpandRequest, v1::ExpandReply>(
+          core, context, "Expand",
+          [&core, context](const auto& request, auto& memory, auto& reply) {
+            return AnswerExpand(core, *context, request, memory, reply);
+          });
+    });
+    Add("/millrace.v1.Sampler/HasEdges", [&core](Context* context) {
+      return new LeafCall<v1::HasEdgesRequest, v1::HasEdgesReply>(
+          core, context, "HasEdges",
+          [&core](const auto& request, auto&, auto& reply) {
+            return AnswerHasEdges(core, request, reply);
+          });
+    });
+    Add("/millrace.v1.Sampler/Resolve", [&core](Context* context) {
+      return new LeafCall<v1::ResolveRequest, v1::ResolveReply>(
+          core, context, "Resolve",
+          [&core](const auto& request, auto&, auto& reply) {
+            return AnswerResolve(core, request, reply);
+          });
+    });
+    Add("/millrace.v1.Sampler/Describe",
+        [&core](Context* context) { return new DescribeCall(core, context); });
+  }
+
+ private:
+  // As the generated code does for a call with streams both ways, which any
+  // call can be served as; see RequestCall.
+  template <typename Start>
+  void Add(const char* path, Start start) {
+    using Bytes = ::grpc::ByteBuffer;
+    AddMethod(new ::grpc::internal::RpcServiceMethod(
+        path, ::grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+    MarkMethodRawCallback(
+        count_++, new ::grpc::internal::CallbackBidiHandler<Bytes, Bytes>(
+                      std::move(start)));
+  }
+
+  int count_ = 0;  // methods
 };
 
 }  // namespace

@@ -14,7 +14,6 @@ struct IntArgument {
 // What both ends share.
 constexpr IntArgument kTransport[] = {
     {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
-    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
     {GRPC_ARG_HTTP2_BDP_PROBE, 0},
     {GRPC_ARG_TCP_READ_CHUNK_SIZE, 1 << 20},
     {GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 8 << 20},
@@ -24,6 +23,7 @@ constexpr IntArgument kTransport[] = {
 };
 
 constexpr IntArgument kClient[] = {
+    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
     // Without it channels with equal settings share one connection, and one
     // connection is one stream of bytes.
     {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
@@ -37,6 +37,9 @@ constexpr IntArgument kClient[] = {
 };
 
 constexpr IntArgument kServer[] = {
+    // A usual request, which is sent without waiting; what else a client sends
+    // before it is asked for is held here.
+    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000},
     {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
     // A second server on the port is a mistake, not a replica.

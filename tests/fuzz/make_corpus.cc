@@ -154,7 +154,7 @@ void WriteReplies() {
     frontier.set_relation(relation);
     frontier.set_fanout(2);
     frontier.set_ids(Ids({0, 1}));
-    auto memory = core.ReserveLeaf(expand.ByteSizeLong());
+    auto memory = core.leaf_admission.Reserve(0, expand.ByteSizeLong());
     MILLRACE_CHECK(memory.ok());
     v1::ExpandReply reply;
     MILLRACE_CHECK(AnswerExpand(core, context, expand, *memory, reply).ok());

@@ -9,6 +9,7 @@
 #include "common/wire/frame.h"
 #include "sampler.pb.h"
 #include "server/leaf_answers.h"
+#include "server/parse_request.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"
 
@@ -35,11 +36,16 @@ void CheckStream(const StreamedAnswer& answer) {
 // `answer(message, memory, reply)` as server/service.cc calls it.
 template <typename Request, typename Reply, typename Answer>
 void AnswerLeaf(std::string_view bytes, Answer answer) {
+  const ::grpc::Slice slice(bytes.data(), bytes.size());
+  ::grpc::ByteBuffer message(&slice, 1);
+  const auto needed = RequestMemory(message, *Request::descriptor());
   Request request;
-  if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return;
-  }
-  auto memory = RichServer().ReserveLeaf(request.ByteSizeLong());
+  const bool parsed = ParseRequest(message, request).ok();
+  // What cannot be scanned must not be parsed, or it takes what was not
+  // foreseen.
+  MILLRACE_CHECK(needed.ok() || !parsed);
+  if (!parsed) return;
+  auto memory = RichServer().leaf_admission.Reserve(0, *needed);
   if (!memory.ok()) return;
   Reply reply;
   const absl::Status status = answer(request, *memory, reply);

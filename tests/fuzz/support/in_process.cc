@@ -26,13 +26,18 @@ std::string BytesOf(const ::grpc::ByteBuffer& message) {
   return bytes;
 }
 
-// Stands where gRPC stands: takes the messages of a call, one at a time, and
-// ends it. Reactions run on the caller's thread.
+// Stands where gRPC stands: gives a call its request, takes its messages, one
+// at a time, and ends it. Reactions run on the caller's thread.
 class Collector final
-    : public ::grpc::ServerCallbackWriter<::grpc::ByteBuffer> {
+    : public ::grpc::ServerCallbackReaderWriter<::grpc::ByteBuffer,
+                                                ::grpc::ByteBuffer> {
  public:
-  StreamedAnswer Run(FrameStream* call) {
+  explicit Collector(::grpc::ByteBuffer request)
+      : request_(std::move(request)) {}
+
+  StreamedAnswer Run(RequestCall* call) {
     BindReactor(call);
+    if (reading_) call->OnReadDone(true);
     while (true) {
       bool wrote = false;
       {
@@ -63,9 +68,16 @@ class Collector final
   }
   void WriteAndFinish(const ::grpc::ByteBuffer*, ::grpc::WriteOptions,
                       ::grpc::Status) override {}
+  void Read(::grpc::ByteBuffer* message) override {
+    *message = request_;
+    reading_ = true;
+  }
   void SendInitialMetadata() override {}
   ::grpc::internal::ServerReactor* reactor() override { return nullptr; }
   void CallOnDone() override {}
+
+  const ::grpc::ByteBuffer request_;
+  bool reading_ = false;
 
   absl::Mutex mutex_;
   bool wrote_ ABSL_GUARDED_BY(mutex_) = false;
@@ -76,10 +88,9 @@ class Collector final
 template <typename Call>
 StreamedAnswer Answer(std::string_view request) {
   const ::grpc::Slice slice(request.data(), request.size());
-  const ::grpc::ByteBuffer message(&slice, 1);
   ::grpc::CallbackServerContext context;
-  Collector collector;
-  return collector.Run(new Call(RichServer(), &context, message));
+  Collector collector(::grpc::ByteBuffer(&slice, 1));
+  return collector.Run(new Call(RichServer(), &context));
 }
 
 }  // namespace

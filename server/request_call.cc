@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/request_call.h"
+
+#include "absl/time/clock.h"
+
+namespace millrace {
+
+RequestCall::RequestCall(ServerCore& core, LiveCalls& calls,
+                         ::grpc::CallbackServerContext* context)
+    : core_(core),
+      calls_(calls),
+      context_(context),
+      deadline_(core.DeadlineOf(*context)) {}
+
+void RequestCall::Begin() {
+  const absl::Status status = calls_.Enter(context_, deadline_);
+  entered_ = status.ok();
+  if (!entered_) return End(status);
+  AwaitClient();
+  StartRead(&message_);
+}
+
+void RequestCall::OnReadDone(bool ok) {
+  ClientMoved();
+  if (ok) return OnRequest();
+  End(context_->IsCancelled()
+          ? absl::CancelledError("the client gave up before its request came")
+          : absl::InvalidArgumentError(
+                "the call has no request\nsend one message"));
+}
+
+void RequestCall::AwaitClient() {
+  calls_.AwaitClient(context_, absl::Now() + core_.options.client_timeout);
+}
+
+void RequestCall::ClientMoved() { calls_.ClientMoved(context_); }
+
+void RequestCall::Leave() {
+  if (entered_) calls_.Leave(context_);
+}
+
+}  // namespace millrace

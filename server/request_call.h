@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/core.h"
+#include "server/live_calls.h"
+
+namespace millrace {
+
+// The reactor under every call: one request, then an answer of a subclass. To
+// gRPC it is a call with streams both ways, since of all others gRPC tells us
+// only once the request is there, however long that takes.
+//
+// A call counts from the moment it is known, and the client has
+// ServerOptions::client_timeout to send the request and to take each message.
+//
+// States: reading -> answering, or refused -> done, when the subclass calls
+// Leave() and deletes itself in OnDone().
+class RequestCall
+    : public ::grpc::ServerBidiReactor<::grpc::ByteBuffer, ::grpc::ByteBuffer> {
+ public:
+  void OnReadDone(bool ok) final;
+
+ protected:
+  // `core`, and `calls` in it, outlive the call.
+  RequestCall(ServerCore& core, LiveCalls& calls,
+              ::grpc::CallbackServerContext* context);
+
+  // Starts the call; to be called once, at the end of the constructor.
+  void Begin();
+
+  // The whole request is in message(). Runs on a gRPC thread: must not block.
+  virtual void OnRequest() = 0;
+  // Ends a call that OnRequest() did not get, or refuses.
+  virtual void End(const absl::Status& status) = 0;
+
+  // To be called around each write: by then, the client must take it.
+  void AwaitClient();
+  void ClientMoved();
+
+  // To be called in OnDone(), which it may hold up for a moment.
+  void Leave();
+
+  ServerCore& core() const { return core_; }
+  ::grpc::CallbackServerContext& context() const { return *context_; }
+  // Of the client, or what it gets.
+  absl::Time deadline() const { return deadline_; }
+  ::grpc::ByteBuffer& message() { return message_; }
+
+ private:
+  ServerCore& core_;
+  LiveCalls& calls_;
+  ::grpc::CallbackServerContext* const context_;
+  const absl::Time deadline_;
+  bool entered_ = false;
+  ::grpc::ByteBuffer message_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that do not go on: they hold up no server, whatever they hold.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "common/grpc/unary_call.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/wide_graph.h"
+
+namespace millrace {
+namespace {
+
+using testing::FleetHarness;
+using testing::SampleRequestOf;
+using testing::WideGraph;
+using Bytes = ::grpc::ByteBuffer;
+
+constexpr absl::Duration kSoon = absl::Seconds(30);
+
+// A call whose client sends and takes only what it is told to.
+class HandCall : public ::grpc::ClientBidiReactor<Bytes, Bytes> {
+ public:
+  HandCall(FleetHarness& fleet, const std::string& method,
+           absl::Duration deadline = absl::Hours(1))
+      : stub_(::grpc::CreateCustomChannel(fleet.server(0).address(),
+                                          ::grpc::InsecureChannelCredentials(),
+                                          Arguments())) {
+    testing::SetDeadline(context_, deadline);
+    stub_.PrepareBidiStreamingCall(&context_, "/millrace.v1.Sampler/" + method,
+                                   {}, this);
+    StartCall();
+  }
+  ~HandCall() override {
+    context_.TryCancel();
+    done_.WaitForNotification();
+  }
+
+  void Send(const ::google::protobuf::MessageLite& request) {
+    request_ = SerializeMessage(request);
+    StartWriteLast(&request_, {});
+  }
+
+  // That the reply, or the first of a stream, has begun to come.
+  bool AwaitReply() { return began_.WaitForNotificationWithTimeout(kSoon); }
+
+  // How the call ended; UNKNOWN: it has not, so far.
+  ::grpc::Status Await(absl::Duration time) {
+    if (done_.WaitForNotificationWithTimeout(time)) return status_;
+    return {::grpc::StatusCode::UNKNOWN, "still there"};
+  }
+
+ private:
+  // Takes 64 KiB ahead, and not a byte more.
+  static ::grpc::ChannelArguments Arguments() {
+    ::grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    return arguments;
+  }
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (ok) began_.Notify();
+  }
+  void OnDone(const ::grpc::Status& status) override {
+    status_ = status;
+    done_.Notify();
+  }
+
+  ::grpc::TemplatedGenericStub<Bytes, Bytes> stub_;
+  ::grpc::ClientContext context_;
+  Bytes request_;
+  ::grpc::Status status_;
+  absl::Notification began_;
+  absl::Notification done_;
+};
+
+// Replies of 4 MB.
+v1::ExpandRequest LargeExpand() {
+  v1::ExpandRequest request;
+  request.set_replace(true);
+  v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+  const uint32_t id = 0;
+  frontier.set_ids(&id, sizeof id);
+  frontier.set_fanout(1000000);
+  return request;
+}
+
+v1::SampleRequest LargeSample() {
+  JobSpec spec;
+  spec.fanouts = {5, 5};
+  spec.batch_size = 2000;
+  return SampleRequestOf(spec, Columns(), 0);
+}
+
+// The server has one place for a leaf call: waits until it is free again.
+void ExpectLeafPlace(FleetHarness& fleet) {
+  const auto stub = fleet.Stub(0);
+  const absl::Time deadline = absl::Now() + kSoon;
+  ::grpc::Status status;
+  do {
+    ::grpc::ClientContext context;
+    v1::ResolveReply reply;
+    status = stub->Resolve(&context, {}, &reply);
+  } while (!status.ok() && absl::Now() < deadline);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+ServerOptions Impatient() {
+  ServerOptions options;
+  options.client_timeout = absl::Seconds(1);
+  return options;
+}
+
+TEST(SlowClientsTest, RequestsThatDoNotComeAreEnded) {
+  FleetHarness fleet(WideGraph(30, 5, 4), 1, Impatient());
+  std::vector<std::unique_ptr<HandCall>> calls;
+  for (const std::string method :
+       {"Sample", "Gather", "Expand", "HasEdges", "Resolve", "Describe"}) {
+    calls.push_back(std::make_unique<HandCall>(fleet, method));
+  }
+  for (const auto& call : calls) {
+    EXPECT_EQ(call->Await(kSoon).error_code(), ::grpc::StatusCode::CANCELLED);
+  }
+}
+
+// They count among the calls that run before their request is there.
+TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
+  ServerOptions options;
+  options.max_leaf_calls = 2;
+  FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
+  HandCall first(fleet, "Expand"), second(fleet, "Resolve");
+  std::vector<std::unique_ptr<HandCall>> more;
+  const absl::Time deadline = absl::Now() + kSoon;
+  ::grpc::Status status;
+  do {  // until both are known
+    more.push_back(std::make_unique<HandCall>(fleet, "HasEdges"));
+    status = more.back()->Await(absl::Seconds(1));
+  } while (status.error_code() == ::grpc::StatusCode::UNKNOWN &&
+           absl::Now() < deadline);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+// The client hears nothing of it before it goes on, so the server is asked.
+TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
+  ServerOptions options = Impatient();
+  options.max_leaf_calls = 1;
+  FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
+  HandCall call(fleet, "Expand");
+  call.Send(LargeExpand());
+  ASSERT_TRUE(call.AwaitReply());
+  ExpectLeafPlace(fleet);
+}
+
+TEST(SlowClientsTest, StreamsThatAreNotTakenAreEnded) {
+  FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, Impatient());
+  HandCall call(fleet, "Sample");
+  call.Send(LargeSample());
+  ASSERT_TRUE(call.AwaitReply());
+  EXPECT_TRUE(fleet.server(0).Drain(kSoon));
+}
+
+TEST(SlowClientsTest, DeadlinesAreBelievedUpToALimit) {
+  ServerOptions options;
+  options.max_deadline = absl::Seconds(1);
+  options.max_leaf_calls = 1;
+  FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, options);
+  HandCall stream(fleet, "Sample"), reply(fleet, "Expand");
+  stream.Send(LargeSample());
+  reply.Send(LargeExpand());
+  ASSERT_TRUE(stream.AwaitReply());
+  ASSERT_TRUE(reply.AwaitReply());
+  ExpectLeafPlace(fleet);
+  EXPECT_TRUE(fleet.server(0).Drain(kSoon));
+}
+
+}  // namespace
+}  // namespace millrace
