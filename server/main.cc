@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,6 +25,7 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/grpc/host_port.h"
+#include "server/accept_watch.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
 
@@ -205,6 +208,20 @@ void AwaitSignal(const sigset_t& before) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// False: the server accepted nobody any more, which ends it as a signal does.
+bool ServeUntilSignal(const SamplerServer& server, const sigset_t& before) {
+  const auto address = ParseHostPort(server.address());
+  std::atomic<bool> lost = false;
+  const auto end = [&lost] {
+    lost = true;
+    kill(getpid(), SIGTERM);
+  };
+  std::optional<AcceptWatch> watch;
+  if (address.ok()) watch.emplace(*address, AcceptWatch::Options(), end);
+  AwaitSignal(before);
+  return !lost;
+}
+
 std::string PartitionList(const Store& store) {
   std::string list;
   for (const int part : store.partitions()) {
@@ -253,14 +270,18 @@ absl::Status Serve(const Arguments& args) {
   }
   spdlog::info("serving partitions {} on {}", PartitionList(*store),
                args.advertise.empty() ? server->address() : args.advertise);
-  AwaitSignal(signals);
+  const bool lost = !ServeUntilSignal(*server, signals);
   spdlog::info("draining, for up to {}", absl::FormatDuration(drain_timeout));
   if (!server->Drain(drain_timeout)) {
     spdlog::warn("calls still ran after {}; they are ended",
                  absl::FormatDuration(drain_timeout));
   }
   server->Stop();
-  return absl::OkStatus();
+  if (!lost) return absl::OkStatus();
+  return absl::UnavailableError(
+      StrCat("the server accepted no connection at ", server->address(),
+             " any more\nstart it again; if it had too few file descriptors, "
+             "with a larger limit (ulimit -n)"));
 }
 
 }  // namespace

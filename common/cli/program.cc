@@ -20,6 +20,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "common/base/file_limit.h"
 #include "common/base/interrupt.h"
 #include "common/base/mapped_file.h"
 #include "common/cli/config_file.h"
@@ -181,6 +182,7 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   }
   InstallInterruptHandler();
   InstallTruncationHandler();
+  RaiseFileLimit();
   // A file that may not grow (ulimit -f) is an error of its write, as a full
   // disk is, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);

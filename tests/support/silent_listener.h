@@ -42,6 +42,11 @@ class SilentListener {
   void AwaitConnection() const {
     MILLRACE_CHECK(accept(socket_.get(), nullptr, nullptr) >= 0);
   }
+  // The same, but closes it.
+  void AcceptAndClose() const {
+    const UniqueFd client(accept(socket_.get(), nullptr, nullptr));
+    MILLRACE_CHECK(client.get() >= 0);
+  }
 
  private:
   const UniqueFd socket_;
