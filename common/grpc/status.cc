@@ -15,6 +15,12 @@ namespace {
 // twice and percent-encoding may triple one.
 constexpr size_t kMaxMessage = 1024;
 
+// What gRPC makes of HTTP/2's ENHANCE_YOUR_CALM, with which a server ends calls
+// when it has too much of requests on their way: unlike a message that is too
+// large, that passes.
+constexpr char kCalm[] = "RST_STREAM with error code 11";
+constexpr absl::Duration kCalmRetryAfter = absl::Milliseconds(50);
+
 }  // namespace
 
 ::grpc::Status ToGrpcStatus(const absl::Status& status) {
@@ -41,6 +47,11 @@ absl::Status FromGrpcStatus(const ::grpc::Status& status) {
   absl::Status result(
       known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
       status.error_message());
+  if (absl::IsResourceExhausted(result) &&
+      status.error_message().find(kCalm) != std::string::npos) {
+    return WithErrorInfo(
+        result, {.partition = std::nullopt, .retry_after = kCalmRetryAfter});
+  }
   v1::StatusDetails proto;
   if (!proto.ParseFromString(status.error_details())) return result;
   for (const v1::StatusDetails::Detail& detail : proto.details()) {

@@ -52,5 +52,16 @@ TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
   EXPECT_FALSE(IsRetryable(absl::CancelledError("")));
 }
 
+TEST(StatusTest, CallsThatAServerEndedToHaveLessAreRepeated) {
+  const absl::Status calm =
+      FromGrpcStatus({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                      "Received RST_STREAM with error code 11"});
+  EXPECT_TRUE(absl::IsResourceExhausted(calm));
+  EXPECT_TRUE(IsRetryable(calm));
+  EXPECT_FALSE(IsRetryable(
+      FromGrpcStatus({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                      "Received message larger than max (20 vs. 10)"})));
+}
+
 }  // namespace
 }  // namespace millrace
