@@ -20,7 +20,7 @@ namespace millrace {
 
 // Memory that a request of type `type` takes at most: as it came, as a message
 // of many small fields, and with its ids in 64 bits. To be asked, and promised
-// to the call, before the request is parsed: that costs 64 times the bytes
+// to the call, before the request is parsed: that may cost 100 times the bytes
 // sent where each field is a byte or two.
 // INVALID_ARGUMENT: the bytes are no such message, or one of too many fields.
 absl::StatusOr<uint64_t> RequestMemory(
