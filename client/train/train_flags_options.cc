@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "client/train/train_check.h"
 #include "client/train/train_flags.h"
+#include "client/train/trainer.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -231,11 +232,7 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   options.metrics_json = metrics_json_;
   options.log_every = log_every_;
   options.consumed_log = consumed_log_;
-  if (checkpoint_.empty() && (keep_best_ || resume_ || checkpoint_every_ > 0)) {
-    return absl::InvalidArgumentError(
-        "--checkpoint DIR is needed by --checkpoint-every, --keep-best and "
-        "--resume");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckComplete(options));
   return options;
 }
 

@@ -67,6 +67,9 @@ struct TrainOptions {
   std::string consumed_log;
 };
 
+// INVALID_ARGUMENT: options that lack one another, whatever is trained.
+absl::Status CheckComplete(const TrainOptions& options);
+
 // Trains a model on nodes of one type, data parallel over the ranks of a
 // group. Same bits for equal options, source content,
 // world, threads, build and kind of CPU.

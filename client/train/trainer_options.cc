@@ -9,7 +9,17 @@
 
 namespace millrace {
 
+absl::Status CheckComplete(const TrainOptions& options) {
+  const bool needs_folder =
+      options.keep_best || options.resume || options.checkpoint_every > 0;
+  if (!options.checkpoint.empty() || !needs_folder) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--checkpoint DIR is needed by --checkpoint-every, --keep-best and "
+      "--resume\nname the folder that checkpoints are in");
+}
+
 absl::Status Trainer::CheckOptions() {
+  MILLRACE_RETURN_IF_ERROR(CheckComplete(options_));
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(options_.job, source_->manifest()));
   seed_type_ = job.seed_type;

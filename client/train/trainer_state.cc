@@ -214,10 +214,6 @@ absl::Status Trainer::ReadInitialWeights() {
 }
 
 absl::Status Trainer::Resume() {
-  if (options_.checkpoint.empty()) {
-    return absl::InvalidArgumentError(
-        "--resume needs --checkpoint DIR, the folder to resume from");
-  }
   // To evaluate or predict, the best model is meant where it was kept.
   const std::string path = StrCat(
       options_.checkpoint,

@@ -43,6 +43,19 @@ std::vector<int64_t> Range(int64_t begin, int64_t end) {
   return ids;
 }
 
+TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
+  for (const char* which : {"every", "best", "resume"}) {
+    TrainOptions options;
+    if (which[0] == 'e') options.checkpoint_every = 2;
+    if (which[0] == 'b') options.keep_best = true;
+    if (which[0] == 'r') options.resume = true;
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckComplete(options))) << which;
+    ExpectRefusal(CreateStatus(ClassGraph(80, 40), options), "--checkpoint ");
+    options.checkpoint = "folder";
+    EXPECT_TRUE(CheckComplete(options).ok()) << which;
+  }
+}
+
 // 20 graphs of 4 nodes, those from `full` on without nodes.
 TestGraph Collection(int64_t full = 20) {
   TestGraph graph = ClassGraph(80, 40);
