@@ -29,9 +29,9 @@ namespace millrace {
 void FinishOptions(CLI::App& app);
 
 // Parses the command line, installs the interrupt handler, raises the limit of
-// open files, sets up logging to stderr and runs `body`. Returns the exit status: 0 done (and --help,
-// --version), 1 failed (stderr: one line of what, one of what to do), 2 wrong
-// usage, 130 interrupted.
+// open files, sets up logging to stderr and runs `body`. Returns the exit
+// status: 0 done (and --help, --version), 1 failed (stderr: one line of what,
+// one of what to do), 2 wrong usage, 130 interrupted.
 // INVALID_ARGUMENT and UNIMPLEMENTED from `body` are wrong usage where the
 // message starts with the option, "--".
 //
