@@ -99,10 +99,8 @@ void GatherCall::OnRequest() {
 
 absl::Status GatherCall::Reserve() {
   MILLRACE_ASSIGN_OR_RETURN(
-      const uint64_t bytes,
-      RequestMemory(message(), *v1::GatherRequest::descriptor()));
-  MILLRACE_ASSIGN_OR_RETURN(memory_,
-                            core().leaf_admission.Reserve(/*job=*/0, bytes));
+      memory_,
+      ReserveRequest(core().leaf_admission, *v1::GatherRequest::descriptor()));
   return absl::OkStatus();
 }
 

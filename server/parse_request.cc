@@ -5,13 +5,13 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/wire_format_lite.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <limits>
 #include <string>
 
 #include "common/base/strings.h"
+#include "common/grpc/unary_call.h"
 #include "server/limits.h"
 
 namespace millrace {
@@ -133,8 +133,7 @@ absl::StatusOr<uint64_t> RequestMemory(const ::grpc::ByteBuffer& bytes,
 
 absl::Status ParseRequest(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::Message& request) {
-  using Traits = ::grpc::SerializationTraits<::google::protobuf::MessageLite>;
-  const bool parsed = Traits::Deserialize(&bytes, &request).ok();
+  const bool parsed = ParseMessage(bytes, request).ok();
   bytes.Clear();
   return parsed ? absl::OkStatus() : NoSuchMessage(*request.GetDescriptor());
 }

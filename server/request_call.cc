@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/request_call.h"
 
+#include <cstdint>
+
 #include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "server/parse_request.h"
 
 namespace millrace {
 
@@ -27,6 +31,13 @@ void RequestCall::OnReadDone(bool ok) {
           ? absl::CancelledError("the client gave up before its request came")
           : absl::InvalidArgumentError(
                 "the call has no request\nsend one message"));
+}
+
+absl::StatusOr<Admission::Reservation> RequestCall::ReserveRequest(
+    Admission& admission, const ::google::protobuf::Descriptor& type) const {
+  MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
+                            RequestMemory(message_, type));
+  return admission.Reserve(/*job=*/0, bytes);
 }
 
 void RequestCall::AwaitClient() {

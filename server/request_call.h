@@ -6,9 +6,15 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/admission.h"
 #include "server/core.h"
 #include "server/live_calls.h"
+
+namespace google::protobuf {
+class Descriptor;
+}  // namespace google::protobuf
 
 namespace millrace {
 
@@ -38,6 +44,11 @@ class RequestCall
   virtual void OnRequest() = 0;
   // Ends a call that OnRequest() did not get, or refuses.
   virtual void End(const absl::Status& status) = 0;
+
+  // Promises the request its memory, before it is parsed as a `type`. Errors of
+  // RequestMemory and of `admission`.
+  absl::StatusOr<Admission::Reservation> ReserveRequest(
+      Admission& admission, const ::google::protobuf::Descriptor& type) const;
 
   // To be called around each write: by then, the client must take it.
   void AwaitClient();

@@ -208,19 +208,17 @@ SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context)
 }
 
 void SampleCall::OnRequest() {
-  if (const absl::Status status = ReserveRequest(); status.ok()) {
+  if (const absl::Status status = Reserve(); status.ok()) {
     Start(core().sample_pool);
   } else {
     End(status);
   }
 }
 
-absl::Status SampleCall::ReserveRequest() {
+absl::Status SampleCall::Reserve() {
   MILLRACE_ASSIGN_OR_RETURN(
-      const uint64_t bytes,
-      RequestMemory(message(), *v1::SampleRequest::descriptor()));
-  MILLRACE_ASSIGN_OR_RETURN(reservation_,
-                            core().admission.Reserve(/*job=*/0, bytes));
+      reservation_,
+      ReserveRequest(core().admission, *v1::SampleRequest::descriptor()));
   return absl::OkStatus();
 }
 

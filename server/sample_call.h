@@ -34,7 +34,7 @@ class SampleCall final : public FrameStream {
 
   void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
-  absl::Status ReserveRequest();
+  absl::Status Reserve();
   absl::Status MakeBatch();
   absl::StatusOr<Request> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(

@@ -96,10 +96,8 @@ class LeafCall final : public UnaryCall {
 
   // RESOURCE_EXHAUSTED: the calls that run hold too much.
   absl::Status Reserve() {
-    MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
-                              RequestMemory(message(), *Request::descriptor()));
-    MILLRACE_ASSIGN_OR_RETURN(memory(),
-                              core().leaf_admission.Reserve(/*job=*/0, bytes));
+    MILLRACE_ASSIGN_OR_RETURN(memory(), ReserveRequest(core().leaf_admission,
+                                                       *Request::descriptor()));
     return absl::OkStatus();
   }
 
