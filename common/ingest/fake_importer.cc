@@ -89,6 +89,7 @@ absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input) {
   RawNodes& nodes = graph.nodes.emplace_back();
   nodes.name = kHomogeneousType;
   nodes.count = input.nodes;
+  nodes.count_is_chosen = true;
   if (input.features > 0) {
     nodes.feature = std::make_shared<ComputedRows<float>>(
         "fake features", input.features, input.nodes,

@@ -18,6 +18,7 @@
 #include "common/ingest/edge_division.h"
 #include "common/ingest/edge_selection.h"
 #include "common/ingest/edge_split.h"
+#include "common/ingest/node_counts.h"
 #include "common/ingest/node_import.h"
 #include "common/ingest/relation_import.h"
 #include "common/ingest/split_import.h"
@@ -294,6 +295,7 @@ absl::StatusOr<Manifest> ImportGraph(const RawGraph& graph,
                                      const ImportOptions& options,
                                      const std::filesystem::path& target) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(graph, options));
+  MILLRACE_RETURN_IF_ERROR(CheckNodeCounts(graph));
   MILLRACE_ASSIGN_OR_RETURN(StoreWriter store, StoreWriter::Create(target));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest,
                             Importer(graph, options, store).Run());

@@ -146,7 +146,6 @@ absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
   NodeType& type = imported.type;
   type.name = nodes.name;
   type.count = nodes.count;
-  MILLRACE_RETURN_IF_ERROR(WriteIds(type, store));
   if (nodes.label != nullptr) {
     MILLRACE_RETURN_IF_ERROR(ImportLabels(*nodes.label, imported, store));
   }
@@ -158,6 +157,8 @@ absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
         type.feature, ImportFeatures(*nodes.feature, nodes.count, normalization,
                                      NodePath(0, type.name, "feature"), store));
   }
+  // Last: the columns must have as many rows.
+  MILLRACE_RETURN_IF_ERROR(WriteIds(type, store));
   return imported;
 }
 

@@ -147,6 +147,7 @@ absl::Status NpyGraph::AddNodeColumns() {
           StrCat("--num-nodes ", count, ": a count is not negative"));
     }
     graph_.nodes[type].count = count;
+    graph_.nodes[type].count_is_chosen = true;
   }
   MILLRACE_RETURN_IF_ERROR(
       AddNodeColumn("--features", input_.features, &RawNodes::feature));

@@ -19,6 +19,7 @@ namespace millrace {
 struct RawNodes {
   std::string name = {};
   int64_t count = 0;
+  bool count_is_chosen = false;  // by the user, not read from the input
   std::shared_ptr<const RowSource> feature = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;

@@ -341,6 +341,23 @@ TEST_F(TinyImportTest, CountsNodesByLargestId) {
   EXPECT_EQ(manifest->schema.node_types[0].count, 3);
 }
 
+// One wild id must not decide how much is written.
+TEST_F(TinyImportTest, RefusesIdsWithLargeGapsUnlessSaidToBeSo) {
+  NpyInput input;
+  input.edges = {
+      {"", File(std::vector<int64_t>{0, 1, 3'000'000'000, 2}, {2, 2})}};
+  ExpectRefusal(input,
+                "node type node would have 3000000001 nodes (ids 0 to "
+                "3000000000), but only 2 edges have one at an end");
+  ExpectRefusal(input, "say so with `import npy --num-nodes node=3000000001`");
+  input.edges = {{"", File(std::vector<int64_t>{0, 1, 1'100'000, 2}, {2, 2})}};
+  ExpectRefusal(input, "1100001 nodes");
+  input.node_counts[""] = 1'200'000;
+  const auto manifest = Import(input, {});
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->schema.node_types[0].count, 1'200'000);
+}
+
 TEST_F(TinyImportTest, SplitsLabelledNodesByFractions) {
   NpyInput input = Tiny();
   input.node_counts[""] = 100;

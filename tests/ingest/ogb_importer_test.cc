@@ -188,6 +188,17 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
 
+// Before it writes as much as the file claims.
+TEST_F(OgbImporterTest, RefusesWildNodeCounts) {
+  ExpectRefusal("raw/num-node-list.csv.gz", "1000000000000\n",
+                "3 rows for 1000000000000 nodes");
+  Heterogeneous();
+  Write("raw/num-node-dict.csv.gz", "c,a,b\n1000000000000,2,3\n");
+  ExpectRefusal(
+      "node type c would have 1000000000000 nodes (ids 0 to 999999999999), "
+      "but only 0 edges have one at an end");
+}
+
 TEST_F(OgbImporterTest, RefusesWeightsBeyondAllFloats) {
   for (const char* weight : {"1e-400", "0.1e-323", "1e400", "-1e400"}) {
     ExpectRefusal("raw/edge_weight.csv.gz", StrCat("0.5\n", weight, "\n"),

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/ingest/node_counts.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kFewNodes = 1 << 20;
+constexpr int64_t kNodesPerEdge = 1000;
+constexpr int64_t kBlockRows = 16 << 10;
+
+// The rows of `source`, or, without reading on, some number from `enough` on.
+absl::StatusOr<int64_t> CountRows(const RowSource& source, int64_t enough) {
+  if (source.rows() >= 0) return source.rows();
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
+  std::vector<int64_t> values(static_cast<size_t>(kBlockRows * source.width()));
+  int64_t rows = 0;
+  while (rows < enough) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(const int64_t more,
+                              reader->ReadIntegers(kBlockRows, values.data()));
+    if (more == 0) break;
+    rows += more;
+  }
+  return rows;
+}
+
+bool HasColumns(const RawNodes& nodes) {
+  return nodes.feature != nullptr || nodes.label != nullptr ||
+         nodes.time != nullptr || nodes.owner != nullptr;
+}
+
+absl::Status CheckNodeCount(const RawGraph& graph, TypeIndex type) {
+  const RawNodes& nodes = graph.nodes[type];
+  if (nodes.count_is_chosen || HasColumns(nodes) || nodes.count <= kFewNodes) {
+    return absl::OkStatus();
+  }
+  const int64_t needed = nodes.count / kNodesPerEdge;
+  int64_t found = 0;
+  for (const RawEdges& edges : graph.edges) {
+    if (edges.src != type && edges.dst != type) continue;
+    MILLRACE_ASSIGN_OR_RETURN(const int64_t rows,
+                              CountRows(*edges.endpoints, needed - found));
+    found += rows;
+    if (found >= needed) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(StrCat(
+      "node type ", nodes.name, " would have ", nodes.count,
+      " nodes (ids 0 to ", nodes.count - 1, "), but only ", found,
+      " edges have one at an end, less than one for ", kNodesPerEdge,
+      " nodes\nids count from 0 without large gaps: number the nodes anew, or, "
+      "where there are so many, say so with `import npy --num-nodes ",
+      nodes.name, "=", nodes.count, "`"));
+}
+
+}  // namespace
+
+absl::Status CheckNodeCounts(const RawGraph& graph) {
+  for (size_t type = 0; type < graph.nodes.size(); ++type) {
+    MILLRACE_RETURN_IF_ERROR(
+        CheckNodeCount(graph, static_cast<TypeIndex>(type)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace
