@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/hedged_call.h"
 
-#include <grpcpp/alarm.h>
-
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@ constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
 class HedgedCall final : public Call,
+                         public Sleeper,
                          public std::enable_shared_from_this<HedgedCall> {
  public:
   explicit HedgedCall(HedgedCallOptions options)
@@ -32,7 +32,7 @@ class HedgedCall final : public Call,
         options_.hedging.DelayOf(options_.kind).value_or(kLongSilence);
     StartLeg(std::move(member));
     absl::MutexLock lock(&mutex_);
-    if (!finished_) SetAlarm(std::min(delay, kLongSilence));
+    if (!finished_) WakeAfter(std::min(delay, kLongSilence));
   }
 
   void Cancel() override {
@@ -43,6 +43,29 @@ class HedgedCall final : public Call,
       calls = CallsBut(kNobody);
     }
     for (const auto& call : calls) call->Cancel();
+  }
+
+  void OnWake() override {
+    std::vector<Leg> legs;
+    absl::Duration silence;
+    bool spoken = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (finished_ || cancelled_ || running_ == 0) return;
+      looking_ = true;  // keeps the options alive
+      spoken = winner_ != kNobody;
+      legs = legs_;
+      silence = absl::Now() - (spoken ? last_sign_ : legs_.back().start);
+    }
+    const absl::Duration next =
+        spoken ? CheckAlive(*legs[winner()].member, silence)
+               : TryAnother(legs, silence);
+    {
+      absl::MutexLock lock(&mutex_);
+      looking_ = false;
+      if (running_ > 0 && !cancelled_) WakeAfter(next);
+    }
+    FinishIfOver();
   }
 
  private:
@@ -124,29 +147,6 @@ class HedgedCall final : public Call,
     FinishIfOver();
   }
 
-  void OnAlarm() {
-    std::vector<Leg> legs;
-    absl::Duration silence;
-    bool spoken = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (finished_ || cancelled_ || running_ == 0) return;
-      looking_ = true;  // keeps the options alive
-      spoken = winner_ != kNobody;
-      legs = legs_;
-      silence = absl::Now() - (spoken ? last_sign_ : legs_.back().start);
-    }
-    const absl::Duration next =
-        spoken ? CheckAlive(*legs[winner()].member, silence)
-               : TryAnother(legs, silence);
-    {
-      absl::MutexLock lock(&mutex_);
-      looking_ = false;
-      if (running_ > 0 && !cancelled_) SetAlarm(next);
-    }
-    FinishIfOver();
-  }
-
   // Nobody has given a sign for so long: asks one more replica, if there is one
   // that was not asked, and it is allowed or those asked are lost. When to look
   // again.
@@ -217,19 +217,15 @@ class HedgedCall final : public Call,
     return calls;
   }
 
-  void SetAlarm(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // A new one each time: it may be replaced from within its own callback.
-    alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(absl::ToChronoTime(absl::Now() + wait),
-                [self = shared_from_this()](bool) { self->OnAlarm(); });
+  void WakeAfter(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ticket_ =
+        options_.hedging.timer().Add(absl::Now() + wait, shared_from_this());
   }
 
   void FinishIfOver() {
     std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
     absl::Status result;
     std::shared_ptr<FleetMember> speaker;
-    // gRPC keeps an alarm's callback, and so this call, as long as the alarm.
-    std::unique_ptr<grpc::Alarm> alarm;
     {
       absl::MutexLock lock(&mutex_);
       if (running_ > 0 || looking_ || finished_) return;
@@ -237,7 +233,7 @@ class HedgedCall final : public Call,
       done = std::move(options_.done);
       result = result_;
       speaker = speaker_;
-      alarm = std::move(alarm_);
+      if (ticket_.has_value()) options_.hedging.timer().Remove(*ticket_);
     }
     done(std::move(result), std::move(speaker));
   }
@@ -248,14 +244,14 @@ class HedgedCall final : public Call,
   absl::Mutex mutex_;
   std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
   int running_ ABSL_GUARDED_BY(mutex_) = 0;                // legs
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;           // in OnAlarm
+  bool looking_ ABSL_GUARDED_BY(mutex_) = false;           // in OnWake
   int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;           // gave a sign first
   absl::Time last_sign_ ABSL_GUARDED_BY(mutex_) = start_;  // of it
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<FleetMember> speaker_ ABSL_GUARDED_BY(mutex_);  // whose
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::optional<CallTimer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/grpc/call_timer.h"
 
 namespace millrace {
 
@@ -40,6 +41,9 @@ class Hedging {
   // Takes one hedge of those that the calls so far allow.
   bool Take();
 
+  // Tells a call when it has waited so long.
+  CallTimer& timer() { return timer_; }
+
   int64_t calls() const;
   int64_t hedges() const;
 
@@ -56,6 +60,7 @@ class Hedging {
   double saved_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t hedges_ ABSL_GUARDED_BY(mutex_) = 0;
+  CallTimer timer_;
 };
 
 }  // namespace millrace

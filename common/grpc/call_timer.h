@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace millrace {
+
+// What a CallTimer wakes.
+class Sleeper {
+ public:
+  virtual ~Sleeper() = default;
+  // On a gRPC thread; must not block.
+  virtual void OnWake() = 0;
+};
+
+// Wakes calls that take long. Most are over before: one alarm of gRPC serves
+// them all, where one for each would cost more than a small call.
+// Threads: any. Sleepers may live, and be woken, longer than the timer.
+class CallTimer {
+ public:
+  // What Remove() takes; each is given once.
+  using Ticket = std::pair<absl::Time, uint64_t>;
+
+  CallTimer();
+  ~CallTimer();  // wakes nobody any more, but for those it is about to
+  CallTimer(const CallTimer&) = delete;
+  CallTimer& operator=(const CallTimer&) = delete;
+
+  // Wakes `sleeper` once, at `when` or some milliseconds later.
+  Ticket Add(absl::Time when, std::shared_ptr<Sleeper> sleeper);
+  // Whether it was not woken, and will not be.
+  bool Remove(const Ticket& ticket);
+
+ private:
+  class Sleepers;
+  // Shared with the alarm, which gRPC may keep longer.
+  const std::shared_ptr<Sleepers> sleepers_;
+};
+
+}  // namespace millrace
