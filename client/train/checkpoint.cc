@@ -175,6 +175,10 @@ absl::Status CheckUndamaged(const std::vector<char>& bytes,
              kUnreadAdvice));
 }
 
+std::string Shown(const std::string& value) {
+  return value.empty() ? "none" : value;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
@@ -248,11 +252,14 @@ absl::Status CheckSameIdentity(
     const std::map<std::string, std::string>& wanted) {
   for (const auto& [name, value] : wanted) {
     const auto found = saved.find(name);
-    const std::string other = found == saved.end() ? "absent" : found->second;
+    const std::string other = found == saved.end() ? "" : found->second;
     if (other == value) continue;
     return absl::FailedPreconditionError(
-        StrCat("the checkpoint was made with ", name, " = ", other,
-               ", but this run has ", name, " = ", value,
+        StrCat("the checkpoint was made with ", name, " = ", Shown(other),
+               ", but this run has ", name, " = ", Shown(value),
+               name == "--batch-size" ? " (--global-batch-size is divided by "
+                                        "the number of trainers)"
+                                      : "",
                "\nuse the same job, dataset and model, or another --checkpoint "
                "folder"));
   }

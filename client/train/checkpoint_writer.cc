@@ -34,12 +34,18 @@ absl::StatusOr<UniqueFd> Lock(const std::filesystem::path& folder) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Open(
-    const std::filesystem::path& folder, Write write) {
+    const std::filesystem::path& folder, bool resume, Write write) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return FileError("create", folder, error.value());
   MILLRACE_ASSIGN_OR_RETURN(UniqueFd lock, Lock(folder));
   for (const char* name : {kLast, kBest}) {
+    if (!resume && std::filesystem::exists(folder / name, error)) {
+      return absl::InvalidArgumentError(
+          StrCat((folder / name).string(),
+                 " is of an earlier run\ngive --resume to go on with that run, "
+                 "or another folder, or remove the old checkpoints"));
+    }
     std::filesystem::remove(TemporaryOf(folder / name), error);
   }
   return std::unique_ptr<CheckpointWriter>(

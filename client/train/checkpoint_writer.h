@@ -26,10 +26,13 @@ class CheckpointWriter {
                                            const Checkpoint&)>;
 
   // Makes the folder, locks it for this writer and removes the unfinished
-  // file of a run that was killed. FAILED_PRECONDITION: another run has the
-  // lock. Errors of FileError.
+  // file of a run that was killed. `resume`: checkpoints that are there are of
+  // this run, which goes on. FAILED_PRECONDITION: another run has the lock.
+  // INVALID_ARGUMENT: there are checkpoints of another run. Errors of
+  // FileError.
   static absl::StatusOr<std::unique_ptr<CheckpointWriter>> Open(
-      const std::filesystem::path& folder, Write write = WriteCheckpoint);
+      const std::filesystem::path& folder, bool resume,
+      Write write = WriteCheckpoint);
   // As Finish().
   ~CheckpointWriter();
 

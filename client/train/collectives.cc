@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/collectives.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <netdb.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
@@ -255,6 +257,25 @@ absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
   options.rootRank = root;
   return Run("broadcast",
              [&] { c10d_->gloo->broadcast(tensors, options)->wait(); });
+}
+
+absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
+    std::vector<char> bytes) {
+  if (c10d_ == nullptr) return bytes;
+  return CatchTorch("sharing rank 0's bytes",
+                    [&]() -> absl::StatusOr<std::vector<char>> {
+                      at::Tensor size = at::zeros({1}, at::kLong);
+                      size.fill_(static_cast<int64_t>(bytes.size()));
+                      MILLRACE_RETURN_IF_ERROR(Broadcast(size, 0));
+                      const int64_t count = size.item().toLong();
+                      if (count == 0) return std::vector<char>();
+                      at::Tensor content = at::empty({count}, at::kByte);
+                      auto* data = content.mutable_data_ptr<uint8_t>();
+                      if (rank() == 0)
+                        std::memcpy(data, bytes.data(), bytes.size());
+                      MILLRACE_RETURN_IF_ERROR(Broadcast(content, 0));
+                      return std::vector<char>(data, data + count);
+                    });
 }
 
 absl::Status Collectives::Barrier() {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,6 +49,8 @@ class Collectives {
   absl::Status AllReduceSum(at::Tensor tensor);
   // Copies root's tensor into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
+  // Rank 0's bytes, of whatever length, on every rank.
+  absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
   absl::Status Barrier();
 
   // This rank is done; waits for the others to be done too (rank 0 serves

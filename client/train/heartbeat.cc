@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/strings.h"
 
@@ -67,6 +68,9 @@ std::string Key(const char* kind, int rank) {
   return absl::StrCat("millrace/", kind, "/", rank);
 }
 constexpr char kFailures[] = "millrace/failures";
+constexpr char kAdvice[] =
+    "\nsee what that rank printed, and start the group again with --resume to "
+    "go on from the last checkpoint";
 
 // How long a rank waits for its last word to reach the store.
 constexpr absl::Duration kLastWord = absl::Seconds(3);
@@ -134,10 +138,11 @@ void Heartbeat::State::ReadFailures() {
   for (int r = 0; r < group.world; ++r) {
     if (r == group.rank || !store->check({Key("failed", r)})) continue;
     const std::vector<uint8_t> bytes = store->get(Key("failed", r));
+    const std::string why(bytes.begin(), bytes.end());
     absl::MutexLock lock(&mutex);
     ended[r] = true;
-    Lose(StrCat("rank ", r,
-                " failed: ", std::string(bytes.begin(), bytes.end())));
+    Lose(StrCat("rank ", r, " failed: ", why,
+                absl::StrContains(why, '\n') ? "" : kAdvice));
   }
 }
 
@@ -173,9 +178,9 @@ void Heartbeat::State::Beat() {
     } catch (const std::exception&) {
       absl::MutexLock lock(&mutex);
       if (!published) {
-        Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
-                    group.port,
-                    store == nullptr ? " does not answer" : " has closed"));
+        Lose(StrCat(
+            "rank 0 is gone: its store at ", group.host, ":", group.port,
+            store == nullptr ? " does not answer" : " has closed", kAdvice));
       }
       break;
     }
@@ -196,15 +201,15 @@ void Heartbeat::State::Look() {
   if (published) return;  // others may be gone already
   if (watched - answered > options.silence) {
     Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
-                " has not answered for ",
-                absl::FormatDuration(options.silence)));
+                " has not answered for ", absl::FormatDuration(options.silence),
+                kAdvice));
   }
   for (int r = 0; r < group.world; ++r) {
     // One that has not come up yet cannot be silent.
     if (r == group.rank || ended[r] || counter[r] == 0) continue;
     if (watched - heard[r] <= options.silence) continue;
     Lose(StrCat("rank ", r, " is lost: silent for ",
-                absl::FormatDuration(options.silence)));
+                absl::FormatDuration(options.silence), kAdvice));
   }
 }
 

@@ -230,17 +230,19 @@ void Launcher::Reap(int rank) {
   worker.running = false;
   if (worker.log.get() >= 0) ForwardLog(rank);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  if (failure_.ok()) {
+  // Wrong usage of ours, though another rank told of it and ended first: who
+  // starts us again shall see that it is of no use.
+  const bool wrong_usage =
+      WIFEXITED(status) && WEXITSTATUS(status) == kWrongUsage;
+  if (failure_.ok() || (wrong_usage && !absl::IsInvalidArgument(failure_))) {
     const std::string how =
         WIFSIGNALED(status) ? StrCat("was killed by signal ", WTERMSIG(status),
                                      " (", strsignal(WTERMSIG(status)), ")")
                             : StrCat("ended with status ", WEXITSTATUS(status));
     const std::string what = StrCat("rank ", rank, " of ", workers_.size(), " ",
                                     how, "; the other ranks were ended\n");
-    // By its first word, wrong usage of ours: who starts us again shall see
-    // that it is of no use.
     failure_ =
-        WIFEXITED(status) && WEXITSTATUS(status) == kWrongUsage
+        wrong_usage
             ? absl::InvalidArgumentError(StrCat(
                   "--workers: ", what, "correct what its own message names"))
             : absl::UnavailableError(StrCat(

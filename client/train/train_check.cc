@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
+#include <vector>
 
 #include "client/tensor/torch_status.h"
 #include "common/base/file.h"
@@ -92,6 +94,28 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
                fingerprint, ", rank 0 the ", what, " ",
                std::string(data, data + kDigits), "\n", advice));
   });
+}
+
+absl::Status CheckSameTexts(Collectives& collectives,
+                            const OptionTexts& texts) {
+  const std::string own = nlohmann::json(texts).dump();
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
+                            collectives.ShareBytes({own.begin(), own.end()}));
+  const auto first =
+      nlohmann::json::parse(bytes, nullptr, /*exceptions=*/false);
+  const auto shown = [](const std::string& text) {
+    return text.empty() ? std::string("not given") : text;
+  };
+  for (const auto& [option, text] : texts) {
+    std::string other;
+    if (first.is_object() && first.contains(option)) other = first[option];
+    if (other == text) continue;
+    return absl::InvalidArgumentError(
+        StrCat(option, " of rank ", collectives.rank(), ": ", shown(text),
+               ", but of rank 0: ", shown(other),
+               "\nstart every rank with the same options"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "client/train/collectives.h"
+#include "client/train/option_texts.h"
 
 namespace millrace {
 
@@ -35,5 +36,10 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
                                   std::string_view advice);
+
+// Whether the options of this rank are rank 0's too. All ranks call it.
+// INVALID_ARGUMENT: one of them is another; names it and both values. Errors of
+// Collectives.
+absl::Status CheckSameTexts(Collectives& collectives, const OptionTexts& texts);
 
 }  // namespace millrace

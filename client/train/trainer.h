@@ -18,9 +18,10 @@
 #include "client/train/link_evaluator.h"
 #include "client/train/node_evaluator.h"
 #include "client/train/optimizer.h"
+#include "client/train/option_texts.h"
 #include "client/train/run_log.h"
 #include "client/train/seed_table.h"
-#include "client/train/task.h"
+#include "client/train/train_options.h"
 #include "client/train/train_step.h"
 #include "client/train/training_order.h"
 #include "common/base/progress.h"
@@ -28,47 +29,6 @@
 #include "common/sample/job.h"
 
 namespace millrace {
-
-// Everything of a run but its source and its group; command-line names.
-struct TrainOptions {
-  JobSpec job;
-  std::optional<SeedList> seeds;       // instead of the job's split
-  DType feature_dtype = DType::kNone;  // cast on the wire
-  int prefetch_batches = 4;
-  int64_t prefetch_bytes = int64_t{1} << 30;
-
-  // File of ReadTrainingOrder for the job's seeds, which are not shuffled
-  // then; empty: none.
-  std::string order;
-
-  ModelConfig model;  // `in` and `out` come from the data
-  std::string init;   // file of ReadWeights; empty: by the model's seed
-  Task task;
-  OptimizerConfig optimizer;
-  std::string lr_schedule = "constant";
-  uint32_t epochs = 10;
-  uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
-
-  EvaluationOptions evaluation;
-  std::string valid_split;  // empty: "valid" where there is one
-  std::string test_split;   // empty: "test" where there is one
-  uint32_t eval_every = 1;  // epochs; 0: only after the last
-
-  std::string checkpoint;         // folder; empty: none
-  uint32_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
-  bool keep_best = false;
-  bool resume = false;
-
-  std::string predict;  // file; empty: none
-  bool predict_embeddings = false;
-
-  std::string metrics_json;
-  uint32_t log_every = 0;  // steps; 0: epochs only
-  std::string consumed_log;
-};
-
-// INVALID_ARGUMENT: options that lack one another, whatever is trained.
-absl::Status CheckComplete(const TrainOptions& options);
 
 // Trains a model on nodes of one type, data parallel over the ranks of a
 // group. Same bits for equal options, source content,
@@ -83,7 +43,8 @@ class Trainer {
   // (says how to import them), a checkpoint of another job (names what
   // differs), a store, a script, seeds or an order that differ from rank 0's,
   // or files that another run writes.
-  // INVALID_ARGUMENT: layers that do not fit the fanouts. Errors of files that
+  // INVALID_ARGUMENT: layers that do not fit the fanouts, options that are not
+  // rank 0's, a folder with another run's checkpoints. Errors of files that
   // cannot be written later, of Model::Create, the source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
@@ -120,6 +81,7 @@ class Trainer {
 
   absl::Status SetUp();
   absl::Status CheckSameSource() const;
+  absl::Status CheckSameOptions();
   absl::Status CheckSource() const;
   absl::Status OpenFiles();
   absl::StatusOr<GraphShape> ShapeOfSource() const;
@@ -152,9 +114,8 @@ class Trainer {
   // All ranks call it. FAILED_PRECONDITION: other seeds than rank 0's.
   absl::Status NameSeeds();
   std::string SeedTypeName() const;
-  std::string EvalNegativesText() const;
   std::string OrderText() const;
-  std::map<std::string, std::string> Identity() const;
+  OptionTexts Identity() const;
   // Hands a copy of all there is to the writer, and goes on as if it had not.
   // All ranks call it. `best`: best.pt is to hold it too.
   absl::Status Save(bool best);

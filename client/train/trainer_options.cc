@@ -10,6 +10,13 @@
 namespace millrace {
 
 absl::Status CheckComplete(const TrainOptions& options) {
+  if (!options.consumed_log.empty() && options.feature_dtype != DType::kNone) {
+    return absl::InvalidArgumentError(
+        StrCat("--consumed-log holds digests of features as they are stored, "
+               "but --feature-dtype ",
+               DTypeName(options.feature_dtype),
+               " changes them on the way\nleave out one of the two"));
+  }
   const bool needs_folder =
       options.keep_best || options.resume || options.checkpoint_every > 0;
   if (!options.checkpoint.empty() || !needs_folder) return absl::OkStatus();

@@ -47,6 +47,19 @@ absl::Status Trainer::CheckSameSource() const {
                               kAdvice);
 }
 
+// Before anything that options decide is said to other ranks.
+absl::Status Trainer::CheckSameOptions() {
+  MILLRACE_RETURN_IF_ERROR(
+      CheckSameTexts(collectives_, TextsOfRanks(options_)));
+  // Each host's supervisor adds --resume by itself. Rank 0, who has the
+  // checkpoints, knows whether there was a start before this one.
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<char> resume,
+      collectives_.ShareBytes({options_.resume ? 'y' : 'n'}));
+  options_.resume = resume[0] == 'y';
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::CheckSource() const {
   const Schema& schema = source_->manifest().schema;
   if (learns_links() != (options_.job.seed_kind == SeedKind::kEdge)) {
@@ -86,7 +99,7 @@ absl::Status Trainer::OpenFiles() {
     // First, for its lock: what is tried out then is nobody else's file.
     absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
         CheckpointWriter::Open(
-            options_.checkpoint,
+            options_.checkpoint, options_.resume,
             [this](const std::filesystem::path& path,
                    const Checkpoint& checkpoint) -> absl::Status {
               // The lines of its steps first: a host that loses its power must
@@ -175,6 +188,7 @@ absl::Status Trainer::MakeNodeEvaluator() {
 absl::Status Trainer::SetUp() {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   MILLRACE_RETURN_IF_ERROR(CheckSameSource());
+  MILLRACE_RETURN_IF_ERROR(CheckSameOptions());
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
   MILLRACE_RETURN_IF_ERROR(CheckSource());
   MILLRACE_RETURN_IF_ERROR(CheckSeeds());

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Trainer starts from: its checkpoints, given weights and orders.
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-
-#include <cstring>
 #include <filesystem>
 
 #include "client/tensor/torch_status.h"
@@ -20,26 +16,6 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
-
-// Rank 0's bytes on every rank; none where there is no file.
-absl::StatusOr<std::vector<char>> ShareBytes(Collectives& collectives,
-                                             std::vector<char> bytes) {
-  return CatchTorch(
-      "sharing a checkpoint", [&]() -> absl::StatusOr<std::vector<char>> {
-        at::Tensor size = at::zeros({1}, at::kLong);
-        size.fill_(static_cast<int64_t>(bytes.size()));
-        MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(size, 0));
-        const int64_t count = size.item().toLong();
-        if (count == 0 || collectives.world() == 1) return std::move(bytes);
-        at::Tensor content = at::empty({count}, at::kByte);
-        auto* data = content.mutable_data_ptr<uint8_t>();
-        if (collectives.rank() == 0) {
-          std::memcpy(data, bytes.data(), bytes.size());
-        }
-        MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(content, 0));
-        return std::vector<char>(data, data + count);
-      });
-}
 
 // Rank 0's values on every rank, as bytes: a script's tensors may have any
 // dtype and any strides.
@@ -226,7 +202,7 @@ absl::Status Trainer::Resume() {
     if (content.ok()) bytes = *std::move(content);
   }
   MILLRACE_RETURN_IF_ERROR(read);
-  MILLRACE_ASSIGN_OR_RETURN(bytes, ShareBytes(collectives_, std::move(bytes)));
+  MILLRACE_ASSIGN_OR_RETURN(bytes, collectives_.ShareBytes(std::move(bytes)));
   if (bytes.empty()) {
     if (options_.epochs == 0) {
       return absl::NotFoundError(StrCat("no checkpoint ", path));

@@ -100,6 +100,15 @@ TEST(CheckpointTest, NamesTheOptionThatDiffers) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("--batch-size = 32"), absl::string_view::npos)
       << status;
+  // What older ones do not speak of was not given.
+  wanted = Sample().identity;
+  wanted["--feature-dtype"] = "";
+  EXPECT_TRUE(CheckSameIdentity(Sample().identity, wanted).ok());
+  wanted["--feature-dtype"] = "bfloat16";
+  EXPECT_THAT(
+      std::string(CheckSameIdentity(Sample().identity, wanted).message()),
+      HasSubstr("made with --feature-dtype = none, but this run has "
+                "--feature-dtype = bfloat16"));
 }
 
 // A checkpoint that is told from others by its counter.
@@ -208,7 +217,9 @@ class SlowDisk {
 };
 
 std::unique_ptr<CheckpointWriter> OpenOn(SlowDisk& disk, const char* name) {
-  return CheckpointWriter::Open(TestDirectory(name), std::ref(disk)).value();
+  return CheckpointWriter::Open(TestDirectory(name), /*resume=*/false,
+                                std::ref(disk))
+      .value();
 }
 
 void SaveEpoch(CheckpointWriter& writer, int64_t epoch, bool best = false) {
@@ -271,19 +282,34 @@ TEST(CheckpointWriterTest, RemovesWhatAKilledRunLeft) {
   for (const char* name : {"last.pt", "best.pt"}) {
     std::ofstream(TemporaryOf(folder / name)) << "half of";
   }
-  ASSERT_TRUE(CheckpointWriter::Open(folder).ok());
+  ASSERT_TRUE(CheckpointWriter::Open(folder, /*resume=*/false).ok());
   EXPECT_EQ(FilesIn(folder), 0);
+}
+
+TEST(CheckpointWriterTest, AnotherRunsCheckpointsStay) {
+  for (const char* name : {"last.pt", "best.pt"}) {
+    const std::filesystem::path folder = TestDirectory("earlier");
+    std::ofstream(folder / name) << "of weeks";
+    const absl::Status refused =
+        CheckpointWriter::Open(folder, /*resume=*/false).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr((folder / name).string() + " is of an earlier run"));
+    EXPECT_TRUE(CheckpointWriter::Open(folder, /*resume=*/true).ok());
+    EXPECT_EQ(std::filesystem::file_size(folder / name), 8);
+  }
 }
 
 TEST(CheckpointWriterTest, RefusesAFolderThatAnotherRunWrites) {
   const std::filesystem::path folder = TestDirectory("locked") / "new";
-  auto first = CheckpointWriter::Open(folder);
+  auto first = CheckpointWriter::Open(folder, /*resume=*/false);
   ASSERT_TRUE(first.ok()) << first.status();
-  const absl::Status second = CheckpointWriter::Open(folder).status();
+  const absl::Status second =
+      CheckpointWriter::Open(folder, /*resume=*/false).status();
   EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.message()), HasSubstr(folder.string()));
   first->reset();
-  EXPECT_TRUE(CheckpointWriter::Open(folder).ok());
+  EXPECT_TRUE(CheckpointWriter::Open(folder, /*resume=*/false).ok());
 }
 
 }  // namespace

@@ -60,13 +60,12 @@ class GroupTest(unittest.TestCase):
             "5,5", "--batch-size", 32, "--hidden", 16, "--threads", 1,
             *more)]
 
-    def start_rank(self, rank, world, port):
-        """A rank that trains for ever."""
+    def start_rank(self, rank, world, port, *more, epochs=1000000):
         environment = dict(
             os.environ, RANK=str(rank), WORLD_SIZE=str(world),
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         process = subprocess.Popen(
-            self.command("--epochs", 1000000, "--eval-every", 0),
+            self.command("--epochs", epochs, "--eval-every", 0, *more),
             env=environment, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         self.addCleanup(self.end, process)
@@ -121,6 +120,41 @@ class GroupTest(unittest.TestCase):
         _, stderr = one.communicate(timeout=LIMIT)
         self.assertEqual(one.returncode, 1, stderr)
         self.assertIn("rank 0", stderr)
+
+    def run_ranks(self, *options, epochs=1000000):
+        """Ranks with options of their own, to their end: (status, stderr)."""
+        port = free_port()
+        ranks = [self.start_rank(rank, len(options), port, *more, epochs=epochs)
+                 for rank, more in enumerate(options)]
+        ends = [rank.communicate(timeout=LIMIT) for rank in ranks]
+        return [(rank.returncode, stderr)
+                for rank, (_, stderr) in zip(ranks, ends)]
+
+    def test_ranks_have_the_same_options(self):
+        log = pathlib.Path(self.directory.name) / "one_alone.log"
+        for option, first, other in (("--lr", "0.1", "0.25"),
+                                     ("--seed", "7", "8"),
+                                     ("--patience", "3", "4"),
+                                     ("--consumed-log", None, log)):
+            first_options = () if first is None else (option, first)
+            zero, one = self.run_ranks(first_options, (option, other))
+            self.assertEqual(one[0], 2, one[1])
+            self.assertIn(f"{option} of rank 1: ", one[1])
+            self.assertIn("start every rank with the same options", one[1])
+            self.assertEqual(zero[0], 1, zero[1])
+            self.assertIn(f"rank 1 failed: {option} of rank 1: ", zero[1])
+
+    def test_resume_is_what_rank_zero_says(self):
+        """Supervisors add --resume, each to the ranks of its own host."""
+        folder = ("--checkpoint", pathlib.Path(self.directory.name) / "both")
+        resume = (*folder, "--resume")
+        for epochs, zero, one, told in (
+                (1, folder, resume, ""),
+                (2, resume, folder, "resumed from epoch 1"),
+                (3, resume, resume, "resumed from epoch 2")):
+            ends = self.run_ranks(zero, one, epochs=epochs)
+            self.assertEqual([status for status, _ in ends], [0, 0], ends)
+            self.assertIn(told, ends[0][1])
 
     def launch(self):
         launcher = subprocess.Popen(

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "tests/support/silent_listener.h"
@@ -12,6 +13,11 @@ namespace millrace::testing {
 namespace {
 
 // The store of rank 0 and heartbeats that lose patience soon.
+std::string FirstLine(const absl::Status& status) {
+  const auto message = status.message();
+  return std::string(message.substr(0, message.find('\n')));
+}
+
 class HeartbeatTest : public ::testing::Test {
  protected:
   HeartbeatTest() {
@@ -73,7 +79,18 @@ TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
   const auto one = Start(1, 2);
   one->Fail("the disk is full");
   const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
-  EXPECT_EQ(loss.message(), "rank 1 failed: the disk is full");
+  EXPECT_EQ(FirstLine(loss), "rank 1 failed: the disk is full");
+  // Somebody who has lost a trainer is not sent to look at servers.
+  EXPECT_NE(loss.message().find("see what that rank printed"),
+            absl::string_view::npos);
+}
+
+TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  one->Fail("the disk is full\nmake room");
+  EXPECT_EQ(zero->WaitForLoss(absl::Seconds(30)).message(),
+            "rank 1 failed: the disk is full\nmake room");
 }
 
 // Else its beats would pass for those of the rank that was lost.
@@ -88,7 +105,7 @@ TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
   EXPECT_FALSE(again->WaitForLoss(absl::Seconds(30)).ok());
   EXPECT_TRUE(again->store_is_old());
   for (const auto* other : {&zero, &two}) {
-    EXPECT_EQ((*other)->WaitForLoss(absl::Seconds(30)).message(),
+    EXPECT_EQ(FirstLine((*other)->WaitForLoss(absl::Seconds(30))),
               "rank 1 failed: it was started again");
     EXPECT_FALSE((*other)->store_is_old());
   }

@@ -215,6 +215,20 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(process.returncode, 2, stderr)
         self.assertNotIn("starting again", stderr)
 
+    def test_never_goes_on_from_another_run(self):
+        """A new run that would overwrite, or go on from, an older one's."""
+        subprocess.run([str(word) for word in self.train()], check=True,
+                       capture_output=True)
+        last, log = self.work / "checkpoint" / "last.pt", self.work / "log"
+        before = last.read_bytes(), log.read_bytes()
+        for workers in ((), ("--workers", 2)):
+            process = self.start(self.train("--lr", 0.1, *workers))
+            _, stderr = process.communicate(timeout=LIMIT)
+            self.assertEqual(process.returncode, 2, stderr)
+            self.assertIn(f"{last} is of an earlier run", stderr)
+            self.assertNotIn("starting again", stderr)
+            self.assertEqual((last.read_bytes(), log.read_bytes()), before)
+
     def test_hosts_meet_again_at_the_same_port(self):
         """One supervisor a rank, as on several hosts."""
         port = free_port()

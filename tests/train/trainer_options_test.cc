@@ -56,6 +56,16 @@ TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
   }
 }
 
+// The digests would be of other features than those trained on.
+TEST(TrainerOptionsTest, AConsumedLogHoldsFeaturesAsTheyAreStored) {
+  TrainOptions options;
+  options.consumed_log = "log";
+  EXPECT_TRUE(CheckComplete(options).ok());
+  options.feature_dtype = DType::kBFloat16;
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckComplete(options)));
+  ExpectRefusal(CreateStatus(ClassGraph(80, 40), options), "--consumed-log ");
+}
+
 // 20 graphs of 4 nodes, those from `full` on without nodes.
 TestGraph Collection(int64_t full = 20) {
   TestGraph graph = ClassGraph(80, 40);
