@@ -16,7 +16,6 @@ with an error of their own where there is a finding, which fails the test.
 import argparse
 import collections
 import contextlib
-import json
 import os
 import pathlib
 import random
@@ -28,9 +27,8 @@ import tempfile
 import threading
 import time
 
-import numpy as np
-
 from fault_proxy import FaultProxy, Network
+from harness import SEEDS, Server, compare, free_port, make_store, run, train
 
 PARTS, REPLICAS = 3, 2
 NAMESPACE = f"millrace-chaos-{os.getpid()}"
@@ -38,37 +36,6 @@ NETWORK = f"10.213.{os.getpid() % 250}"
 HOST, GUEST = f"{NETWORK}.1", f"{NETWORK}.2"
 LINKS = f"mrc{os.getpid()}a", f"mrc{os.getpid()}b"
 skipped = []
-
-
-def run(*words):
-    return subprocess.run([str(word) for word in words], check=True, text=True,
-                          capture_output=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def make_store(binary, folder):
-    """A graph whose features tell the classes, in PARTS partitions."""
-    random_ = np.random.default_rng(3)
-    nodes, edges, classes = 30_000, 300_000, 8
-    label = random_.integers(0, classes, nodes)
-    feature = random_.normal(size=(nodes, 64)).astype(np.float32)
-    feature[np.arange(nodes), label] += 2
-    arrays = {"edges": random_.integers(0, nodes, (2, edges)),
-              "features": feature, "labels": label,
-              "train": np.arange(20_000), "valid": np.arange(20_000, 22_000)}
-    words = []
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
-        words += [f"--{name}", folder / f"{name}.npy"]
-    run(binary / "millrace", "import", "npy", *words, "--out", folder / "data")
-    run(binary / "millrace", "partition", folder / "data", "--parts", PARTS,
-        "--method", "random", "--out", folder / "store")
-    return folder / "store"
 
 
 class Namespace:
@@ -118,89 +85,17 @@ def reason(error):
     return text.strip().splitlines()[-1]
 
 
-class Server:
-    """A millrace-server that can be killed, and its proxy."""
+class ProxiedServer(Server):
+    """A server behind a proxy; perhaps on a host of its own."""
 
     def __init__(self, binary, store, part, network, host, namespace, log):
-        self.inside = namespace is not None
-        self.address = GUEST if self.inside else "127.0.0.1"
-        self.port = free_port()
-        self.prefix = (["ip", "netns", "exec", NAMESPACE] if self.inside
-                       else [])
-        self.command = [
-            binary / "millrace-server", "--store", store, "--partition", part,
-            "--listen", f"{self.address}:{self.port}", "--threads", 2,
-            "--plaintext"]
-        self.log = log
-        self.part = part
-        self.process = None
+        inside = namespace is not None
+        super().__init__(
+            binary, store, part, log, GUEST if inside else "127.0.0.1",
+            ("ip", "netns", "exec", NAMESPACE) if inside else ())
         listen = (host, free_port())
         self.proxy = network.proxy(listen, (self.address, self.port))
         self.listed = f"{listen[0]}:{listen[1]}"
-
-    def start(self, peers):
-        self.process = subprocess.Popen(
-            [str(word) for word in (*self.prefix, *self.command, "--peers",
-                                    f"@{peers}")],
-            stderr=self.log, stdout=self.log)
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def kill(self):
-        self.check()
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-
-    def last_words(self):
-        return pathlib.Path(self.log.name).read_text().splitlines()[-40:]
-
-    def end(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-
-    def check(self):
-        """Nobody but us ends it."""
-        status = self.process.poll() if self.process else None
-        if status is not None:
-            raise RuntimeError(f"a server of partition {self.part} ended with "
-                               f"{status}; its last words:\n"
-                               + "\n".join(self.last_words()))
-
-
-def train(binary, folder, name, epochs, workers=2):
-    """Trains from the list of servers; (batches, losses, seconds)."""
-    log, metrics = folder / f"{name}.consumed", folder / f"{name}.metrics"
-    command = [binary / "millrace-train", "--servers", f"@{folder / 'list'}",
-               "--workers", workers, "--epochs", epochs, "--fanouts", "5,5",
-               "--batch-size", 256, "--hidden", 16, "--threads", 1,
-               "--eval-every", 0, "--log-every", 1, "--partition-wait", "2m",
-               "--consumed-log", log, "--metrics-json", metrics]
-    start = time.monotonic()
-    with open(folder / f"{name}.log", "w") as output:
-        process = subprocess.Popen([str(word) for word in command],
-                                   stdout=output, stderr=output)
-        try:
-            status = process.wait(timeout=60 + 20 * epochs)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=20)
-            process.kill()
-            status = "a timeout"
-    seconds = time.monotonic() - start
-    if status != 0:
-        tail = (folder / f"{name}.log").read_text().splitlines()[-40:]
-        sys.exit("\n".join(tail) + f"\nthe {name} run ended with {status}")
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    batches = sorted((line["epoch"], line["batch"], line["rank"],
-                      line["digest"]) for line in lines)
-    losses = [(line["epoch"], line["step"], line["loss"]) for line in
-              map(json.loads, metrics.read_text().splitlines())
-              if "loss" in line]
-    return batches, losses, seconds
 
 
 class Chaos(threading.Thread):
@@ -270,15 +165,6 @@ class Chaos(threading.Thread):
         server.hurt = False
 
 
-def compare(calm, chaos, what):
-    if calm == chaos:
-        return
-    for one, other in zip(calm, chaos):
-        if one != other:
-            sys.exit(f"{what} differ first at {one} (calm) and {other} (chaos)")
-    sys.exit(f"{len(calm)} {what} of the calm run, {len(chaos)} of the other")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
@@ -295,7 +181,7 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-chaos-")))
-        store = make_store(binary, folder)
+        store = make_store(binary, folder, PARTS)
         namespace = Namespace()
         stack.callback(namespace.remove)
         host = HOST if namespace.there else "127.0.0.1"
@@ -304,8 +190,8 @@ def main():
         servers = []
         for index in range(PARTS * REPLICAS):
             guest = namespace if namespace.there and index == 0 else None
-            servers.append(Server(server_binary, store, index % PARTS, network, host,
-                                  guest, log))
+            servers.append(ProxiedServer(server_binary, store, index % PARTS,
+                                         network, host, guest, log))
         peers = folder / "list"
         peers.write_text("".join(f"{s.listed}\n" for s in servers))
         for server in servers:
@@ -324,7 +210,7 @@ def main():
             server.check()
         compare(calm[0], other[0], "batches")
         compare(calm[1], other[1], "losses")
-        seeds = options.epochs * 20_000
+        seeds = options.epochs * SEEDS
         for name, seconds in (("calm", calm[2]), ("chaos", other[2])):
             print(f"{name:6} {seconds:7.1f} s  {len(calm[0]) / seconds:7.1f} "
                   f"batches/s  {seeds / seconds:9.0f} seeds/s")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that can be killed, training from them, and how two runs compare."""
+import contextlib
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+SEEDS = 20_000  # of an epoch
+
+
+def run(*words):
+    return subprocess.run([str(word) for word in words], check=True, text=True,
+                          capture_output=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_store(binary, folder, parts):
+    """A graph whose features tell the classes, in so many partitions."""
+    random_ = np.random.default_rng(3)
+    nodes, edges, classes = 30_000, 300_000, 8
+    label = random_.integers(0, classes, nodes)
+    feature = random_.normal(size=(nodes, 64)).astype(np.float32)
+    feature[np.arange(nodes), label] += 2
+    arrays = {"edges": random_.integers(0, nodes, (2, edges)),
+              "features": feature, "labels": label,
+              "train": np.arange(SEEDS), "valid": np.arange(SEEDS, 22_000)}
+    words = []
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        words += [f"--{name}", folder / f"{name}.npy"]
+    run(binary / "millrace", "import", "npy", *words, "--out", folder / "data")
+    run(binary / "millrace", "partition", folder / "data", "--parts", parts,
+        "--method", "random", "--out", folder / "store")
+    return folder / "store"
+
+
+class Server:
+    """A millrace-server that can be killed, and started again at its address."""
+
+    def __init__(self, binary, store, part, log, address="127.0.0.1",
+                 prefix=()):
+        self.address, self.port = address, free_port()
+        self.command = [
+            *prefix, binary / "millrace-server", "--store", store,
+            "--partition", part, "--listen", f"{self.address}:{self.port}",
+            "--threads", 2, "--plaintext"]
+        self.log = log
+        self.part = part
+        self.process = None
+        self.listed = f"{self.address}:{self.port}"
+
+    def start(self, peers):
+        self.process = subprocess.Popen(
+            [str(word) for word in (*self.command, "--peers", f"@{peers}")],
+            stderr=self.log, stdout=self.log)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.check()
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def last_words(self):
+        return pathlib.Path(self.log.name).read_text().splitlines()[-40:]
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def check(self):
+        """Nobody but us ends it."""
+        status = self.process.poll() if self.process else None
+        if status is not None:
+            raise RuntimeError(f"a server of partition {self.part} ended with "
+                               f"{status}; its last words:\n"
+                               + "\n".join(self.last_words()))
+
+
+def train(binary, folder, name, epochs, workers=2):
+    """Trains from the list of servers; (batches, losses, seconds)."""
+    log, metrics = folder / f"{name}.consumed", folder / f"{name}.metrics"
+    command = [binary / "millrace-train", "--servers", f"@{folder / 'list'}",
+               "--workers", workers, "--epochs", epochs, "--fanouts", "5,5",
+               "--batch-size", 256, "--hidden", 16, "--threads", 1,
+               "--eval-every", 0, "--log-every", 1, "--partition-wait", "2m",
+               "--consumed-log", log, "--metrics-json", metrics]
+    start = time.monotonic()
+    with open(folder / f"{name}.log", "w") as output:
+        process = subprocess.Popen([str(word) for word in command],
+                                   stdout=output, stderr=output)
+        try:
+            status = process.wait(timeout=60 + 20 * epochs)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=20)
+            process.kill()
+            status = "a timeout"
+    seconds = time.monotonic() - start
+    if status != 0:
+        tail = (folder / f"{name}.log").read_text().splitlines()[-40:]
+        sys.exit("\n".join(tail) + f"\nthe {name} run ended with {status}")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    batches = sorted((line["epoch"], line["batch"], line["rank"],
+                      line["digest"]) for line in lines)
+    losses = [(line["epoch"], line["step"], line["loss"]) for line in
+              map(json.loads, metrics.read_text().splitlines())
+              if "loss" in line]
+    return batches, losses, seconds
+
+
+def compare(calm, other, what):
+    if calm == other:
+        return
+    for one, two in zip(calm, other):
+        if one != two:
+            sys.exit(f"{what} differ first at {one} (calm) and {two}")
+    sys.exit(f"{len(calm)} {what} of the calm run, {len(other)} of the other")
