@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,17 +20,56 @@
 namespace millrace {
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr size_t kMaxFaults = 20;
+constexpr int64_t kMaxNumber = std::numeric_limits<int64_t>::max();
+// Of epochs and batches.
+constexpr int64_t kMaxPlace = std::numeric_limits<uint32_t>::max();
 
 std::string Text(const BatchName& name) {
   return StrCat(name.epoch, ":", name.batch);
+}
+
+bool IsPlace(const BatchName& name) {
+  return std::min(name.epoch, name.batch) >= 0 &&
+         std::max(name.epoch, name.batch) <= kMaxPlace;
 }
 
 // "EPOCH:BATCH".
 bool ParseName(const std::string& text, BatchName& name) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   return parts.size() == 2 && absl::SimpleAtoi(parts[0], &name.epoch) &&
-         absl::SimpleAtoi(parts[1], &name.batch);
+         absl::SimpleAtoi(parts[1], &name.batch) && IsPlace(name);
+}
+
+// Nothing when it is no integer or an int64 does not hold it.
+std::optional<int64_t> Integer(const Json& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > kMaxNumber) {
+    return std::nullopt;
+  }
+  return json.get<int64_t>();
+}
+
+// The integer of that name; nothing also when there is none, or one below 0.
+std::optional<int64_t> Count(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) return std::nullopt;
+  const std::optional<int64_t> number = Integer(*found);
+  return number.value_or(-1) < 0 ? std::nullopt : number;
+}
+
+bool ParseSeeds(const Json& json, std::vector<int64_t>& seeds) {
+  const auto found = json.find("seeds");
+  if (found == json.end() || !found->is_array()) return false;
+  seeds.clear();
+  for (const Json& id : *found) {
+    const std::optional<int64_t> seed = Integer(id);
+    if (!seed.has_value()) return false;
+    seeds.push_back(*seed);
+  }
+  return true;
 }
 
 absl::Status ForEachLine(
@@ -55,9 +96,10 @@ class TornLines {
     if (since_ == 0) first_ = number_;
     Count();
   }
-  void Whole(int64_t attempt, int64_t rank) {
+  // `rank`: none wrote it if an attempt starts with it.
+  void Whole(int64_t attempt, std::optional<int64_t> rank) {
     ++number_;
-    ranks_.insert(rank);
+    if (rank.has_value()) ranks_.insert(*rank);
     if (attempt != std::exchange(attempt_, attempt)) since_ = 0;
     if (since_ > 0) Count();
   }
@@ -84,58 +126,71 @@ class TornLines {
 }  // namespace
 
 bool Lineage::Parse(const std::string& text, Line& line) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return false;
-  try {
-    line.attempt = json.at("attempt").get<int64_t>();
-    line.name = {json.at("epoch").get<int64_t>(),
-                 json.at("batch").get<int64_t>()};
-    line.rank = json.value("rank", int64_t{0});
-    line.seeds = json.at("seeds").get<std::vector<int64_t>>();
-    line.edges = json.contains("dst");
-    return std::min(line.name.epoch, line.name.batch) >= 0 &&
-           ParseName(json.at("checkpoint").get<std::string>(), line.start);
-  } catch (const nlohmann::json::exception&) {
+  const std::optional<int64_t> attempt = Count(json, "attempt");
+  const auto start = json.find("checkpoint");
+  if (!attempt.has_value() || start == json.end() || !start->is_string() ||
+      !ParseName(start->get<std::string>(), line.start)) {
     return false;
   }
+  line.attempt = *attempt;
+  line.batch.reset();
+  if (json.size() == 2) return true;
+  const std::optional<int64_t> epoch = Count(json, "epoch");
+  const std::optional<int64_t> number = Count(json, "batch");
+  const std::optional<int64_t> rank =
+      json.contains("rank") ? Count(json, "rank") : 0;
+  if (!epoch.has_value() || !number.has_value() || !rank.has_value()) {
+    return false;
+  }
+  Batch& batch = line.batch.emplace();
+  batch.name = {*epoch, *number};
+  batch.rank = *rank;
+  batch.edges = json.contains("dst");
+  return IsPlace(batch.name) && ParseSeeds(json, batch.seeds);
 }
 
 absl::Status Lineage::AddAttempt(const Line& line) {
   const auto [found, added] = attempts_.try_emplace(line.attempt);
-  if (added) found->second.start = line.start;
-  if (found->second.start != line.start || line.name < line.start) {
+  Attempt& attempt = found->second;
+  if (added) attempt.start = line.start;
+  const std::optional<Batch>& batch = line.batch;
+  if (attempt.start != line.start ||
+      (batch.has_value() && batch->name < line.start)) {
+    const std::string of =
+        batch.has_value() ? StrCat(" of batch ", Text(batch->name)) : "";
     return absl::FailedPreconditionError(
-        StrCat("attempt ", line.attempt, " starts from ",
-               Text(found->second.start), ", but has a line of batch ",
-               Text(line.name), " that starts from ", Text(line.start),
+        StrCat("attempt ", line.attempt, " starts from ", Text(attempt.start),
+               ", but has a line", of, " that starts from ", Text(line.start),
                "\ngive the logs of one run; a run without --resume empties "
                "its log first"));
   }
-  ++found->second.lines;
+  attempt.lines += batch.has_value() ? 1 : 0;
   return absl::OkStatus();
 }
 
 bool Lineage::IsVoid(const Line& line) const {
   const auto later = attempts_.upper_bound(line.attempt);
   return std::any_of(later, attempts_.end(), [&](const auto& attempt) {
-    return attempt.second.start <= line.name;
+    return attempt.second.start <= line.batch->name;
   });
 }
 
-void Lineage::Add(const Line& line) {
-  Epoch& epoch = epochs_[line.name.epoch];
-  Content& content = content_[line.name.epoch];
+void Lineage::Add(int64_t attempt, const Batch& batch) {
+  Epoch& epoch = epochs_[batch.name.epoch];
+  Content& content = content_[batch.name.epoch];
   ++epoch.batches;
-  epoch.seeds += static_cast<int64_t>(line.seeds.size());
+  epoch.seeds += static_cast<int64_t>(batch.seeds.size());
   const auto [found, added] =
-      content.attempt_of.try_emplace(line.name.batch, line.attempt);
+      content.attempt_of.try_emplace(batch.name.batch, attempt);
   if (!added) {
-    twice_.push_back(StrCat("batch ", Text(line.name), " is there twice, of ",
-                            "attempts ", found->second, " and ", line.attempt));
+    twice_.push_back(StrCat("batch ", Text(batch.name), " is there twice, of ",
+                            "attempts ", found->second, " and ", attempt));
   }
-  if (line.edges) return;
-  content.node_seeds.insert(content.node_seeds.end(), line.seeds.begin(),
-                            line.seeds.end());
+  if (batch.edges) return;
+  content.node_seeds.insert(content.node_seeds.end(), batch.seeds.begin(),
+                            batch.seeds.end());
 }
 
 absl::Status Lineage::ReadAttempts(const std::string& path) {
@@ -143,7 +198,9 @@ absl::Status Lineage::ReadAttempts(const std::string& path) {
   TornLines torn;
   MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {
     if (Parse(text, line)) {
-      torn.Whole(line.attempt, line.rank);
+      torn.Whole(line.attempt, line.batch.has_value()
+                                   ? std::optional(line.batch->rank)
+                                   : std::nullopt);
       return AddAttempt(line);
     }
     torn_ += text.empty() ? 0 : 1;
@@ -169,12 +226,14 @@ absl::StatusOr<Lineage> Lineage::Read(
   }
   for (const std::string& path : paths) {
     MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {
-      if (!Parse(text, line)) return absl::OkStatus();
+      if (!Parse(text, line) || !line.batch.has_value()) {
+        return absl::OkStatus();
+      }
       if (lineage.IsVoid(line)) {
         ++lineage.attempts_[line.attempt].void_lines;
         return absl::OkStatus();
       }
-      lineage.Add(line);
+      lineage.Add(line.attempt, *line.batch);
       if (valid) valid(text);
       return absl::OkStatus();
     }));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,13 @@ struct BatchName {
 
 // A line is void when a later attempt started at its batch or before: that
 // attempt went on without what the line stands for. Attempts are in the order
-// of their numbers.
+// of their numbers. Each begins with a line of no batch, which no count
+// includes; in older logs it is only known by its batches.
 class Lineage {
  public:
   struct Attempt {
-    BatchName start;  // of its checkpoint
-    int64_t lines = 0;
+    BatchName start;    // of its checkpoint
+    int64_t lines = 0;  // of batches
     int64_t void_lines = 0;
   };
   struct Epoch {
@@ -38,8 +40,9 @@ class Lineage {
   };
 
   // Reads the files of all hosts of one run. `valid`, if given, gets each line
-  // that is not void, in the order of the files. Lines that are torn are left
-  // out. FAILED_PRECONDITION: lines of two runs; says which. Errors of files.
+  // of a batch that is not void, in the order of the files. Lines that are torn
+  // are left out. FAILED_PRECONDITION: lines of two runs; says which.
+  // Errors of files.
   static absl::StatusOr<Lineage> Read(
       const std::vector<std::string>& paths,
       const std::function<void(const std::string& line)>& valid = {});
@@ -59,12 +62,16 @@ class Lineage {
 
  private:
   // One line, as far as it matters here.
-  struct Line {
-    int64_t attempt = 0;
-    BatchName start, name;
+  struct Batch {
+    BatchName name;
     int64_t rank = 0;
     std::vector<int64_t> seeds;
     bool edges = false;
+  };
+  struct Line {
+    int64_t attempt = 0;
+    BatchName start;
+    std::optional<Batch> batch;  // none: the attempt starts
   };
   struct Content {
     std::map<int64_t, int64_t> attempt_of;  // batch -> attempt
@@ -77,8 +84,9 @@ class Lineage {
   std::vector<std::string> EpochFaults(int64_t number, int64_t most,
                                        int64_t seeds) const;
   absl::Status AddAttempt(const Line& line);
+  // Of a batch.
   bool IsVoid(const Line& line) const;
-  void Add(const Line& line);
+  void Add(int64_t attempt, const Batch& batch);
 
   std::map<int64_t, Attempt> attempts_;
   std::map<int64_t, Epoch> epochs_;

@@ -187,6 +187,11 @@ std::string EpochLine(const MetricsRecord& record) {
   return line;
 }
 
+std::string AttemptLine(const AttemptRecord& record) {
+  return Json{{"attempt", record.attempt}, {"checkpoint", record.checkpoint}}
+      .dump();
+}
+
 std::string ConsumedLine(const ConsumedRecord& record) {
   Json json = {{"attempt", record.attempt}, {"checkpoint", record.checkpoint},
                {"epoch", record.epoch},     {"batch", record.batch},

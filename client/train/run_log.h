@@ -61,10 +61,18 @@ std::string MetricsLine(const MetricsRecord& record);
 // "epoch 3  loss 0.5321  train 0.981  valid 0.791  test 0.804  1.9 s (...)".
 std::string EpochLine(const MetricsRecord& record);
 
-// One batch trained on.
-struct ConsumedRecord {
+// The first line of an attempt in each of its files: of no batch, for one that
+// comes to none makes lines of earlier attempts void all the same.
+struct AttemptRecord {
   int64_t attempt = 0;     // starts of this run so far, from 0
   std::string checkpoint;  // "EPOCH:BATCH" that the attempt started from
+};
+std::string AttemptLine(const AttemptRecord& record);
+
+// One batch trained on.
+struct ConsumedRecord {
+  int64_t attempt = 0;     // as AttemptRecord
+  std::string checkpoint;  // as AttemptRecord
   uint32_t epoch = 0;
   uint32_t batch = 0;
   int rank = 0;
@@ -73,8 +81,8 @@ struct ConsumedRecord {
   std::string digest;
 };
 std::string ConsumedLine(const ConsumedRecord& record);
-// The attempt of the last line of such a file; -1: it has none, or is not
-// there. Errors of FileError.
+// The attempt of the last line of a file of these two; -1: it has none, or is
+// not there. Errors of FileError.
 absl::StatusOr<int64_t> LastAttempt(const std::string& path);
 
 }  // namespace millrace

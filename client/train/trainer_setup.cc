@@ -245,7 +245,13 @@ absl::Status Trainer::OpenConsumedLog() {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> lasts, OfAllRanks(last));
   at_.attempt =
       std::max(at_.attempt, *std::max_element(lasts.begin(), lasts.end()) + 1);
-  return absl::OkStatus();
+  // It makes lines void, which an evaluation of an older checkpoint must not.
+  if (owns_log_ && options_.epochs > 0) {
+    MILLRACE_RETURN_IF_ERROR(consumed_->Write(
+        AttemptLine({.attempt = at_.attempt, .checkpoint = at_.started_from})));
+  }
+  // No line of a batch is before it.
+  return collectives_.Barrier();
 }
 
 absl::StatusOr<std::vector<int64_t>> Trainer::OfAllRanks(int64_t number) {

@@ -117,7 +117,7 @@ def train(binary, folder, name, epochs, workers=2):
         sys.exit("\n".join(tail) + f"\nthe {name} run ended with {status}")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     batches = sorted((line["epoch"], line["batch"], line["rank"],
-                      line["digest"]) for line in lines)
+                      line["digest"]) for line in lines if "batch" in line)
     losses = [(line["epoch"], line["step"], line["loss"]) for line in
               map(json.loads, metrics.read_text().splitlines())
               if "loss" in line]

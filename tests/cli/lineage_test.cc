@@ -25,6 +25,12 @@ std::string Line(int attempt, const std::string& start, int epoch, int batch,
          std::to_string(seed) + "],\"digest\":\"ab\"}";
 }
 
+// The first line of an attempt.
+std::string Start(int attempt, const std::string& start) {
+  return "{\"attempt\":" + std::to_string(attempt) + ",\"checkpoint\":\"" +
+         start + "\"}";
+}
+
 class LineageTest : public ::testing::Test {
  protected:
   // The path of a file of these lines.
@@ -64,6 +70,23 @@ TEST_F(LineageTest, LaterAttemptsMakeLinesVoid) {
   EXPECT_THAT(lineage->Faults(), ElementsAre());
 }
 
+// As of --drop-last, where a larger world finds no whole step left.
+TEST_F(LineageTest, AttemptsWithoutABatchMakeLinesVoid) {
+  std::vector<std::string> valid;
+  const auto lineage = Lineage::Read(
+      {Log({Start(0, "0:0"), Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1),
+            Line(0, "0:0", 0, 2), Start(1, "0:1")}),
+       Log({Start(0, "0:0"), Start(1, "0:1")})},
+      [&](const std::string& line) { valid.push_back(line); });
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  EXPECT_THAT(valid, ElementsAre(Line(0, "0:0", 0, 0)));
+  EXPECT_EQ(lineage->attempts().at(0).lines, 3);
+  EXPECT_EQ(lineage->attempts().at(0).void_lines, 2);
+  EXPECT_EQ(lineage->attempts().at(1).lines, 0);
+  EXPECT_EQ(lineage->torn_lines(), 0);
+  EXPECT_THAT(lineage->Faults(1), ElementsAre());
+}
+
 TEST_F(LineageTest, CountsAllHosts) {
   const auto lineage =
       Lineage::Read({Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 2)}),
@@ -89,6 +112,8 @@ TEST_F(LineageTest, LeavesOutTornLines) {
 TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
   const std::string torn = Line(0, "0:0", 0, 1).substr(0, 40);
   const auto fault = ElementsAre(HasSubstr("has a torn line, number 2, where"));
+  const auto fault3 =
+      ElementsAre(HasSubstr("has a torn line, number 3, where"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn}), ElementsAre());
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1)}),
               fault);
@@ -101,6 +126,39 @@ TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
       FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1, 6, /*rank=*/1),
                 Line(0, "0:0", 0, 2)}),
       fault);
+  // The start of another attempt ends this one, and is nobody's line.
+  EXPECT_THAT(FaultsOf({Start(0, "0:0"), Line(0, "0:0", 0, 0), torn,
+                        Start(1, "0:1"), Line(1, "0:1", 0, 1)}),
+              ElementsAre());
+  EXPECT_THAT(FaultsOf({Start(0, "0:0"), Line(0, "0:0", 0, 0), torn, torn,
+                        Start(1, "0:1")}),
+              fault3);
+}
+
+TEST_F(LineageTest, NumbersAreIntegersInRange) {
+  const std::string line = Line(0, "0:0", 0, 0);
+  const auto torn = [&](const std::string& old, const std::string& replaced) {
+    std::string other = line;
+    const size_t place = other.find(old);
+    EXPECT_NE(place, std::string::npos) << old;
+    other.replace(place, old.size(), replaced);
+    const auto lineage = Lineage::Read({Log({line, other})});
+    return lineage.ok() ? lineage->torn_lines() : -1;
+  };
+  for (const std::string number :
+       {"1e300", "1.5", "1.0", "18446744073709551615", "-1", "\"1\"", "null",
+        "true", "[]"}) {
+    for (const std::string name : {"attempt", "epoch", "batch", "rank"}) {
+      EXPECT_EQ(torn("\"" + name + "\":0", "\"" + name + "\":" + number), 1)
+          << name << " " << number;
+    }
+  }
+  for (const char* seed : {"1e300", "1.5", "9223372036854775808", "\"1\""}) {
+    EXPECT_EQ(torn("[1000]", "[" + std::string(seed) + "]"), 1) << seed;
+  }
+  EXPECT_EQ(torn("\"batch\":0", "\"batch\":4294967296"), 1);
+  EXPECT_EQ(torn("\"0:0\"", "\"0:9223372036854775807\""), 1);
+  EXPECT_EQ(torn("[1000]", "[9223372036854775807]"), 0);
 }
 
 TEST_F(LineageTest, WantsLines) {
@@ -108,6 +166,7 @@ TEST_F(LineageTest, WantsLines) {
   EXPECT_THAT(FaultsOf({}), fault);
   EXPECT_THAT(FaultsOf({"\x01\x02"}), fault);
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, -1)}), fault);
+  EXPECT_THAT(FaultsOf({Start(0, "0:0")}), fault);
 }
 
 TEST_F(LineageTest, FindsEpochsThatAreMissing) {
@@ -146,6 +205,11 @@ TEST_F(LineageTest, RefusesTwoRuns) {
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("attempt 1 starts"));
+  EXPECT_EQ(
+      Lineage::Read({Log({Start(0, "0:0"), Start(1, "0:2"), Start(1, "0:4")})})
+          .status()
+          .code(),
+      absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Lineage::Read({"/absent/log"}).status().code(),
             absl::StatusCode::kNotFound);
 }

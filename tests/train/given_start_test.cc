@@ -196,6 +196,7 @@ std::map<int, std::vector<int64_t>> Consumed(const std::string& log) {
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
+    if (!json.contains("batch")) continue;  // the start of an attempt
     batches[json["epoch"]][json["batch"]] =
         json["seeds"].get<std::vector<int64_t>>();
   }

@@ -132,5 +132,15 @@ TEST(LastAttemptTest, IsOfTheLastWholeLine) {
   EXPECT_EQ(*LastAttempt(path), 12);
 }
 
+TEST(LastAttemptTest, MayHaveNoBatch) {
+  const std::string path = TestDirectory("attempt_start") / "log";
+  const std::string start = AttemptLine({.attempt = 3, .checkpoint = "0:15"});
+  EXPECT_EQ(start, R"({"attempt":3,"checkpoint":"0:15"})");
+  std::ofstream(path) << Line(2, 3) << "\n" << start.substr(0, 20);
+  EXPECT_EQ(*LastAttempt(path), 2);
+  std::ofstream(path) << Line(2, 3) << "\n" << start << "\n";
+  EXPECT_EQ(*LastAttempt(path), 3);
+}
+
 }  // namespace
 }  // namespace millrace::testing

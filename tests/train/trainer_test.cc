@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::internal::CaptureStdout;
@@ -86,6 +87,7 @@ TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
+    if (!json.contains("batch")) continue;  // the start of an attempt
     EXPECT_EQ(json["digest"].get<std::string>().size(), 64u);
     for (const int64_t seed : json["seeds"]) ++seen[json["epoch"]][seed];
   }
@@ -243,6 +245,21 @@ TEST(TrainerTest, ErrorOfTheLastWriteFailsTheRun) {
   });
 }
 
+// Of each line: attempt, start, batch; no batch where an attempt starts.
+std::vector<std::string> ConsumedLines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream log(path);
+  for (std::string line; std::getline(log, line);) {
+    const auto json = nlohmann::json::parse(line);
+    lines.push_back(absl::StrCat(json["attempt"].get<int>(), " ",
+                                 json["checkpoint"].get<std::string>()));
+    if (json.contains("batch")) {
+      absl::StrAppend(&lines.back(), " ", json["batch"].get<int>());
+    }
+  }
+  return lines;
+}
+
 // Attempts that end before their first checkpoint have numbers of their own,
 // and a resume never empties the log.
 TEST(TrainerTest, EveryAttemptHasItsNumber) {
@@ -262,17 +279,39 @@ TEST(TrainerTest, EveryAttemptHasItsNumber) {
       collectives.Fail((*trainer)->Run());
     });
   }
-  std::vector<std::string> lines;  // attempt, start, batch
-  std::ifstream log(options.consumed_log);
-  for (std::string line; std::getline(log, line);) {
-    const auto json = nlohmann::json::parse(line);
-    lines.push_back(absl::StrCat(json["attempt"].get<int>(), " ",
-                                 json["checkpoint"].get<std::string>(), " ",
-                                 json["batch"].get<int>()));
-  }
-  EXPECT_EQ(lines, (std::vector<std::string>{"0 0:0 0", "1 0:0 0", "2 0:0 0",
-                                             "2 0:0 1", "2 0:0 2", "3 0:2 2",
-                                             "4 0:2 2", "4 0:2 3"}));
+  EXPECT_THAT(ConsumedLines(options.consumed_log),
+              ElementsAre("0 0:0", "0 0:0 0", "1 0:0", "1 0:0 0", "2 0:0",
+                          "2 0:0 0", "2 0:0 1", "2 0:0 2", "3 0:2", "3 0:2 2",
+                          "4 0:2", "4 0:2 2", "4 0:2 3"));
+  // Another evaluation is no attempt: it makes no line void.
+  options.epochs = 0;
+  const auto lines = ConsumedLines(options.consumed_log).size();
+  TrainRanks(1, source, options);
+  EXPECT_EQ(ConsumedLines(options.consumed_log).size(), lines);
+}
+
+// One rank leaves three batches, too few for four ranks: the lines of the
+// second one are void nevertheless.
+TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
+  const auto source = Serve(ClassGraph(300, 100), "no_step");
+  TrainOptions options = SmallRun();
+  options.job.drop_last = true;  // 6 batches
+  options.epochs = 1;
+  const auto directory = TestDirectory("no_step_out");
+  options.consumed_log = (directory / "consumed").string();
+  options.checkpoint = (directory / "run").string();
+  options.checkpoint_every = 3;
+  const auto breaking = std::make_shared<BreakingSource>(source, 0, 5);
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(breaking, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    EXPECT_FALSE((*trainer)->Run().ok());
+  });
+  options.resume = true;
+  TrainRanks(4, source, options);
+  EXPECT_THAT(ConsumedLines(options.consumed_log),
+              ElementsAre("0 0:0", "0 0:0 0", "0 0:0 1", "0 0:0 2", "0 0:0 3",
+                          "0 0:0 4", "1 0:3"));
 }
 
 // One rank leaves two whole batches of epoch 1, too few for three ranks.
@@ -303,6 +342,7 @@ TEST(TrainerTest, DropLastResumesInALargerWorld) {
   std::ifstream lines(options.consumed_log);
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
+    if (!json.contains("batch")) continue;  // the start of an attempt
     for (const int64_t seed : json["seeds"]) {
       EXPECT_TRUE(seen[json["epoch"]].insert(seed).second) << line;
     }
