@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -70,6 +72,20 @@ bool ParseSeeds(const Json& json, std::vector<int64_t>& seeds) {
     seeds.push_back(*seed);
   }
   return true;
+}
+
+// It is read twice, which a pipe cannot be.
+absl::Status CheckRegularFile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status =
+      std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) ||
+      std::filesystem::is_regular_file(status)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(path, " is no regular file, and a log is read twice\n",
+             "write its lines to a file and name that"));
 }
 
 absl::Status ForEachLine(
@@ -194,6 +210,7 @@ void Lineage::Add(int64_t attempt, const Batch& batch) {
 }
 
 absl::Status Lineage::ReadAttempts(const std::string& path) {
+  MILLRACE_RETURN_IF_ERROR(CheckRegularFile(path));
   Line line;
   TornLines torn;
   MILLRACE_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& text) {

@@ -42,7 +42,7 @@ class Lineage {
   // Reads the files of all hosts of one run. `valid`, if given, gets each line
   // of a batch that is not void, in the order of the files. Lines that are torn
   // are left out. FAILED_PRECONDITION: lines of two runs; says which.
-  // Errors of files.
+  // INVALID_ARGUMENT: a pipe, a folder. Errors of files.
   static absl::StatusOr<Lineage> Read(
       const std::vector<std::string>& paths,
       const std::function<void(const std::string& line)>& valid = {});

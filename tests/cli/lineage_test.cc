@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -11,6 +12,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -197,6 +199,17 @@ TEST_F(LineageTest, EdgesMayBeThereTwice) {
     edge->insert(edge->find(",\"digest\""), ",\"dst\":[7]");
   }
   EXPECT_THAT(FaultsOf({line, other}), ElementsAre());
+}
+
+// It is read twice.
+TEST_F(LineageTest, RefusesPipes) {
+  const std::string pipe = Log({}) + ".pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const absl::Status status = Lineage::Read({pipe}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(pipe + " is no regular file"),
+                    HasSubstr("write its lines to a file")));
 }
 
 TEST_F(LineageTest, RefusesTwoRuns) {
