@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills 1 of 2 servers of a store without replicas while two trainers train,
+starts it again at its address some seconds later, and compares: every batch
+that the trainers consume (by digest) and every loss must be those of a calm
+run.
+
+  restarted_server_test.py --bin build/release/bin [--down SECONDS]
+"""
+import argparse
+import contextlib
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+from harness import Server, compare, make_store, train
+
+PARTS, EPOCHS = 2, 3
+KILL_AFTER = 20  # lines of the first epoch, which has 79
+
+
+class Outage(threading.Thread):
+    """Kills a server once the run has consumed some batches."""
+
+    def __init__(self, server, peers, log, seconds):
+        super().__init__(daemon=True)
+        self.server, self.peers = server, peers
+        self.log, self.seconds = log, seconds
+        self.ended = threading.Event()  # the run
+        self.before = self.during = None  # batches, at the outage's ends
+        self.error = None
+
+    def batches(self):
+        """Their epochs."""
+        whole, _, _ = self.log.read_text().rpartition("\n")
+        lines = [json.loads(line) for line in whole.splitlines()]
+        return [line["epoch"] for line in lines if "batch" in line]
+
+    def run(self):
+        try:
+            while not (self.log.exists()
+                       and len(self.batches()) >= KILL_AFTER):
+                if self.ended.wait(0.002):
+                    raise RuntimeError("the run ended before the outage")
+            self.server.kill()
+            self.before = self.batches()
+            if self.ended.wait(self.seconds):
+                raise RuntimeError("the run ended during the outage")
+            self.during = self.batches()
+            self.server.start(self.peers)
+        except Exception as error:  # the test must know
+            self.error = error
+
+
+def check_outage(outage, told):
+    """It was within an epoch, and the trainers waited for its end."""
+    if outage.error:
+        raise outage.error
+    if any(outage.during):
+        sys.exit("the epoch of the outage ended before the server was back")
+    if f"partition {outage.server.part}" not in told:
+        sys.exit("no trainer says which partition it waits for")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--down", type=float, default=10,
+                        help="seconds from the kill to the restart")
+    options = parser.parse_args()
+    binary = options.bin.resolve()
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="millrace-restarted-")))
+        store = make_store(binary, folder, PARTS)
+        log = stack.enter_context(open(folder / "servers.log", "w"))
+        servers = [Server(binary, store, part, log) for part in range(PARTS)]
+        peers = folder / "list"
+        peers.write_text("".join(f"{s.listed}\n" for s in servers))
+        for server in servers:
+            server.start(peers)
+            stack.callback(server.end)
+        calm = train(binary, folder, "calm", EPOCHS)
+        outage = Outage(servers[1], peers, folder / "outage.consumed",
+                        options.down)
+        outage.start()
+        try:
+            other = train(binary, folder, "outage", EPOCHS)
+        finally:
+            outage.ended.set()
+            outage.join()
+        check_outage(outage, (folder / "outage.log").read_text())
+        for server in servers:
+            server.check()
+        compare(calm[0], other[0], "batches")
+        compare(calm[1], other[1], "losses")
+        print(f"calm {calm[2]:.1f} s; with a server away for {options.down} s "
+              f"{other[2]:.1f} s: {len(outage.before)} batches before, "
+              f"{len(outage.during)} at its end")
+        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+
+
+if __name__ == "__main__":
+    main()
