@@ -141,6 +141,19 @@ class TornLines {
 
 }  // namespace
 
+// One line, as far as it matters here.
+struct Lineage::Batch {
+  BatchName name;
+  int64_t rank = 0;
+  std::vector<int64_t> seeds;
+  bool edges = false;
+};
+struct Lineage::Line {
+  int64_t attempt = 0;
+  BatchName start;
+  std::optional<Batch> batch;  // none: the attempt starts
+};
+
 bool Lineage::Parse(const std::string& text, Line& line) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return false;

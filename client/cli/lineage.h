@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,18 +60,8 @@ class Lineage {
   std::vector<std::string> Faults(int64_t seeds = 0) const;
 
  private:
-  // One line, as far as it matters here.
-  struct Batch {
-    BatchName name;
-    int64_t rank = 0;
-    std::vector<int64_t> seeds;
-    bool edges = false;
-  };
-  struct Line {
-    int64_t attempt = 0;
-    BatchName start;
-    std::optional<Batch> batch;  // none: the attempt starts
-  };
+  struct Batch;
+  struct Line;
   struct Content {
     std::map<int64_t, int64_t> attempt_of;  // batch -> attempt
     std::vector<int64_t> node_seeds;        // sorted

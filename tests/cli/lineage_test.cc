@@ -151,8 +151,8 @@ TEST_F(LineageTest, NumbersAreIntegersInRange) {
        {"1e300", "1.5", "1.0", "18446744073709551615", "-1", "\"1\"", "null",
         "true", "[]"}) {
     for (const std::string name : {"attempt", "epoch", "batch", "rank"}) {
-      EXPECT_EQ(torn("\"" + name + "\":0", "\"" + name + "\":" + number), 1)
-          << name << " " << number;
+      const std::string key = "\"" + name + "\":";
+      EXPECT_EQ(torn(key + "0", key + number), 1) << key << number;
     }
   }
   for (const char* seed : {"1e300", "1.5", "9223372036854775808", "\"1\""}) {
