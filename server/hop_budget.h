@@ -33,6 +33,14 @@ class HopBudget {
   // list that is longer than a reply shall be is not foreseen.)
   absl::Status ExpectReply(const std::vector<bool>& asked);
 
+  // Before `bytes` are allocated besides the hops.
+  absl::Status Reserve(uint64_t bytes) {
+    bytes_ += bytes;
+    return Grow();
+  }
+  // Leaves what was reserved to the rest of the call.
+  void Release(uint64_t bytes) { bytes_ -= bytes; }
+
   // Before `picks` picks of frontiers[frontier] are taken out of a reply.
   absl::Status AddPicks(size_t frontier, uint64_t picks);
 
@@ -47,7 +55,7 @@ class HopBudget {
 
   const Store& store_;
   Admission::Reservation& reservation_;
-  uint64_t bytes_;            // of the hops so far
+  uint64_t bytes_;            // held, and of the hops so far
   uint64_t reply_bytes_ = 0;  // of replies in flight, in this hop
   uint64_t bytes_per_pick_ = 0;
   std::vector<Expected> expected_;

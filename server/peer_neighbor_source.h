@@ -27,6 +27,11 @@ class PeerNeighborSource final : public NeighborSource {
   absl::Status Expand(const DrawContext& context,
                       std::span<const Frontier> frontiers,
                       std::span<Picks> picks) override;
+  absl::Status Reserve(uint64_t bytes) override {
+    return budget_.Reserve(bytes);
+  }
+  void Release(uint64_t bytes) override { budget_.Release(bytes); }
+  absl::Status CheckLive() const override { return scope_.CheckLive(); }
 
   // Time spent waiting for peers so far: for their answers, and for one that
   // was not there.

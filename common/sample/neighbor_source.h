@@ -100,6 +100,18 @@ class NeighborSource {
   virtual absl::Status Expand(const DrawContext& context,
                               std::span<const Frontier> frontiers,
                               std::span<Picks> picks) = 0;
+
+  // Promises the batch `bytes` more of memory, before it allocates them besides
+  // what Expand draws; in process there is no limit.
+  // FAILED_PRECONDITION: more than it may ever have. RESOURCE_EXHAUSTED: more
+  // than there is now.
+  virtual absl::Status Reserve(uint64_t /*bytes*/) { return absl::OkStatus(); }
+  // Gives back what was promised; the batch has freed it.
+  virtual void Release(uint64_t /*bytes*/) {}
+
+  // Whether anybody still waits for the batch; in process somebody does.
+  // CANCELLED, DEADLINE_EXCEEDED: nobody.
+  virtual absl::Status CheckLive() const { return absl::OkStatus(); }
 };
 
 }  // namespace millrace

@@ -10,71 +10,146 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
+#include "common/sample/live_watch.h"
 #include "common/sample/word_stream.h"
 
 namespace millrace {
 namespace {
+
+// What counting takes for each visit to one node's walkers at most, in vectors
+// that grew by doubling.
+constexpr uint64_t kBytesPerVisit = 80;
 
 constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
 
 // Where each walker is after each step; kNowhere once it has ended.
 using Paths = std::vector<std::vector<uint64_t>>;  // [step][walker]
 
-// Takes out the walkers that end before step `step`.
-void EndSome(const DrawContext& context, RelationIndex relation, double restart,
-             std::vector<uint32_t>& active, std::vector<uint64_t>& at) {
-  const DrawDomain domain = {.job_seed = context.job_seed,
-                             .epoch = context.epoch,
-                             .batch = context.batch,
-                             .purpose = Purpose::kStop,
-                             .hop = context.hop,
-                             .relation = relation};
-  const PhiloxKey key = domain.Key();
-  const auto limit = static_cast<uint64_t>(std::ldexp(restart, 32));
-  size_t left = 0;
-  for (size_t i = 0; i < active.size(); ++i) {
-    if (WordStream(domain, key, active[i], 0).Word(0) < limit) continue;
-    active[left] = active[i];
-    at[left++] = at[i];
+// All walkers of one hop.
+class Walkers {
+ public:
+  Walkers(const DrawContext& context, const JobSpec& spec,
+          const Frontier& frontier, NeighborSource& source, LiveWatch& watch)
+      : context_(context),
+        spec_(spec),
+        frontier_(frontier),
+        source_(source),
+        watch_(watch),
+        count_(frontier.ids.size() * static_cast<size_t>(spec.walks)) {}
+  ~Walkers() { source_.Release(reserved_); }
+  Walkers(const Walkers&) = delete;
+  Walkers& operator=(const Walkers&) = delete;
+
+  // Lets them walk until all have ended.
+  absl::Status Walk(int hop);
+  const Paths& paths() const { return paths_; }
+
+  // Promises the hop `bytes` more of memory.
+  absl::Status Reserve(uint64_t bytes) {
+    reserved_ += bytes;
+    return source_.Reserve(bytes);
   }
-  active.resize(left);
-  at.resize(left);
+
+ private:
+  absl::Status Start();
+  absl::Status EndSome();
+  absl::Status Step();
+  absl::Status NotePlaces();
+
+  DrawContext context_;
+  const JobSpec& spec_;
+  const Frontier& frontier_;
+  NeighborSource& source_;
+  LiveWatch& watch_;
+  const size_t count_;
+  uint64_t reserved_ = 0;         // bytes
+  std::vector<uint32_t> active_;  // numbers of those that have not ended
+  std::vector<uint64_t> at_;      // ids of where they are
+  Paths paths_;
+};
+
+absl::Status Walkers::Walk(int hop) {
+  MILLRACE_RETURN_IF_ERROR(Start());
+  for (int step = 0; step < spec_.walk_length && !active_.empty(); ++step) {
+    context_.hop = kMaxWalkLength * hop + step;
+    if (step > 0) MILLRACE_RETURN_IF_ERROR(EndSome());
+    if (active_.empty()) break;
+    MILLRACE_RETURN_IF_ERROR(Step());
+    MILLRACE_RETURN_IF_ERROR(NotePlaces());
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Paths> Walk(int hop, DrawContext context, const JobSpec& spec,
-                           RelationIndex relation, const Frontier& frontier,
-                           NeighborSource& source) {
-  const auto walks = static_cast<size_t>(spec.walks);
-  const size_t walkers = frontier.ids.size() * walks;
-  std::vector<uint32_t> active(walkers);
-  std::vector<uint64_t> at(walkers);
-  for (size_t w = 0; w < walkers; ++w) {
-    active[w] = static_cast<uint32_t>(w);
-    at[w] = frontier.ids[w / walks];
-  }
-  Paths paths;
-  for (int step = 0; step < spec.walk_length && !active.empty(); ++step) {
-    context.hop = kMaxWalkLength * hop + step;
-    if (step > 0) EndSome(context, relation, spec.restart, active, at);
-    if (active.empty()) break;
-    const Frontier here = {.relation = relation,
-                           .fanout = 1,
-                           .ids = at,
-                           .trees = active,
-                           .excluded = frontier.excluded};
-    Picks picks;
-    MILLRACE_RETURN_IF_ERROR(
-        source.Expand(context, std::span(&here, 1), std::span(&picks, 1)));
-    size_t left = 0;
-    for (size_t i = 0; i < active.size(); ++i) {
-      if (picks.counts[i] != 0) active[left++] = active[i];
+absl::Status Walkers::Start() {
+  const auto walks = static_cast<size_t>(spec_.walks);
+  MILLRACE_RETURN_IF_ERROR(
+      Reserve(count_ * (sizeof(uint32_t) + sizeof(uint64_t))));
+  active_.reserve(count_);
+  at_.reserve(count_);
+  return watch_.InPieces(count_, [&](size_t begin, size_t end) {
+    for (size_t w = begin; w < end; ++w) {
+      active_.push_back(static_cast<uint32_t>(w));
+      at_.push_back(frontier_.ids[w / walks]);
     }
-    active.resize(left);
-    at = std::move(picks.neighbors);
-    std::vector<uint64_t>& places = paths.emplace_back(walkers, kNowhere);
-    for (size_t i = 0; i < left; ++i) places[active[i]] = at[i];
-  }
-  return paths;
+  });
+}
+
+// Takes out the walkers that end before the step.
+absl::Status Walkers::EndSome() {
+  const DrawDomain domain = {.job_seed = context_.job_seed,
+                             .epoch = context_.epoch,
+                             .batch = context_.batch,
+                             .purpose = Purpose::kStop,
+                             .hop = context_.hop,
+                             .relation = frontier_.relation};
+  const PhiloxKey key = domain.Key();
+  const auto limit = static_cast<uint64_t>(std::ldexp(spec_.restart, 32));
+  size_t left = 0;
+  MILLRACE_RETURN_IF_ERROR(
+      watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          WordStream words(domain, key, active_[i], 0);
+          if (words.Word(0) < limit) continue;
+          active_[left] = active_[i];
+          at_[left++] = at_[i];
+        }
+      }));
+  active_.resize(left);
+  at_.resize(left);
+  return absl::OkStatus();
+}
+
+// Those whose list is empty end here.
+absl::Status Walkers::Step() {
+  const Frontier here = {.relation = frontier_.relation,
+                         .fanout = 1,
+                         .ids = at_,
+                         .trees = active_,
+                         .excluded = frontier_.excluded};
+  Picks picks;
+  MILLRACE_RETURN_IF_ERROR(
+      source_.Expand(context_, std::span(&here, 1), std::span(&picks, 1)));
+  size_t left = 0;
+  MILLRACE_RETURN_IF_ERROR(
+      watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          if (picks.counts[i] != 0) active_[left++] = active_[i];
+        }
+      }));
+  active_.resize(left);
+  at_ = std::move(picks.neighbors);
+  return absl::OkStatus();
+}
+
+absl::Status Walkers::NotePlaces() {
+  MILLRACE_RETURN_IF_ERROR(Reserve(count_ * sizeof(uint64_t)));
+  std::vector<uint64_t>& places = paths_.emplace_back();
+  places.reserve(count_);
+  MILLRACE_RETURN_IF_ERROR(watch_.InPieces(
+      count_, [&](size_t, size_t end) { places.resize(end, kNowhere); }));
+  return watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) places[active_[i]] = at_[i];
+  });
 }
 
 struct Visited {
@@ -138,14 +213,18 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   context.replace = true;
   context.edge_ids = false;
   const Frontier frontier = builder.FrontierOf(relation, fanout, begin, end);
-  MILLRACE_ASSIGN_OR_RETURN(
-      const Paths paths, Walk(hop, context, spec, relation, frontier, source));
+  LiveWatch watch([&source] { return source.CheckLive(); });
+  Walkers walkers(context, spec, frontier, source, watch);
+  MILLRACE_RETURN_IF_ERROR(walkers.Walk(hop));
+  const size_t visits_per_node = walks * walkers.paths().size();
+  MILLRACE_RETURN_IF_ERROR(walkers.Reserve(visits_per_node * kBytesPerVisit));
   Picks picks;
   std::vector<uint32_t> visits;
   std::vector<std::pair<uint64_t, size_t>> scratch;
   for (size_t f = 0; f < frontier.ids.size(); ++f) {
+    MILLRACE_RETURN_IF_ERROR(watch.Count(visits_per_node));
     std::vector<Visited> visited = CountVisits(
-        paths, f * walks, (f + 1) * walks, frontier.ids[f], scratch);
+        walkers.paths(), f * walks, (f + 1) * walks, frontier.ids[f], scratch);
     KeepMostVisited(fanout, visited);
     picks.counts.push_back(static_cast<uint32_t>(visited.size()));
     for (const Visited& node : visited) {
