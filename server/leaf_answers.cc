@@ -33,6 +33,12 @@ constexpr uint64_t kReplyCopies = 3;
 constexpr uint64_t kAmongCopies = 6;
 constexpr uint64_t kExcludedCopies = 48;
 
+// A call is cancelled, too, soon after its deadline.
+absl::Status CheckWanted(const ::grpc::CallbackServerContext& context) {
+  return context.IsCancelled() ? absl::CancelledError("the caller gave up")
+                               : absl::OkStatus();
+}
+
 // One frontier of a request, checked.
 struct OwnedNodes {
   Frontier frontier;  // relation and fanout
@@ -276,9 +282,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
   size_t done = 0;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
-    if (context_.IsCancelled()) {
-      return absl::CancelledError("the caller gave up");
-    }
+    MILLRACE_RETURN_IF_ERROR(CheckWanted(context_));
     const Chunk chunk = NextChunk(lengths, nodes, done);
     MILLRACE_RETURN_IF_ERROR(GrowTo(used_ + chunk.bytes));
     picks.Clear();
@@ -361,7 +365,9 @@ absl::Status AnswerResolve(const ServerCore& core,
 }
 
 absl::Status AnswerHasEdges(const ServerCore& core,
+                            const ::grpc::CallbackServerContext& context,
                             const v1::HasEdgesRequest& request,
+                            Admission::Reservation& memory,
                             v1::HasEdgesReply& reply) {
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
@@ -384,10 +390,13 @@ absl::Status AnswerHasEdges(const ServerCore& core,
     return absl::InvalidArgumentError(
         StrCat(src.size(), " src_ids and ", dst.size(), " dst_ids"));
   }
+  MILLRACE_RETURN_IF_ERROR(
+      memory.GrowTo(memory.bytes() + kFindBytesPerPair * src.size()));
+  LiveWatch watch([&context] { return CheckWanted(context); });
   MILLRACE_ASSIGN_OR_RETURN(
       const std::vector<uint8_t> found,
-      FindEdges(*core.store, static_cast<int>(request.partition()), index, src,
-                dst));
+      FindEdges(*core.store, static_cast<int>(request.partition()),
+                {index, src, dst}, watch));
   AppendRaw(std::span<const uint8_t>(found), *reply.mutable_found());
   return absl::OkStatus();
 }

@@ -21,8 +21,8 @@ class ResolveRequest;
 }  // namespace v1
 
 // Statuses are those of docs/protocol.md. `context`: to notice that nobody
-// waits any more. `memory`: of the call; grows before the reply does, with the
-// errors of GrowTo.
+// waits any more. `memory`: of the call; grows before what is made for the
+// reply does, with the errors of GrowTo.
 absl::Status AnswerExpand(const ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,
@@ -32,7 +32,9 @@ absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);
 absl::Status AnswerHasEdges(const ServerCore& core,
+                            const ::grpc::CallbackServerContext& context,
                             const v1::HasEdgesRequest& request,
+                            Admission::Reservation& memory,
                             v1::HasEdgesReply& reply);
 absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
 

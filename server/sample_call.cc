@@ -27,7 +27,7 @@
 namespace millrace {
 namespace {
 
-constexpr uint64_t kBytesPerSeed = 128;  // of a call, besides its batch
+constexpr uint64_t kBytesPerSeed = 160;  // of a call, besides its batch
 
 // Before the client's deadline, to tell it which owner does not answer.
 constexpr absl::Duration kTimeToTell = absl::Seconds(1);

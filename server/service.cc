@@ -159,8 +159,8 @@ class SamplerService final : public ::grpc::Service {
     Add("/millrace.v1.Sampler/HasEdges", [&core](Context* context) {
       return new LeafCall<v1::HasEdgesRequest, v1::HasEdgesReply>(
           core, context, "HasEdges",
-          [&core](const auto& request, auto&, auto& reply) {
-            return AnswerHasEdges(core, request, reply);
+          [&core, context](const auto& request, auto& memory, auto& reply) {
+            return AnswerHasEdges(core, *context, request, memory, reply);
           });
     });
     Add("/millrace.v1.Sampler/Resolve", [&core](Context* context) {

@@ -3,63 +3,149 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/live_watch.h"
+#include "common/sample/pick_slots.h"
 
 namespace millrace {
 namespace {
 
+// Lists up to this length are searched for each pair of their node, longer ones
+// once for all of them.
+constexpr int64_t kShortList = 64;
+
+// Looks pairs up in the lists of one partition.
+class EdgeSearch {
+ public:
+  EdgeSearch(const Store& store, int part, const NodePairs& pairs,
+             LiveWatch& watch)
+      : store_(store),
+        part_(part),
+        relation_(pairs.relation),
+        direction_(LookupDirection(store.schema().relations[pairs.relation])),
+        lists_(store.partition(part)->edges[relation_].lists(direction_)),
+        indptr_(lists_.indptr.As<int64_t>()),
+        first_(
+            store
+                .book(ListType(store.schema().relations[relation_], direction_))
+                .begin(part)),
+        owners_(direction_ == Direction::kIn ? pairs.dst : pairs.src),
+        neighbors_(direction_ == Direction::kIn ? pairs.src : pairs.dst),
+        watch_(watch) {}
+
+  absl::StatusOr<std::vector<uint8_t>> Run();
+
+ private:
+  // Where the list of a pair's owner lies.
+  absl::StatusOr<ListRange> ListOf(size_t pair) const;
+  template <typename Id>
+  absl::Status SearchAll();
+  // The same for pairs of one owner, whose list is long.
+  template <typename Id>
+  absl::Status SearchOnce(std::span<const uint32_t> pairs);
+
+  const Store& store_;
+  const int part_;
+  const RelationIndex relation_;
+  const Direction direction_;
+  const NeighborLists& lists_;
+  const std::span<const int64_t> indptr_;
+  const uint64_t first_;
+  const std::span<const uint64_t> owners_;
+  const std::span<const uint64_t> neighbors_;
+  LiveWatch& watch_;
+  std::vector<uint8_t> found_;
+  absl::flat_hash_map<uint64_t, bool> sought_;  // scratch: neighbour, found
+};
+
+absl::StatusOr<ListRange> EdgeSearch::ListOf(size_t pair) const {
+  const uint64_t row = owners_[pair] - first_;
+  if (row >= indptr_.size() - 1) {  // never empty
+    return absl::InvalidArgumentError(
+        StrCat("id ", owners_[pair], " at position ", pair,
+               " is not owned by partition ", part_));
+  }
+  const int64_t begin = indptr_[row];
+  const int64_t degree = indptr_[row + 1] - begin;
+  if (begin < 0 || degree < 0 || begin + degree > lists_.indices.rows()) {
+    return absl::DataLossError(StrCat(
+        (store_.path() / ListPath(part_,
+                                  store_.schema().RelationName(relation_),
+                                  direction_, "indptr"))
+            .string(),
+        " is damaged at row ", row, "\nrun `millrace verify` on the store"));
+  }
+  return ListRange{begin, degree};
+}
+
 template <typename Id>
-bool Contains(std::span<const Id> list, uint64_t neighbor) {
-  return std::find(list.begin(), list.end(), static_cast<Id>(neighbor)) !=
-         list.end();
+absl::Status EdgeSearch::SearchOnce(std::span<const uint32_t> pairs) {
+  MILLRACE_ASSIGN_OR_RETURN(const ListRange range, ListOf(pairs[0]));
+  const auto list = lists_.indices.As<Id>().subspan(range.begin, range.degree);
+  sought_.clear();
+  sought_.reserve(pairs.size());
+  for (const uint32_t pair : pairs) sought_[neighbors_[pair]] = false;
+  MILLRACE_RETURN_IF_ERROR(
+      watch_.InPieces(list.size(), [&](size_t begin, size_t end) {
+        for (size_t at = begin; at < end; ++at) {
+          const auto it = sought_.find(list[at]);
+          if (it != sought_.end()) it->second = true;
+        }
+      }));
+  for (const uint32_t pair : pairs) found_[pair] = sought_[neighbors_[pair]];
+  return absl::OkStatus();
+}
+
+template <typename Id>
+absl::Status EdgeSearch::SearchAll() {
+  const std::span<const Id> indices = lists_.indices.As<Id>();
+  std::vector<uint32_t> left;  // pairs of long lists
+  for (size_t i = 0; i < owners_.size(); ++i) {
+    MILLRACE_ASSIGN_OR_RETURN(const ListRange range, ListOf(i));
+    if (range.degree > kShortList) {
+      left.push_back(static_cast<uint32_t>(i));
+      continue;
+    }
+    const auto list = indices.subspan(range.begin, range.degree);
+    found_[i] = std::find(list.begin(), list.end(),
+                          static_cast<Id>(neighbors_[i])) != list.end();
+    MILLRACE_RETURN_IF_ERROR(watch_.Count(list.size() + 1));
+  }
+  std::sort(left.begin(), left.end(),
+            [&](uint32_t a, uint32_t b) { return owners_[a] < owners_[b]; });
+  const std::span<const uint32_t> sorted = left;
+  for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    while (end < sorted.size() &&
+           owners_[sorted[end]] == owners_[sorted[begin]]) {
+      ++end;
+    }
+    MILLRACE_RETURN_IF_ERROR(
+        SearchOnce<Id>(sorted.subspan(begin, end - begin)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<uint8_t>> EdgeSearch::Run() {
+  if (!lists_.present()) {
+    return absl::FailedPreconditionError(StrCat(
+        "the store has no lists of ", store_.schema().RelationName(relation_)));
+  }
+  found_.resize(owners_.size());
+  const bool narrow = lists_.indices.dtype() == DType::kUint32;
+  MILLRACE_RETURN_IF_ERROR(narrow ? SearchAll<uint32_t>()
+                                  : SearchAll<uint64_t>());
+  return std::move(found_);
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
-                                               RelationIndex relation,
-                                               std::span<const uint64_t> src,
-                                               std::span<const uint64_t> dst) {
-  const Relation& info = store.schema().relations[relation];
-  const Direction direction = LookupDirection(info);
-  const bool in = direction == Direction::kIn;
-  const NeighborLists& lists =
-      store.partition(part)->edges[relation].lists(direction);
-  if (!lists.present()) {
-    return absl::FailedPreconditionError(StrCat(
-        "the store has no lists of ", store.schema().RelationName(relation)));
-  }
-  const std::span<const int64_t> indptr = lists.indptr.As<int64_t>();
-  const uint64_t first = store.book(ListType(info, direction)).begin(part);
-  std::vector<uint8_t> found(src.size());
-  for (size_t i = 0; i < src.size(); ++i) {
-    const uint64_t owner = in ? dst[i] : src[i];
-    const uint64_t neighbor = in ? src[i] : dst[i];
-    const uint64_t row = owner - first;
-    if (row >= indptr.size() - 1) {  // never empty
-      return absl::InvalidArgumentError(StrCat("id ", owner, " at position ", i,
-                                               " is not owned by partition ",
-                                               part));
-    }
-    const int64_t begin = indptr[row];
-    const int64_t degree = indptr[row + 1] - begin;
-    if (begin < 0 || degree < 0 || begin + degree > lists.indices.rows()) {
-      return absl::DataLossError(StrCat(
-          (store.path() / ListPath(part, store.schema().RelationName(relation),
-                                   direction, "indptr"))
-              .string(),
-          " is damaged at row ", row, "\nrun `millrace verify` on the store"));
-    }
-    const bool narrow = lists.indices.dtype() == DType::kUint32;
-    found[i] =
-        narrow ? Contains(lists.indices.As<uint32_t>().subspan(begin, degree),
-                          neighbor)
-               : Contains(lists.indices.As<uint64_t>().subspan(begin, degree),
-                          neighbor);
-  }
-  return found;
+                                               const NodePairs& pairs,
+                                               LiveWatch& watch) {
+  return EdgeSearch(store, part, pairs, watch).Run();
 }
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/graph/schema.h"
 #include "common/graph/store.h"
+#include "common/sample/live_watch.h"
 
 namespace millrace {
 
@@ -36,12 +37,23 @@ inline Direction LookupDirection(const Relation& relation) {
   return relation.has_in ? Direction::kIn : Direction::kOut;
 }
 
+// Pairs of nodes that may be edges of a relation, by id. Views.
+struct NodePairs {
+  RelationIndex relation = 0;
+  std::span<const uint64_t> src;
+  std::span<const uint64_t> dst;
+};
+
+// What FindEdges takes at most for each pair, besides its arguments.
+inline constexpr uint64_t kFindBytesPerPair = 48;
+
 // HasEdges for edges whose list stands in `part` of `store` (mapped): the
-// owner of the destinations, or of the sources (LookupDirection).
+// owner of the destinations, or of the sources (LookupDirection). Reads each
+// long list once, however many pairs are of its node, and ends early with the
+// errors of `watch`.
 // INVALID_ARGUMENT: a node of another owner. DATA_LOSS: damaged lists.
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
-                                               RelationIndex relation,
-                                               std::span<const uint64_t> src,
-                                               std::span<const uint64_t> dst);
+                                               const NodePairs& pairs,
+                                               LiveWatch& watch);
 
 }  // namespace millrace

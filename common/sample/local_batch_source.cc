@@ -82,13 +82,15 @@ class MappedEdgeDirectory final : public EdgeDirectory {
     const std::span<const uint64_t> owners =
         direction == Direction::kIn ? dst : src;
     std::vector<uint8_t> found(src.size());
+    LiveWatch watch([] { return absl::OkStatus(); });
     for (const OwnerGroup& group :
          GroupByOwner(src.size(), store_.parts(),
                       [&](size_t i) { return book.Owner(owners[i]); })) {
-      MILLRACE_ASSIGN_OR_RETURN(
-          const std::vector<uint8_t> own,
-          FindEdges(store_, group.partition, relation,
-                    TakeAt(src, group.places), TakeAt(dst, group.places)));
+      const std::vector<uint64_t> own_src = TakeAt(src, group.places);
+      const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
+      MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint8_t> own,
+                                FindEdges(store_, group.partition,
+                                          {relation, own_src, own_dst}, watch));
       PutAt<uint8_t>(own, group.places, found);
     }
     return found;

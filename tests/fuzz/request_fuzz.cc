@@ -75,8 +75,9 @@ void Run(Input input) {
           });
     default:
       return AnswerLeaf<v1::HasEdgesRequest, v1::HasEdgesReply>(
-          bytes, [&](const auto& request, auto&, auto& reply) {
-            return AnswerHasEdges(core, request, reply);
+          bytes, [&](const auto& request, auto& memory, auto& reply) {
+            const ::grpc::CallbackServerContext context;
+            return AnswerHasEdges(core, context, request, memory, reply);
           });
   }
 }

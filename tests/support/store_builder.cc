@@ -208,13 +208,17 @@ class Builder {
     const Relation& schema = manifest_.schema.relations[index];
     const bool in = direction == Direction::kIn;
     const TestType& neighbors = graph_.types[in ? schema.src : schema.dst];
+    const int type = in ? schema.dst : schema.src;
+    std::vector<std::vector<int64_t>> edges_of(graph_.types[type].count);
+    for (size_t i = 0; i < relation.edges.size(); ++i) {
+      const auto [src, dst] = relation.edges[i];
+      edges_of[in ? dst : src].push_back(static_cast<int64_t>(i));
+    }
     Lists lists;
-    for (const int64_t node : Originals(part, in ? schema.dst : schema.src)) {
+    for (const int64_t node : Originals(part, type)) {
       std::vector<std::pair<int64_t, int64_t>> list;  // time, edge id
-      for (size_t i = 0; i < relation.edges.size(); ++i) {
-        const auto [src, dst] = relation.edges[i];
-        if ((in ? dst : src) != node) continue;
-        const auto edge = static_cast<int64_t>(i);
+      for (const int64_t edge : edges_of[node]) {
+        const auto [src, dst] = relation.edges[edge];
         list.emplace_back(TimeOf(relation, neighbors, edge, in ? src : dst),
                           edge);
       }
