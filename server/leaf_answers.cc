@@ -86,6 +86,7 @@ absl::StatusOr<ExcludedEdges> ReadExcluded(
   for (size_t i = 0; i < nodes.size(); ++i) {
     excluded.Add(nodes[i], others[i], excluded.timed ? times[i] : 0);
   }
+  excluded.Sort();
   return excluded;
 }
 
@@ -279,6 +280,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
   const auto part = static_cast<int>(request_.partition());
   const ListLengths lengths(*core_.store, part, nodes.frontier.relation,
                             draw_.direction);
+  LiveWatch watch([this] { return CheckWanted(context_); });
   size_t done = 0;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
@@ -286,8 +288,10 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     const Chunk chunk = NextChunk(lengths, nodes, done);
     MILLRACE_RETURN_IF_ERROR(GrowTo(used_ + chunk.bytes));
     picks.Clear();
-    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(
-        *core_.store, part, draw_, nodes.Part(done, chunk.count), picks));
+    Frontier frontier = nodes.Part(done, chunk.count);
+    frontier.watch = &watch;
+    MILLRACE_RETURN_IF_ERROR(
+        DrawNeighbors(*core_.store, part, draw_, frontier, picks));
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }

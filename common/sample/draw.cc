@@ -67,17 +67,19 @@ absl::Status FindLists(const ListView& view, const Frontier& frontier,
 
 // Stage 2: which slots are picked.
 template <typename Id>
-void PickSlots(const ListView& view, const Frontier& frontier,
-               std::span<const ListRange> ranges, std::vector<int64_t>& slots,
-               std::vector<uint32_t>& counts) {
+absl::Status PickSlots(const ListView& view, const Frontier& frontier,
+                       std::span<const ListRange> ranges,
+                       std::vector<int64_t>& slots,
+                       std::vector<uint32_t>& counts) {
   constexpr size_t kAhead = 4;  // lists
   SlotPicker<Id> picker(view, frontier);
   for (size_t i = 0; i < ranges.size(); ++i) {
     const size_t before = slots.size();
     if (i + kAhead < ranges.size()) picker.Prefetch(ranges[i + kAhead]);
-    picker.Pick(i, ranges[i], slots);
+    MILLRACE_RETURN_IF_ERROR(picker.Pick(i, ranges[i], slots));
     counts.push_back(static_cast<uint32_t>(slots.size() - before));
   }
+  return absl::OkStatus();
 }
 
 // Stage 3: the neighbours at the slots.
@@ -133,11 +135,10 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
   MILLRACE_RETURN_IF_ERROR(FindLists(view, frontier, ranges));
   slots.clear();
   const bool narrow = view.lists.indices.dtype() == DType::kUint32;
-  if (narrow) {
-    PickSlots<uint32_t>(view, frontier, ranges, slots, picks.counts);
-  } else {
-    PickSlots<uint64_t>(view, frontier, ranges, slots, picks.counts);
-  }
+  MILLRACE_RETURN_IF_ERROR(
+      narrow
+          ? PickSlots<uint32_t>(view, frontier, ranges, slots, picks.counts)
+          : PickSlots<uint64_t>(view, frontier, ranges, slots, picks.counts));
   MILLRACE_RETURN_IF_ERROR(
       narrow ? ReadNeighbors<uint32_t>(view, slots, picks.neighbors)
              : ReadNeighbors<uint64_t>(view, slots, picks.neighbors));

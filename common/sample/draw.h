@@ -49,7 +49,8 @@ class Permutation {
 // Draws from the lists of one partition; section 3. All ids of `frontier`
 // must be owned by `part` of `store` (mapped). Appends to `picks`.
 // DATA_LOSS: a list that leaves its file, or an id beyond its type's range.
-// FAILED_PRECONDITION: the lists lack what the rule reads.
+// FAILED_PRECONDITION: the lists lack what the rule reads. Also those of
+// frontier.watch; then `picks` is as good as lost.
 absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/excluded_edges.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -40,17 +41,11 @@ void ExcludeAll(const ResolvedJob& job, const Relation& relation, bool reversed,
   }
 }
 
-}  // namespace
-
-std::map<RelationIndex, ExcludedEdges> ExcludedBySeeds(
-    const ResolvedJob& job, const Schema& schema, const ResolvedSeeds& seeds) {
-  std::map<RelationIndex, ExcludedEdges> excluded;
-  if (job.spec.exclude == ExcludeSeedEdges::kNone || seeds.ids.empty()) {
-    return excluded;
-  }
+// Excludes the seeds' edges in the other direction, wherever they stand.
+void ExcludeReverses(const ResolvedJob& job, const Schema& schema,
+                     const ResolvedSeeds& seeds,
+                     std::map<RelationIndex, ExcludedEdges>& excluded) {
   const Relation& relation = schema.relations[job.seed_relation];
-  ExcludeAll(job, relation, false, seeds, excluded[job.seed_relation]);
-  if (job.spec.exclude == ExcludeSeedEdges::kSelf) return excluded;
   if (relation.src == relation.dst) {
     ExcludeAll(job, relation, true, seeds, excluded[job.seed_relation]);
   }
@@ -60,6 +55,29 @@ std::map<RelationIndex, ExcludedEdges> ExcludedBySeeds(
                  excluded[static_cast<RelationIndex>(r)]);
     }
   }
+}
+
+}  // namespace
+
+void ExcludedEdges::Sort() {
+  for (auto& [node, entries] : by_node) {
+    std::sort(entries.begin(), entries.end());
+    entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+  }
+}
+
+std::map<RelationIndex, ExcludedEdges> ExcludedBySeeds(
+    const ResolvedJob& job, const Schema& schema, const ResolvedSeeds& seeds) {
+  std::map<RelationIndex, ExcludedEdges> excluded;
+  if (job.spec.exclude == ExcludeSeedEdges::kNone || seeds.ids.empty()) {
+    return excluded;
+  }
+  const Relation& relation = schema.relations[job.seed_relation];
+  ExcludeAll(job, relation, false, seeds, excluded[job.seed_relation]);
+  if (job.spec.exclude != ExcludeSeedEdges::kSelf) {
+    ExcludeReverses(job, schema, seeds, excluded);
+  }
+  for (auto& [index, edges] : excluded) edges.Sort();
   return excluded;
 }
 

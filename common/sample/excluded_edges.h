@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,7 +20,8 @@ namespace millrace {
 struct ExcludedEdges {
   struct Entry {
     uint64_t neighbor;  // id
-    int64_t time;       // read if `timed`
+    int64_t time;       // 0 unless `timed`
+    friend auto operator<=>(const Entry&, const Entry&) = default;
   };
   // Whether only entries of the same time are meant.
   bool timed = false;
@@ -25,6 +29,14 @@ struct ExcludedEdges {
 
   void Add(uint64_t node, uint64_t neighbor, int64_t time) {
     by_node[node].push_back({neighbor, time});
+  }
+  // Puts the entries of each node in order, each once; comes after the last
+  // Add(), before lists are read. A node may have as many as a batch has seeds.
+  void Sort();
+
+  // Of sorted entries.
+  static bool Contains(std::span<const Entry> entries, Entry entry) {
+    return std::binary_search(entries.begin(), entries.end(), entry);
   }
 };
 

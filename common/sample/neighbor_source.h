@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
 #include "common/sample/excluded_edges.h"
+#include "common/sample/live_watch.h"
 
 namespace millrace {
 
@@ -56,6 +57,8 @@ struct Frontier {
   const NodeSet* among = nullptr;
   // Entries that are not there; null: none.
   const ExcludedEdges* excluded = nullptr;
+  // Asked within long lists; null: nobody waits but us.
+  LiveWatch* watch = nullptr;
 
   uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
 

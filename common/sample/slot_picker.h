@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "common/base/status_macros.h"
 #include "common/sample/draw.h"
 #include "common/sample/list_view.h"
 #include "common/sample/pick_slots.h"
@@ -31,7 +33,8 @@ class SlotPicker {
         originals_(view.lists.neighbor_original_id.present()
                        ? view.lists.neighbor_original_id.As<Id>()
                        : indices_),
-        narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32) {}
+        narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
+        watch_(frontier.watch != nullptr ? *frontier.watch : nobody_) {}
 
   // Starts to load a list that LABOR reads as a whole soon: the first of it,
   // the CPU goes on by itself. Other rules read too little of a list to gain.
@@ -44,8 +47,9 @@ class SlotPicker {
   }
 
   // Appends the positions that the i-th node of the frontier picks from
-  // `list`, its list or the admissible part of it.
-  void Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
+  // `list`, its list or the admissible part of it. Errors are those of the
+  // frontier's watch.
+  absl::Status Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
     std::span<const ExcludedEdges::Entry> excluded;
     if (frontier_.excluded != nullptr) {
       const auto found = frontier_.excluded->by_node.find(frontier_.ids[i]);
@@ -55,6 +59,7 @@ class SlotPicker {
       return PickOthers(i, list, excluded, slots);
     }
     PickFrom(i, list, {indices_, sums_, originals_}, slots);
+    return absl::OkStatus();
   }
 
  private:
@@ -115,10 +120,10 @@ class SlotPicker {
 
   // The same from the list without its excluded entries and those whose
   // neighbour is no member: of what the rule reads there is a copy.
-  void PickOthers(size_t i, ListRange list,
-                  std::span<const ExcludedEdges::Entry> excluded,
-                  std::vector<int64_t>& slots) {
-    KeepOthers(list, excluded);
+  absl::Status PickOthers(size_t i, ListRange list,
+                          std::span<const ExcludedEdges::Entry> excluded,
+                          std::vector<int64_t>& slots) {
+    MILLRACE_RETURN_IF_ERROR(KeepOthers(list, excluded));
     CopyKept(list);
     const size_t first = slots.size();
     const auto degree = static_cast<int64_t>(kept_.size());
@@ -127,24 +132,28 @@ class SlotPicker {
     for (size_t at = first; at < slots.size(); ++at) {
       slots[at] = kept_[static_cast<size_t>(slots[at])];
     }
+    return absl::OkStatus();
   }
 
-  void KeepOthers(ListRange list,
-                  std::span<const ExcludedEdges::Entry> excluded) {
+  absl::Status KeepOthers(ListRange list,
+                          std::span<const ExcludedEdges::Entry> excluded) {
     const bool timed = !excluded.empty() && frontier_.excluded->timed;
     const std::span<const int64_t> times = view_.lists.time.As<int64_t>();
     kept_.clear();
-    for (int64_t at = list.begin; at < list.begin + list.degree; ++at) {
+    const auto keep = [&](int64_t at) {
       if (view_.members != nullptr && !view_.members->contains(indices_[at])) {
-        continue;
+        return;
       }
-      const bool out = std::any_of(excluded.begin(), excluded.end(),
-                                   [&](const ExcludedEdges::Entry& entry) {
-                                     return entry.neighbor == indices_[at] &&
-                                            (!timed || entry.time == times[at]);
-                                   });
-      if (!out) kept_.push_back(at);
-    }
+      if (!ExcludedEdges::Contains(excluded,
+                                   {indices_[at], timed ? times[at] : 0})) {
+        kept_.push_back(at);
+      }
+    };
+    return watch_.InPieces(list.degree, [&](size_t begin, size_t end) {
+      for (size_t slot = begin; slot < end; ++slot) {
+        keep(list.begin + static_cast<int64_t>(slot));
+      }
+    });
   }
 
   void CopyKept(ListRange list) {
@@ -183,6 +192,8 @@ class SlotPicker {
   const std::span<const uint64_t> sums_;
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
+  LiveWatch nobody_{[] { return absl::OkStatus(); }};
+  LiveWatch& watch_;                 // the frontier's or that
   std::vector<NumberedNode> ranks_;  // scratch
   // Of the list being read without some of its entries.
   std::vector<int64_t> kept_;  // positions
