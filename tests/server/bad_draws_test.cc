@@ -336,6 +336,39 @@ TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
                 kInvalid, "--restart 7");
 }
 
+// Walkers and their paths are counted before anything is allocated: those of
+// the first would take 2 TB.
+TEST_F(BadSampleTest, WalksBeyondTheMemoryAreRefused) {
+  ServerOptions options;
+  options.max_inflight_bytes = 256 << 20;
+  FleetHarness small(RandomGraph(1), 1, options);
+  const auto walks = [&](size_t seeds, uint32_t walks, uint32_t length,
+                         v1::Job::Method method) {
+    return Status(
+        [=](auto& r) {
+          Walk(*r.mutable_job());
+          r.mutable_job()->set_method(method);
+          r.mutable_job()->set_walks(walks);
+          r.mutable_job()->set_walk_length(length);
+          if (method == v1::Job::METHOD_PPR) {
+            r.mutable_job()->add_fanouts(2);
+            r.mutable_job()->set_disjoint(false);
+          }
+          r.mutable_job()->clear_split();
+          r.set_explicit_ids(Raw(std::vector<uint32_t>(seeds, 3)));
+        },
+        &small);
+  };
+  for (const absl::Status& status :
+       {walks(500000, 4000, 250, v1::Job::METHOD_WALK),
+        walks(10000, 2000, 20, v1::Job::METHOD_WALK)}) {
+    ExpectRefused(status, kLacks,
+                  "bytes on the server, the limit is 268435456");
+  }
+  EXPECT_TRUE(walks(100, 10, 20, v1::Job::METHOD_WALK).ok());
+  EXPECT_TRUE(walks(4, 4000, 20, v1::Job::METHOD_PPR).ok());
+}
+
 TEST_F(BadSampleTest, WeightsAndTimesThatAreNotThereAreRefused) {
   const auto plain = [](const std::function<void(v1::Job&)>& change) {
     return Status(

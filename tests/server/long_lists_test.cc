@@ -104,5 +104,38 @@ TEST_F(LongListsTest, GivenUpDrawsMakeRoom) {
   }
 }
 
+// One search of the list for each, 10^12 entries in all, would take minutes.
+TEST_F(LongListsTest, ManyPairsOfAHubAreFoundAtOnce) {
+  v1::HasEdgesRequest request;
+  constexpr size_t kPairs = 1000000;
+  request.set_src_ids(Hubs(kPairs));
+  request.set_dst_ids(Hubs(kPairs));
+  ::grpc::ClientContext context;
+  testing::SetDeadline(context, absl::Minutes(1));
+  v1::HasEdgesReply reply;
+  const absl::Status status =
+      FromGrpcStatus(stub_->HasEdges(&context, request, &reply));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(reply.found(), std::string(kPairs, '\0'));
+}
+
+// So would one comparison with each excluded entry.
+TEST_F(LongListsTest, ManyExcludedEntriesOfAHubAreFoundAtOnce) {
+  v1::ExpandRequest request;
+  constexpr size_t kExcluded = 1000000;
+  v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+  frontier.set_fanout(kAllNeighbors);
+  frontier.set_ids(Hubs(1));
+  frontier.set_excluded_nodes(Hubs(kExcluded));
+  frontier.set_excluded_neighbors(Hubs(kExcluded));
+  ::grpc::ClientContext context;
+  testing::SetDeadline(context, absl::Minutes(1));
+  v1::ExpandReply reply;
+  const absl::Status status =
+      FromGrpcStatus(stub_->Expand(&context, request, &reply));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(reply.picks(0).neighbors().size(), kEdges * sizeof(uint32_t));
+}
+
 }  // namespace
 }  // namespace millrace
