@@ -48,6 +48,10 @@ struct ServerCore {
   Admission admission;       // Sample calls
   Admission leaf_admission;  // all others but Describe
   ServerMetrics metrics;
+  // A call is in one of the first two until its request is there, and then in
+  // the one of its kind.
+  LiveCalls reading_calls;
+  LiveCalls reading_describe_calls;
   LiveCalls sample_calls;
   LiveCalls gather_calls;
   LiveCalls leaf_calls;  // Expand, HasEdges, Resolve

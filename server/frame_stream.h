@@ -40,9 +40,10 @@ class FrameStream : public RequestCall {
 
  protected:
   // Frames after the first few are made in `pool`, which must take them.
-  FrameStream(ServerCore& core, LiveCalls& calls,
+  FrameStream(ServerCore& core, LiveCalls& running,
               ::grpc::CallbackServerContext* context, ThreadPool& pool)
-      : RequestCall(core, calls, context), pool_(pool) {}
+      : RequestCall(core, {core.reading_calls, running}, context),
+        pool_(pool) {}
 
   // Starts making frames in `first_pool`; an error ends the call. To be called
   // once there is a request, unless End() is.

@@ -22,7 +22,8 @@ inline constexpr uint64_t kMaxRequestFields = 1 << 20;
 // The request of Describe: it has no fields, but may get some.
 inline constexpr size_t kMaxDescribeBytes = 1 << 10;
 
-// Calls of one connection at a time; a client of ours lets others wait.
-inline constexpr int kMaxCallsPerConnection = 1024;
+// Calls of one connection at a time: far fewer than calls of any kind, so that
+// no connection takes the place of others. A client of ours lets more wait.
+inline constexpr int kMaxCallsPerConnection = 256;
 
 }  // namespace millrace

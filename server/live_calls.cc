@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -28,8 +29,12 @@ LiveCalls::~LiveCalls() {
   reaper_.join();
 }
 
-absl::Status LiveCalls::Enter(Context* context, absl::Time deadline) {
+absl::Status LiveCalls::CheckRoom() const {
   absl::MutexLock lock(&mutex_);
+  return Room();
+}
+
+absl::Status LiveCalls::Room() const {
   if (draining_) {
     return absl::UnavailableError(
         "the server is draining\nask another replica, or wait for it to come "
@@ -42,6 +47,12 @@ absl::Status LiveCalls::Enter(Context* context, absl::Time deadline) {
                    max_calls_, " calls are running")),
         {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
   }
+  return absl::OkStatus();
+}
+
+absl::Status LiveCalls::Enter(Context* context, absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  MILLRACE_RETURN_IF_ERROR(Room());
   calls_[context] = {.deadline = deadline};
   return absl::OkStatus();
 }

@@ -31,8 +31,12 @@ class LiveCalls {
   LiveCalls(const LiveCalls&) = delete;
   LiveCalls& operator=(const LiveCalls&) = delete;
 
-  // A call that may run must Leave() before its context dies.
+  // Whether a call may enter now.
   // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many.
+  absl::Status CheckRoom() const;
+
+  // A call that may run must Leave() before its context dies; again, or without
+  // having entered, it does nothing. Errors as CheckRoom.
   absl::Status Enter(Context* context, absl::Time deadline);
   void Leave(Context* context);
 
@@ -58,6 +62,7 @@ class LiveCalls {
       return deadline < now || client < now;
     }
   };
+  absl::Status Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndExpired();
   bool IsExpired(Context* context, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

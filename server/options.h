@@ -31,6 +31,9 @@ struct ServerOptions {
   // The same for Expand, HasEdges and Resolve calls together, for Gather calls
   // and for Describe calls.
   int max_leaf_calls = 4096;
+  // The same for calls whose request is not there yet, which count as nothing
+  // else: of Describe, and of all others together.
+  int max_reading_calls = 16384;
 
   // Memory of all Sample calls together. 0: a quarter of the memory of this
   // host (or of its container).
@@ -44,7 +47,10 @@ struct ServerOptions {
   // The longest that is believed.
   absl::Duration max_deadline = absl::Minutes(10);
 
-  // How long a client may take to send its request, and to take each message.
+  // How long a client may take to send its request: the largest, 16 MiB, takes
+  // that long at 7 Mbit/s.
+  absl::Duration request_timeout = absl::Seconds(20);
+  // How long a client may take to take each message.
   absl::Duration client_timeout = absl::Seconds(60);
 
   // How long a hop waits for a server of another partition to appear.

@@ -9,28 +9,42 @@
 
 namespace millrace {
 
-RequestCall::RequestCall(ServerCore& core, LiveCalls& calls,
+RequestCall::RequestCall(ServerCore& core, Kind kind,
                          ::grpc::CallbackServerContext* context)
     : core_(core),
-      calls_(calls),
+      kind_(kind),
       context_(context),
       deadline_(core.DeadlineOf(*context)) {}
 
 void RequestCall::Begin() {
-  const absl::Status status = calls_.Enter(context_, deadline_);
-  entered_ = status.ok();
-  if (!entered_) return End(status);
-  AwaitClient();
+  if (const absl::Status status = EnterReading(); !status.ok()) {
+    return End(status);
+  }
   StartRead(&message_);
 }
 
+absl::Status RequestCall::EnterReading() {
+  // What would be refused later need not be read.
+  MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom());
+  MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, deadline_));
+  kind_.reading.AwaitClient(context_,
+                            absl::Now() + core_.options.request_timeout);
+  return absl::OkStatus();
+}
+
 void RequestCall::OnReadDone(bool ok) {
-  ClientMoved();
-  if (ok) return OnRequest();
-  End(context_->IsCancelled()
-          ? absl::CancelledError("the client gave up before its request came")
-          : absl::InvalidArgumentError(
-                "the call has no request\nsend one message"));
+  kind_.reading.Leave(context_);
+  if (!ok) {
+    return End(
+        context_->IsCancelled()
+            ? absl::CancelledError("the client gave up before its request came")
+            : absl::InvalidArgumentError(
+                  "the call has no request\nsend one message"));
+  }
+  const absl::Status status = kind_.running.Enter(context_, deadline_);
+  entered_ = status.ok();
+  if (!entered_) return End(status);
+  OnRequest();
 }
 
 absl::StatusOr<Admission::Reservation> RequestCall::ReserveRequest(
@@ -41,13 +55,16 @@ absl::StatusOr<Admission::Reservation> RequestCall::ReserveRequest(
 }
 
 void RequestCall::AwaitClient() {
-  calls_.AwaitClient(context_, absl::Now() + core_.options.client_timeout);
+  kind_.running.AwaitClient(context_,
+                            absl::Now() + core_.options.client_timeout);
 }
 
-void RequestCall::ClientMoved() { calls_.ClientMoved(context_); }
+void RequestCall::ClientMoved() { kind_.running.ClientMoved(context_); }
 
 void RequestCall::Leave() {
-  if (entered_) calls_.Leave(context_);
+  // Whoever ended the call while it was read may still be within it.
+  kind_.reading.Leave(context_);
+  if (entered_) kind_.running.Leave(context_);
 }
 
 }  // namespace millrace

@@ -22,8 +22,10 @@ namespace millrace {
 // gRPC it is a call with streams both ways, since of all others gRPC tells us
 // only once the request is there, however long that takes.
 //
-// A call counts from the moment it is known, and the client has
-// ServerOptions::client_timeout to send the request and to take each message.
+// A call counts from the moment it is known: among those whose request is being
+// read, which the client has ServerOptions::request_timeout for, and then among
+// those of its kind, so that clients that send nothing take no place of those
+// that do. The client has ServerOptions::client_timeout to take each message.
 //
 // States: reading -> answering, or refused -> done, when the subclass calls
 // Leave() and deletes itself in OnDone().
@@ -33,8 +35,14 @@ class RequestCall
   void OnReadDone(bool ok) final;
 
  protected:
-  // `core`, and `calls` in it, outlive the call.
-  RequestCall(ServerCore& core, LiveCalls& calls,
+  // Where a call counts; both outlive it.
+  struct Kind {
+    LiveCalls& reading;
+    LiveCalls& running;
+  };
+
+  // `core` outlives the call.
+  RequestCall(ServerCore& core, Kind kind,
               ::grpc::CallbackServerContext* context);
 
   // Starts the call; to be called once, at the end of the constructor.
@@ -50,7 +58,7 @@ class RequestCall
   absl::StatusOr<Admission::Reservation> ReserveRequest(
       Admission& admission, const ::google::protobuf::Descriptor& type) const;
 
-  // To be called around each write: by then, the client must take it.
+  // To be called around each write: the client must take it in time.
   void AwaitClient();
   void ClientMoved();
 
@@ -64,11 +72,13 @@ class RequestCall
   ::grpc::ByteBuffer& message() { return message_; }
 
  private:
+  absl::Status EnterReading();
+
   ServerCore& core_;
-  LiveCalls& calls_;
+  const Kind kind_;
   ::grpc::CallbackServerContext* const context_;
   const absl::Time deadline_;
-  bool entered_ = false;
+  bool entered_ = false;  // those that run
   ::grpc::ByteBuffer message_;
 };
 

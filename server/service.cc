@@ -36,9 +36,9 @@ class UnaryCall : public RequestCall {
   }
 
  protected:
-  UnaryCall(ServerCore& core, LiveCalls& calls,
-            ::grpc::CallbackServerContext* context, std::string_view method)
-      : RequestCall(core, calls, context), method_(method) {}
+  UnaryCall(ServerCore& core, Kind kind, ::grpc::CallbackServerContext* context,
+            std::string_view method)
+      : RequestCall(core, kind, context), method_(method) {}
 
   // Ends the call, with reply() if `status` is OK.
   void End(const absl::Status& status) final {
@@ -79,7 +79,7 @@ class LeafCall final : public UnaryCall {
 
   LeafCall(ServerCore& core, ::grpc::CallbackServerContext* context,
            std::string_view method, Answer answer)
-      : UnaryCall(core, core.leaf_calls, context, method),
+      : UnaryCall(core, {core.reading_calls, core.leaf_calls}, context, method),
         answer_(std::move(answer)) {
     Begin();
   }
@@ -119,7 +119,8 @@ class LeafCall final : public UnaryCall {
 class DescribeCall final : public UnaryCall {
  public:
   DescribeCall(ServerCore& core, ::grpc::CallbackServerContext* context)
-      : UnaryCall(core, core.describe_calls, context, "Describe") {
+      : UnaryCall(core, {core.reading_describe_calls, core.describe_calls},
+                  context, "Describe") {
     Begin();
   }
 

@@ -10,6 +10,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/grpc/unary_call.h"
+#include "server/limits.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/wide_graph.h"
 
@@ -28,9 +29,12 @@ class HandCall : public ::grpc::ClientBidiReactor<Bytes, Bytes> {
  public:
   HandCall(FleetHarness& fleet, const std::string& method,
            absl::Duration deadline = absl::Hours(1))
-      : stub_(::grpc::CreateCustomChannel(fleet.server(0).address(),
-                                          ::grpc::InsecureChannelCredentials(),
-                                          Arguments())) {
+      : HandCall(Connect(fleet), method, deadline) {}
+
+  // One of several calls of a connection.
+  HandCall(const std::shared_ptr<::grpc::Channel>& channel,
+           const std::string& method, absl::Duration deadline = absl::Hours(1))
+      : stub_(channel) {
     testing::SetDeadline(context_, deadline);
     stub_.PrepareBidiStreamingCall(&context_, "/millrace.v1.Sampler/" + method,
                                    {}, this);
@@ -39,6 +43,12 @@ class HandCall : public ::grpc::ClientBidiReactor<Bytes, Bytes> {
   ~HandCall() override {
     context_.TryCancel();
     done_.WaitForNotification();
+  }
+
+  static std::shared_ptr<::grpc::Channel> Connect(FleetHarness& fleet) {
+    return ::grpc::CreateCustomChannel(fleet.server(0).address(),
+                                       ::grpc::InsecureChannelCredentials(),
+                                       Arguments());
   }
 
   void Send(const ::google::protobuf::MessageLite& request) {
@@ -113,6 +123,7 @@ void ExpectLeafPlace(FleetHarness& fleet) {
 
 ServerOptions Impatient() {
   ServerOptions options;
+  options.request_timeout = absl::Seconds(1);
   options.client_timeout = absl::Seconds(1);
   return options;
 }
@@ -129,10 +140,59 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreEnded) {
   }
 }
 
-// They count among the calls that run before their request is there.
+// Calls that a connection has no room for wait in its client.
+std::vector<std::unique_ptr<HandCall>> SilentCalls(FleetHarness& fleet,
+                                                   const std::string& method,
+                                                   int connections, int each) {
+  std::vector<std::unique_ptr<HandCall>> calls;
+  for (int c = 0; c < connections; ++c) {
+    const auto channel = HandCall::Connect(fleet);
+    // Answered: the connection is there.
+    HandCall first(channel, "Resolve");
+    first.Send(v1::ResolveRequest());
+    EXPECT_TRUE(first.AwaitReply());
+    for (int i = 0; i < each; ++i) {
+      calls.push_back(std::make_unique<HandCall>(channel, method));
+    }
+  }
+  return calls;
+}
+
+void ExpectServed(FleetHarness& fleet) {
+  const auto stub = fleet.Stub(0);
+  for (int i = 0; i < 20; ++i) {
+    const absl::Status sampled =
+        testing::CallSample(*stub, LargeSample()).status;
+    EXPECT_TRUE(sampled.ok()) << sampled;
+    ::grpc::ClientContext context;
+    testing::SetDeadline(context, kSoon);
+    v1::DescribeReply reply;
+    const ::grpc::Status described =
+        stub->Describe(&context, v1::DescribeRequest(), &reply);
+    EXPECT_TRUE(described.ok()) << described.error_message();
+  }
+}
+
+// One connection, and then more than all calls of that kind could be.
+TEST(SlowClientsTest, RequestsThatDoNotComeTakeNoPlaceOfOthers) {
+  FleetHarness fleet(WideGraph(3000, 5, 4), 1);
+  const auto one = SilentCalls(fleet, "Sample", 1, 1100);
+  ExpectServed(fleet);
+  const auto samples = SilentCalls(fleet, "Sample", 4, 300);
+  const auto describes = SilentCalls(fleet, "Describe", 17, 300);
+  ExpectServed(fleet);
+}
+
+TEST(SlowClientsTest, ConnectionsHaveFarFewerCallsThanAServer) {
+  ServerOptions options;
+  EXPECT_LE(4 * kMaxCallsPerConnection, options.max_sample_calls);
+  EXPECT_LE(16 * kMaxCallsPerConnection, options.max_leaf_calls);
+  EXPECT_LE(64 * kMaxCallsPerConnection, options.max_reading_calls);
+}
+
 TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
   ServerOptions options;
-  options.max_leaf_calls = 2;
+  options.max_reading_calls = 2;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
   HandCall first(fleet, "Expand"), second(fleet, "Resolve");
   std::vector<std::unique_ptr<HandCall>> more;
