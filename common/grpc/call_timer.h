@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -18,20 +19,23 @@ class Sleeper {
 };
 
 // Wakes calls that take long. Most are over before: one alarm of gRPC serves
-// them all, where one for each would cost more than a small call.
+// them all, where one for each would cost more than a small call. Nobody who
+// sets the clock of the machine changes when.
 // Threads: any. Sleepers may live, and be woken, longer than the timer.
 class CallTimer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // What Remove() takes; each is given once.
-  using Ticket = std::pair<absl::Time, uint64_t>;
+  using Ticket = std::pair<Clock::time_point, uint64_t>;
 
   CallTimer();
   ~CallTimer();  // wakes nobody any more, but for those it is about to
   CallTimer(const CallTimer&) = delete;
   CallTimer& operator=(const CallTimer&) = delete;
 
-  // Wakes `sleeper` once, at `when` or some milliseconds later.
-  Ticket Add(absl::Time when, std::shared_ptr<Sleeper> sleeper);
+  // Wakes `sleeper` once, after `wait` or some milliseconds more.
+  Ticket Add(absl::Duration wait, std::shared_ptr<Sleeper> sleeper);
   // Whether it was not woken, and will not be.
   bool Remove(const Ticket& ticket);
 

@@ -218,8 +218,7 @@ class HedgedCall final : public Call,
   }
 
   void WakeAfter(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ticket_ =
-        options_.hedging.timer().Add(absl::Now() + wait, shared_from_this());
+    ticket_ = options_.hedging.timer().Add(wait, shared_from_this());
   }
 
   void FinishIfOver() {
