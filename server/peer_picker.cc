@@ -58,7 +58,8 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 absl::Status PeerPicker::Report(const FleetMember& member,
                                 absl::Status status) const {
   if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
-    // Not by us: a server that stops.
+    // Not by us: of calls that were given up we are not told. A server that
+    // stops.
     status = absl::UnavailableError("the call was ended before it was done");
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);

@@ -67,7 +67,8 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
         info);
   }
   if (absl::IsCancelled(status)) {
-    // Not by us, or nobody looks at this status: a server that stops.
+    // Not by us, or nobody looks at this status: of calls that were given up
+    // we are not told. A server that stops.
     return WithErrorInfo(
         absl::UnavailableError(
             StrCat(member.address, " ended a call before it was done")),

@@ -9,9 +9,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/base/strings.h"
+#include "common/wire/error_info.h"
 
 namespace millrace {
 namespace {
+
+using Clock = CallTimer::Clock;
 
 // After such a silence a replica is asked whether it lives, if there is
 // another one.
@@ -24,15 +28,15 @@ class HedgedCall final : public Call,
                          public std::enable_shared_from_this<HedgedCall> {
  public:
   explicit HedgedCall(HedgedCallOptions options)
-      : options_(std::move(options)) {}
+      : options_(std::move(options)),
+        delay_(options_.hedging.DelayOf(options_.kind).value_or(kLongSilence)) {
+  }
 
   void Start(std::shared_ptr<FleetMember> member) {
     options_.hedging.NoteCall();
-    const absl::Duration delay =
-        options_.hedging.DelayOf(options_.kind).value_or(kLongSilence);
     StartLeg(std::move(member));
     absl::MutexLock lock(&mutex_);
-    if (!finished_) WakeAfter(std::min(delay, kLongSilence));
+    if (!finished_) WakeAfter(std::min(delay_, kLongSilence));
   }
 
   void Cancel() override {
@@ -55,7 +59,7 @@ class HedgedCall final : public Call,
       looking_ = true;  // keeps the options alive
       spoken = winner_ != kNobody;
       legs = legs_;
-      silence = absl::Now() - (spoken ? last_sign_ : legs_.back().start);
+      silence = Since(last_news_);
     }
     const absl::Duration next =
         spoken ? CheckAlive(*legs[winner()].member, silence)
@@ -77,7 +81,12 @@ class HedgedCall final : public Call,
     std::shared_ptr<Call> call;  // while it runs, once it has been started
     absl::Time start;
     bool over = false;
+    bool given_up = false;  // by us, as lost
   };
+
+  static absl::Duration Since(Clock::time_point time) {
+    return absl::FromChrono(Clock::now() - time);
+  }
 
   void StartLeg(std::shared_ptr<FleetMember> member) {
     int index = 0;
@@ -85,6 +94,7 @@ class HedgedCall final : public Call,
       absl::MutexLock lock(&mutex_);
       index = static_cast<int>(legs_.size());
       legs_.push_back({member, nullptr, absl::Now()});
+      last_news_ = Clock::now();
       ++running_;
     }
     std::shared_ptr<Call> call = options_.start(
@@ -112,44 +122,53 @@ class HedgedCall final : public Call,
       if (winner_ == kNobody) {
         winner_ = index;
         losers = CallsBut(index);
-        options_.hedging.NoteAnswer(options_.kind, absl::Now() - start_);
+        options_.hedging.NoteAnswer(options_.kind, Since(start_));
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_sign_ = absl::Now();
+      last_news_ = Clock::now();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
   }
 
   void OnLegDone(int index, absl::Status status) {
-    std::shared_ptr<FleetMember> member;
-    absl::Time start;
-    bool lost = false;
+    Leg leg;
+    bool too_late = false;
     {
       absl::MutexLock lock(&mutex_);
       legs_[index].over = true;
       legs_[index].call = nullptr;
-      member = legs_[index].member;
-      start = legs_[index].start;
-      lost = winner_ != kNobody && winner_ != index;
+      leg = legs_[index];
+      too_late = winner_ != kNobody && winner_ != index;
     }
-    // Of the one that was too late nobody wants to know.
-    if (!lost) status = options_.on_end(*member, start, std::move(status));
+    if (leg.given_up && absl::IsCancelled(status)) {
+      status = GivenUp(*leg.member);  // the fleet knows
+    } else if (!too_late) {
+      status = options_.on_end(*leg.member, leg.start, std::move(status));
+    }
     {
       absl::MutexLock lock(&mutex_);
-      if (index == winner_ || (!lost && result_.ok())) {
+      // Meanwhile another one may have given a sign, or even ended.
+      if (index == winner_ || (winner_ == kNobody && result_.ok())) {
         result_ = status;
-        speaker_ = member;
+        speaker_ = leg.member;
       }
       --running_;
     }
     FinishIfOver();
   }
 
+  absl::Status GivenUp(const FleetMember& member) const {
+    return WithErrorInfo(
+        absl::UnavailableError(
+            StrCat(member.address, " did not answer and was given up")),
+        {.partition = options_.partition});
+  }
+
   // Nobody has given a sign for so long: asks one more replica, if there is one
-  // that was not asked, and it is allowed or those asked are lost. When to look
-  // again.
+  // that was not asked, and it is time and allowed or those asked are lost.
+  // When to look again.
   absl::Duration TryAnother(const std::vector<Leg>& legs,
                             absl::Duration silence) {
     Fleet& fleet = options_.fleet;
@@ -163,17 +182,22 @@ class HedgedCall final : public Call,
     absl::StatusOr<std::shared_ptr<FleetMember>> other =
         fleet.Pick(options_.partition, absl::InfinitePast(), asked);
     if (!other.ok()) return kLongSilence;
-    const bool hedge = legs.size() == 1 && options_.hedging.Take();
+    const bool first = legs.size() == 1;
+    const bool hedge = first && silence >= delay_ && options_.hedging.Take();
     if (hedge || doubtful.empty()) {
       StartLeg(*std::move(other));
       for (size_t i = 0; doubtful.empty() && i < legs.size(); ++i) {
-        CancelLeg(static_cast<int>(i));
+        GiveUp(static_cast<int>(i));
       }
       return kLongSilence;
     }
-    if (silence < kLongSilence) return kLongSilence - silence;
-    for (const FleetMember* member : doubtful) fleet.Suspect(*member);
-    return kLookAgain;
+    absl::Duration next = kLongSilence - silence;
+    if (silence >= kLongSilence) {
+      for (const FleetMember* member : doubtful) fleet.Suspect(*member);
+      next = kLookAgain;
+    }
+    if (first && silence < delay_) next = std::min(next, delay_ - silence);
+    return next;
   }
 
   // Gives up the replica that is listened to, if it is lost and there is
@@ -189,7 +213,7 @@ class HedgedCall final : public Call,
       fleet.Suspect(speaker);
       return kLookAgain;
     }
-    CancelLeg(winner());
+    GiveUp(winner());
     return kLongSilence;
   }
 
@@ -198,10 +222,11 @@ class HedgedCall final : public Call,
     return winner_;
   }
 
-  void CancelLeg(int index) {
+  void GiveUp(int index) {
     std::shared_ptr<Call> call;
     {
       absl::MutexLock lock(&mutex_);
+      legs_[index].given_up = true;
       call = legs_[index].call;
     }
     if (call != nullptr) call->Cancel();
@@ -238,14 +263,16 @@ class HedgedCall final : public Call,
   }
 
   HedgedCallOptions options_;
-  const absl::Time start_ = absl::Now();
+  const absl::Duration delay_;  // before a hedge
+  const Clock::time_point start_ = Clock::now();
 
   absl::Mutex mutex_;
   std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;                // legs
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;           // in OnWake
-  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;           // gave a sign first
-  absl::Time last_sign_ ABSL_GUARDED_BY(mutex_) = start_;  // of it
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // legs
+  bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // in OnWake
+  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // gave a sign first
+  // The start of the last leg, or the winner's last sign.
+  Clock::time_point last_news_ ABSL_GUARDED_BY(mutex_) = start_;
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<FleetMember> speaker_ ABSL_GUARDED_BY(mutex_);  // whose
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;

@@ -15,8 +15,8 @@ namespace millrace {
 struct HedgedCallOptions {
   // What a call to one replica tells.
   struct Events {
-    // Asked before anything that has come is believed. CANCELLED: another
-    // replica was faster; the call must end.
+    // Asked before anything that has come is believed, and so before a call
+    // succeeds. CANCELLED: another replica was faster; the call must end.
     std::function<absl::Status()> on_sign;
     CallDone done;
   };
@@ -29,7 +29,7 @@ struct HedgedCallOptions {
   std::function<std::shared_ptr<Call>(std::shared_ptr<FleetMember>, Events)>
       start;
   // What becomes of the status that the call to a replica, begun at `start`,
-  // has ended with; not asked of one that was too late.
+  // has ended with; not asked of one that was too late or given up.
   std::function<absl::Status(const FleetMember&, absl::Time start,
                              absl::Status)>
       on_end;
@@ -41,10 +41,10 @@ struct HedgedCallOptions {
 // come, a second replica is asked too, as Hedging allows; the first to give one
 // is listened to, the other call cancelled. A replica that says nothing for
 // long, before its first sign or after it, is asked whether it lives
-// (Fleet::Suspect), and if not, the call goes to another at once or, after the
-// first sign, fails.
-// The functions run on gRPC threads, possibly before this returns; nothing of
-// the options is touched after `done`.
+// (Fleet::Suspect), and if not, it is given up: the call goes to another at
+// once or, after the first sign, fails with UNAVAILABLE. The functions run on
+// gRPC threads, possibly before this returns; nothing of the options is touched
+// after `done`.
 std::shared_ptr<Call> StartHedgedCall(std::shared_ptr<FleetMember> member,
                                       HedgedCallOptions options);
 

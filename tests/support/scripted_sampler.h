@@ -17,7 +17,8 @@
 
 namespace millrace::testing {
 
-// Passes all calls on to a real server, but Sample, which a script answers.
+// Passes all calls on to a real server, but Sample, which a script answers, and
+// Describe, where a test says so.
 // Threads: any; the script runs on several at once, until the destructor.
 class ScriptedSampler final : public v1::Sampler::Service {
  public:
@@ -41,6 +42,16 @@ class ScriptedSampler final : public v1::Sampler::Service {
   int calls() const {
     absl::MutexLock lock(&mutex_);
     return calls_;
+  }
+
+  // From now on Describe does this first, and fails as it says.
+  void OnDescribe(std::function<::grpc::Status()> act) {
+    absl::MutexLock lock(&mutex_);
+    on_describe_ = std::move(act);
+  }
+  int describes() const {
+    absl::MutexLock lock(&mutex_);
+    return describes_;
   }
   // The connections that brought calls of Sample.
   size_t connections() const {
@@ -81,6 +92,15 @@ class ScriptedSampler final : public v1::Sampler::Service {
   ::grpc::Status Describe(::grpc::ServerContext*,
                           const v1::DescribeRequest* request,
                           v1::DescribeReply* reply) override {
+    std::function<::grpc::Status()> act;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++describes_;
+      act = on_describe_;
+    }
+    if (act) {
+      if (::grpc::Status status = act(); !status.ok()) return status;
+    }
     ::grpc::ClientContext context;
     return behind_->Describe(&context, *request, reply);
   }
@@ -102,6 +122,8 @@ class ScriptedSampler final : public v1::Sampler::Service {
   int port_ = 0;
   mutable absl::Mutex mutex_;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  int describes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<::grpc::Server> server_;  // last: calls all of the above
 };
