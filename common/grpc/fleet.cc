@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/address_list.h"
+#include "common/grpc/doorbell.h"
 #include "common/grpc/fleet_directory.h"
 #include "common/grpc/list_reader.h"
 #include "common/grpc/member_keeper.h"
@@ -30,32 +31,46 @@ using State = FleetMemberInfo::State;
 // this nobody is asked again.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
-// More than any interval of FleetOptions.
-constexpr absl::Duration kLongestInterval = absl::Minutes(1);
+// A member that answered so lately is not suspected. Short beside the time that
+// it takes to find that one does not answer.
+constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
+
+// How long a member is spared at most that says it is busy.
+constexpr absl::Duration kLongestBusy = absl::Seconds(10);
 
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
 
-// Whether it is time for what is to happen at `when`. Nothing is put off for
-// longer than kLongestInterval: then somebody has set the clock back.
-bool IsDue(absl::Time when, absl::Time now) {
-  return when <= now ||
-         (when != absl::InfiniteFuture() && when - now > kLongestInterval);
+// Whether `time` has been less than `span` ago. Not when it lies ahead: then
+// somebody has set the clock back.
+bool IsWithin(absl::Duration span, absl::Time time, absl::Time now) {
+  return time <= now && now - time < span;
 }
 
-// The member with the least outstanding bytes that is not in `avoid`; `turn`
-// decides among equals. Null: none.
+absl::Duration LongestInterval(const FleetOptions& options) {
+  return std::max({options.file_interval, options.dns_interval,
+                   options.ready_interval, options.retry_interval});
+}
+
+bool IsBusy(const FleetEntry& entry, absl::Time now) {
+  return entry.busy_until > now && entry.busy_until - now <= kLongestBusy;
+}
+
+// The member with the least outstanding bytes that is not in `avoid`, a busy
+// one only where all are; `turn` decides among equals. Null: none.
 std::shared_ptr<FleetMember> LeastLoaded(
-    const std::vector<std::shared_ptr<FleetMember>>& members,
+    const FleetDirectory::Entries& owners,
     const std::vector<const FleetMember*>& avoid, size_t turn) {
+  const absl::Time now = absl::Now();
   std::shared_ptr<FleetMember> best;
-  int64_t least = 0;
-  for (size_t i = 0; i < members.size(); ++i) {
-    const auto& member = members[(i + turn) % members.size()];
+  std::pair<bool, int64_t> least;  // busy, bytes
+  for (size_t i = 0; i < owners.size(); ++i) {
+    const FleetEntry& entry = *owners[(i + turn) % owners.size()];
+    const auto& member = entry.member;
     if (std::find(avoid.begin(), avoid.end(), member.get()) != avoid.end()) {
       continue;
     }
-    const int64_t load = member->outstanding_bytes;
+    const std::pair load(IsBusy(entry, now), member->outstanding_bytes.load());
     if (!best || load < least) {
       best = member;
       least = load;
@@ -114,6 +129,10 @@ class Fleet::Core {
   absl::Time StartDueAsks();
   void StartAsk(std::shared_ptr<FleetEntry> entry);
   void FinishAsk(Ask* ask, const ::grpc::Status& status);
+  void TakeAnswer(const v1::DescribeReply& reply, const absl::Status& status,
+                  FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether it is time for what is to happen at `when`.
+  bool IsDue(absl::Time when, absl::Time now) const;
   void Demand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for news after `seen`; false once `deadline` is over.
   bool AwaitNews(uint64_t seen, absl::Time deadline)
@@ -121,7 +140,9 @@ class Fleet::Core {
 
   const FleetOptions options_;
   const AddressList::Kind list_kind_;
+  const absl::Duration longest_interval_;
 
+  Doorbell doorbell_;  // of thread_
   ListReader reader_;
   MemberKeeper keeper_;  // outlives all that holds members
 
@@ -133,7 +154,6 @@ class Fleet::Core {
   absl::Time last_demand_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;  // counts changes
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;    // breaks ties of Pick
-  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: runs on all of the above
@@ -142,6 +162,7 @@ class Fleet::Core {
 Fleet::Core::Core(FleetOptions options, AddressList list)
     : options_(std::move(options)),
       list_kind_(list.kind()),
+      longest_interval_(LongestInterval(options_)),
       reader_(std::move(list)),
       directory_(options_, keeper_) {
   thread_ = std::thread([this] { Run(); });
@@ -153,6 +174,7 @@ Fleet::Core::~Core() {
     stopping_ = true;
     for (auto& [ask, owner] : asks_) ask->context.TryCancel();
   }
+  doorbell_.Ring();
   reader_.Stop();
   thread_.join();
   absl::MutexLock lock(&mutex_);
@@ -167,14 +189,18 @@ void Fleet::Core::Run() {
     keeper_.EndUnused();
     RefreshList();
     const absl::Time next = StartDueAsks();
+    doorbell_.Await(std::clamp(next - absl::Now(), absl::ZeroDuration(),
+                               longest_interval_));
     absl::MutexLock lock(&mutex_);
-    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return wake_ || stopping_;
-    };
-    mutex_.AwaitWithDeadline(absl::Condition(&ready), next);
-    wake_ = false;
     if (stopping_) return;
   }
+}
+
+bool Fleet::Core::IsDue(absl::Time when, absl::Time now) const {
+  // Nothing is put off for so long: somebody has set the clock back.
+  const bool astray =
+      when != absl::InfiniteFuture() && when - now > longest_interval_;
+  return when <= now || astray;
 }
 
 void Fleet::Core::RefreshList() {
@@ -195,7 +221,7 @@ void Fleet::Core::RefreshList() {
 void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   absl::MutexLock lock(&mutex_);
   reading_ = false;
-  wake_ = true;
+  doorbell_.Ring();
   if (stopping_) return;
   if (addresses.ok()) {
     if (directory_.Apply(*addresses)) ++news_;
@@ -214,7 +240,7 @@ absl::Time Fleet::Core::StartDueAsks() {
     const absl::Time now = absl::Now();
     // A list that is being read wakes us when it is here.
     next = reading_ ? absl::InfiniteFuture() : next_list_;
-    for (const auto& entry : directory_.entries()) {
+    for (const auto& entry : directory_.Asked()) {
       if (entry->asking) continue;
       if (IsDue(entry->next_ask, now)) {
         entry->asking = true;
@@ -262,15 +288,8 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
   } else if (again) {
     info.state = State::kUnknown;
     entry.next_ask = absl::InfinitePast();
-  } else if (status.ok()) {
-    info.error = directory_.Learn(ask->reply, info);
-    if (!info.error.ok()) info.state = State::kRefused;
-    entry.next_ask = absl::Now() + options_.ready_interval;
   } else {
-    info.error = ExplainConnection(FromGrpcStatus(status), info.address,
-                                   options_.credentials != nullptr);
-    info.state = State::kUnreachable;
-    entry.next_ask = absl::Now() + options_.retry_interval;
+    TakeAnswer(ask->reply, FromGrpcStatus(status), entry);
   }
   if (info.state != before && !stopping_) {
     spdlog::debug("server {} is {}", info.address,
@@ -280,19 +299,42 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
     }
   }
   ++news_;
-  wake_ = true;
+  doorbell_.Ring();
   asks_.erase(ask);
+}
+
+void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
+                             const absl::Status& status, FleetEntry& entry) {
+  const absl::Time now = absl::Now();
+  FleetMemberInfo& info = entry.info;
+  // One that has too much to do to describe itself is alive.
+  const bool busy = absl::IsResourceExhausted(status);
+  if (status.ok() || busy) entry.answered = now;
+  if (status.ok()) {
+    info.error = directory_.Learn(reply, info);
+    if (!info.error.ok()) info.state = State::kRefused;
+    entry.next_ask = now + options_.ready_interval;
+    return;
+  }
+  info.error =
+      ExplainConnection(status, info.address, options_.credentials != nullptr);
+  if (!busy) {
+    info.state = State::kUnreachable;
+  } else if (info.state == State::kUnreachable) {
+    info.state = State::kUnknown;
+  }
+  entry.next_ask = now + options_.retry_interval;
 }
 
 void Fleet::Core::Demand() {
   const absl::Time now = absl::Now();
-  if (now >= last_demand_ && now - last_demand_ < kDemandInterval) return;
+  if (IsWithin(kDemandInterval, last_demand_, now)) return;
   last_demand_ = now;
   if (list_kind_ != AddressList::Kind::kStatic) next_list_ = now;
   for (const auto& entry : directory_.entries()) {
     if (entry->info.state != State::kReady) entry->next_ask = now;
   }
-  wake_ = true;
+  doorbell_.Ring();
 }
 
 std::vector<std::shared_ptr<FleetMember>> Fleet::Core::Owners(int partition) {
@@ -368,26 +410,34 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
       !IsServedElsewhere(status)) {
     return;
   }
-  // Overload says nothing about the connection.
-  if (absl::IsResourceExhausted(status)) return;
   absl::MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr) return;
+  if (absl::IsResourceExhausted(status)) {
+    // Says nothing about the connection.
+    entry->busy_until =
+        absl::Now() + std::min(ErrorInfoOf(status).retry_after, kLongestBusy);
+    return;
+  }
+  // Of one that is known to be lost it is no news, and others wait to hear of
+  // it.
+  if (entry->info.state == State::kUnreachable) return;
   entry->info.error = status;
   entry->info.state = State::kUnknown;
   entry->next_ask = absl::InfinitePast();
   entry->ask_again = entry->asking;
   ++news_;
-  wake_ = true;
+  doorbell_.Ring();
 }
 
 void Fleet::Core::Suspect(const FleetMember& member) {
   absl::MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr || entry->suspected) return;
+  if (IsWithin(kAnswerHolds, entry->answered, absl::Now())) return;
   entry->suspected = true;
   entry->next_ask = absl::InfinitePast();
-  wake_ = true;
+  doorbell_.Ring();
   // One that was asked with more patience is asked anew.
   for (auto& [ask, owner] : asks_) {
     if (ask->entry.get() == entry) ask->context.TryCancel();

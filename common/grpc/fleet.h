@@ -114,22 +114,25 @@ class Fleet {
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
 
   // The owner with the least outstanding bytes that is not in `avoid`, ties
-  // in turn. Errors name the partition and what was tried: UNAVAILABLE when
-  // there is none by `deadline` (a past deadline: does not wait), or at once
-  // when all are in `avoid`; FAILED_PRECONDITION when those of it are refused
-  // and all others answer.
+  // in turn, one that is busy (see ReportFailure) only where all are. Errors
+  // name the partition and what was tried: UNAVAILABLE when there is none by
+  // `deadline` (a past deadline: does not wait), or at once when all are in
+  // `avoid`; FAILED_PRECONDITION when those of it are refused and all others
+  // answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, absl::Time deadline,
       const std::vector<const FleetMember*>& avoid = {});
 
   // Tells that a call failed: a member whose connection broke, or that refuses
-  // what another one may take, is asked again before it is handed out.
+  // what another one may take, is asked again before it is handed out. One that
+  // refuses for want of room is busy for as long as it says.
   void ReportFailure(const FleetMember& member, const absl::Status& status);
 
-  // Asks a member that is thought to live at once whether it does; it is lost
-  // unless it answers within suspect_timeout.
+  // Asks a member that is thought to live at once whether it does, unless it
+  // answered within the last half second; it is lost unless it answers within
+  // suspect_timeout.
   void Suspect(const FleetMember& member);
-  // Whether a member is known not to answer, was refused, or left the list.
+  // Whether a member is known not to answer or was refused.
   bool IsLost(const FleetMember& member) const;
 
   // Everyone in the list, in its order.

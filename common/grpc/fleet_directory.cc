@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/base/strings.h"
@@ -42,21 +43,45 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
 bool FleetDirectory::Apply(const std::vector<std::string>& addresses) {
   list_error_ = absl::OkStatus();
   Entries entries;
-  bool changed = addresses.size() != entries_.size();
-  for (const std::string& address : addresses) {
-    const auto known = std::find_if(
-        entries_.begin(), entries_.end(),
+  bool changed = false;
+  const auto take_from = [](Entries& known, const std::string& address) {
+    const auto at = std::find_if(
+        known.begin(), known.end(),
         [&](const auto& entry) { return entry->info.address == address; });
-    changed |= known == entries_.end();
-    entries.push_back(known == entries_.end() ? MakeEntry(address) : *known);
+    std::shared_ptr<FleetEntry> entry;
+    if (at != known.end()) {
+      entry = std::move(*at);
+      known.erase(at);
+    }
+    return entry;
+  };
+  for (const std::string& address : addresses) {
+    std::shared_ptr<FleetEntry> entry = take_from(entries_, address);
+    changed |= entry == nullptr;
+    if (entry == nullptr) entry = take_from(left_, address);
+    entries.push_back(entry == nullptr ? MakeEntry(address) : std::move(entry));
   }
+  changed |= !entries_.empty();
+  std::move(entries_.begin(), entries_.end(), std::back_inserter(left_));
   entries_ = std::move(entries);
   return changed;
 }
 
+FleetDirectory::Entries FleetDirectory::Asked() {
+  // Only members of the list are handed out: one that nobody else holds stays
+  // so.
+  std::erase_if(
+      left_, [](const auto& entry) { return entry->member.use_count() == 1; });
+  Entries all = entries_;
+  all.insert(all.end(), left_.begin(), left_.end());
+  return all;
+}
+
 FleetEntry* FleetDirectory::Find(const FleetMember& member) const {
-  for (const auto& entry : entries_) {
-    if (entry->member.get() == &member) return entry.get();
+  for (const Entries* entries : {&entries_, &left_}) {
+    for (const auto& entry : *entries) {
+      if (entry->member.get() == &member) return entry.get();
+    }
   }
   return nullptr;
 }
@@ -111,12 +136,12 @@ bool FleetDirectory::AnyUnknown() const {
   });
 }
 
-std::vector<std::shared_ptr<FleetMember>> FleetDirectory::OwnersIn(
-    State state, int partition) const {
-  std::vector<std::shared_ptr<FleetMember>> owners;
+FleetDirectory::Entries FleetDirectory::OwnersIn(State state,
+                                                 int partition) const {
+  Entries owners;
   for (const auto& entry : entries_) {
     if (entry->info.state == state && Serves(entry->info, partition)) {
-      owners.push_back(entry->member);
+      owners.push_back(entry);
     }
   }
   return owners;
@@ -124,9 +149,12 @@ std::vector<std::shared_ptr<FleetMember>> FleetDirectory::OwnersIn(
 
 std::vector<std::shared_ptr<FleetMember>> FleetDirectory::Owners(
     int partition) const {
-  auto owners = OwnersIn(State::kReady, partition);
-  const auto draining = OwnersIn(State::kDraining, partition);
-  owners.insert(owners.end(), draining.begin(), draining.end());
+  std::vector<std::shared_ptr<FleetMember>> owners;
+  for (const State state : {State::kReady, State::kDraining}) {
+    for (const auto& entry : OwnersIn(state, partition)) {
+      owners.push_back(entry->member);
+    }
+  }
   return owners;
 }
 

@@ -18,19 +18,21 @@ namespace v1 {
 class DescribeReply;
 }  // namespace v1
 
-// A member and what is known of it; kept while it is asked, even when it left
-// the list meanwhile.
+// A member and what is known of it. One that has left the list is kept while
+// somebody holds the member or it is asked.
 struct FleetEntry {
   std::shared_ptr<FleetMember> member;
   FleetMemberInfo info;
   absl::Time next_ask = absl::InfinitePast();
+  absl::Time answered = absl::InfinitePast();    // last
+  absl::Time busy_until = absl::InfinitePast();  // as it says itself
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask
   bool suspected = false;  // an answer is wanted soon
 };
 
-// What a Fleet knows: who is in the list, what each serves, and the store of
-// them all. Asks nobody.
+// What a Fleet knows: who is in the list or has calls to end, what each serves,
+// and the store of them all. Asks nobody.
 // Threads: one at a time; Fleet guards it.
 class FleetDirectory {
  public:
@@ -42,11 +44,15 @@ class FleetDirectory {
       : options_(options), keeper_(keeper) {}
 
   // Takes over the addresses of a list that was read; whether it is another.
+  // Members that are no longer in it serve nothing, but are kept for those who
+  // hold them.
   bool Apply(const std::vector<std::string>& addresses);
   // The list could not be read; whether that is news.
   bool NoteListError(const absl::Status& error);
   const Entries& entries() const { return entries_; }
-  // A member's entry; null: it has left the list.
+  // These, and those that have left the list and somebody holds.
+  Entries Asked();
+  // A member's entry; null: nobody that was handed out.
   FleetEntry* Find(const FleetMember& member) const;
 
   // Takes a member's answer. FAILED_PRECONDITION: it is of another version or
@@ -57,8 +63,8 @@ class FleetDirectory {
   // Set once, by the first answer.
   const std::optional<Manifest>& manifest() const { return manifest_; }
 
-  std::vector<std::shared_ptr<FleetMember>> OwnersIn(
-      FleetMemberInfo::State state, int partition) const;
+  // Of the list.
+  Entries OwnersIn(FleetMemberInfo::State state, int partition) const;
   // The ready ones and then those that drain.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
 
@@ -82,6 +88,7 @@ class FleetDirectory {
   MemberKeeper& keeper_;
 
   Entries entries_;
+  Entries left_;  // the list
   std::optional<Manifest> manifest_;
   std::string manifest_from_;  // address
   absl::Status list_error_;

@@ -5,14 +5,19 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/scripted_sampler.h"
 
 namespace millrace {
 namespace {
@@ -148,6 +153,155 @@ TEST(FleetTest, PrefersMembersWithLessToDo) {
   EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[1].get()}), owners[0]);
   EXPECT_TRUE(absl::IsUnavailable(
       (*fleet)->Pick(0, Soon(), {owners[0].get(), owners[1].get()}).status()));
+}
+
+// Two replicas that are ready, one of which passes on what the other answers.
+class TwoReplicasTest : public ::testing::Test {
+ protected:
+  TwoReplicasTest()
+      : real_(testing::SmallGraph(), 1),
+        scripted_(real_.Stub(0), {}),
+        list_((testing::TestDirectory("fleet_list") / "servers").string()) {
+    WriteList({scripted_.address(), real_.server(0).address()});
+    FleetOptions options = ListOf("@" + list_);
+    options.file_interval = absl::Milliseconds(20);
+    auto fleet = Fleet::Create(options);
+    EXPECT_TRUE(fleet.ok()) << fleet.status();
+    fleet_ = *std::move(fleet);
+    EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
+  }
+
+  // Replaces the list as a whole.
+  void WriteList(const std::vector<std::string>& addresses) const {
+    std::ofstream file(list_ + ".new");
+    for (const std::string& address : addresses) file << address << '\n';
+    file.close();
+    std::filesystem::rename(list_ + ".new", list_);
+  }
+
+  static bool Await(const std::function<bool()>& news) {
+    const absl::Time end = Soon();
+    while (!news() && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return news();
+  }
+
+  std::shared_ptr<FleetMember> MemberAt(const std::string& address) const {
+    for (const auto& owner : fleet_->Owners(0)) {
+      if (owner->address == address) return owner;
+    }
+    ADD_FAILURE() << address << " is no owner";
+    return nullptr;
+  }
+  std::shared_ptr<FleetMember> scripted() const {
+    return MemberAt(scripted_.address());
+  }
+  std::shared_ptr<FleetMember> real() {
+    return MemberAt(real_.server(0).address());
+  }
+
+  FleetHarness real_;
+  testing::ScriptedSampler scripted_;
+  const std::string list_;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+// Such as the end of a call that was cancelled because the member is lost:
+// others that wait for its answer have yet to hear that.
+TEST_F(TwoReplicasTest, FailureOfALostMemberIsNoNews) {
+  const auto member = real();
+  real_.StopServer(0);
+  fleet_->ReportFailure(*member, absl::UnavailableError("gone"));
+  EXPECT_TRUE(Await([&] { return fleet_->IsLost(*member); }));
+  for (int i = 0; i < 100; ++i) {
+    fleet_->ReportFailure(*member, absl::UnavailableError("gone"));
+    EXPECT_TRUE(fleet_->IsLost(*member));
+  }
+}
+
+TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
+  const auto busy = scripted(), free = real();
+  free->outstanding_bytes = 1000;
+  EXPECT_EQ(*fleet_->Pick(0, Soon()), busy);
+  const auto refuse = [&](absl::Duration retry_after) {
+    fleet_->ReportFailure(
+        *busy,
+        WithErrorInfo(absl::ResourceExhaustedError("busy"),
+                      {.partition = std::nullopt, .retry_after = retry_after}));
+  };
+  refuse(absl::Hours(1));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
+  EXPECT_FALSE(fleet_->IsLost(*busy));
+  // Better than nobody.
+  EXPECT_EQ(*fleet_->Pick(0, Soon(), {free.get()}), busy);
+  refuse(absl::Milliseconds(1));
+  EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+}
+
+// Every silent call looks ten times a second.
+TEST_F(TwoReplicasTest, SuspectsThatHaveJustAnsweredAreNotAskedAgain) {
+  const auto member = scripted();
+  const int before = scripted_.describes();
+  const absl::Time start = absl::Now();
+  while (absl::Now() < start + absl::Seconds(1)) {
+    fleet_->Suspect(*member);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  const double halves = (absl::Now() - start) / absl::Milliseconds(500);
+  EXPECT_GT(scripted_.describes(), before);
+  EXPECT_LE(scripted_.describes() - before, halves + 2);
+}
+
+TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
+  const auto member = scripted();
+  scripted_.OnDescribe([] {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "busy");
+  });
+  const int before = scripted_.describes();
+  EXPECT_TRUE(Await([&] {
+    fleet_->Suspect(*member);
+    EXPECT_FALSE(fleet_->IsLost(*member));
+    return scripted_.describes() >= before + 3;
+  }));
+  EXPECT_EQ(fleet_->Owners(0).size(), 2u);
+}
+
+// A line that is removed from the file ends no call.
+TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
+  auto member = scripted();
+  const std::weak_ptr<grpc::Channel> channel = member->channels[0];
+  WriteList({real_.server(0).address()});
+  EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
+  EXPECT_EQ(*fleet_->Pick(0, Soon()), real());
+  EXPECT_FALSE(fleet_->IsLost(*member));
+  // Asked on, and found lost when it is.
+  const int before = scripted_.describes();
+  EXPECT_TRUE(Await([&] {
+    fleet_->Suspect(*member);
+    return scripted_.describes() > before;
+  }));
+  EXPECT_FALSE(fleet_->IsLost(*member));
+  absl::Notification end;
+  scripted_.OnDescribe([&end] {
+    end.WaitForNotification();
+    return grpc::Status::OK;
+  });
+  EXPECT_TRUE(Await([&] {
+    fleet_->Suspect(*member);
+    return fleet_->IsLost(*member);
+  }));
+  end.Notify();
+  scripted_.OnDescribe({});
+  EXPECT_TRUE(Await([&] { return !fleet_->IsLost(*member); }));
+  // The same one when it comes back.
+  WriteList({scripted_.address(), real_.server(0).address()});
+  EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
+  EXPECT_EQ(scripted(), member);
+  WriteList({real_.server(0).address()});
+  EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
+  member.reset();
+  EXPECT_TRUE(Await([&] { return channel.expired(); }));
 }
 
 TEST(FleetTest, EndsWhileItAsks) {
