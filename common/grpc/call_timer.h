@@ -19,8 +19,7 @@ class Sleeper {
 };
 
 // Wakes calls that take long. Most are over before: one alarm of gRPC serves
-// them all, where one for each would cost more than a small call. Nobody who
-// sets the clock of the machine changes when.
+// them all, where one for each would cost more than a small call.
 // Threads: any. Sleepers may live, and be woken, longer than the timer.
 class CallTimer {
  public:

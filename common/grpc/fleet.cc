@@ -35,8 +35,11 @@ constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 // it takes to find that one does not answer.
 constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 
-// How long a member is spared at most that says it is busy.
+// How long a member is spared at most that says it is busy, and because it says
+// so again and again, each time within kSoonAgain.
 constexpr absl::Duration kLongestBusy = absl::Seconds(10);
+constexpr absl::Duration kLongestGrown = absl::Seconds(2);
+constexpr absl::Duration kSoonAgain = absl::Seconds(1);
 
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
@@ -54,6 +57,18 @@ absl::Duration LongestInterval(const FleetOptions& options) {
 
 bool IsBusy(const FleetEntry& entry, absl::Time now) {
   return entry.busy_until > now && entry.busy_until - now <= kLongestBusy;
+}
+
+void NoteBusy(absl::Duration retry_after, FleetEntry& entry) {
+  const absl::Time now = absl::Now();
+  if (IsBusy(entry, now)) return;  // another one that was sent before
+  // Servers do not know how long they will be: a few calls of many that are
+  // started try again each time.
+  const absl::Duration grown = IsWithin(kSoonAgain, entry.busy_until, now)
+                                   ? std::min(2 * entry.busy_for, kLongestGrown)
+                                   : absl::ZeroDuration();
+  entry.busy_for = std::max(std::min(retry_after, kLongestBusy), grown);
+  entry.busy_until = now + entry.busy_for;
 }
 
 // The member with the least outstanding bytes that is not in `avoid`, a busy
@@ -415,8 +430,7 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   if (entry == nullptr) return;
   if (absl::IsResourceExhausted(status)) {
     // Says nothing about the connection.
-    entry->busy_until =
-        absl::Now() + std::min(ErrorInfoOf(status).retry_after, kLongestBusy);
+    NoteBusy(ErrorInfoOf(status).retry_after, *entry);
     return;
   }
   // Of one that is known to be lost it is no news, and others wait to hear of

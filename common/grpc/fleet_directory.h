@@ -26,6 +26,7 @@ struct FleetEntry {
   absl::Time next_ask = absl::InfinitePast();
   absl::Time answered = absl::InfinitePast();    // last
   absl::Time busy_until = absl::InfinitePast();  // as it says itself
+  absl::Duration busy_for;                       // that time, as a whole
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask
   bool suspected = false;  // an answer is wanted soon

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -201,6 +202,14 @@ class TwoReplicasTest : public ::testing::Test {
     return MemberAt(real_.server(0).address());
   }
 
+  // As a server that holds all it may.
+  void Refuse(const FleetMember& member, absl::Duration retry_after) const {
+    fleet_->ReportFailure(
+        member,
+        WithErrorInfo(absl::ResourceExhaustedError("busy"),
+                      {.partition = std::nullopt, .retry_after = retry_after}));
+  }
+
   FleetHarness real_;
   testing::ScriptedSampler scripted_;
   const std::string list_;
@@ -224,19 +233,26 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   const auto busy = scripted(), free = real();
   free->outstanding_bytes = 1000;
   EXPECT_EQ(*fleet_->Pick(0, Soon()), busy);
-  const auto refuse = [&](absl::Duration retry_after) {
-    fleet_->ReportFailure(
-        *busy,
-        WithErrorInfo(absl::ResourceExhaustedError("busy"),
-                      {.partition = std::nullopt, .retry_after = retry_after}));
-  };
-  refuse(absl::Hours(1));
+  Refuse(*busy, absl::Milliseconds(1));
+  EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+  Refuse(*busy, absl::Hours(1));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
   EXPECT_FALSE(fleet_->IsLost(*busy));
   // Better than nobody.
   EXPECT_EQ(*fleet_->Pick(0, Soon(), {free.get()}), busy);
-  refuse(absl::Milliseconds(1));
-  EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+}
+
+TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
+  const auto busy = scripted(), free = real();
+  free->outstanding_bytes = 1000;
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < 5; ++i) {
+    // Calls that were sent at once are refused at once.
+    for (int j = 0; j < 4; ++j) Refuse(*busy, absl::Milliseconds(20));
+    EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+  }
+  // 20 ms, and 16 times that the last time.
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(31 * 20));
 }
 
 // Every silent call looks ten times a second.
