@@ -31,8 +31,9 @@ using State = FleetMemberInfo::State;
 // this nobody is asked again.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
-// A member that answered so lately is not suspected. Short beside the time that
-// it takes to find that one does not answer.
+// A member that answered so lately is not suspected. No longer than the silence
+// that comes before a suspicion: so one that stops right after an answer is
+// found as soon as any other, and a pause stays below 2 s.
 constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 
 // How long a member is spared at most that says it is busy, and because it says
