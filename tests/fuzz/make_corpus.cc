@@ -83,6 +83,20 @@ void WriteStreams() {
   }
 }
 
+// Requests that ask for far more than there are bytes in them.
+void WriteWideWalks() {
+  for (const SampleMethod method : {SampleMethod::kWalk, SampleMethod::kPpr}) {
+    for (FuzzJob job : RichJobs()) {
+      if (job.spec.method != method) continue;
+      job.spec.walks = 4000;
+      job.spec.walk_length = 250;
+      const char* name = method == SampleMethod::kWalk ? "walks" : "visits";
+      Write("request", std::string("sample_wide_") + name,
+            Byte(0) + RequestOf(job, 0));
+    }
+  }
+}
+
 std::string Ids(const std::vector<uint64_t>& ids,
                 DType dtype = DType::kUint32) {
   std::string bytes;
@@ -247,6 +261,7 @@ int main(int argc, char** argv) {
   }
   millrace::fuzz::corpus = argv[1];
   millrace::fuzz::WriteStreams();
+  millrace::fuzz::WriteWideWalks();
   millrace::fuzz::WriteGathers();
   millrace::fuzz::WriteExpands();
   millrace::fuzz::WriteLeaves();
