@@ -101,9 +101,6 @@ ServerCore& RichServer() {
     options.threads = 1;
     options.max_inflight_bytes = 64 << 20;
     options.max_leaf_bytes = 64 << 20;
-    // Whatever is asked ends soon after its time.
-    options.default_deadline = absl::Milliseconds(200);
-    options.max_deadline = absl::Milliseconds(200);
     return new ServerCore(RichStore(), options, nullptr);
   }();
   return *core;
