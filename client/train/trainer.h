@@ -124,6 +124,8 @@ class Trainer {
   std::map<std::string, double> Values() const;
   absl::Status Resume();
   absl::Status Restore(const Checkpoint& checkpoint);
+  // All ranks call it.
+  absl::StatusOr<bool> BestIsAhead();
   // Every rank starts with rank 0's file.
   absl::Status ReadInitialWeights();
   std::string InitAdvice() const;

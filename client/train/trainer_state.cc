@@ -189,6 +189,27 @@ absl::Status Trainer::ReadInitialWeights() {
   });
 }
 
+// best.pt is written before last.pt. Of a run that was killed in between it
+// holds a model that this one has not come to yet, and the best one before is
+// gone.
+absl::StatusOr<bool> Trainer::BestIsAhead() {
+  const std::string path = StrCat(options_.checkpoint, "/best.pt");
+  char ahead = 'n';
+  if (leader() && options_.keep_best && options_.epochs > 0) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes, ReadIfThere(path));
+    if (!bytes.empty()) {
+      MILLRACE_ASSIGN_OR_RETURN(const Checkpoint best,
+                                ParseCheckpoint(bytes, path));
+      MILLRACE_ASSIGN_OR_RETURN(const int64_t epoch,
+                                Take(best.counters, "epoch"));
+      if (epoch > at_.epoch) ahead = 'y';
+    }
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> shared,
+                            collectives_.ShareBytes({ahead}));
+  return shared[0] == 'y';
+}
+
 absl::Status Trainer::Resume() {
   // To evaluate or predict, the best model is meant where it was kept.
   const std::string path = StrCat(
@@ -217,6 +238,9 @@ absl::Status Trainer::Resume() {
   MILLRACE_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                             ParseCheckpoint(bytes, path));
   MILLRACE_RETURN_IF_ERROR(Restore(checkpoint));
+  MILLRACE_ASSIGN_OR_RETURN(const bool best_is_ahead, BestIsAhead());
+  // Then the next one that is evaluated is the best there is.
+  if (best_is_ahead) at_.best_valid.reset();
   if (leader()) {
     LogInfo(StrCat("resumed from epoch ", at_.epoch, ", batch ", at_.next_batch,
                    " of ", path));

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -312,6 +313,40 @@ TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
   EXPECT_THAT(ConsumedLines(options.consumed_log),
               ElementsAre("0 0:0", "0 0:0 0", "0 0:0 1", "0 0:0 2", "0 0:0 3",
                           "0 0:0 4", "1 0:3"));
+}
+
+// A run is killed when best.pt is written and last.pt is not, and goes on
+// otherwise (here: with another --lr): the best model is one of its own.
+TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
+  const auto source = Serve(ClassGraph(400, 200), "lost_best");
+  TrainOptions options = SmallRun();
+  options.optimizer.lr = 1e-9;
+  options.epochs = 1;
+  options.valid_split = "test";
+  options.keep_best = true;
+  const auto directory = TestDirectory("lost_best_out");
+  options.consumed_log = (directory / "consumed").string();
+  const auto folder = directory / "run";
+  options.checkpoint = folder.string();
+  TrainRanks(1, source, options);
+  std::filesystem::copy_file(folder / "last.pt", directory / "last.pt");
+  options.resume = true;
+  options.epochs = 10;
+  options.optimizer.lr = 0.01;
+  const auto better = TrainRanks(1, source, options);
+  std::filesystem::rename(directory / "last.pt", folder / "last.pt");
+  const auto attempt_of_best = [&folder] {
+    const std::string path = (folder / "best.pt").string();
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+    return ParseCheckpoint(bytes, path).value().counters.at("attempt");
+  };
+  ASSERT_EQ(attempt_of_best(), 1);
+  options.epochs = 2;
+  options.optimizer.lr = 1e-9;
+  const auto worse = TrainRanks(1, source, options);
+  ASSERT_LT(worse.back().accuracy.valid, better.back().accuracy.valid);
+  EXPECT_EQ(attempt_of_best(), 2);
 }
 
 // One rank leaves two whole batches of epoch 1, too few for three ranks.
