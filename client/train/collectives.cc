@@ -278,6 +278,12 @@ absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
                     });
 }
 
+absl::StatusOr<bool> Collectives::ShareAnswer(bool answer) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> shared,
+                            ShareBytes({answer ? 'y' : 'n'}));
+  return shared[0] == 'y';
+}
+
 absl::Status Collectives::Barrier() {
   if (c10d_ == nullptr) return absl::OkStatus();
   return AllReduceSum(at::zeros({1}, at::kFloat));

@@ -51,6 +51,8 @@ class Collectives {
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Rank 0's bytes, of whatever length, on every rank.
   absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
+  // Rank 0's answer on every rank.
+  absl::StatusOr<bool> ShareAnswer(bool answer);
   absl::Status Barrier();
 
   // This rank is done; waits for the others to be done too (rank 0 serves

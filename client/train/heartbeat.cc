@@ -78,7 +78,10 @@ constexpr absl::Duration kLastWord = absl::Seconds(3);
 }  // namespace
 
 void Heartbeat::State::Lose(const std::string& why) {
-  if (loss.ok()) loss = absl::UnavailableError(why);
+  if (!loss.ok()) return;
+  // Unless it says itself what to do.
+  loss = absl::UnavailableError(
+      StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
 }
 
 bool Heartbeat::State::OthersEnded() const {
@@ -138,11 +141,10 @@ void Heartbeat::State::ReadFailures() {
   for (int r = 0; r < group.world; ++r) {
     if (r == group.rank || !store->check({Key("failed", r)})) continue;
     const std::vector<uint8_t> bytes = store->get(Key("failed", r));
-    const std::string why(bytes.begin(), bytes.end());
     absl::MutexLock lock(&mutex);
     ended[r] = true;
-    Lose(StrCat("rank ", r, " failed: ", why,
-                absl::StrContains(why, '\n') ? "" : kAdvice));
+    Lose(StrCat("rank ", r,
+                " failed: ", std::string(bytes.begin(), bytes.end())));
   }
 }
 
@@ -178,9 +180,9 @@ void Heartbeat::State::Beat() {
     } catch (const std::exception&) {
       absl::MutexLock lock(&mutex);
       if (!published) {
-        Lose(StrCat(
-            "rank 0 is gone: its store at ", group.host, ":", group.port,
-            store == nullptr ? " does not answer" : " has closed", kAdvice));
+        Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
+                    group.port,
+                    store == nullptr ? " does not answer" : " has closed"));
       }
       break;
     }
@@ -201,15 +203,15 @@ void Heartbeat::State::Look() {
   if (published) return;  // others may be gone already
   if (watched - answered > options.silence) {
     Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
-                " has not answered for ", absl::FormatDuration(options.silence),
-                kAdvice));
+                " has not answered for ",
+                absl::FormatDuration(options.silence)));
   }
   for (int r = 0; r < group.world; ++r) {
     // One that has not come up yet cannot be silent.
     if (r == group.rank || ended[r] || counter[r] == 0) continue;
     if (watched - heard[r] <= options.silence) continue;
     Lose(StrCat("rank ", r, " is lost: silent for ",
-                absl::FormatDuration(options.silence), kAdvice));
+                absl::FormatDuration(options.silence)));
   }
 }
 

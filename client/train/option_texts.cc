@@ -204,8 +204,8 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
 
 OptionTexts TextsOfRanks(const TrainOptions& options) {
   const EvaluationOptions& evaluation = options.evaluation;
-  OptionTexts texts = TextsOfRun(options);
-  const OptionTexts more = {
+  // Some of these are in TextsOfRun() in fewer digits, or by their content.
+  OptionTexts texts = {
       {"--lr", NumberText(options.optimizer.lr)},
       {"--weight-decay", NumberText(options.optimizer.weight_decay)},
       {"--lr-schedule", options.lr_schedule},
@@ -232,7 +232,7 @@ OptionTexts TextsOfRanks(const TrainOptions& options) {
       {"--predict", GivenText(!options.predict.empty())},
       {"--output", options.predict_embeddings ? "embeddings" : "logits"},
   };
-  for (const auto& [option, text] : more) texts[option] = text;
+  texts.merge(TextsOfRun(options));
   return texts;
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_check.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -80,20 +78,14 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
                                   std::string_view advice) {
-  constexpr size_t kDigits = 64;
-  return CatchTorch("comparing fingerprints", [&]() -> absl::Status {
-    std::string first = fingerprint;
-    first.resize(kDigits, ' ');
-    const at::Tensor digits = at::empty({kDigits}, at::kByte);
-    auto* data = digits.mutable_data_ptr<uint8_t>();
-    std::copy(first.begin(), first.end(), data);
-    MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(digits, 0));
-    if (std::equal(first.begin(), first.end(), data)) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        StrCat("rank ", collectives.rank(), " reads the ", what, " ",
-               fingerprint, ", rank 0 the ", what, " ",
-               std::string(data, data + kDigits), "\n", advice));
-  });
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<char> bytes,
+      collectives.ShareBytes({fingerprint.begin(), fingerprint.end()}));
+  const std::string first(bytes.begin(), bytes.end());
+  if (first == fingerprint) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("rank ", collectives.rank(), " reads the ", what, " ", fingerprint,
+             ", rank 0 the ", what, " ", first, "\n", advice));
 }
 
 absl::Status CheckSameTexts(Collectives& collectives,

@@ -53,10 +53,8 @@ absl::Status Trainer::CheckSameOptions() {
       CheckSameTexts(collectives_, TextsOfRanks(options_)));
   // Each host's supervisor adds --resume by itself. Rank 0, who has the
   // checkpoints, knows whether there was a start before this one.
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::vector<char> resume,
-      collectives_.ShareBytes({options_.resume ? 'y' : 'n'}));
-  options_.resume = resume[0] == 'y';
+  MILLRACE_ASSIGN_OR_RETURN(options_.resume,
+                            collectives_.ShareAnswer(options_.resume));
   return absl::OkStatus();
 }
 

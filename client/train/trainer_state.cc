@@ -194,7 +194,7 @@ absl::Status Trainer::ReadInitialWeights() {
 // gone.
 absl::StatusOr<bool> Trainer::BestIsAhead() {
   const std::string path = StrCat(options_.checkpoint, "/best.pt");
-  char ahead = 'n';
+  bool ahead = false;
   if (leader() && options_.keep_best && options_.epochs > 0) {
     MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes, ReadIfThere(path));
     if (!bytes.empty()) {
@@ -202,12 +202,10 @@ absl::StatusOr<bool> Trainer::BestIsAhead() {
                                 ParseCheckpoint(bytes, path));
       MILLRACE_ASSIGN_OR_RETURN(const int64_t epoch,
                                 Take(best.counters, "epoch"));
-      if (epoch > at_.epoch) ahead = 'y';
+      ahead = epoch > at_.epoch;
     }
   }
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> shared,
-                            collectives_.ShareBytes({ahead}));
-  return shared[0] == 'y';
+  return collectives_.ShareAnswer(ahead);
 }
 
 absl::Status Trainer::Resume() {
