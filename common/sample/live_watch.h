@@ -15,6 +15,8 @@ namespace millrace {
 // waits for it. Threads: one.
 class LiveWatch {
  public:
+  // Nobody waits but the caller, who does.
+  LiveWatch() : LiveWatch([] { return absl::OkStatus(); }) {}
   // An error of `check` ends the work.
   explicit LiveWatch(std::function<absl::Status()> check)
       : check_(std::move(check)) {}

@@ -82,7 +82,7 @@ class MappedEdgeDirectory final : public EdgeDirectory {
     const std::span<const uint64_t> owners =
         direction == Direction::kIn ? dst : src;
     std::vector<uint8_t> found(src.size());
-    LiveWatch watch([] { return absl::OkStatus(); });
+    LiveWatch watch;
     for (const OwnerGroup& group :
          GroupByOwner(src.size(), store_.parts(),
                       [&](size_t i) { return book.Owner(owners[i]); })) {

@@ -192,7 +192,7 @@ class SlotPicker {
   const std::span<const uint64_t> sums_;
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
-  LiveWatch nobody_{[] { return absl::OkStatus(); }};
+  LiveWatch nobody_;
   LiveWatch& watch_;                 // the frontier's or that
   std::vector<NumberedNode> ranks_;  // scratch
   // Of the list being read without some of its entries.

@@ -50,10 +50,6 @@ std::shared_ptr<const Store> OpenDataset(const TestGraph& graph) {
   return *std::move(store);
 }
 
-LiveWatch Forever() {
-  return LiveWatch([] { return absl::OkStatus(); });
-}
-
 TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
   for (const bool in : {true, false}) {
     const TestGraph graph = Hubs(in);
@@ -72,7 +68,7 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
     }
     ASSERT_GT(std::count(want.begin(), want.end(), 1), 500);
     ASSERT_GT(std::count(want.begin(), want.end(), 0), 500);
-    LiveWatch watch = Forever();
+    LiveWatch watch;
     const auto found = FindEdges(*store, 0, {0, src, dst}, watch);
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(*found, want);
@@ -85,7 +81,7 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
 TEST(FindEdgesTest, NodesOfOthersAreRefusedByTheirPosition) {
   const auto store = OpenDataset(Hubs(true));
   const std::vector<uint64_t> src = {1, 2, 3}, dst = {0, 0, kNodes};
-  LiveWatch watch = Forever();
+  LiveWatch watch;
   const absl::Status status =
       FindEdges(*store, 0, {0, src, dst}, watch).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
