@@ -36,12 +36,6 @@ constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 // found as soon as any other, and a pause stays below 2 s.
 constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 
-// How long a member is spared at most that says it is busy, and because it says
-// so again and again, each time within kSoonAgain.
-constexpr absl::Duration kLongestBusy = absl::Seconds(10);
-constexpr absl::Duration kLongestGrown = absl::Seconds(2);
-constexpr absl::Duration kSoonAgain = absl::Seconds(1);
-
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
 
@@ -54,22 +48,6 @@ bool IsWithin(absl::Duration span, absl::Time time, absl::Time now) {
 absl::Duration LongestInterval(const FleetOptions& options) {
   return std::max({options.file_interval, options.dns_interval,
                    options.ready_interval, options.retry_interval});
-}
-
-bool IsBusy(const FleetEntry& entry, absl::Time now) {
-  return entry.busy_until > now && entry.busy_until - now <= kLongestBusy;
-}
-
-void NoteBusy(absl::Duration retry_after, FleetEntry& entry) {
-  const absl::Time now = absl::Now();
-  if (IsBusy(entry, now)) return;  // another one that was sent before
-  // Servers do not know how long they will be: a few calls of many that are
-  // started try again each time.
-  const absl::Duration grown = IsWithin(kSoonAgain, entry.busy_until, now)
-                                   ? std::min(2 * entry.busy_for, kLongestGrown)
-                                   : absl::ZeroDuration();
-  entry.busy_for = std::max(std::min(retry_after, kLongestBusy), grown);
-  entry.busy_until = now + entry.busy_for;
 }
 
 // The member with the least outstanding bytes that is not in `avoid`, a busy
@@ -86,7 +64,8 @@ std::shared_ptr<FleetMember> LeastLoaded(
     if (std::find(avoid.begin(), avoid.end(), member.get()) != avoid.end()) {
       continue;
     }
-    const std::pair load(IsBusy(entry, now), member->outstanding_bytes.load());
+    const std::pair load(entry.busy.IsBusy(now),
+                         member->outstanding_bytes.load());
     if (!best || load < least) {
       best = member;
       least = load;
@@ -431,7 +410,7 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   if (entry == nullptr) return;
   if (absl::IsResourceExhausted(status)) {
     // Says nothing about the connection.
-    NoteBusy(ErrorInfoOf(status).retry_after, *entry);
+    entry->busy.Note(ErrorInfoOf(status).retry_after, absl::Now());
     return;
   }
   // Of one that is known to be lost it is no news, and others wait to hear of

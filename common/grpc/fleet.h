@@ -125,8 +125,7 @@ class Fleet {
 
   // Tells that a call failed: a member whose connection broke, or that refuses
   // what another one may take, is asked again before it is handed out. One that
-  // refuses for want of room is busy for as long as it says; twice as long as
-  // the last time, up to 2 s, when it says so again within a second.
+  // refuses for want of room is busy for as long as it says (see BusyTime).
   void ReportFailure(const FleetMember& member, const absl::Status& status);
 
   // Asks a member that is thought to live at once whether it does, unless it

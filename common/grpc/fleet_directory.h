@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/graph/manifest.h"
+#include "common/grpc/busy_time.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/member_keeper.h"
 
@@ -24,9 +25,8 @@ struct FleetEntry {
   std::shared_ptr<FleetMember> member;
   FleetMemberInfo info;
   absl::Time next_ask = absl::InfinitePast();
-  absl::Time answered = absl::InfinitePast();    // last
-  absl::Time busy_until = absl::InfinitePast();  // as it says itself
-  absl::Duration busy_for;                       // that time, as a whole
+  absl::Time answered = absl::InfinitePast();  // last
+  BusyTime busy;
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask
   bool suspected = false;  // an answer is wanted soon

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/busy_time.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kLongest = absl::Seconds(10);
+constexpr absl::Duration kLongestGrown = absl::Seconds(2);
+constexpr absl::Duration kSoonAgain = absl::Seconds(1);
+
+}  // namespace
+
+void BusyTime::Note(absl::Duration retry_after, absl::Time now) {
+  if (IsBusy(now)) return;  // of another call that was sent before
+  // Servers do not know how long they will be: a few calls of many that are
+  // started try again each time.
+  const bool again = until_ <= now && now - until_ < kSoonAgain;
+  const absl::Duration grown =
+      again ? std::min(2 * whole_, kLongestGrown) : absl::ZeroDuration();
+  whole_ = std::max(std::min(retry_after, kLongest), grown);
+  until_ = now + whole_;
+}
+
+bool BusyTime::IsBusy(absl::Time now) const {
+  return until_ > now && until_ - now <= kLongest;
+}
+
+}  // namespace millrace

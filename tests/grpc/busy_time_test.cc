@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/busy_time.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kMs = absl::Milliseconds(1);
+const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
+
+TEST(BusyTime, LastsAsLongAsTheServerSaysUpToALimit) {
+  BusyTime busy;
+  EXPECT_FALSE(busy.IsBusy(kStart));
+  busy.Note(20 * kMs, kStart);
+  EXPECT_TRUE(busy.IsBusy(kStart + 19 * kMs));
+  EXPECT_FALSE(busy.IsBusy(kStart + 20 * kMs));
+
+  BusyTime wild;
+  wild.Note(absl::Hours(1), kStart);
+  EXPECT_TRUE(wild.IsBusy(kStart + absl::Seconds(9)));
+  EXPECT_FALSE(wild.IsBusy(kStart + absl::Seconds(10)));
+  BusyTime nonsense;
+  nonsense.Note(-absl::InfiniteDuration(), kStart);
+  EXPECT_FALSE(nonsense.IsBusy(kStart));
+}
+
+// Replies to calls that were sent before it said so the first time.
+TEST(BusyTime, DoesNotGrowByAnswersThatCameMeanwhile) {
+  BusyTime busy;
+  for (int i = 0; i < 20; ++i) busy.Note(20 * kMs, kStart + i * kMs);
+  EXPECT_FALSE(busy.IsBusy(kStart + 20 * kMs));
+}
+
+TEST(BusyTime, DoublesEachTimeItIsSaidSoonAgain) {
+  BusyTime busy;
+  absl::Time now = kStart;
+  for (const int want_ms : {20, 40, 80, 160, 320, 640, 1280, 2000, 2000}) {
+    busy.Note(20 * kMs, now);
+    EXPECT_TRUE(busy.IsBusy(now + (want_ms - 1) * kMs)) << want_ms;
+    now += want_ms * kMs;
+    EXPECT_FALSE(busy.IsBusy(now)) << want_ms;
+    now += 999 * kMs;
+  }
+  now += kMs;  // a second since the last time
+  busy.Note(20 * kMs, now);
+  EXPECT_FALSE(busy.IsBusy(now + 20 * kMs));
+}
+
+TEST(BusyTime, EndsWhenTheClockIsSetBack) {
+  BusyTime busy;
+  busy.Note(20 * kMs, kStart);
+  const absl::Time before = kStart - absl::Hours(1);
+  EXPECT_FALSE(busy.IsBusy(before));
+  busy.Note(20 * kMs, before);
+  EXPECT_TRUE(busy.IsBusy(before + 19 * kMs));
+  EXPECT_FALSE(busy.IsBusy(before + 20 * kMs));
+}
+
+}  // namespace
+}  // namespace millrace
