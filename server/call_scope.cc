@@ -2,11 +2,17 @@
 #include "server/call_scope.h"
 
 #include "absl/time/clock.h"
+#include "common/base/status_macros.h"
 
 namespace millrace {
 
+absl::Status CheckWanted(const ::grpc::CallbackServerContext& call) {
+  return call.IsCancelled() ? absl::CancelledError("the client gave up")
+                            : absl::OkStatus();
+}
+
 absl::Status CallScope::CheckLive() const {
-  if (call.IsCancelled()) return absl::CancelledError("the client gave up");
+  MILLRACE_RETURN_IF_ERROR(CheckWanted(call));
   if (absl::Now() >= deadline) {
     return absl::DeadlineExceededError("the deadline passed");
   }

@@ -12,6 +12,10 @@
 
 namespace millrace {
 
+// CANCELLED: nobody waits for the call any more. It is cancelled, too, soon
+// after its deadline.
+absl::Status CheckWanted(const ::grpc::CallbackServerContext& call);
+
 // The Sample call for which other servers are asked. All references must
 // outlive it.
 struct CallScope {

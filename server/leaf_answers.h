@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unary calls as functions. None waits for another server.
+// The shorter unary calls as functions; answer_expand.h is the longest. None
+// waits for another server.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -12,8 +13,6 @@ namespace millrace {
 
 namespace v1 {
 class DescribeReply;
-class ExpandReply;
-class ExpandRequest;
 class HasEdgesReply;
 class HasEdgesRequest;
 class ResolveReply;
@@ -23,11 +22,6 @@ class ResolveRequest;
 // Statuses are those of docs/protocol.md. `context`: to notice that nobody
 // waits any more. `memory`: of the call; grows before what is made for the
 // reply does, with the errors of GrowTo.
-absl::Status AnswerExpand(const ServerCore& core,
-                          const ::grpc::CallbackServerContext& context,
-                          const v1::ExpandRequest& request,
-                          Admission::Reservation& memory,
-                          v1::ExpandReply& reply);
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);

@@ -15,6 +15,8 @@
 #include "common/grpc/status.h"
 #include "common/grpc/unary_call.h"
 #include "sampler.pb.h"
+#include "server/answer_expand.h"
+#include "server/call_scope.h"
 #include "server/gather_call.h"
 #include "server/leaf_answers.h"
 #include "server/limits.h"
@@ -102,9 +104,7 @@ class LeafCall final : public UnaryCall {
   }
 
   absl::Status MakeReply() {
-    if (context().IsCancelled()) {
-      return absl::CancelledError("the caller gave up");
-    }
+    MILLRACE_RETURN_IF_ERROR(CheckWanted(context()));
     Request request;
     MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
     Reply reply;

@@ -15,7 +15,7 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
-#include "server/leaf_answers.h"
+#include "server/answer_expand.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"

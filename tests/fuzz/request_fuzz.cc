@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/wire/frame.h"
 #include "sampler.pb.h"
+#include "server/answer_expand.h"
 #include "server/leaf_answers.h"
 #include "server/parse_request.h"
 #include "tests/fuzz/support/in_process.h"
