@@ -301,7 +301,7 @@ absl::Status Collectives::Finish() {
 void Collectives::Fail(const absl::Status& why) {
   if (heartbeat_ == nullptr || ended_) return;
   ended_ = true;
-  heartbeat_->Fail(std::string(why.message()));
+  heartbeat_->Fail(why);
   // Rank 0 takes the store with it: the others shall read why first.
   if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(3));
 }

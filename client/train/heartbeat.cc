@@ -12,6 +12,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/strings.h"
 
@@ -34,6 +36,8 @@ struct Heartbeat::State {
   void Publish();
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void TakeFailure(int rank, const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
   std::vector<int> Missing() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
   bool AllUpOrLost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
@@ -54,7 +58,7 @@ struct Heartbeat::State {
   absl::Duration answered ABSL_GUARDED_BY(mutex);            // by the store
   absl::Status loss ABSL_GUARDED_BY(mutex);
   bool finishing ABSL_GUARDED_BY(mutex) = false;
-  std::string failing ABSL_GUARDED_BY(mutex);     // why; empty: not failing
+  absl::Status failing ABSL_GUARDED_BY(mutex);    // why; OK: not failing
   bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
   bool old_store ABSL_GUARDED_BY(mutex) = false;
   bool stop ABSL_GUARDED_BY(mutex) = false;
@@ -75,6 +79,21 @@ constexpr char kAdvice[] =
 // How long a rank waits for its last word to reach the store.
 constexpr absl::Duration kLastWord = absl::Seconds(3);
 
+// A status as a value of the store: its code, a space, its message.
+std::vector<uint8_t> ToBytes(const absl::Status& status) {
+  const std::string text = StrCat(status.raw_code(), " ", status.message());
+  return {text.begin(), text.end()};
+}
+
+absl::Status FromBytes(const std::vector<uint8_t>& bytes) {
+  const std::string text(bytes.begin(), bytes.end());
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(' ', 1));
+  int code = 0;
+  if (!absl::SimpleAtoi(parts.first, &code)) return absl::UnknownError(text);
+  return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
+}
+
 }  // namespace
 
 void Heartbeat::State::Lose(const std::string& why) {
@@ -82,6 +101,20 @@ void Heartbeat::State::Lose(const std::string& why) {
   // Unless it says itself what to do.
   loss = absl::UnavailableError(
       StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
+}
+
+void Heartbeat::State::TakeFailure(int rank, const absl::Status& why) {
+  ended[rank] = true;
+  if (!absl::StartsWith(why.message(), "--")) {
+    return Lose(StrCat("rank ", rank, " failed: ", why.message()));
+  }
+  if (!loss.ok()) return;
+  // Wrong usage is it here, too: this host's supervisor shall not retry it.
+  const std::pair<absl::string_view, absl::string_view> lines =
+      absl::StrSplit(why.message(), absl::MaxSplits('\n', 1));
+  loss = absl::Status(why.code(),
+                      StrCat(lines.first, " (says rank ", rank, ")",
+                             lines.second.empty() ? "" : "\n", lines.second));
 }
 
 bool Heartbeat::State::OthersEnded() const {
@@ -117,7 +150,7 @@ void Heartbeat::State::EndOldGroup() {
                 " is of an earlier start of this group, with another rank ",
                 group.rank, "\nend what is left of it"));
     old_store = true;
-    failing = "it was started again";
+    failing = absl::AbortedError("it was started again");
   }
   Publish();
 }
@@ -140,24 +173,21 @@ void Heartbeat::State::ReadFailures() {
   if (store->add(kFailures, 0) == 0) return;
   for (int r = 0; r < group.world; ++r) {
     if (r == group.rank || !store->check({Key("failed", r)})) continue;
-    const std::vector<uint8_t> bytes = store->get(Key("failed", r));
+    const absl::Status why = FromBytes(store->get(Key("failed", r)));
     absl::MutexLock lock(&mutex);
-    ended[r] = true;
-    Lose(StrCat("rank ", r,
-                " failed: ", std::string(bytes.begin(), bytes.end())));
+    TakeFailure(r, why);
   }
 }
 
 void Heartbeat::State::Publish() {
-  std::string why;
+  absl::Status why;
   {
     absl::MutexLock lock(&mutex);
-    if (published || (!finishing && failing.empty())) return;
+    if (published || (!finishing && failing.ok())) return;
     why = failing;
   }
-  if (!why.empty()) {
-    store->set(Key("failed", group.rank),
-               std::vector<uint8_t>(why.begin(), why.end()));
+  if (!why.ok()) {
+    store->set(Key("failed", group.rank), ToBytes(why));
     store->add(kFailures, 1);
   }
   store->add(Key("end", group.rank), 1);
@@ -189,7 +219,7 @@ void Heartbeat::State::Beat() {
     absl::MutexLock lock(&mutex);
     answered = watched;
     const auto wake = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-      return stop || (!published && (finishing || !failing.empty()));
+      return stop || (!published && (finishing || !failing.ok()));
     };
     mutex.AwaitWithTimeout(absl::Condition(&wake), options.interval);
     if (stop) break;
@@ -289,9 +319,9 @@ void Heartbeat::Finish() {
                                  kLastWord);
 }
 
-void Heartbeat::Fail(const std::string& why) {
+void Heartbeat::Fail(const absl::Status& why) {
   absl::MutexLock lock(&state_->mutex);
-  state_->failing = why.empty() ? "unknown" : why;
+  state_->failing = why;
   state_->mutex.AwaitWithTimeout(absl::Condition(&state_->published),
                                  kLastWord);
 }

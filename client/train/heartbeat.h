@@ -41,7 +41,8 @@ class Heartbeat {
   // lost to the others.
   ~Heartbeat();
 
-  // OK, or UNAVAILABLE naming the first rank found lost, or failed and why.
+  // OK, or UNAVAILABLE naming the first rank found lost, or failed and why;
+  // what an option was refused with ("--...") keeps its code.
   absl::Status status() const;
   // Whether the store has seen this rank before: it is of an earlier start of
   // the group, which has lost the rank, may not know it yet and is told. Then
@@ -55,8 +56,8 @@ class Heartbeat {
 
   // Tells the others that this rank is done: its silence is no loss.
   void Finish();
-  // Tells the others that this rank ends, and why.
-  void Fail(const std::string& why);
+  // Tells the others that this rank ends, and why (an error).
+  void Fail(const absl::Status& why);
   // Waits until every other rank that came up has finished or failed, at most
   // `timeout`.
   // Rank 0 calls it last: its store goes with it.

@@ -12,12 +12,12 @@
 namespace millrace::testing {
 namespace {
 
-// The store of rank 0 and heartbeats that lose patience soon.
 std::string FirstLine(const absl::Status& status) {
   const auto message = status.message();
   return std::string(message.substr(0, message.find('\n')));
 }
 
+// The store of rank 0 and heartbeats that lose patience soon.
 class HeartbeatTest : public ::testing::Test {
  protected:
   HeartbeatTest() {
@@ -77,7 +77,7 @@ TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreNeverAnswers) {
 TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
   const auto zero = Start(0, 2);
   const auto one = Start(1, 2);
-  one->Fail("the disk is full");
+  one->Fail(absl::ResourceExhaustedError("the disk is full"));
   const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
   EXPECT_EQ(FirstLine(loss), "rank 1 failed: the disk is full");
   // Somebody who has lost a trainer is not sent to look at servers.
@@ -88,9 +88,23 @@ TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
 TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
   const auto zero = Start(0, 2);
   const auto one = Start(1, 2);
-  one->Fail("the disk is full\nmake room");
+  one->Fail(absl::ResourceExhaustedError("the disk is full\nmake room"));
   EXPECT_EQ(zero->WaitForLoss(absl::Seconds(30)).message(),
             "rank 1 failed: the disk is full\nmake room");
+}
+
+// So each host's program ends with the exit status of wrong usage.
+TEST_F(HeartbeatTest, WrongUsageOfOneIsThatOfAll) {
+  const auto zero = Start(0, 3);
+  const auto one = Start(1, 3);
+  const auto two = Start(2, 3);
+  ASSERT_TRUE(two->WaitForAll(absl::Seconds(30)).empty());
+  zero->Fail(absl::InvalidArgumentError("--resume: no such file\nname one"));
+  for (const auto* other : {&one, &two}) {
+    EXPECT_EQ((*other)->WaitForLoss(absl::Seconds(30)),
+              absl::InvalidArgumentError(
+                  "--resume: no such file (says rank 0)\nname one"));
+  }
 }
 
 // Else its beats would pass for those of the rank that was lost.

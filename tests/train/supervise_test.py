@@ -229,15 +229,29 @@ class SuperviseTest(unittest.TestCase):
             self.assertNotIn("starting again", stderr)
             self.assertEqual((last.read_bytes(), log.read_bytes()), before)
 
-    def test_hosts_meet_again_at_the_same_port(self):
+    def start_hosts(self, *options):
         """One supervisor a rank, as on several hosts."""
         port = free_port()
-        hosts = []
-        for rank in range(2):
-            environment = dict(
+        return [
+            self.start(self.train(*options), env=dict(
                 os.environ, RANK=str(rank), WORLD_SIZE="2",
-                MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-            hosts.append(self.start(self.train(), env=environment))
+                MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
+            for rank in range(2)]
+
+    def test_wrong_options_end_all_hosts(self):
+        # Only rank 0 looks for checkpoints.
+        subprocess.run([str(word) for word in self.train()], check=True,
+                       capture_output=True)
+        said = []
+        for host in self.start_hosts("--lr", 0.1):
+            _, stderr = host.communicate(timeout=LIMIT)
+            self.assertEqual(host.returncode, 2, stderr)
+            self.assertNotIn("starting again", stderr)
+            said.append(stderr)
+        self.assertIn("(says rank 0)", said[1])
+
+    def test_hosts_meet_again_at_the_same_port(self):
+        hosts = self.start_hosts()
         for lost in (1, 0):
             self.await_lines(30)
             rank, = children_of(hosts[lost].pid)
