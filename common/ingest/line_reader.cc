@@ -1,41 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/line_reader.h"
 
-#include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
-namespace {
-
-constexpr size_t kReadBytes = 256 << 10;
-
-}  // namespace
-
 absl::StatusOr<LineReader> LineReader::Open(const std::filesystem::path& path) {
-  LineReader reader(path.string());
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return absl::NotFoundError(StrCat(path.string(), ": no such file"));
-  }
-  reader.file_.reset(gzopen(path.c_str(), "rb"));
-  if (reader.file_ == nullptr) {
-    return absl::ErrnoToStatus(errno, StrCat(path.string(), ": open"));
-  }
-  gzbuffer(reader.file_.get(), kReadBytes);
-  const bool compressed = gzdirect(reader.file_.get()) == 0;
-  if (absl::EndsWith(path.string(), ".gz") && !compressed) {
-    return absl::DataLossError(
-        StrCat(path.string(), ": not gzip data although its name ends in .gz (",
-               std::filesystem::file_size(path, error), " bytes)"));
-  }
-  return reader;
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<InflatedFile> file,
+                            InflatedFile::Open(path));
+  return LineReader(std::move(file));
 }
 
 absl::Status LineReader::Fill() {
@@ -44,25 +22,18 @@ absl::Status LineReader::Fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() - end_ < kReadBytes) buffer_.resize(end_ + 2 * kReadBytes);
-  const int count =
-      gzread(file_.get(), buffer_.data() + end_, static_cast<int>(kReadBytes));
-  int code = Z_OK;
-  const char* message = gzerror(file_.get(), &code);
-  // Z_BUF_ERROR: the input ended inside a gzip stream.
-  if (count < 0 || code == Z_BUF_ERROR) {
-    return absl::DataLossError(
-        StrCat(name_, ": after line ", line_number_, ": ",
-               code == Z_BUF_ERROR ? "truncated gzip data" : message));
-  }
+  const size_t bytes = file_->read_bytes();
+  if (buffer_.size() - end_ < bytes) buffer_.resize(end_ + 2 * bytes);
+  MILLRACE_ASSIGN_OR_RETURN(const size_t count,
+                            file_->Read(buffer_.data() + end_, bytes));
   finished_ = count == 0;
-  end_ += static_cast<size_t>(count);
+  end_ += count;
   return absl::OkStatus();
 }
 
 absl::Status LineReader::TooLong() const {
   return absl::InvalidArgumentError(StrCat(
-      name_, ": line ", line_number_ + 1, " is longer than ", kMaxLineBytes,
+      name(), ": line ", line_number_ + 1, " is longer than ", kMaxLineBytes,
       " bytes, the limit of a line\n"
       "give a text file with a line feed after each row"));
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <zlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,41 +12,37 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/graph/schema.h"
+#include "common/ingest/inflated_file.h"
 
 namespace millrace {
 
-// The lines of a text file, plain or gzip (by its content; a name that ends
-// in .gz must hold gzip). Memory is a buffer of about the longest line.
-// Single-threaded.
+// The lines of a text file, plain or gzip (see InflatedFile). Memory is a
+// buffer of about the longest line. Single-threaded.
 class LineReader {
  public:
   // Without its line feed: more than the widest row needs. What is longer is
   // no table, but may be a file of zeros that a few KB of gzip hold.
   static constexpr size_t kMaxLineBytes = 32 * size_t{kMaxRowValues};
 
-  // NOT_FOUND: no such file.
+  // Errors of InflatedFile::Open.
   static absl::StatusOr<LineReader> Open(const std::filesystem::path& path);
 
   // The next line without its end ("\n" or "\r\n"), valid until the next
-  // call; nothing at the end. DATA_LOSS: truncated or damaged gzip.
-  // INVALID_ARGUMENT: more than kMaxLineBytes.
+  // call; nothing at the end. Errors of InflatedFile::Read; INVALID_ARGUMENT:
+  // more than kMaxLineBytes.
   absl::StatusOr<std::optional<std::string_view>> Next();
 
   // Of the line that Next() gave last, from 1.
   int64_t line_number() const { return line_number_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return file_->name(); }
 
  private:
-  struct Closer {
-    void operator()(gzFile file) const { gzclose_r(file); }
-  };
-
-  explicit LineReader(std::string name) : name_(std::move(name)) {}
+  explicit LineReader(std::unique_ptr<InflatedFile> file)
+      : file_(std::move(file)) {}
   absl::Status Fill();
   absl::Status TooLong() const;
 
-  std::string name_;
-  std::unique_ptr<gzFile_s, Closer> file_;
+  std::unique_ptr<InflatedFile> file_;
   std::vector<char> buffer_;
   size_t begin_ = 0;  // of what is not handed out yet
   size_t end_ = 0;
