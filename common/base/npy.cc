@@ -45,6 +45,14 @@ absl::Status CheckLayout(const NpyHeader& header, size_t file_bytes) {
     return absl::InvalidArgumentError(
         "Fortran order; save it with numpy.ascontiguousarray()");
   }
+  // As the format demands; elements are read where they lie.
+  if (header.data_offset % ItemBytes(header.dtype) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data begin at byte ", header.data_offset,
+                     ", which is no multiple of the ", ItemBytes(header.dtype),
+                     " bytes of a ", std::string(DTypeName(header.dtype)),
+                     "; save it with numpy.save()"));
+  }
   size_t bytes = ItemBytes(header.dtype);
   for (const int64_t size : header.shape) bytes *= static_cast<size_t>(size);
   if (file_bytes - header.data_offset != bytes) {

@@ -41,8 +41,8 @@ std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 // order, and may be read by any thread. With `real_dtype` kBFloat16 a "<u2"
 // file is taken as bfloat16.
 // NOT_FOUND: no such file. INVALID_ARGUMENT (DATA_LOSS where noted by the
-// caller): a damaged header, a size that disagrees with the shape, Fortran
-// order with more than one dimension. All name the file.
+// caller): a damaged header, a size that disagrees with the shape, data at an
+// odd place, Fortran order with more than one dimension. All name the file.
 absl::StatusOr<Array> MapNpy(const std::filesystem::path& path,
                              DType real_dtype = DType::kNone);
 

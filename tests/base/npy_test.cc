@@ -245,11 +245,36 @@ TEST_F(NpyTest, RefusesFortranOrderOfMatrices) {
                   .ok());
   EXPECT_EQ(MapNpy(path()).status().code(), absl::StatusCode::kInvalidArgument);
   fs::remove(path());
-  ASSERT_TRUE(WriteNewFile(path(), File("{'descr': '<f4', 'fortran_order': "
-                                        "True, 'shape': (12,)}") +
-                                       data)
-                  .ok());
-  EXPECT_TRUE(MapNpy(path()).ok());
+  std::string header =
+      "{'descr': '<f4', 'fortran_order': True, 'shape': (12,)}";
+  header.resize(70, ' ');  // 80 with what comes before it
+  ASSERT_TRUE(WriteNewFile(path(), File(header) + data).ok());
+  const auto vector = MapNpy(path());
+  EXPECT_TRUE(vector.ok()) << vector.status();
+}
+
+// Elements are read where they lie, which needs their alignment.
+TEST_F(NpyTest, RefusesDataAtOddPlaces) {
+  for (const auto& [descr, bytes] :
+       {std::pair("|u1", 1), {"<f2", 2}, {"<u4", 4}, {"<f8", 8}}) {
+    for (size_t offset = 80; offset < 96; ++offset) {
+      std::string header = std::string("{'descr': '") + descr +
+                           "', 'fortran_order': False, 'shape': (1,)}";
+      header.resize(offset - File("").size(), ' ');
+      fs::remove(path());
+      ASSERT_TRUE(
+          WriteNewFile(path(), File(header) + std::string(bytes, '\1')).ok());
+      const absl::Status status = MapNpy(path()).status();
+      if (offset % bytes == 0) {
+        EXPECT_TRUE(status.ok()) << status;
+        continue;
+      }
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("array.npy: the data begin at byte " +
+                            std::to_string(offset)));
+    }
+  }
 }
 
 TEST_F(NpyTest, DropRowsKeepsTheValues) {
