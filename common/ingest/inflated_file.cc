@@ -16,7 +16,9 @@
 namespace millrace {
 namespace {
 
+// Read from the disk at once; of a small file no more than it has.
 constexpr uint64_t kMinReadBytes = 4 << 10;
+constexpr uint64_t kMaxReadBytes = 256 << 10;
 constexpr Bytef kMagic[] = {0x1f, 0x8b};
 constexpr int kGzipOnly = 16;  // added to the window's bits
 

@@ -22,9 +22,6 @@ namespace millrace {
 // Single-threaded.
 class InflatedFile {
  public:
-  // Read from the disk at once; of a small file no more than it has.
-  static constexpr uint64_t kMaxReadBytes = 256 << 10;
-
   // NOT_FOUND: no such file. DATA_LOSS: its name ends in .gz, and it is not
   // gzip.
   static absl::StatusOr<std::unique_ptr<InflatedFile>> Open(

@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 
 namespace millrace {
+
 absl::StatusOr<LineReader> LineReader::Open(const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<InflatedFile> file,
                             InflatedFile::Open(path));
