@@ -141,8 +141,10 @@ class GroupTest(unittest.TestCase):
             self.assertEqual(one[0], 2, one[1])
             self.assertIn(f"{option} of rank 1: ", one[1])
             self.assertIn("start every rank with the same options", one[1])
-            self.assertEqual(zero[0], 1, zero[1])
-            self.assertIn(f"rank 1 failed: {option} of rank 1: ", zero[1])
+            # Wrong usage of one is that of all, to their supervisors too.
+            self.assertEqual(zero[0], 2, zero[1])
+            self.assertIn(f"{option} of rank 1: ", zero[1])
+            self.assertIn("(says rank 1)", zero[1])
 
     def test_resume_is_what_rank_zero_says(self):
         """Supervisors add --resume, each to the ranks of its own host."""
