@@ -11,9 +11,10 @@
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
 #   --tests          also PyTorch (0.9 GB), grpcio and protobuf for Python from
 #                    Debian's packages, with which tests open a checkpoint,
-#                    make partition folders and run the client in Python, and
-#                    openssl, which makes their certificates; without them,
-#                    they are skipped
+#                    make partition folders and run the client in Python,
+#                    openssl, which makes their certificates, and iproute2,
+#                    which cuts a server off in a network namespace; without
+#                    them, they are skipped
 #   --checks         also what .ci/run checks with: clang-format, clang
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
@@ -30,7 +31,7 @@ PACKAGES=(
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
-TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl)
+TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-14 libclang-rt-14-dev git)
 
 TORCH=torch==2.11.0
