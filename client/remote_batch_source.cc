@@ -229,16 +229,14 @@ absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
   return ids;
 }
 
-// Says now and then whom it waits for.
+// Waits only for servers that do not answer; says now and then who they are.
 absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
                                               absl::Time deadline) {
   while (true) {
     const absl::Time soon = absl::Now() + absl::Seconds(5);
     absl::StatusOr<const Manifest*> manifest =
         fleet.WaitForManifest(std::min(soon, deadline));
-    if (manifest.ok() || absl::IsCancelled(manifest.status()) ||
-        absl::IsUnauthenticated(manifest.status()) ||
-        absl::IsPermissionDenied(manifest.status()) || soon >= deadline) {
+    if (!absl::IsUnavailable(manifest.status()) || soon >= deadline) {
       return manifest;
     }
     spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),

@@ -381,9 +381,6 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     AwaitNews(news_, std::min(deadline, soon));
     MILLRACE_RETURN_IF_ERROR(directory_.AllShutOut());
     if (directory_.manifest().has_value() || absl::Now() < deadline) continue;
-    for (const auto& entry : directory_.entries()) {
-      if (entry->info.state == State::kRefused) return entry->info.error;
-    }
     return absl::UnavailableError(
         StrCat("no server of the fleet answers (", directory_.Tried(),
                ")\nstart the servers, or correct the list"));

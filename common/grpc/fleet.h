@@ -101,12 +101,11 @@ class Fleet {
   // Schema, books and splits of the store that the fleet serves, once one
   // member answered and the others of the list did too or had half a second
   // more. The reference lives as long as the fleet.
-  // UNAVAILABLE: nobody answered by `deadline` (says what was tried).
-  // UNAUTHENTICATED, PERMISSION_DENIED, without waiting: TLS or names keep us
-  // from all.
-  // FAILED_PRECONDITION: all that answered were refused, or they have several
-  // stores and the options do not say which. CANCELLED: the program was
-  // interrupted.
+  // UNAVAILABLE: nobody of this fleet answered by `deadline` (says what was
+  // tried). All other errors come without waiting, since time does not mend
+  // them. UNAUTHENTICATED, PERMISSION_DENIED: TLS or names keep us from all.
+  // FAILED_PRECONDITION: all were refused, or they have several stores and the
+  // options do not say which. CANCELLED: the program was interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
 
   // Members that serve `partition` and take calls, draining ones last. When

@@ -110,11 +110,14 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
       manifest_ ? manifest_->fingerprint : options_.fingerprint;
   if (!expected.empty() && reply.fingerprint() != expected) {
     info.other_store = true;
-    return absl::FailedPreconditionError(StrCat(
-        "server ", info.address, " has another store: fingerprint ",
-        reply.fingerprint(), ", expected ", expected,
-        manifest_from_.empty() ? "" : StrCat(" as ", manifest_from_, " has"),
-        "\nserve one store everywhere"));
+    return absl::FailedPreconditionError(
+        StrCat("server ", info.address, " has another store: fingerprint ",
+               reply.fingerprint(), ", expected ", expected,
+               manifest_from_.empty() ? ""
+               : manifest_from_ == info.address
+                   ? " as it had before"
+                   : StrCat(" as ", manifest_from_, " has"),
+               "\nserve one store everywhere"));
   }
   if (!manifest_) {
     auto manifest = ManifestFromProto(reply);
@@ -161,7 +164,8 @@ std::vector<std::shared_ptr<FleetMember>> FleetDirectory::Owners(
 absl::Status FleetDirectory::AllShutOut() const {
   for (const auto& entry : entries_) {
     const absl::Status& error = entry->info.error;
-    if (!absl::IsUnauthenticated(error) && !absl::IsPermissionDenied(error)) {
+    if (entry->info.state != State::kRefused &&
+        !absl::IsUnauthenticated(error) && !absl::IsPermissionDenied(error)) {
       return absl::OkStatus();
     }
   }

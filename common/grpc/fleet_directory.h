@@ -76,8 +76,8 @@ class FleetDirectory {
   // FAILED_PRECONDITION: members have different stores, and nobody has said
   // which one is meant.
   absl::Status CheckOneStore() const;
-  // An error of one when certificates or names keep us from every server of
-  // the list, which waiting does not mend.
+  // The error of the first when every server of the list either was refused
+  // or keeps us out by certificates or names, which waiting does not mend.
   absl::Status AllShutOut() const;
   // Everyone in the list and how they are, for messages.
   std::string Tried() const;

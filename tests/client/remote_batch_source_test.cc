@@ -289,6 +289,20 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   EXPECT_GE(absl::Now() - start, options.partition_wait);
 }
 
+TEST(RemoteBatchSourceTest, ListOfTwoStoresIsRefusedHoweverLongTheWait) {
+  FleetHarness small(testing::SmallGraph(), 1);
+  FleetHarness rich(testing::RichGraph(), 1);
+  RemoteOptions options;
+  options.servers = small.server(0).address() + "," + rich.server(0).address();
+  options.partition_wait = absl::Hours(1);
+  const absl::Status status = RemoteBatchSource::Connect(options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  for (FleetHarness* harness : {&small, &rich}) {
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(harness->server(0).address()));
+  }
+}
+
 TEST(RemoteBatchSourceTest, MoreExplicitSeedsThanABatchMayHaveAreRefused) {
   FleetHarness servers(testing::SmallGraph(), 1);
   RemoteOptions options;

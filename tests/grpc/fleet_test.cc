@@ -114,6 +114,30 @@ TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
   EXPECT_TRUE((*fleet)->WaitForManifest(Soon()).ok());
 }
 
+// Nobody who answers can ever belong to it; one who does not answer might.
+TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  testing::ScriptedSampler newer(servers.Stub(0), {});
+  newer.EditDescribe(
+      [](v1::DescribeReply& reply) { reply.set_protocol_version(99); });
+  auto fleet = Fleet::Create(ListOf(newer.address()));
+  ASSERT_TRUE(fleet.ok());
+  absl::Status status =
+      (*fleet)->WaitForManifest(absl::InfiniteFuture()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(newer.address() + " has protocol version 99"));
+
+  fleet = Fleet::Create(ListOf(newer.address() + ",127.0.0.1:1"));
+  ASSERT_TRUE(fleet.ok());
+  status =
+      (*fleet)->WaitForManifest(absl::Now() + absl::Milliseconds(500)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has protocol version 99"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1:1: "));
+}
+
 TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
   FleetHarness small(testing::SmallGraph(), 1);
   FleetHarness rich(testing::RichGraph(), 1);

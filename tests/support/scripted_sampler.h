@@ -49,6 +49,11 @@ class ScriptedSampler final : public v1::Sampler::Service {
     absl::MutexLock lock(&mutex_);
     on_describe_ = std::move(act);
   }
+  // From now on what Describe answers is changed by this.
+  void EditDescribe(std::function<void(v1::DescribeReply&)> edit) {
+    absl::MutexLock lock(&mutex_);
+    edit_describe_ = std::move(edit);
+  }
   int describes() const {
     absl::MutexLock lock(&mutex_);
     return describes_;
@@ -93,16 +98,20 @@ class ScriptedSampler final : public v1::Sampler::Service {
                           const v1::DescribeRequest* request,
                           v1::DescribeReply* reply) override {
     std::function<::grpc::Status()> act;
+    std::function<void(v1::DescribeReply&)> edit;
     {
       absl::MutexLock lock(&mutex_);
       ++describes_;
       act = on_describe_;
+      edit = edit_describe_;
     }
     if (act) {
       if (::grpc::Status status = act(); !status.ok()) return status;
     }
     ::grpc::ClientContext context;
-    return behind_->Describe(&context, *request, reply);
+    ::grpc::Status status = behind_->Describe(&context, *request, reply);
+    if (status.ok() && edit) edit(*reply);
+    return status;
   }
 
  private:
@@ -124,6 +133,8 @@ class ScriptedSampler final : public v1::Sampler::Service {
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int describes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(v1::DescribeReply&)> edit_describe_
+      ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<::grpc::Server> server_;  // last: calls all of the above
 };
