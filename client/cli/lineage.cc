@@ -29,20 +29,20 @@ constexpr int64_t kMaxNumber = std::numeric_limits<int64_t>::max();
 // Of epochs and batches.
 constexpr int64_t kMaxPlace = std::numeric_limits<uint32_t>::max();
 
-std::string Text(const BatchName& name) {
-  return StrCat(name.epoch, ":", name.batch);
+std::string Text(const BatchPlace& place) {
+  return StrCat(place.epoch, ":", place.batch);
 }
 
-bool IsPlace(const BatchName& name) {
-  return std::min(name.epoch, name.batch) >= 0 &&
-         std::max(name.epoch, name.batch) <= kMaxPlace;
+bool IsValid(const BatchPlace& place) {
+  return std::min(place.epoch, place.batch) >= 0 &&
+         std::max(place.epoch, place.batch) <= kMaxPlace;
 }
 
 // "EPOCH:BATCH".
-bool ParseName(const std::string& text, BatchName& name) {
+bool ParsePlace(const std::string& text, BatchPlace& place) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
-  return parts.size() == 2 && absl::SimpleAtoi(parts[0], &name.epoch) &&
-         absl::SimpleAtoi(parts[1], &name.batch) && IsPlace(name);
+  return parts.size() == 2 && absl::SimpleAtoi(parts[0], &place.epoch) &&
+         absl::SimpleAtoi(parts[1], &place.batch) && IsValid(place);
 }
 
 // Nothing when it is no integer or an int64 does not hold it.
@@ -143,14 +143,14 @@ class TornLines {
 
 // One line, as far as it matters here.
 struct Lineage::Batch {
-  BatchName name;
+  BatchPlace place;
   int64_t rank = 0;
   std::vector<int64_t> seeds;
   bool edges = false;
 };
 struct Lineage::Line {
   int64_t attempt = 0;
-  BatchName start;
+  BatchPlace start;
   std::optional<Batch> batch;  // none: the attempt starts
 };
 
@@ -160,7 +160,7 @@ bool Lineage::Parse(const std::string& text, Line& line) {
   const std::optional<int64_t> attempt = Count(json, "attempt");
   const auto start = json.find("checkpoint");
   if (!attempt.has_value() || start == json.end() || !start->is_string() ||
-      !ParseName(start->get<std::string>(), line.start)) {
+      !ParsePlace(start->get<std::string>(), line.start)) {
     return false;
   }
   line.attempt = *attempt;
@@ -174,10 +174,10 @@ bool Lineage::Parse(const std::string& text, Line& line) {
     return false;
   }
   Batch& batch = line.batch.emplace();
-  batch.name = {*epoch, *number};
+  batch.place = {*epoch, *number};
   batch.rank = *rank;
   batch.edges = json.contains("dst");
-  return IsPlace(batch.name) && ParseSeeds(json, batch.seeds);
+  return IsValid(batch.place) && ParseSeeds(json, batch.seeds);
 }
 
 absl::Status Lineage::AddAttempt(const Line& line) {
@@ -186,9 +186,9 @@ absl::Status Lineage::AddAttempt(const Line& line) {
   if (added) attempt.start = line.start;
   const std::optional<Batch>& batch = line.batch;
   if (attempt.start != line.start ||
-      (batch.has_value() && batch->name < line.start)) {
+      (batch.has_value() && batch->place < line.start)) {
     const std::string of =
-        batch.has_value() ? StrCat(" of batch ", Text(batch->name)) : "";
+        batch.has_value() ? StrCat(" of batch ", Text(batch->place)) : "";
     return absl::FailedPreconditionError(
         StrCat("attempt ", line.attempt, " starts from ", Text(attempt.start),
                ", but has a line", of, " that starts from ", Text(line.start),
@@ -202,19 +202,19 @@ absl::Status Lineage::AddAttempt(const Line& line) {
 bool Lineage::IsVoid(const Line& line) const {
   const auto later = attempts_.upper_bound(line.attempt);
   return std::any_of(later, attempts_.end(), [&](const auto& attempt) {
-    return attempt.second.start <= line.batch->name;
+    return attempt.second.start <= line.batch->place;
   });
 }
 
 void Lineage::Add(int64_t attempt, const Batch& batch) {
-  Epoch& epoch = epochs_[batch.name.epoch];
-  Content& content = content_[batch.name.epoch];
+  Epoch& epoch = epochs_[batch.place.epoch];
+  Content& content = content_[batch.place.epoch];
   ++epoch.batches;
   epoch.seeds += static_cast<int64_t>(batch.seeds.size());
   const auto [found, added] =
-      content.attempt_of.try_emplace(batch.name.batch, attempt);
+      content.attempt_of.try_emplace(batch.place.batch, attempt);
   if (!added) {
-    twice_.push_back(StrCat("batch ", Text(batch.name), " is there twice, of ",
+    twice_.push_back(StrCat("batch ", Text(batch.place), " is there twice, of ",
                             "attempts ", found->second, " and ", attempt));
   }
   if (batch.edges) return;

@@ -15,11 +15,11 @@
 
 namespace millrace {
 
-// A batch's place in a run.
-struct BatchName {
+// Where a batch stands in a run.
+struct BatchPlace {
   int64_t epoch = 0;
   int64_t batch = 0;
-  friend auto operator<=>(const BatchName&, const BatchName&) = default;
+  friend auto operator<=>(const BatchPlace&, const BatchPlace&) = default;
 };
 
 // A line is void when a later attempt started at its batch or before: that
@@ -29,7 +29,7 @@ struct BatchName {
 class Lineage {
  public:
   struct Attempt {
-    BatchName start;    // of its checkpoint
+    BatchPlace start;   // of its checkpoint
     int64_t lines = 0;  // of batches
     int64_t void_lines = 0;
   };

@@ -78,14 +78,14 @@ class EdgeDivider {
 
  private:
   absl::Status Read();
-  uint64_t Key(const EdgeBlock& block, int64_t i) const;
+  uint64_t Key(const EdgeChunk& chunk, int64_t i) const;
   void SkipRepeated();
   void FindCuts();
   void Divide();
 
   // Without a direction where that does not matter.
-  static Pair PairOf(const EdgeBlock& block, int64_t i, bool directed) {
-    const int64_t src = block.src(i), dst = block.dst(i);
+  static Pair PairOf(const EdgeChunk& chunk, int64_t i, bool directed) {
+    const int64_t src = chunk.src(i), dst = chunk.dst(i);
     if (directed || src < dst) return {src, dst};
     return {dst, src};
   }
@@ -104,11 +104,11 @@ class EdgeDivider {
   EdgeDivision division_;
 };
 
-uint64_t EdgeDivider::Key(const EdgeBlock& block, int64_t i) const {
+uint64_t EdgeDivider::Key(const EdgeChunk& chunk, int64_t i) const {
   if (options_.edge_split_by == EdgeSplitBy::kTime) {
-    return TimeKey(block.time[i]);
+    return TimeKey(chunk.time[i]);
   }
-  const Pair pair = PairOf(block, i, !same_type_);
+  const Pair pair = PairOf(chunk, i, !same_type_);
   const PhiloxWords words =
       Philox(hash_key_, {static_cast<uint32_t>(pair.first),
                          static_cast<uint32_t>(pair.first >> 32),
@@ -124,16 +124,16 @@ absl::Status EdgeDivider::Read() {
   const bool skips_loops =
       same_type_ && options_.self_loops != SelfLoops::kKeep;
   const bool directed = !(same_type_ && options_.undirected);
-  EdgeBlock block;
+  EdgeChunk chunk;
   while (true) {
-    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(block));
+    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(chunk));
     if (!more) return absl::OkStatus();
-    for (int64_t i = 0; i < block.count; ++i) {
-      keys_.push_back(Key(block, i));
-      loops_.push_back(skips_loops && block.src(i) == block.dst(i));
+    for (int64_t i = 0; i < chunk.count; ++i) {
+      keys_.push_back(Key(chunk, i));
+      loops_.push_back(skips_loops && chunk.src(i) == chunk.dst(i));
       if (!options_.coalesce) continue;
-      const Pair pair = PairOf(block, i, directed);
-      pairs_.push_back({pair.first, pair.second, block.first + i});
+      const Pair pair = PairOf(chunk, i, directed);
+      pairs_.push_back({pair.first, pair.second, chunk.first + i});
     }
   }
 }

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBlockEdges = 16 << 10;
+constexpr int64_t kChunkEdges = 16 << 10;
 
 }  // namespace
 
@@ -45,65 +45,65 @@ absl::StatusOr<std::unique_ptr<EdgeReader>> EdgeReader::Open(
   return reader;
 }
 
-absl::StatusOr<bool> EdgeReader::Next(EdgeBlock& block) {
+absl::StatusOr<bool> EdgeReader::Next(EdgeChunk& chunk) {
   MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-  block.first = next_;
-  block.endpoints.resize(2 * kBlockEdges);
+  chunk.first = next_;
+  chunk.endpoints.resize(2 * kChunkEdges);
   MILLRACE_ASSIGN_OR_RETURN(
-      block.count,
-      endpoints_.reader->ReadIntegers(kBlockEdges, block.endpoints.data()));
-  next_ += block.count;
-  if (block.count == 0) {
+      chunk.count,
+      endpoints_.reader->ReadIntegers(kChunkEdges, chunk.endpoints.data()));
+  next_ += chunk.count;
+  if (chunk.count == 0) {
     MILLRACE_RETURN_IF_ERROR(CheckEnd());
     return false;
   }
-  MILLRACE_RETURN_IF_ERROR(CheckIds(block));
-  MILLRACE_RETURN_IF_ERROR(ReadWeights(block));
-  MILLRACE_RETURN_IF_ERROR(ReadColumn(time_, block, block.time));
-  MILLRACE_RETURN_IF_ERROR(ReadColumn(type_, block, block.type));
-  MILLRACE_RETURN_IF_ERROR(ReadColumn(feature_, block, block.feature));
-  for (int64_t i = 0; i < block.count && !block.type.empty(); ++i) {
-    if (block.type[i] < std::numeric_limits<int32_t>::min() ||
-        block.type[i] > std::numeric_limits<int32_t>::max()) {
+  MILLRACE_RETURN_IF_ERROR(CheckIds(chunk));
+  MILLRACE_RETURN_IF_ERROR(ReadWeights(chunk));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(time_, chunk, chunk.time));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(type_, chunk, chunk.type));
+  MILLRACE_RETURN_IF_ERROR(ReadColumn(feature_, chunk, chunk.feature));
+  for (int64_t i = 0; i < chunk.count && !chunk.type.empty(); ++i) {
+    if (chunk.type[i] < std::numeric_limits<int32_t>::min() ||
+        chunk.type[i] > std::numeric_limits<int32_t>::max()) {
       return absl::InvalidArgumentError(
-          StrCat(type_.source->Where(block.first + i), ": edge type ",
-                 block.type[i], " does not fit into 32 bits"));
+          StrCat(type_.source->Where(chunk.first + i), ": edge type ",
+                 chunk.type[i], " does not fit into 32 bits"));
     }
   }
   return true;
 }
 
-absl::Status EdgeReader::CheckIds(const EdgeBlock& block) const {
+absl::Status EdgeReader::CheckIds(const EdgeChunk& chunk) const {
   const auto src_count =
       static_cast<uint64_t>(graph_.nodes[relation_.src].count);
   const auto dst_count =
       static_cast<uint64_t>(graph_.nodes[relation_.dst].count);
-  for (int64_t i = 0; i < block.count; ++i) {
+  for (int64_t i = 0; i < chunk.count; ++i) {
     // Negative ids are large as unsigned numbers.
-    if (static_cast<uint64_t>(block.src(i)) >= src_count) {
-      return IdError(block.first + i, block.src(i), true);
+    if (static_cast<uint64_t>(chunk.src(i)) >= src_count) {
+      return IdError(chunk.first + i, chunk.src(i), true);
     }
-    if (static_cast<uint64_t>(block.dst(i)) >= dst_count) {
-      return IdError(block.first + i, block.dst(i), false);
+    if (static_cast<uint64_t>(chunk.dst(i)) >= dst_count) {
+      return IdError(chunk.first + i, chunk.dst(i), false);
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status EdgeReader::ReadWeights(EdgeBlock& block) {
+absl::Status EdgeReader::ReadWeights(EdgeChunk& chunk) {
   if (weight_.source == nullptr) return absl::OkStatus();
-  weights_.resize(static_cast<size_t>(block.count));
+  weights_.resize(static_cast<size_t>(chunk.count));
   MILLRACE_ASSIGN_OR_RETURN(
       const int64_t rows,
-      weight_.reader->ReadDoubles(block.count, weights_.data()));
-  if (rows < block.count) return TooShort(weight_, block.first + rows);
-  block.weight.assign(weights_.begin(), weights_.end());
+      weight_.reader->ReadDoubles(chunk.count, weights_.data()));
+  if (rows < chunk.count) return TooShort(weight_, chunk.first + rows);
+  chunk.weight.assign(weights_.begin(), weights_.end());
   for (int64_t i = 0; i < rows; ++i) {
     // What is above 0 must stay so: such an edge can be drawn.
-    const bool kept = std::isfinite(block.weight[i]) &&
-                      (block.weight[i] > 0 || weights_[i] == 0);
+    const bool kept = std::isfinite(chunk.weight[i]) &&
+                      (chunk.weight[i] > 0 || weights_[i] == 0);
     if (!kept || weights_[i] < 0) {
-      return WeightError(block.first + i, weights_[i]);
+      return WeightError(chunk.first + i, weights_[i]);
     }
   }
   return absl::OkStatus();
@@ -141,25 +141,25 @@ absl::Status EdgeReader::TooShort(const Column& column, int64_t rows) const {
              " edges; each edge needs a row"));
 }
 
-absl::Status EdgeReader::ReadColumn(Column& column, EdgeBlock& block,
+absl::Status EdgeReader::ReadColumn(Column& column, EdgeChunk& chunk,
                                     std::vector<float>& values) {
   if (column.source == nullptr) return absl::OkStatus();
-  values.resize(static_cast<size_t>(block.count * column.source->width()));
+  values.resize(static_cast<size_t>(chunk.count * column.source->width()));
   MILLRACE_ASSIGN_OR_RETURN(
       const int64_t rows,
-      column.reader->ReadFloats(block.count, values.data()));
-  if (rows < block.count) return TooShort(column, block.first + rows);
-  return CheckFinite(*column.source, block.first, values.data(), rows, false);
+      column.reader->ReadFloats(chunk.count, values.data()));
+  if (rows < chunk.count) return TooShort(column, chunk.first + rows);
+  return CheckFinite(*column.source, chunk.first, values.data(), rows, false);
 }
 
-absl::Status EdgeReader::ReadColumn(Column& column, EdgeBlock& block,
+absl::Status EdgeReader::ReadColumn(Column& column, EdgeChunk& chunk,
                                     std::vector<int64_t>& values) {
   if (column.source == nullptr) return absl::OkStatus();
-  values.resize(static_cast<size_t>(block.count));
+  values.resize(static_cast<size_t>(chunk.count));
   MILLRACE_ASSIGN_OR_RETURN(
       const int64_t rows,
-      column.reader->ReadIntegers(block.count, values.data()));
-  if (rows < block.count) return TooShort(column, block.first + rows);
+      column.reader->ReadIntegers(chunk.count, values.data()));
+  if (rows < chunk.count) return TooShort(column, chunk.first + rows);
   return absl::OkStatus();
 }
 

@@ -13,7 +13,7 @@
 namespace millrace {
 
 // Consecutive edges with their columns; absent columns are empty.
-struct EdgeBlock {
+struct EdgeChunk {
   int64_t first = 0;  // position in the user's edge list
   int64_t count = 0;
   std::vector<int64_t> endpoints;  // source, destination, source, ...
@@ -38,7 +38,7 @@ class EdgeReader {
   // feature that is not finite, a weight that is negative or, not 0 itself,
   // nearer to 0 than any float, an edge type beyond 32 bits, columns of
   // different lengths, a count that disagrees with the declared one.
-  absl::StatusOr<bool> Next(EdgeBlock& block);
+  absl::StatusOr<bool> Next(EdgeChunk& chunk);
 
  private:
   // A column and the reader of this pass.
@@ -51,21 +51,21 @@ class EdgeReader {
       : graph_(graph), relation_(relation) {}
   static absl::Status OpenColumn(const std::shared_ptr<const RowSource>& source,
                                  Column& column);
-  absl::Status CheckIds(const EdgeBlock& block) const;
-  absl::Status ReadWeights(EdgeBlock& block);
+  absl::Status CheckIds(const EdgeChunk& chunk) const;
+  absl::Status ReadWeights(EdgeChunk& chunk);
   absl::Status WeightError(int64_t edge, double weight) const;
   absl::Status IdError(int64_t edge, int64_t id, bool is_src) const;
   absl::Status CheckEnd();
-  absl::Status ReadColumn(Column& column, EdgeBlock& block,
+  absl::Status ReadColumn(Column& column, EdgeChunk& chunk,
                           std::vector<float>& values);
-  absl::Status ReadColumn(Column& column, EdgeBlock& block,
+  absl::Status ReadColumn(Column& column, EdgeChunk& chunk,
                           std::vector<int64_t>& values);
   absl::Status TooShort(const Column& column, int64_t rows) const;
 
   const RawGraph& graph_;
   const RawEdges& relation_;
   Column endpoints_, weight_, time_, type_, feature_;
-  std::vector<double> weights_;  // of the block
+  std::vector<double> weights_;  // of the chunk
   int64_t next_ = 0;
 };
 

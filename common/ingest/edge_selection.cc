@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// Picks the edges of one selection from blocks that come in order.
+// Picks the edges of one selection from chunks that come in order.
 class EdgePicker {
  public:
   EdgePicker(EdgeSelection selection, const RawEdges& relation)
@@ -31,14 +31,14 @@ class EdgePicker {
               [this](size_t a, size_t b) { return ids()[a] < ids()[b]; });
   }
 
-  void Visit(const EdgeBlock& block) {
+  void Visit(const EdgeChunk& chunk) {
     for (; next_ < ids().size(); ++next_) {
-      const int64_t i = ids()[Row()] - block.first;
-      if (i < 0 || i >= block.count) return;
-      src_[Row()] = block.src(i);
-      dst_[Row()] = block.dst(i);
-      if (timed_) times_[Row()] = block.time[i];
-      if (typed_) types_[Row()] = static_cast<int32_t>(block.type[i]);
+      const int64_t i = ids()[Row()] - chunk.first;
+      if (i < 0 || i >= chunk.count) return;
+      src_[Row()] = chunk.src(i);
+      dst_[Row()] = chunk.dst(i);
+      if (timed_) times_[Row()] = chunk.time[i];
+      if (typed_) types_[Row()] = static_cast<int32_t>(chunk.type[i]);
     }
   }
 
@@ -99,13 +99,13 @@ absl::StatusOr<std::vector<EdgeSplitColumns>> SelectEdges(
   const RawEdges slim = WithoutWeights(relation);
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<EdgeReader> reader,
                             EdgeReader::Open(graph, slim));
-  EdgeBlock block;
+  EdgeChunk chunk;
   int64_t count = 0;
   while (true) {
-    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(block));
+    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(chunk));
     if (!more) break;
-    for (EdgePicker& picker : pickers) picker.Visit(block);
-    count += block.count;
+    for (EdgePicker& picker : pickers) picker.Visit(chunk);
+    count += chunk.count;
   }
   std::vector<EdgeSplitColumns> splits;
   for (EdgePicker& picker : pickers) {

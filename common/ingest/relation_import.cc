@@ -38,10 +38,10 @@ class RelationImporter {
   EdgeBuckets::Options BucketOptions(Direction direction, int segments) const;
   absl::StatusOr<std::unique_ptr<ListWriter>> OpenLists(Direction direction);
   absl::Status ReadEdges(EdgeBuckets& in);
-  absl::Status CheckTimes(const EdgeBlock& block) const;
-  absl::Status CheckTime(const EdgeBlock& block, int64_t i, bool src) const;
-  absl::Status AppendBlock(const EdgeBlock& block, EdgeBuckets& in);
-  absl::Status AppendIn(Segment segment, const EdgeBlock& block, int64_t i,
+  absl::Status CheckTimes(const EdgeChunk& chunk) const;
+  absl::Status CheckTime(const EdgeChunk& chunk, int64_t i, bool src) const;
+  absl::Status AppendChunk(const EdgeChunk& chunk, EdgeBuckets& in);
+  absl::Status AppendIn(Segment segment, const EdgeChunk& chunk, int64_t i,
                         EdgeBuckets& in);
   absl::Status AppendLoops(EdgeBuckets& in);
   absl::Status WriteIn(EdgeBuckets& in, EdgeBuckets& out);
@@ -157,13 +157,13 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
                                ? edges_.declared_count
                                : edges_.endpoints->rows();
   Progress progress(StrCat("read ", name_), expected, "edges");
-  EdgeBlock block;
+  EdgeChunk chunk;
   while (true) {
-    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(block));
+    MILLRACE_ASSIGN_OR_RETURN(const bool more, reader->Next(chunk));
     if (!more) break;
-    MILLRACE_RETURN_IF_ERROR(CheckTimes(block));
-    MILLRACE_RETURN_IF_ERROR(AppendBlock(block, in));
-    user_edges_ += block.count;
+    MILLRACE_RETURN_IF_ERROR(CheckTimes(chunk));
+    MILLRACE_RETURN_IF_ERROR(AppendChunk(chunk, in));
+    user_edges_ += chunk.count;
     progress.Set(user_edges_);
   }
   in.SetIdOffset(kBackward, user_edges_);
@@ -175,27 +175,27 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
 // Temporal jobs look at edge times alone where there are any: what is not
 // later than a seed must have ends that are not either. All edges of the user
 // are checked: those that the graph goes without may be seeds.
-absl::Status RelationImporter::CheckTimes(const EdgeBlock& block) const {
+absl::Status RelationImporter::CheckTimes(const EdgeChunk& chunk) const {
   if (edges_.time == nullptr) return absl::OkStatus();
   for (const bool src : {true, false}) {
     if (!has_times(src ? edges_.src : edges_.dst)) continue;
-    for (int64_t i = 0; i < block.count; ++i) {
-      MILLRACE_RETURN_IF_ERROR(CheckTime(block, i, src));
+    for (int64_t i = 0; i < chunk.count; ++i) {
+      MILLRACE_RETURN_IF_ERROR(CheckTime(chunk, i, src));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status RelationImporter::CheckTime(const EdgeBlock& block, int64_t i,
+absl::Status RelationImporter::CheckTime(const EdgeChunk& chunk, int64_t i,
                                          bool src) const {
   const TypeIndex type = src ? edges_.src : edges_.dst;
-  const int64_t node = src ? block.src(i) : block.dst(i);
+  const int64_t node = src ? chunk.src(i) : chunk.dst(i);
   const int64_t node_time = times(type)[node];
-  if (block.time[i] >= node_time) return absl::OkStatus();
+  if (chunk.time[i] >= node_time) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(
-      edges_.time->Where(block.first + i), ": the edge from ", block.src(i),
-      " to ", block.dst(i), " of ", import_.graph.RelationName(edges_),
-      " has the time ", block.time[i], ", before the time ", node_time,
+      edges_.time->Where(chunk.first + i), ": the edge from ", chunk.src(i),
+      " to ", chunk.dst(i), " of ", import_.graph.RelationName(edges_),
+      " has the time ", chunk.time[i], ", before the time ", node_time,
       " of its ", src ? "source, " : "destination, ",
       import_.graph.nodes[type].name, " ", node,
       "\nan edge cannot be older than its ends: correct the times, or "
@@ -203,45 +203,45 @@ absl::Status RelationImporter::CheckTime(const EdgeBlock& block, int64_t i,
       "--node-times)"));
 }
 
-absl::Status RelationImporter::AppendBlock(const EdgeBlock& block,
+absl::Status RelationImporter::AppendChunk(const EdgeChunk& chunk,
                                            EdgeBuckets& in) {
   const ImportOptions& options = import_.options;
   const bool undirected = options.undirected && same_type_ && !import_.reverse;
-  for (int64_t i = 0; i < block.count; ++i) {
-    if (!import_.held_out.empty() && import_.held_out[block.first + i]) {
+  for (int64_t i = 0; i < chunk.count; ++i) {
+    if (!import_.held_out.empty() && import_.held_out[chunk.first + i]) {
       continue;
     }
-    const bool loop = same_type_ && block.src(i) == block.dst(i);
+    const bool loop = same_type_ && chunk.src(i) == chunk.dst(i);
     // Self loops have no reverse, so a reverse relation has none of them.
     if (loop && (import_.reverse || options.self_loops == SelfLoops::kRemove)) {
       continue;
     }
-    if (loop && !has_loop_.empty()) has_loop_[block.src(i)] = true;
-    MILLRACE_RETURN_IF_ERROR(AppendIn(kForward, block, i, in));
+    if (loop && !has_loop_.empty()) has_loop_[chunk.src(i)] = true;
+    MILLRACE_RETURN_IF_ERROR(AppendIn(kForward, chunk, i, in));
     if (undirected && !loop) {
-      MILLRACE_RETURN_IF_ERROR(AppendIn(kBackward, block, i, in));
+      MILLRACE_RETURN_IF_ERROR(AppendIn(kBackward, chunk, i, in));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status RelationImporter::AppendIn(Segment segment, const EdgeBlock& block,
+absl::Status RelationImporter::AppendIn(Segment segment, const EdgeChunk& chunk,
                                         int64_t i, EdgeBuckets& in) {
   const bool backward = import_.reverse != (segment == kBackward);
   EdgeRecord record;
-  record.node = backward ? block.src(i) : block.dst(i);
-  record.neighbor = backward ? block.dst(i) : block.src(i);
-  record.edge_id = block.first + i;
-  if (!block.weight.empty()) record.weight = block.weight[i];
-  if (!block.type.empty()) record.type = static_cast<int32_t>(block.type[i]);
+  record.node = backward ? chunk.src(i) : chunk.dst(i);
+  record.neighbor = backward ? chunk.dst(i) : chunk.src(i);
+  record.edge_id = chunk.first + i;
+  if (!chunk.weight.empty()) record.weight = chunk.weight[i];
+  if (!chunk.type.empty()) record.type = static_cast<int32_t>(chunk.type[i]);
   if (edges_.time != nullptr) {
-    record.time = block.time[i];
+    record.time = chunk.time[i];
   } else if (has_times(relation_.src)) {
     record.time = times(relation_.src)[record.neighbor];
   }
   const float* features = nullptr;
   if (edges_.feature != nullptr) {
-    features = block.feature.data() + i * edges_.feature->width();
+    features = chunk.feature.data() + i * edges_.feature->width();
   }
   return in.Append(segment, record, features);
 }
