@@ -250,7 +250,8 @@ class _Writer:
         method = 'given' if self.parts > 1 else 'none'
         manifest = {
             'format': 'millrace-store', 'version': 2, 'sampling_version': 1,
-            'uuid': str(uuid.UUID(int=self.rng.integers(1 << 62), version=4)),
+            'uuid': str(uuid.UUID(int=int(self.rng.integers(1 << 62)),
+                                  version=4)),
             'fingerprint': hashlib.sha256(lines.encode()).hexdigest(),
             'dataset_fingerprint': hashlib.sha256(b'given').hexdigest(),
             'parts': self.parts,
