@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures Millrace on one machine and prints tables.
 
-  tests/bench/run.py GRAPH [--work DIR] [--bin DIR] [--batches N] [--repeat N]
+  tests/bench/run.py GRAPH [--work DIR] [--bin DIR] [--bench DIR] [--batches N]
+                     [--repeat N]
 
 GRAPH is a folder with edge_index.npy, node_feat.npy, node_label.npy and
-train_idx.npy. The dataset and its partitions are made in --work once. Every
-figure is a median over --repeat runs; CPU seconds count all processes. The
-limits (a plain loop, a raw stream) are measured in the same run.
+train_idx.npy. Builds the release programs that it runs, unless --bin (millrace
+and millrace-server) and --bench (baseline) name the folders where they are.
+The dataset and its partitions are made in --work once. Every figure is a
+median over --repeat runs; CPU seconds count all processes. The limits (a plain
+loop, a raw stream) are measured in the same run.
 """
 import argparse
 import json
@@ -22,11 +25,58 @@ import tempfile
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BUILD = f"{ROOT}/build/release"
+PROGRAMS = {"bin": ("millrace", "millrace-server"), "bench": ("baseline",)}
 
 
-def run(command, **kwargs):
-    return subprocess.run([str(c) for c in command], check=True, text=True,
-                          stdout=subprocess.PIPE, **kwargs).stdout
+def fail(what, to_do):
+    raise SystemExit(f"run.py: {what}\nrun.py: {to_do}")
+
+
+def build(targets):
+    """Builds targets of the release preset, as deploy/quickstart.sh does."""
+    if shutil.which("cmake") is None:
+        fail(f"cmake is not in PATH, and it must build {' '.join(targets)}",
+             "run deploy/setup.sh, or name the folders of built programs with "
+             "--bin and --bench")
+    print(f"building {' '.join(targets)} (log: build/logs/)", file=sys.stderr)
+    script = ('. "$1/deploy/lib.sh" && '
+              'build_preset release -DMILLRACE_TESTS=ON -DMILLRACE_BENCH=ON')
+    done = subprocess.run(["bash", "-c", script, "run.py", ROOT], check=False,
+                          env={**os.environ, "BUILD_TARGETS": " ".join(targets)})
+    if done.returncode != 0:
+        fail(f"{' '.join(targets)} could not be built",
+             f"see the end of the log above, or all of it in {ROOT}/build/logs")
+
+
+def find_programs(args):
+    """Sets the folders of the programs; builds those that no option names."""
+    targets = []
+    for option, names in PROGRAMS.items():
+        folder = getattr(args, option)
+        if folder is None:
+            setattr(args, option, f"{BUILD}/{option}")
+            targets += names
+            continue
+        for name in names:
+            if not os.access(f"{folder}/{name}", os.X_OK):
+                fail(f"there is no program {folder}/{name}",
+                     f"give --{option} a folder that has it, or leave the "
+                     "option out to have it built")
+    if targets:
+        build(targets)
+
+
+def run(command):
+    """Runs a command; returns what it prints."""
+    done = subprocess.run([str(c) for c in command], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        raise SystemExit(f"{command[0]} {command[1]} failed")
+    return done.stdout
 
 
 def timed(command):
@@ -102,8 +152,7 @@ def bench(args, source, job, fleet=None):
     for _ in range(args.repeat):
         before = fleet.cpu_seconds() if fleet else 0.0
         out = json.loads(run([f"{args.bin}/millrace", "bench", *source, *job,
-                              "--batches", args.batches, "--json"],
-                             stderr=subprocess.DEVNULL))
+                              "--batches", args.batches, "--json"]))
         cpu = out["cpu_seconds"]
         if fleet:
             cpu += fleet.cpu_seconds() - before
@@ -196,17 +245,16 @@ def machine():
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    build = f"{here}/../../build/release"
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph")
-    parser.add_argument("--work", default=f"{here}/../../build/bench")
-    parser.add_argument("--bin", default=f"{build}/bin")
-    parser.add_argument("--bench", default=f"{build}/bench")
+    parser.add_argument("--work", default=f"{ROOT}/build/bench")
+    parser.add_argument("--bin")
+    parser.add_argument("--bench")
     parser.add_argument("--batches", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
+    find_programs(args)
     print(f"machine: {machine()}")
     print(f"medians of {args.repeat} runs of {args.batches} batches of 1024 seeds")
     dataset, costs = prepare(args)
