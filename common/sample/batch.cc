@@ -1,33 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/batch.h"
 
+#include <initializer_list>
 #include <span>
 
 namespace millrace {
 
+namespace {
+
+size_t TotalBytes(std::initializer_list<const Array*> arrays) {
+  size_t bytes = 0;
+  for (const Array* array : arrays) bytes += array->total_bytes();
+  return bytes;
+}
+
+// These functions name every member of a struct, so that one that is added
+// does not compile until it is looked at here.
+
+size_t TotalBytes(const EdgeSeedBlock& seeds) {
+  const auto& [relation, dst, label, edge_type, negative_src, negative_dst,
+               dst_local, negative_src_local, negative_local, false_negatives] =
+      seeds;
+  return TotalBytes({&dst, &label, &edge_type, &negative_src, &negative_dst,
+                     &dst_local, &negative_src_local, &negative_local,
+                     &false_negatives});
+}
+
+size_t TotalBytes(const NodeBlock& block) {
+  const auto& [hop_offsets, id, tree, original_id, degree, feature, label] =
+      block;
+  return TotalBytes({&id, &tree, &original_id, &degree, &feature, &label});
+}
+
+size_t TotalBytes(const EdgeBlock& block) {
+  const auto& [indptr, neighbor, edge_id, hop, visits, feature, feature_row] =
+      block;
+  return TotalBytes(
+      {&indptr, &neighbor, &edge_id, &hop, &visits, &feature, &feature_row});
+}
+
+}  // namespace
+
 size_t Batch::total_bytes() const {
-  size_t bytes = seed.total_bytes() + seed_time.total_bytes() +
-                 seed_to_local.total_bytes() + walks.total_bytes();
-  for (const Array* array :
-       {&edge_seeds.dst, &edge_seeds.label, &edge_seeds.edge_type,
-        &edge_seeds.negative_src, &edge_seeds.negative_dst,
-        &edge_seeds.dst_local, &edge_seeds.negative_src_local,
-        &edge_seeds.negative_local}) {
-    bytes += array->total_bytes();
-  }
-  for (const NodeBlock& block : nodes) {
-    for (const Array* array : {&block.id, &block.tree, &block.original_id,
-                               &block.degree, &block.feature, &block.label}) {
-      bytes += array->total_bytes();
-    }
-  }
-  for (const EdgeBlock& block : edges) {
-    for (const Array* array :
-         {&block.indptr, &block.neighbor, &block.edge_id, &block.hop,
-          &block.visits, &block.feature, &block.feature_row}) {
-      bytes += array->total_bytes();
-    }
-  }
+  const auto& [epoch, index, seed_kind, seed_type, direction, method, hops,
+               disjoint, seed, seed_time, seed_to_local, edge_seeds, walks,
+               nodes, edges] = *this;
+  size_t bytes = TotalBytes({&seed, &seed_time, &seed_to_local, &walks}) +
+                 TotalBytes(edge_seeds);
+  for (const NodeBlock& block : nodes) bytes += TotalBytes(block);
+  for (const EdgeBlock& block : edges) bytes += TotalBytes(block);
   return bytes;
 }
 
