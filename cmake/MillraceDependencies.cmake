@@ -3,7 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(absl CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
-find_package(gRPC CONFIG REQUIRED)
+include(MillraceGrpc)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
@@ -14,6 +14,21 @@ if(MILLRACE_TESTS)
 endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+
+# Of gRPC, what its pkg-config files do not know.
+if(NOT TARGET gRPC::grpc++_reflection)
+  find_library(GRPC_REFLECTION_LIBRARY grpc++_reflection REQUIRED)
+  add_library(gRPC::grpc++_reflection UNKNOWN IMPORTED)
+  set_target_properties(gRPC::grpc++_reflection PROPERTIES
+    IMPORTED_LOCATION ${GRPC_REFLECTION_LIBRARY}
+    INTERFACE_LINK_LIBRARIES gRPC::grpc++)
+endif()
+if(NOT TARGET gRPC::grpc_cpp_plugin)
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+  add_executable(gRPC::grpc_cpp_plugin IMPORTED)
+  set_target_properties(gRPC::grpc_cpp_plugin PROPERTIES
+    IMPORTED_LOCATION ${GRPC_CPP_PLUGIN})
+endif()
 
 # METIS ships neither a CMake nor a pkg-config file.
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)

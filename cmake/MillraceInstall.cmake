@@ -26,6 +26,7 @@ write_basic_package_version_file(
 install(FILES
   ${PROJECT_BINARY_DIR}/MillraceConfig.cmake
   ${PROJECT_BINARY_DIR}/MillraceConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/MillraceGrpc.cmake
   DESTINATION ${millrace_config_dir})
 
 # LibTorch stays where deploy/setup.sh put it: the trainer's run path leads

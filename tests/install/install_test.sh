@@ -22,11 +22,17 @@ awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
 } >"$work/readme.cc"
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
-"$cmake" -S "$here/consumer" -B "$work/consumer" -G Ninja \
-  -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
-  -DMILLRACE_README_CODE="$work/readme.cc"
-"$cmake" --build "$work/consumer"
+# build_consumer NAME OPTION...
+build_consumer() {
+  "$cmake" -S "$here/consumer" -B "$work/$1" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
+    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
+    -DMILLRACE_README_CODE="$work/readme.cc" "${@:2}"
+  "$cmake" --build "$work/$1"
+}
+build_consumer consumer
+# As where gRPC has no CMake config.
+build_consumer consumer-pkg-config -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON
 
 "$work/prefix/bin/millrace" import ogb "$here/../data/cora" \
   --split public --out "$work/cora"

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# gRPC::grpc++ of gRPC 1.51 or newer: by gRPC's CMake config, or by pkg-config
+# where that is not installed. Used by the build and by find_package(Millrace).
+# Only Debian 12's 1.51.1 is tried. The code keeps to public headers, so that
+# newer versions should do.
+find_package(gRPC 1.51 CONFIG QUIET)
+if(NOT TARGET gRPC::grpc++)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(grpc++ REQUIRED IMPORTED_TARGET grpc++>=1.51)
+  add_library(gRPC::grpc++ INTERFACE IMPORTED)
+  target_link_libraries(gRPC::grpc++ INTERFACE PkgConfig::grpc++)
+endif()
