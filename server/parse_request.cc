@@ -133,9 +133,9 @@ absl::StatusOr<uint64_t> RequestMemory(const ::grpc::ByteBuffer& bytes,
 
 absl::Status ParseRequest(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::Message& request) {
-  const bool parsed = ParseMessage(bytes, request).ok();
-  bytes.Clear();
-  return parsed ? absl::OkStatus() : NoSuchMessage(*request.GetDescriptor());
+  return ParseMessage(bytes, request).ok()
+             ? absl::OkStatus()
+             : NoSuchMessage(*request.GetDescriptor());
 }
 
 absl::Status CheckNumber(std::string_view what, uint64_t number, size_t count) {

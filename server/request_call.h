@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,8 +29,7 @@ namespace millrace {
 //
 // States: reading -> answering, or refused -> done, when the subclass calls
 // Leave() and deletes itself in OnDone().
-class RequestCall
-    : public ::grpc::ServerBidiReactor<::grpc::ByteBuffer, ::grpc::ByteBuffer> {
+class RequestCall : public ::grpc::ServerGenericBidiReactor {
  public:
   void OnReadDone(bool ok) final;
 

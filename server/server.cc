@@ -100,7 +100,7 @@ size_t RequestBytes(const ServerOptions& options) {
 struct SamplerServer::State {
   TlsFilesPtr tls;
   std::unique_ptr<ServerCore> core;
-  std::unique_ptr<::grpc::Service> service;
+  std::unique_ptr<SamplerService> service;
   std::unique_ptr<::grpc::Server> server;  // null once stopped
   int port = 0;
   std::string address;
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
                             MakeFleet(*store, options.peers, state->tls));
   state->core = std::make_unique<ServerCore>(
       std::move(store), std::move(options), std::move(fleet));
-  state->service = MakeSamplerService(*state->core);
+  state->service = std::make_unique<SamplerService>(*state->core);
   ::grpc::ServerBuilder builder;
   ConfigureServer(builder);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   quota.Resize(RequestBytes(state->core->options));
   builder.SetResourceQuota(quota);
   builder.AddListeningPort(listen, credentials, &state->port);
-  builder.RegisterService(state->service.get());
+  state->service->Register(builder);
   state->server = builder.BuildAndStart();
   if (state->server == nullptr || state->port == 0) {
     return absl::UnavailableError(

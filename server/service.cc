@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/service.h"
 
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
-#include <grpcpp/impl/rpc_service_method.h>
-#include <grpcpp/impl/service_type.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
 #include "common/grpc/unary_call.h"
-#include "sampler.pb.h"
+#include "sampler.grpc.pb.h"
 #include "server/answer_expand.h"
 #include "server/call_scope.h"
 #include "server/gather_call.h"
@@ -141,60 +138,78 @@ class DescribeCall final : public UnaryCall {
   }
 };
 
-using Context = ::grpc::CallbackServerContext;
+using Context = ::grpc::GenericCallbackServerContext;
 
-class SamplerService final : public ::grpc::Service {
+// All calls come to gRPC's generic service, which alone starts a call before
+// its request is there: see RequestCall.
+class SamplerCalls final : public ::grpc::CallbackGenericService {
  public:
-  explicit SamplerService(ServerCore& core) {
-    Add("/millrace.v1.Sampler/Sample",
+  explicit SamplerCalls(ServerCore& core) {
+    Add("Sample",
         [&core](Context* context) { return new SampleCall(core, context); });
-    Add("/millrace.v1.Sampler/Gather",
+    Add("Gather",
         [&core](Context* context) { return new GatherCall(core, context); });
-    Add("/millrace.v1.Sampler/Expand", [&core](Context* context) {
+    Add("Expand", [&core](Context* context) {
       return new LeafCall<v1::ExpandRequest, v1::ExpandReply>(
           core, context, "Expand",
           [&core, context](const auto& request, auto& memory, auto& reply) {
             return AnswerExpand(core, *context, request, memory, reply);
           });
     });
-    Add("/millrace.v1.Sampler/HasEdges", [&core](Context* context) {
+    Add("HasEdges", [&core](Context* context) {
       return new LeafCall<v1::HasEdgesRequest, v1::HasEdgesReply>(
           core, context, "HasEdges",
           [&core, context](const auto& request, auto& memory, auto& reply) {
             return AnswerHasEdges(core, *context, request, memory, reply);
           });
     });
-    Add("/millrace.v1.Sampler/Resolve", [&core](Context* context) {
+    Add("Resolve", [&core](Context* context) {
       return new LeafCall<v1::ResolveRequest, v1::ResolveReply>(
           core, context, "Resolve",
           [&core](const auto& request, auto&, auto& reply) {
             return AnswerResolve(core, request, reply);
           });
     });
-    Add("/millrace.v1.Sampler/Describe",
+    Add("Describe",
         [&core](Context* context) { return new DescribeCall(core, context); });
   }
 
- private:
-  // As the generated code does for a call with streams both ways, which any
-  // call can be served as; see RequestCall.
-  template <typename Start>
-  void Add(const char* path, Start start) {
-    using Bytes = ::grpc::ByteBuffer;
-    AddMethod(new ::grpc::internal::RpcServiceMethod(
-        path, ::grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
-    MarkMethodRawCallback(
-        count_++, new ::grpc::internal::CallbackBidiHandler<Bytes, Bytes>(
-                      std::move(start)));
+  // Of a method that is not there, the base class says UNIMPLEMENTED.
+  ::grpc::ServerGenericBidiReactor* CreateReactor(Context* context) override {
+    const auto found = starts_.find(context->method());
+    return found == starts_.end()
+               ? ::grpc::CallbackGenericService::CreateReactor(context)
+               : found->second(context);
   }
 
-  int count_ = 0;  // methods
+ private:
+  // Makes a call that deletes itself.
+  using Start = std::function<RequestCall*(Context*)>;
+
+  void Add(const char* method, Start start) {
+    starts_.emplace(StrCat("/", v1::Sampler::service_full_name(), "/", method),
+                    std::move(start));
+  }
+
+  absl::flat_hash_map<std::string, Start> starts_;  // by path
 };
+
+// Reflection lists the services that have methods registered by name, and a
+// generic service has none. So the generated service is registered as well, but
+// for a host (:authority) that nobody calls; its methods answer UNIMPLEMENTED.
+constexpr char kNoHost[] = "for-reflection-only.invalid";
 
 }  // namespace
 
-std::unique_ptr<::grpc::Service> MakeSamplerService(ServerCore& core) {
-  return std::make_unique<SamplerService>(core);
+SamplerService::SamplerService(ServerCore& core)
+    : calls_(std::make_unique<SamplerCalls>(core)),
+      listing_(std::make_unique<v1::Sampler::CallbackService>()) {}
+
+SamplerService::~SamplerService() = default;
+
+void SamplerService::Register(::grpc::ServerBuilder& builder) {
+  builder.RegisterCallbackGenericService(calls_.get());
+  builder.RegisterService(kNoHost, listing_.get());
 }
 
 }  // namespace millrace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/impl/service_type.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server_builder.h>
 
 #include <memory>
 
@@ -9,7 +10,22 @@
 
 namespace millrace {
 
-// The RPCs of proto/sampler.proto over `core`, which must outlive the service.
-std::unique_ptr<::grpc::Service> MakeSamplerService(ServerCore& core);
+// The RPCs of proto/sampler.proto.
+// Threads: one calls Register(); gRPC calls the rest.
+class SamplerService {
+ public:
+  // `core` must outlive the service.
+  explicit SamplerService(ServerCore& core);
+  ~SamplerService();
+  SamplerService(const SamplerService&) = delete;
+  SamplerService& operator=(const SamplerService&) = delete;
+
+  // Adds the RPCs to a server, which must end before the service does.
+  void Register(::grpc::ServerBuilder& builder);
+
+ private:
+  const std::unique_ptr<::grpc::CallbackGenericService> calls_;
+  const std::unique_ptr<::grpc::Service> listing_;
+};
 
 }  // namespace millrace

@@ -3,11 +3,13 @@
 
 #include <google/protobuf/message_lite.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/proto_buffer_writer.h>
 
 #include <cstdint>
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
 
@@ -15,10 +17,12 @@ namespace millrace {
 namespace {
 
 using Bytes = ::grpc::ByteBuffer;
-using Traits = ::grpc::SerializationTraits<::google::protobuf::MessageLite>;
 
 // What a reply counts for before its size is known.
 constexpr int64_t kNominalBytes = int64_t{1} << 20;
+
+// A message is written into slices of at most so many bytes.
+constexpr int kSliceBytes = 1 << 20;
 
 class UnaryCall final : public Call {
  public:
@@ -54,6 +58,11 @@ class UnaryCall final : public Call {
   Bytes reply_;
 };
 
+bool ParseFrom(Bytes& bytes, ::google::protobuf::MessageLite& message) {
+  ::grpc::ProtoBufferReader reader(&bytes);
+  return reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
+}
+
 }  // namespace
 
 std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options) {
@@ -65,16 +74,18 @@ std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options) {
 ::grpc::ByteBuffer SerializeMessage(
     const ::google::protobuf::MessageLite& message) {
   Bytes bytes;
-  bool own_buffer = false;
-  const ::grpc::Status status = Traits::Serialize(message, &bytes, &own_buffer);
-  GPR_ASSERT(status.ok());  // fails only for messages beyond 2 GiB
+  ::grpc::ProtoBufferWriter writer(&bytes, kSliceBytes,
+                                   static_cast<int>(message.ByteSizeLong()));
+  // Fails only for messages beyond 2 GiB.
+  MILLRACE_CHECK(message.SerializeToZeroCopyStream(&writer));
   return bytes;
 }
 
 absl::Status ParseMessage(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::MessageLite& message) {
-  const ::grpc::Status status = Traits::Deserialize(&bytes, &message);
-  if (status.ok()) return absl::OkStatus();
+  const bool parsed = ParseFrom(bytes, message);
+  bytes.Clear();
+  if (parsed) return absl::OkStatus();
   return absl::InternalError(
       StrCat("what was sent is no ", message.GetTypeName()));
 }

@@ -38,7 +38,7 @@ std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options);
 // A message as it is sent; copies of the buffer share its bytes.
 ::grpc::ByteBuffer SerializeMessage(
     const ::google::protobuf::MessageLite& message);
-// INTERNAL: the bytes are no such message.
+// Clears the bytes. INTERNAL: they are not such a message.
 absl::Status ParseMessage(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::MessageLite& message);
 

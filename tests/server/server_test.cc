@@ -629,29 +629,26 @@ TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
   ExpectHomesAgree(big, spec, 0);
 }
 
-// The reply of grpc.health.v1.Health/Check, as bytes: the messages are one
-// string and one enumerator. "error" when the service is unknown.
-std::string CheckHealth(const std::string& address,
-                        const std::string& service) {
+// The reply of a method of any service, as bytes.
+absl::StatusOr<std::string> CallByName(const std::string& address,
+                                       const std::string& method,
+                                       const std::string& message) {
   ::grpc::GenericStub stub(
       ::grpc::CreateChannel(address, ::grpc::InsecureChannelCredentials()));
-  std::string message;
-  if (!service.empty()) {
-    message = std::string("\x0a") + static_cast<char>(service.size()) + service;
-  }
   const ::grpc::Slice slice(message);
   const ::grpc::ByteBuffer request(&slice, 1);
   ::grpc::ByteBuffer reply;
   ::grpc::ClientContext context;
+  testing::SetDeadline(context, absl::Seconds(30));
   absl::Notification done;
   ::grpc::Status status;
-  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &reply,
+  stub.UnaryCall(&context, method, {}, &request, &reply,
                  [&](::grpc::Status result) {
                    status = std::move(result);
                    done.Notify();
                  });
   done.WaitForNotification();
-  if (!status.ok()) return "error";
+  if (!status.ok()) return FromGrpcStatus(status);
   std::vector<::grpc::Slice> slices;
   std::string bytes;
   EXPECT_TRUE(reply.Dump(&slices).ok());
@@ -659,6 +656,18 @@ std::string CheckHealth(const std::string& address,
     bytes.append(reinterpret_cast<const char*>(piece.begin()), piece.size());
   }
   return bytes;
+}
+
+// The reply of grpc.health.v1.Health/Check, as bytes: the messages are one
+// string and one enumerator. "error" when the service is unknown.
+std::string CheckHealth(const std::string& address,
+                        const std::string& service) {
+  std::string message;
+  if (!service.empty()) {
+    message = std::string("\x0a") + static_cast<char>(service.size()) + service;
+  }
+  return CallByName(address, "/grpc.health.v1.Health/Check", message)
+      .value_or("error");
 }
 
 TEST_F(ServerTest, AnswersHealthChecks) {
@@ -669,6 +678,33 @@ TEST_F(ServerTest, AnswersHealthChecks) {
   EXPECT_EQ(CheckHealth(address, "partition/1"), "error");
   EXPECT_TRUE(fleet().server(0).Drain(absl::Seconds(5)));
   EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
+}
+
+TEST_F(ServerTest, ReflectionListsAndDescribesTheService) {
+  const std::string service = "millrace.v1.Sampler";
+  const auto reflect = [&](const std::string& request) {
+    return CallByName(
+        fleet().server(0).address(),
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        request);
+  };
+  // Field 7 of the request asks for the list, field 4 for what has a symbol.
+  const auto list = reflect(std::string("\x3a\0", 2));
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_THAT(*list, HasSubstr(service));
+  const auto file = reflect(std::string("\x22") +
+                            static_cast<char>(service.size()) + service);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(*file, HasSubstr("sampler.proto"));
+}
+
+TEST_F(ServerTest, OtherMethodsAreUnimplemented) {
+  for (const char* method : {"/millrace.v1.Sampler/Nothing", "/Describe",
+                             "/millrace.v2.Sampler/Describe"}) {
+    const absl::Status status =
+        CallByName(fleet().server(0).address(), method, "").status();
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << method << ": " << status;
+  }
 }
 
 TEST_F(ServerTest, ListenErrorsNameTheOption) {
