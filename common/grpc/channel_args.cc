@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/channel_args.h"
 
-#include <grpc/impl/codegen/grpc_types.h>
+#include <grpc/compression.h>
+#include <grpc/grpc.h>
 
 namespace millrace {
 namespace {
@@ -20,9 +21,14 @@ constexpr IntArgument kTransport[] = {
     {GRPC_ARG_KEEPALIVE_TIME_MS, 10'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000},
     {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+    // A message is inflated, to a thousand times its bytes, before its size is
+    // checked. None of ours is compressed.
+    {GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0},
 };
 
 constexpr IntArgument kClient[] = {
+    {GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+     1 << GRPC_COMPRESS_NONE},
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
     // Without it channels with equal settings share one connection, and one
     // connection is one stream of bytes.
@@ -63,6 +69,9 @@ void ConfigureServer(::grpc::ServerBuilder& builder) {
   }
   for (const auto& [name, value] : kServer) {
     builder.AddChannelArgument(name, value);
+  }
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(-1);

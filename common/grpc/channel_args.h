@@ -16,10 +16,12 @@ inline constexpr int kMaxMessageBytes = 16 << 20;
 
 // For channels. Every channel made with these has its own connection; dead
 // connections are noticed by keepalive within 20 s, lost ones are retried
-// every second; proxies in the environment are ignored.
+// every second; proxies in the environment are ignored. Compressed replies end
+// their call, UNIMPLEMENTED.
 ::grpc::ChannelArguments ClientChannelArguments(
     int max_receive_bytes = kMaxMessageBytes);
 
+// Compressed requests are answered UNIMPLEMENTED.
 void ConfigureServer(::grpc::ServerBuilder& builder);
 
 }  // namespace millrace

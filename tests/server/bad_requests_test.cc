@@ -253,10 +253,13 @@ std::vector<Kind> BadLeafCalls() {
 }
 
 // Bytes that are no message of ours.
-absl::Status SendGarbage(::grpc::GenericStub& stub, const std::string& method,
-                         const std::string& bytes) {
+absl::Status SendGarbage(
+    ::grpc::GenericStub& stub, const std::string& method,
+    const std::string& bytes,
+    grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   ::grpc::ClientContext context;
   testing::SetDeadline(context, absl::Seconds(30));
+  context.set_compression_algorithm(compression);
   const ::grpc::Slice slice(bytes);
   const ::grpc::ByteBuffer request(&slice, 1);
   ::grpc::ByteBuffer reply;
@@ -304,12 +307,15 @@ class BadRequestsTest : public ::testing::Test {
 
   std::string path() const { return (directory_ / "store").string(); }
 
-  // Resident bytes of the server.
-  int64_t Memory() const {
+  // Resident bytes of the server: now, or the most so far.
+  int64_t Memory() const { return ReadMemory("VmRSS:"); }
+  int64_t PeakMemory() const { return ReadMemory("VmHWM:"); }
+
+  int64_t ReadMemory(const std::string& name) const {
     std::ifstream status("/proc/" + std::to_string(server_->pid()) + "/status");
     for (std::string line; std::getline(status, line);) {
-      if (line.rfind("VmRSS:", 0) == 0)
-        return std::stoll(line.substr(6)) * 1024;
+      if (line.rfind(name, 0) == 0)
+        return std::stoll(line.substr(name.size())) * 1024;
     }
     ADD_FAILURE() << "the server is gone";
     return 0;
@@ -426,6 +432,25 @@ TEST_F(BadRequestsTest, FloodsOfFieldsTakeNoMemory) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   // The bytes themselves, several times: malloc keeps them.
   EXPECT_LT(Memory() - before, int64_t{128} << 20);
+}
+
+// A few KB that inflate to far more than the largest message.
+TEST_F(BadRequestsTest, CompressedRequestsAreNotInflated) {
+  // Ours have no compression to ask for.
+  ::grpc::GenericStub generic(
+      ::grpc::CreateChannel(address_, ::grpc::InsecureChannelCredentials()));
+  const std::string zeros(64 << 20, '\0');
+  const int64_t before = PeakMemory();
+  for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    for (const std::string method :
+         {"/millrace.v1.Sampler/Sample", "/millrace.v1.Sampler/Describe",
+          "/grpc.health.v1.Health/Check"}) {
+      const absl::Status status =
+          SendGarbage(generic, method, zeros, compression);
+      EXPECT_TRUE(absl::IsUnimplemented(status)) << method << ": " << status;
+      EXPECT_LT(PeakMemory() - before, int64_t{32} << 20) << method;
+    }
+  }
 }
 
 // A client that opens calls and never sends the end of their requests. A little
