@@ -2,11 +2,13 @@
 #include "server/service.h"
 
 #include <functional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
@@ -194,22 +196,31 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
   absl::flat_hash_map<std::string, Start> starts_;  // by path
 };
 
+// A host (:authority) that nobody can call, since nobody can guess it.
+//
 // Reflection lists the services that have methods registered by name, and a
-// generic service has none. So the generated service is registered as well, but
-// for a host (:authority) that nobody calls; its methods answer UNIMPLEMENTED.
-constexpr char kNoHost[] = "for-reflection-only.invalid";
+// generic service has none. So the generated service is registered as well, for
+// this host only: there gRPC would wait for requests, and parse them, without
+// any of our limits.
+std::string UnknownHost() {
+  std::random_device random;
+  std::string host;
+  for (int i = 0; i < 4; ++i) host += absl::StrFormat("%08x", random());
+  return host + ".invalid";
+}
 
 }  // namespace
 
 SamplerService::SamplerService(ServerCore& core)
     : calls_(std::make_unique<SamplerCalls>(core)),
+      listed_at_(UnknownHost()),
       listing_(std::make_unique<v1::Sampler::CallbackService>()) {}
 
 SamplerService::~SamplerService() = default;
 
 void SamplerService::Register(::grpc::ServerBuilder& builder) {
   builder.RegisterCallbackGenericService(calls_.get());
-  builder.RegisterService(kNoHost, listing_.get());
+  builder.RegisterService(listed_at_, listing_.get());
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <memory>
+#include <string>
 
 #include "server/core.h"
 
@@ -25,6 +26,7 @@ class SamplerService {
 
  private:
   const std::unique_ptr<::grpc::CallbackGenericService> calls_;
+  const std::string listed_at_;  // lives as long as the server
   const std::unique_ptr<::grpc::Service> listing_;
 };
 
