@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "common/base/interrupt.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/sample/epoch_plan.h"
 
@@ -21,11 +21,10 @@ namespace {
 // which may come after the loader is gone.
 struct Slot {
   LoaderStep step;
-  absl::Mutex mutex;
+  Mutex mutex;
+  CondVar arrived;
   bool ready ABSL_GUARDED_BY(mutex) = false;
   absl::StatusOr<Batch> batch ABSL_GUARDED_BY(mutex) = Batch();
-
-  bool IsReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return ready; }
 };
 
 // The steps of a plan, one after the other.
@@ -94,17 +93,19 @@ class PrefetchingLoader final : public Loader {
     MILLRACE_RETURN_IF_ERROR(Refill());
     if (window_.empty()) return std::optional<LoaderStep>();
     const std::shared_ptr<Slot> slot = window_.front();
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyNow();
     LoaderStep step = slot->step;
     {
-      absl::MutexLock lock(&slot->mutex);
+      MutexLock lock(&slot->mutex);
+      const auto ready = [&slot]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slot->mutex) {
+        return slot->ready;
+      };
       // In slices, so that Ctrl-C ends the wait.
-      while (!slot->mutex.AwaitWithTimeout(
-          absl::Condition(slot.get(), &Slot::IsReady),
-          absl::Milliseconds(200))) {
+      while (!slot->arrived.WaitFor(&slot->mutex, absl::Milliseconds(200),
+                                    ready)) {
         MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       }
-      waited_ += absl::Now() - start;
+      waited_ += SteadyNow() - start;
       if (!slot->batch.ok()) return slot->batch.status();
       if (HasBatch(*slot)) {
         step.batch = *std::move(slot->batch);
@@ -152,7 +153,7 @@ class PrefetchingLoader final : public Loader {
     const uint64_t index =
         planned.first_batch + static_cast<uint64_t>(options_.rank);
     if (index >= plan_.batch_count()) {
-      absl::MutexLock lock(&slot->mutex);
+      MutexLock lock(&slot->mutex);
       slot->ready = true;
       window_.push_back(std::move(slot));
       return absl::OkStatus();
@@ -166,9 +167,10 @@ class PrefetchingLoader final : public Loader {
     // `job` stays alive as long as the callback.
     source_->Fetch(*job_, std::move(request),
                    [slot, job = job_](absl::StatusOr<Batch> batch) {
-                     absl::MutexLock lock(&slot->mutex);
+                     MutexLock lock(&slot->mutex);
                      slot->batch = std::move(batch);
                      slot->ready = true;
+                     slot->arrived.NotifyOne();
                    });
     return absl::OkStatus();
   }

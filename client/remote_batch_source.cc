@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "client/remote/batch_fetch.h"
 #include "client/remote/call_group.h"
 #include "client/remote/feature_cache.h"
@@ -17,7 +14,9 @@
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
 #include "common/base/interrupt.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
@@ -49,17 +48,15 @@ class FleetBatchSource final : public RemoteBatchSource {
     if (cache_ != nullptr) cache_->Close();  // it starts fetches
     std::vector<std::shared_ptr<BatchFetch>> fetches;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       fetches.assign(fetches_.begin(), fetches_.end());
     }
     for (const std::shared_ptr<BatchFetch>& fetch : fetches) fetch->Cancel();
     fetches.clear();
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](std::set<std::shared_ptr<BatchFetch>>* set) {
-          return set->empty();
-        },
-        &fetches_));
+    MutexLock lock(&mutex_);
+    fetch_ended_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return fetches_.empty();
+    });
   }
 
   const Manifest& manifest() const override { return manifest_; }
@@ -120,7 +117,7 @@ class FleetBatchSource final : public RemoteBatchSource {
         });
     *key = fetch;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       fetches_.insert(fetch);
     }
     fetch->Start();
@@ -139,8 +136,9 @@ class FleetBatchSource final : public RemoteBatchSource {
 
   void Forget(BatchFetch& fetch) {
     std::shared_ptr<BatchFetch> last = fetch.shared_from_this();
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     fetches_.erase(last);
+    fetch_ended_.NotifyOne();
   }
 
   // Starts a call for each request; repeats those that fail until they
@@ -164,7 +162,7 @@ class FleetBatchSource final : public RemoteBatchSource {
       if (closing_.HasBeenNotified()) return Closed();
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
-                                retry.After(status, absl::Now()));
+                                retry.After(status, SteadyNow()));
       std::vector<Request> failed;
       for (size_t i = 0; i < requests.size(); ++i) {
         if (!calls.succeeded(i)) failed.push_back(std::move(requests[i]));
@@ -184,8 +182,9 @@ class FleetBatchSource final : public RemoteBatchSource {
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
   std::unique_ptr<FeatureCache> cache_;  // null: none
-  absl::Notification closing_;
-  absl::Mutex mutex_;
+  Notification closing_;
+  Mutex mutex_;
+  CondVar fetch_ended_;
   std::set<std::shared_ptr<BatchFetch>> fetches_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -231,9 +230,9 @@ absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
 
 // Waits only for servers that do not answer; says now and then who they are.
 absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
-                                              absl::Time deadline) {
+                                              SteadyTime deadline) {
   while (true) {
-    const absl::Time soon = absl::Now() + absl::Seconds(5);
+    const SteadyTime soon = SteadyNow() + absl::Seconds(5);
     absl::StatusOr<const Manifest*> manifest =
         fleet.WaitForManifest(std::min(soon, deadline));
     if (!absl::IsUnavailable(manifest.status()) || soon >= deadline) {
@@ -241,7 +240,7 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
     }
     spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),
                  absl::FormatDuration(
-                     absl::Ceil(deadline - absl::Now(), absl::Seconds(1))));
+                     absl::Ceil(deadline - SteadyNow(), absl::Seconds(1))));
   }
 }
 
@@ -262,7 +261,7 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
                             Fleet::Create(std::move(fleet_options)));
   MILLRACE_ASSIGN_OR_RETURN(
       const Manifest* manifest,
-      AwaitManifest(*fleet, absl::Now() + options.partition_wait));
+      AwaitManifest(*fleet, SteadyNow() + options.partition_wait));
   return std::unique_ptr<RemoteBatchSource>(
       new FleetBatchSource(options, std::move(fleet), *manifest));
 }

@@ -4,11 +4,11 @@
 # would cache nothing.
 
 set(millrace_common_headers
-  <algorithm> <cstdint> <filesystem> <functional> <map> <memory> <optional>
-  <span> <string> <string_view> <utility> <vector>
+  <algorithm> <condition_variable> <cstdint> <filesystem> <functional> <map>
+  <memory> <mutex> <optional> <span> <string> <string_view> <utility> <vector>
   <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
   <absl/strings/str_format.h> <absl/strings/str_join.h>
-  <absl/strings/str_split.h> <absl/synchronization/mutex.h>
+  <absl/strings/str_split.h>
   <absl/time/clock.h> <absl/time/time.h>)
 
 # A target that only others take their precompiled header from.

@@ -1,17 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-option(MILLRACE_TSAN_MUTEX
-  "Tell ThreadSanitizer about Abseil's mutexes (the tsan preset)" OFF)
-mark_as_advanced(MILLRACE_TSAN_MUTEX)
-if(MILLRACE_TSAN_MUTEX)
-  add_library(millrace_tsan_mutex OBJECT
-    ${PROJECT_SOURCE_DIR}/tests/support/tsan_mutex.cc)
-  # Into programs, not into libraries.
-  set(is_program
-    $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-  link_libraries(
-    $<${is_program}:$<TARGET_OBJECTS:millrace_tsan_mutex>>
-    $<${is_program}:${CMAKE_DL_LIBS}>)
-endif()
+option(MILLRACE_TSAN
+  "Leave out tests that ThreadSanitizer cannot judge (the tsan preset)" OFF)
+mark_as_advanced(MILLRACE_TSAN)
 
 # One library per folder, with an alias and verified headers.
 #
@@ -51,7 +41,7 @@ function(millrace_test)
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LINK} GTest::gmock_main)
-  if(MILLRACE_TSAN_MUTEX AND ARG_NAME IN_LIST MILLRACE_NOT_UNDER_TSAN)
+  if(MILLRACE_TSAN AND ARG_NAME IN_LIST MILLRACE_NOT_UNDER_TSAN)
     set_target_properties(${ARG_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
@@ -40,7 +41,7 @@ Admission::Reservation::~Reservation() { Release(); }
 
 void Admission::Reservation::Release() {
   if (admission_ == nullptr) return;
-  absl::MutexLock lock(&admission_->mutex_);
+  MutexLock lock(&admission_->mutex_);
   admission_->in_use_ -= bytes_;
   bytes_ = 0;
 }
@@ -55,7 +56,7 @@ absl::Status Admission::Reservation::GrowTo(uint64_t bytes) {
 
 absl::Status Admission::Reservation::Settle(uint64_t bytes) {
   {
-    absl::MutexLock lock(&admission_->mutex_);
+    MutexLock lock(&admission_->mutex_);
     if (admission_->averages_.size() >= kMaxJobs) admission_->averages_.clear();
     const auto peak = static_cast<double>(std::max(peak_, bytes));
     const auto [it, added] = admission_->averages_.try_emplace(job_, peak);
@@ -76,7 +77,7 @@ absl::Status Admission::Take(uint64_t more, uint64_t whole) {
                "\nuse a smaller batch size or fanouts, or a larger "
                "--max-inflight-bytes"));
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (more > limit_ - std::min(limit_, in_use_)) {
     return WithErrorInfo(
         absl::ResourceExhaustedError(StrCat(
@@ -92,7 +93,7 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
     uint64_t job, uint64_t least_bytes) {
   uint64_t expected = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto it = averages_.find(job);
     if (it != averages_.end()) expected = static_cast<uint64_t>(it->second);
   }
@@ -106,7 +107,7 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
 }
 
 uint64_t Admission::in_use() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return in_use_;
 }
 

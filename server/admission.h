@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
@@ -66,7 +66,7 @@ class Admission {
   const uint64_t limit_;
   const char* const what_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   uint64_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   // Moving average of the peaks of each job.
   absl::flat_hash_map<uint64_t, double> averages_ ABSL_GUARDED_BY(mutex_);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/call_scope.h"
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/time.h"
 
 namespace millrace {
 
@@ -13,7 +14,7 @@ absl::Status CheckWanted(const ::grpc::CallbackServerContext& call) {
 
 absl::Status CallScope::CheckLive() const {
   MILLRACE_RETURN_IF_ERROR(CheckWanted(call));
-  if (absl::Now() >= deadline) {
+  if (SteadyNow() >= deadline) {
     return absl::DeadlineExceededError("the deadline passed");
   }
   return absl::OkStatus();
@@ -22,7 +23,7 @@ absl::Status CallScope::CheckLive() const {
 std::unique_ptr<::grpc::ClientContext> CallScope::PeerContext() const {
   std::unique_ptr<::grpc::ClientContext> context =
       ::grpc::ClientContext::FromCallbackServerContext(call);
-  context->set_deadline(absl::ToChronoTime(deadline));
+  context->set_deadline(ToGrpcTime(deadline));
   return context;
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "server/core.h"
 
 namespace millrace {
@@ -26,7 +26,7 @@ struct CallScope {
 
   ServerCore& core;
   ::grpc::CallbackServerContext& call;
-  const absl::Time deadline;
+  const SteadyTime deadline;
 };
 
 }  // namespace millrace

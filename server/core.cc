@@ -2,12 +2,13 @@
 #include "server/core.h"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <utility>
 
 #include "common/base/host_memory.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/grpc/time.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 
@@ -42,7 +43,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
     : store(std::move(store_in)),
       split_seeds(*store),
       options(Complete(std::move(options_in))),
-      started(absl::Now()),
+      started(SteadyNow()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),
@@ -85,16 +86,15 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
   return absl::OkStatus();
 }
 
-absl::Time ServerCore::DeadlineOf(
+SteadyTime ServerCore::DeadlineOf(
     const ::grpc::CallbackServerContext& context) const {
-  const auto deadline = context.deadline();
-  // gRPC's "none" is far beyond what a client means.
-  if (deadline >
-      std::chrono::system_clock::now() + std::chrono::hours(24 * 365)) {
-    return absl::Now() + options.default_deadline;
+  const SteadyTime now = SteadyNow();
+  const SteadyTime asked = FromGrpcTime(context.raw_deadline());
+  // What is far beyond what a client means is "none", too.
+  if (asked - now > absl::Hours(24 * 365)) {
+    return now + options.default_deadline;
   }
-  return std::min(absl::FromChrono(deadline),
-                  absl::Now() + options.max_deadline);
+  return std::min(asked, now + options.max_deadline);
 }
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
@@ -36,12 +36,12 @@ struct ServerCore {
 
   // The client's deadline, but no more than may be asked for, or the default
   // from now on.
-  absl::Time DeadlineOf(const ::grpc::CallbackServerContext& context) const;
+  SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   const std::shared_ptr<const Store> store;  // shared with whoever opened it
   const SplitSeeds split_seeds;
   const ServerOptions options;
-  const absl::Time started;
+  const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;
   Hedging peer_hedging;  // of calls to other servers
 

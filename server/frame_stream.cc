@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/grpc/status.h"
 
 namespace millrace {
@@ -17,7 +18,7 @@ constexpr size_t kRefillAt = 2;
 
 void FrameStream::Start(ThreadPool& first_pool) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     producing_ = true;
   }
   Execute({.produce = true}, first_pool);
@@ -26,7 +27,7 @@ void FrameStream::Start(ThreadPool& first_pool) {
 void FrameStream::End(const absl::Status& status) {
   Actions actions;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ended_ = true;
     status_ = status;
     actions = Decide();
@@ -35,7 +36,7 @@ void FrameStream::End(const absl::Status& status) {
 }
 
 absl::Status FrameStream::final_status() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return status_;
 }
 
@@ -67,7 +68,7 @@ void FrameStream::Execute(Actions actions, ThreadPool& pool) {
   if (actions.produce && !pool.TrySubmit([this] { Produce(); })) {
     Actions rest;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       producing_ = false;
       ended_ = true;
       status_ = absl::UnavailableError("the server is shutting down");
@@ -86,7 +87,7 @@ void FrameStream::Produce() {
         cancelled_ ? absl::CancelledError("the client gave up") : NextFrame();
     Actions actions;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (!frame.ok()) {
         if (!ended_) status_ = frame.status();
         ended_ = true;
@@ -109,7 +110,7 @@ void FrameStream::OnWriteDone(bool ok) {
   ClientMoved();
   Actions actions;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     writing_ = false;
     current_.Clear();
     if (!ok && !ended_) {

@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 #include "common/base/thread_pool.h"
 #include "common/wire/frame.h"
 #include "server/request_call.h"
@@ -73,7 +73,7 @@ class FrameStream : public RequestCall {
   ThreadPool& pool_;
   std::atomic<bool> cancelled_ = false;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<::grpc::ByteBuffer> queue_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool producing_ ABSL_GUARDED_BY(mutex_) = false;

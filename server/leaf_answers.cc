@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/sample/edge_directory.h"
 #include "common/sample/live_watch.h"
@@ -99,7 +100,7 @@ absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_draining(core.sample_calls.draining());
   reply.set_inflight_bytes(core.admission.in_use());
   reply.set_max_inflight_bytes(core.admission.limit());
-  reply.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - core.started));
+  reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - core.started));
   return absl::OkStatus();
 }
 

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -23,14 +25,15 @@ LiveCalls::LiveCalls(int max_calls, End end)
 
 LiveCalls::~LiveCalls() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
+    stop_.NotifyOne();
   }
   reaper_.join();
 }
 
 absl::Status LiveCalls::CheckRoom() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return Room();
 }
 
@@ -50,64 +53,68 @@ absl::Status LiveCalls::Room() const {
   return absl::OkStatus();
 }
 
-absl::Status LiveCalls::Enter(Context* context, absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
+absl::Status LiveCalls::Enter(Context* context, SteadyTime deadline) {
+  MutexLock lock(&mutex_);
   MILLRACE_RETURN_IF_ERROR(Room());
   calls_[context] = {.deadline = deadline};
   return absl::OkStatus();
 }
 
 void LiveCalls::Leave(Context* context) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   calls_.erase(context);
+  if (calls_.empty()) left_.NotifyAll();
   // gRPC may finish a call within TryCancel; then there is nobody to wait for.
   if (std::this_thread::get_id() == reaper_.get_id()) return;
   const auto left_alone = [this, context]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                               mutex_) { return ending_ != context; };
-  mutex_.Await(absl::Condition(&left_alone));
+  left_.Wait(&mutex_, left_alone);
 }
 
-void LiveCalls::AwaitClient(Context* context, absl::Time until) {
-  absl::MutexLock lock(&mutex_);
+void LiveCalls::AwaitClient(Context* context, SteadyTime until) {
+  MutexLock lock(&mutex_);
   calls_.at(context).client = until;
 }
 
 void LiveCalls::ClientMoved(Context* context) {
-  AwaitClient(context, absl::InfiniteFuture());
+  AwaitClient(context, SteadyTime::InfiniteFuture());
 }
 
 void LiveCalls::StartDraining() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   draining_ = true;
 }
 
 bool LiveCalls::draining() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return draining_;
 }
 
-bool LiveCalls::AwaitNone(absl::Time deadline) const {
-  absl::MutexLock lock(&mutex_);
+bool LiveCalls::AwaitNone(SteadyTime deadline) const {
+  MutexLock lock(&mutex_);
   const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty();
   };
-  return mutex_.AwaitWithDeadline(absl::Condition(&none), deadline);
+  return left_.WaitUntil(&mutex_, deadline, none);
 }
 
 int LiveCalls::count() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return static_cast<int>(calls_.size());
 }
 
-bool LiveCalls::IsExpired(Context* context, absl::Time now) const {
+bool LiveCalls::IsExpired(Context* context, SteadyTime now) const {
   const auto it = calls_.find(context);
   return it != calls_.end() && it->second.Expired(now);
 }
 
 void LiveCalls::EndExpired() {
-  absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kReapInterval)) {
-    const absl::Time now = absl::Now();
+  MutexLock lock(&mutex_);
+  const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_;
+  };
+  while (!stop_.WaitFor(&mutex_, kReapInterval, stopping)) {
+    const SteadyTime now = SteadyNow();
     std::vector<Context*> expired;
     for (const auto& [context, times] : calls_) {
       if (times.Expired(now)) expired.push_back(context);
@@ -120,6 +127,7 @@ void LiveCalls::EndExpired() {
       end_(context);
       mutex_.Lock();
       ending_ = nullptr;
+      left_.NotifyAll();
     }
   }
 }

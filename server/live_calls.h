@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -37,12 +37,12 @@ class LiveCalls {
 
   // A call that may run must Leave() before its context dies; again, or without
   // having entered, it does nothing. Errors as CheckRoom.
-  absl::Status Enter(Context* context, absl::Time deadline);
+  absl::Status Enter(Context* context, SteadyTime deadline);
   void Leave(Context* context);
 
   // The call waits for its client, which must have moved by `until`: sent its
   // request, or taken what is written. For calls that entered.
-  void AwaitClient(Context* context, absl::Time until);
+  void AwaitClient(Context* context, SteadyTime until);
   void ClientMoved(Context* context);
 
   // Refuses new calls from now on.
@@ -50,27 +50,29 @@ class LiveCalls {
   bool draining() const;
 
   // Waits until no call is left; false when `deadline` came first.
-  bool AwaitNone(absl::Time deadline) const;
+  bool AwaitNone(SteadyTime deadline) const;
 
   int count() const;
 
  private:
   struct Times {
-    absl::Time deadline;
-    absl::Time client = absl::InfiniteFuture();
-    bool Expired(absl::Time now) const {
+    SteadyTime deadline;
+    SteadyTime client = SteadyTime::InfiniteFuture();
+    bool Expired(SteadyTime now) const {
       return deadline < now || client < now;
     }
   };
   absl::Status Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndExpired();
-  bool IsExpired(Context* context, absl::Time now) const
+  bool IsExpired(Context* context, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_calls_;
   const End end_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar stop_;          // the reaper
+  mutable CondVar left_;  // no call, or the one that is being ended
   absl::flat_hash_map<Context*, Times> calls_ ABSL_GUARDED_BY(mutex_);
   // The call that is being ended; its context must live until that is done.
   Context* ending_ ABSL_GUARDED_BY(mutex_) = nullptr;

@@ -3,8 +3,9 @@
 
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/hedged_call.h"
 #include "common/grpc/unary_call.h"
 
@@ -16,7 +17,7 @@ struct PeerCall::Attempt {
   ::grpc::ByteBuffer reply;
   absl::Status status;
   std::shared_ptr<FleetMember> member;  // who answered; shared with the fleet
-  absl::Notification done;
+  Notification done;
 };
 
 PeerCall::PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
@@ -66,7 +67,7 @@ absl::Status PeerCall::Send() {
        .partition = partition_,
        .start = std::move(start),
        .on_end =
-           [this](const FleetMember& replica, absl::Time, absl::Status status) {
+           [this](const FleetMember& replica, SteadyTime, absl::Status status) {
              return picker_.Report(replica, std::move(status));
            },
        .done =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
@@ -135,9 +136,9 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
         hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
     calls.push_back(
         std::make_unique<OwnerExpand>(hop, part, groups.owned[part]));
-    const absl::Time starting = absl::Now();
+    const SteadyTime starting = SteadyNow();
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
-    peer_wait_ += absl::Now() - starting;
+    peer_wait_ += SteadyNow() - starting;
   }
   // Our own lists while the others are on their way.
   for (int part = 0; part < store.parts(); ++part) {
@@ -151,9 +152,9 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
       MILLRACE_RETURN_IF_ERROR(DrawHere(hop, part, own, owned.picks));
     }
   }
-  const absl::Time waiting = absl::Now();
+  const SteadyTime waiting = SteadyNow();
   for (const auto& call : calls) MILLRACE_RETURN_IF_ERROR(call->Finish());
-  peer_wait_ += absl::Now() - waiting;
+  peer_wait_ += SteadyNow() - waiting;
   for (size_t f = 0; f < hop.frontiers.size(); ++f) {
     Merge(groups.owners[f], groups, f, picks[f]);
   }

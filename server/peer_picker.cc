@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
@@ -31,18 +31,18 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
         {.partition = partition_});
   }
   if (!failed_.empty()) {
-    auto other = fleet->Pick(partition_, absl::InfinitePast(), failed_);
+    auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
   }
   return Await();
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
-  const absl::Time end =
-      std::min(scope_.deadline, absl::Now() + scope_.core.options.peer_wait);
+  const SteadyTime end =
+      std::min(scope_.deadline, SteadyNow() + scope_.core.options.peer_wait);
   while (true) {
     auto member = scope_.core.fleet->Pick(
-        partition_, std::min(end, absl::Now() + kLookInterval));
+        partition_, std::min(end, SteadyNow() + kLookInterval));
     if (member.ok()) return member;
     if (const absl::Status live = scope_.CheckLive(); !live.ok()) {
       return WithErrorInfo(
@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
                               std::string(member.status().message()))),
           {.partition = partition_});
     }
-    if (absl::Now() >= end) return member;
+    if (SteadyNow() >= end) return member;
   }
 }
 
@@ -86,7 +86,7 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
   }
   // Overload is for the client to wait out, unless another replica is free.
   if (absl::IsResourceExhausted(failure) &&
-      !scope_.core.fleet->Pick(partition_, absl::InfinitePast(), failed_)
+      !scope_.core.fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_)
            .ok()) {
     return Named(failure);
   }

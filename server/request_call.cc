@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "server/parse_request.h"
 
 namespace millrace {
@@ -28,7 +28,7 @@ absl::Status RequestCall::EnterReading() {
   MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom());
   MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, deadline_));
   kind_.reading.AwaitClient(context_,
-                            absl::Now() + core_.options.request_timeout);
+                            SteadyNow() + core_.options.request_timeout);
   return absl::OkStatus();
 }
 
@@ -56,7 +56,7 @@ absl::StatusOr<Admission::Reservation> RequestCall::ReserveRequest(
 
 void RequestCall::AwaitClient() {
   kind_.running.AwaitClient(context_,
-                            absl::Now() + core_.options.client_timeout);
+                            SteadyNow() + core_.options.client_timeout);
 }
 
 void RequestCall::ClientMoved() { kind_.running.ClientMoved(context_); }

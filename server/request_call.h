@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "server/admission.h"
 #include "server/core.h"
 #include "server/live_calls.h"
@@ -67,7 +67,7 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
   // Of the client, or what it gets.
-  absl::Time deadline() const { return deadline_; }
+  SteadyTime deadline() const { return deadline_; }
   ::grpc::ByteBuffer& message() { return message_; }
 
  private:
@@ -76,7 +76,7 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   ServerCore& core_;
   const Kind kind_;
   ::grpc::CallbackServerContext* const context_;
-  const absl::Time deadline_;
+  const SteadyTime deadline_;
   bool entered_ = false;  // those that run
   ::grpc::ByteBuffer message_;
 };

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/sample/negatives.h"
 #include "common/sample/split_seeds.h"
@@ -203,7 +203,7 @@ struct SampleCall::Request {
 SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context)
     : FrameStream(core, core.sample_calls, context, core.leaf_pool),
       owners_deadline_(deadline() -
-                       std::min(kTimeToTell, (deadline() - absl::Now()) / 10)) {
+                       std::min(kTimeToTell, (deadline() - SteadyNow()) / 10)) {
   Begin();
 }
 
@@ -300,14 +300,14 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
   HopBudget budget(*core().store, reservation_, held);
   const CallScope scope = {core(), context(), owners_deadline_};
   PeerNeighborSource neighbors(scope, budget);
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(
       Batch batch,
       SampleTopology(request.job, core().store->manifest(),
                      {request.proto.epoch(), request.proto.batch(),
                       request.columns.edge_ids, request.columns.edge_features},
                      request.seeds, neighbors));
-  core().metrics.ObserveSample(absl::Now() - begin, neighbors.peer_wait());
+  core().metrics.ObserveSample(SteadyNow() - begin, neighbors.peer_wait());
   MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/sample/job.h"
 #include "common/sample/sampler.h"
 #include "server/admission.h"
@@ -41,7 +41,7 @@ class SampleCall final : public FrameStream {
       const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
-  const absl::Time owners_deadline_;  // of what other owners are asked
+  const SteadyTime owners_deadline_;  // of what other owners are asked
   Admission::Reservation reservation_;
   std::unique_ptr<FrameSource> source_;
 };

@@ -11,10 +11,12 @@
 
 #include "absl/base/call_once.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/host_port.h"
+#include "common/grpc/time.h"
 #include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
 #include "server/core.h"
@@ -160,7 +162,7 @@ const std::string& SamplerServer::address() const { return state_->address; }
 
 bool SamplerServer::Drain(absl::Duration timeout) {
   ServerCore& core = *state_->core;
-  const absl::Time deadline = absl::Now() + timeout;
+  const SteadyTime deadline = SteadyNow() + timeout;
   core.sample_calls.StartDraining();
   state_->server->GetHealthCheckService()->SetServingStatus(false);
   return core.sample_calls.AwaitNone(deadline) &&
@@ -170,8 +172,7 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
   // A moment for replies on their way; the rest is cancelled.
-  state_->server->Shutdown(std::chrono::system_clock::now() +
-                           std::chrono::milliseconds(100));
+  state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
   state_->server.reset();
   state_->core->sample_pool.Close();

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_flags.h"
@@ -17,6 +16,7 @@
 #include "common/base/process_usage.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -44,7 +44,7 @@ struct Measured {
 
 absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
   Measured measured;
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   const double cpu_start = ProcessCpuSeconds();
   Progress progress("bench", batches, "batches");
   while (measured.batches < batches) {
@@ -63,7 +63,7 @@ absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
     progress.Add(1);
   }
   progress.Finish();
-  measured.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  measured.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   measured.cpu_seconds = ProcessCpuSeconds() - cpu_start;
   measured.wait_seconds = absl::ToDoubleSeconds(loader.waited());
   measured.peak_rss_bytes = ProcessPeakRssBytes();

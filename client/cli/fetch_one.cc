@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
 absl::StatusOr<Batch> FetchOne(BatchSource& source, const ResolvedJob& job,
                                BatchRequest request) {
-  absl::Notification arrived;
+  Notification arrived;
   absl::StatusOr<Batch> result = absl::UnknownError("no batch yet");
   source.Fetch(job, std::move(request), [&](absl::StatusOr<Batch> batch) {
     result = std::move(batch);

@@ -16,10 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -68,10 +68,10 @@ LocalFleet::LocalFleet(std::filesystem::path program)
 
 LocalFleet::~LocalFleet() {
   SignalAll(SIGTERM);
-  const absl::Time kill_at = absl::Now() + kStopLimit;
+  const SteadyTime kill_at = SteadyNow() + kStopLimit;
   for (Server& server : servers_) {
     while (server.pid > 0 && waitpid(server.pid, nullptr, WNOHANG) == 0) {
-      const absl::Duration left = kill_at - absl::Now();
+      const absl::Duration left = kill_at - SteadyNow();
       // Wakes at the end of a server.
       const int signal =
           WaitSignal(waited_for_, std::max(left, absl::Milliseconds(100)));
@@ -147,8 +147,8 @@ absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
 }
 
 absl::StatusOr<std::string> LocalFleet::WaitForPort(const Server& server) {
-  const absl::Time deadline = absl::Now() + kStartLimit;
-  while (absl::Now() < deadline) {
+  const SteadyTime deadline = SteadyNow() + kStartLimit;
+  while (SteadyNow() < deadline) {
     std::string port;
     if (std::ifstream(server.port_file) >> port) return port;
     const int signal = WaitSignal(waited_for_, kPortFileInterval);

@@ -16,6 +16,7 @@
 #include "client/cli/job_flags.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/tls.h"
@@ -36,7 +37,7 @@ struct StatusFlags {
 
 // Everyone's state once all have been asked, or at the deadline.
 absl::StatusOr<std::vector<FleetMemberInfo>> AskAll(const Fleet& fleet,
-                                                    absl::Time deadline) {
+                                                    SteadyTime deadline) {
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     std::vector<FleetMemberInfo> members = fleet.Members();
@@ -44,7 +45,7 @@ absl::StatusOr<std::vector<FleetMemberInfo>> AskAll(const Fleet& fleet,
                                     [](const FleetMemberInfo& member) {
                                       return member.state == State::kUnknown;
                                     });
-    if ((asked && !members.empty()) || absl::Now() >= deadline) return members;
+    if ((asked && !members.empty()) || SteadyNow() >= deadline) return members;
     absl::SleepFor(absl::Milliseconds(20));
   }
 }
@@ -68,11 +69,11 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
 
 // Everyone's state once every partition has a ready server, or at the deadline.
 absl::StatusOr<std::vector<FleetMemberInfo>> AwaitAllPartitions(
-    const Fleet& fleet, int parts, absl::Time deadline) {
+    const Fleet& fleet, int parts, SteadyTime deadline) {
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     std::vector<FleetMemberInfo> members = fleet.Members();
-    if (MissingPartitions(members, parts).empty() || absl::Now() >= deadline) {
+    if (MissingPartitions(members, parts).empty() || SteadyNow() >= deadline) {
       return members;
     }
     absl::SleepFor(absl::Milliseconds(20));
@@ -140,8 +141,8 @@ absl::Status RunStatus(const StatusFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--wait ", flags.wait, " is not a duration; write e.g. 20s or 5m"));
   }
-  const absl::Time start = absl::Now();
-  const absl::Time deadline =
+  const SteadyTime start = SteadyNow();
+  const SteadyTime deadline =
       start + std::max(wait, absl::Seconds(flags.timeout_seconds));
   FleetOptions options;
   options.list = flags.servers;

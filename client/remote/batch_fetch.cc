@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/remote/hedged_stream.h"
 #include "client/remote/resolve_call.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
+#include "common/grpc/time.h"
 #include "common/sample/gather.h"
 #include "common/sample/seeds.h"
 #include "common/wire/ids.h"
@@ -36,7 +38,7 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
 
 void BatchFetch::StartAttempt() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     failure_ = absl::OkStatus();
     calls_.clear();
   }
@@ -174,7 +176,7 @@ absl::Status BatchFetch::StartSample() {
 }
 
 absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
-  retry_.NoteAnswer(options_.home, absl::Now());
+  retry_.NoteAnswer(options_.home, SteadyNow());
   options_.received += frame.payload_bytes();
   if (!assembler_.has_value()) {
     if (!frame.header().stream.has_value()) {
@@ -302,14 +304,14 @@ absl::Status BatchFetch::StartGather(RowRequest request) {
 }
 
 void BatchFetch::AddCall() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   ++calls_left_;
 }
 
 void BatchFetch::KeepCall(CallSlot call) {
   bool doomed = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     doomed = !failure_.ok() || cancelled_;
     calls_.push_back(call);
   }
@@ -320,7 +322,7 @@ void BatchFetch::OnCallDone(const absl::Status& status) {
   std::vector<CallSlot> doomed;
   bool last = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!status.ok() && failure_.ok()) {
       failure_ = status;
       doomed = calls_;
@@ -334,7 +336,7 @@ void BatchFetch::OnCallDone(const absl::Status& status) {
 void BatchFetch::EndAttempt() {
   absl::Status failure;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     calls_.clear();
     failure =
         cancelled_ ? absl::CancelledError("the source was closed") : failure_;
@@ -349,22 +351,22 @@ void BatchFetch::EndAttempt() {
     stage_ = times ? Stage::kTimes : Stage::kSample;
     return StartAttempt();
   }
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   const absl::StatusOr<absl::Duration> wait = retry_.After(failure, now);
   if (!wait.ok()) return Finish(wait.status());
   ScheduleAttempt(now + *wait);
 }
 
-void BatchFetch::ScheduleAttempt(absl::Time when) {
+void BatchFetch::ScheduleAttempt(SteadyTime when) {
   auto alarm = std::make_unique<grpc::Alarm>();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   // A Cancel() since the attempt's end found no alarm to cancel.
-  if (cancelled_) when = absl::Now();
+  if (cancelled_) when = SteadyNow();
   alarm_ = std::move(alarm);
-  alarm_->Set(absl::ToChronoTime(when), [self = shared_from_this()](bool) {
+  alarm_->Set(ToGrpcTime(when), [self = shared_from_this()](bool) {
     bool cancelled = false;
     {
-      absl::MutexLock lock(&self->mutex_);
+      MutexLock lock(&self->mutex_);
       cancelled = self->cancelled_;
     }
     if (!cancelled) return self->StartAttempt();
@@ -377,7 +379,7 @@ void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
   // gRPC keeps an alarm's callback, and so this fetch, as long as the alarm.
   std::unique_ptr<grpc::Alarm> alarm;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     alarm = std::move(alarm_);
   }
   BatchSource::BatchCallback done = std::move(done_);
@@ -387,7 +389,7 @@ void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
 void BatchFetch::Cancel() {
   std::vector<CallSlot> calls;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     cancelled_ = true;
     calls = calls_;
     if (alarm_ != nullptr) alarm_->Cancel();

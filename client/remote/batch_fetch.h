@@ -11,12 +11,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/remote/call_context.h"
 #include "client/remote/feature_cache.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/call.h"
 #include "common/grpc/frames.h"
 #include "common/sample/batch_source.h"
@@ -85,7 +86,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   void KeepCall(CallSlot call);
   void OnCallDone(const absl::Status& status);
   void EndAttempt();
-  void ScheduleAttempt(absl::Time when);
+  void ScheduleAttempt(SteadyTime when);
   void Finish(absl::StatusOr<Batch> batch);
 
   const Options options_;
@@ -103,7 +104,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   Stage stage_;
   std::optional<BatchAssembler> assembler_;
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   int calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<CallSlot> calls_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // first of this attempt

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/wire/error_info.h"
@@ -36,12 +36,12 @@ absl::Status ProtocolError(const FleetMember& member,
 }
 
 CallTimes TimesOf(const CallContext& context) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   return {now, now + context.retry.TimeoutOf(context.timeout, now)};
 }
 
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
-                         int partition, absl::Time start,
+                         int partition, SteadyTime start,
                          const absl::Status& status) {
   if (status.ok()) return status;
   ErrorInfo info = ErrorInfoOf(status);
@@ -57,7 +57,7 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
         info);
   }
   if (absl::IsDeadlineExceeded(status)) {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyNow();
     context.retry.NoteSilence(*info.partition, start, now);
     return WithErrorInfo(
         absl::UnavailableError(of_another

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/remote/retry.h"
+#include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
@@ -32,8 +33,8 @@ struct CallContext {
 
 // When a call began, and by when it must be done.
 struct CallTimes {
-  absl::Time start;
-  absl::Time deadline;
+  SteadyTime start;
+  SteadyTime deadline;
 };
 // Of a call that starts now.
 CallTimes TimesOf(const CallContext& context);
@@ -50,7 +51,7 @@ absl::Status ProtocolError(const FleetMember& member,
 // Tells the fleet, unless the member reports another partition's failure, and
 // Retry of a call that ran out of time.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
-                         int partition, absl::Time start,
+                         int partition, SteadyTime start,
                          const absl::Status& status);
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/interrupt.h"
+#include "common/base/mutex.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
@@ -18,7 +19,7 @@ void CallGroup::Add(const Start& start) {
   AwaitRunning(kMaxRunning - 1);
   const size_t index = added_++;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     succeeded_.push_back(false);
     if (cancelled_ || !final_.ok()) return;
     ++running_;
@@ -32,22 +33,23 @@ void CallGroup::Add(const Start& start) {
 absl::Status CallGroup::Wait() {
   AwaitRunning(0);
   if (cancelled_) return absl::CancelledError("the calls were cancelled");
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return final_.ok() ? first_ : final_;
 }
 
 bool CallGroup::succeeded(size_t index) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return succeeded_[index];
 }
 
 void CallGroup::Done(size_t index, const absl::Status& status) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   succeeded_[index] = status.ok();
   first_.Update(status);
   if (!status.ok() && !IsRetryable(status)) final_.Update(status);
   ended_.push_back(index);
   --running_;
+  ended_one_.NotifyOne();
 }
 
 // Waits until at most so many run, and lets go of those that ended.
@@ -58,8 +60,8 @@ void CallGroup::AwaitRunning(size_t most) {
   std::vector<size_t> ended;
   for (bool waiting = true; waiting;) {
     {
-      absl::MutexLock lock(&mutex_);
-      waiting = !mutex_.AwaitWithTimeout(absl::Condition(&few), kLookInterval);
+      MutexLock lock(&mutex_);
+      waiting = !ended_one_.WaitFor(&mutex_, kLookInterval, few);
       if (!waiting) ended.swap(ended_);
     }
     if (closing_.HasBeenNotified() || Interrupted()) Cancel();

@@ -9,9 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
+#include "common/base/mutex.h"
 #include "common/grpc/call.h"
 
 namespace millrace {
@@ -29,7 +27,7 @@ class CallGroup {
 
   // Once `closing` has been notified, which must outlive the group, or the
   // program was interrupted, all calls are cancelled.
-  explicit CallGroup(const absl::Notification& closing) : closing_(closing) {}
+  explicit CallGroup(const Notification& closing) : closing_(closing) {}
   // Wait() must have been called.
   ~CallGroup() = default;
   CallGroup(const CallGroup&) = delete;
@@ -51,14 +49,15 @@ class CallGroup {
   void AwaitRunning(size_t most);
   void Cancel();
 
-  const absl::Notification& closing_;
+  const Notification& closing_;
 
   // Of the waiting thread.
   size_t added_ = 0;
   bool cancelled_ = false;
   std::map<size_t, std::shared_ptr<Call>> calls_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar ended_one_;
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<size_t> ended_ ABSL_GUARDED_BY(mutex_);  // may be in calls_
   std::vector<bool> succeeded_ ABSL_GUARDED_BY(mutex_);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/host_memory.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/batch_layout.h"
@@ -132,7 +133,7 @@ void FeatureCache::Get(const ResolvedJob& job, DType cast, Ready ready) {
   std::shared_ptr<const CachedFeatures> features;
   bool first = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     Held& held = held_[want];
     features = held.features;
     first = features == nullptr && held.waiting.empty();
@@ -152,7 +153,7 @@ void FeatureCache::End(
     const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result) {
   std::vector<Ready> waiting;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     Held& held = held_[want];
     waiting.swap(held.waiting);
     if (result.ok()) held.features = *result;

@@ -11,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "client/remote/row_call.h"
 #include "common/base/array.h"
+#include "common/base/mutex.h"
 #include "common/base/progress.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/manifest.h"
@@ -107,7 +107,7 @@ class FeatureCache {
   const double ratio_;
   const Gather gather_;
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<Want, Held> held_ ABSL_GUARDED_BY(mutex_);
   // By type and wire dtype. Of the thread.
   std::map<std::pair<TypeIndex, DType>, std::shared_ptr<const CachedColumn>>

@@ -13,6 +13,7 @@
 #include "client/remote/call_context.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/status.h"
+#include "common/grpc/time.h"
 #include "common/wire/stream_layout.h"
 
 namespace millrace {
@@ -34,7 +35,7 @@ class FrameStream final
   void Start(std::shared_ptr<FrameStream> self) {
     self_ = std::move(self);
     Charge(kNominalBytes);
-    context_.set_deadline(absl::ToChronoTime(options_.deadline));
+    context_.set_deadline(ToGrpcTime(options_.deadline));
     stub_.PrepareBidiStreamingCall(&context_, options_.method,
                                    grpc::StubOptions(), this);
     const grpc::Slice slice(options_.request);

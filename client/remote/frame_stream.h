@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/call.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/frames.h"
@@ -18,7 +19,7 @@ struct FrameStreamOptions {
   std::string method;   // "/millrace.v1.Sampler/Sample"
   std::string request;  // serialized
   std::shared_ptr<FleetMember> member;
-  absl::Time deadline;
+  SteadyTime deadline;
   // Takes a frame; an error ends the call with that error. INVALID_ARGUMENT
   // and INTERNAL say what is wrong with the frame: see ProtocolError().
   std::function<absl::Status(const ReceivedFrame&)> on_frame;

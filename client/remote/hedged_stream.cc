@@ -5,6 +5,7 @@
 
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/hedged_call.h"
 
 namespace millrace {
@@ -13,7 +14,7 @@ namespace {
 using Events = HedgedCallOptions::Events;
 
 std::shared_ptr<Call> StartLeg(const HedgedStreamOptions& options,
-                               absl::Time deadline,
+                               SteadyTime deadline,
                                std::shared_ptr<FleetMember> member,
                                Events events) {
   return StartFrameStream(
@@ -30,7 +31,7 @@ std::shared_ptr<Call> StartLeg(const HedgedStreamOptions& options,
 }
 
 absl::Status EndOfLeg(const HedgedStreamOptions& options,
-                      const FleetMember& member, absl::Time start,
+                      const FleetMember& member, SteadyTime start,
                       absl::Status status) {
   if (status.ok()) {
     status = options.check_whole();
@@ -45,10 +46,10 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions given) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      given.context.fleet.Pick(given.partition, absl::InfinitePast()));
+      given.context.fleet.Pick(given.partition, SteadyTime::InfinitePast()));
   // Shared by the functions below.
   const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
-  const absl::Time deadline = TimesOf(options->context).deadline;
+  const SteadyTime deadline = TimesOf(options->context).deadline;
   return StartHedgedCall(
       std::move(member),
       {.fleet = options->context.fleet,
@@ -62,7 +63,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
                              std::move(events));
            },
        .on_end =
-           [options](const FleetMember& replica, absl::Time start,
+           [options](const FleetMember& replica, SteadyTime start,
                      absl::Status status) {
              return EndOfLeg(*options, replica, start, std::move(status));
            },

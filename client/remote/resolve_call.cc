@@ -6,10 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/hedged_call.h"
+#include "common/grpc/time.h"
 #include "common/grpc/unary_call.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
@@ -50,7 +51,7 @@ std::shared_ptr<Call> StartLeg(std::shared_ptr<const Resolving> resolving,
                                std::shared_ptr<FleetMember> member,
                                HedgedCallOptions::Events events) {
   auto context = std::make_unique<grpc::ClientContext>();
-  context->set_deadline(absl::ToChronoTime(resolving->times.deadline));
+  context->set_deadline(ToGrpcTime(resolving->times.deadline));
   return StartUnaryCall(
       {.method = "/millrace.v1.Sampler/Resolve",
        .request = resolving->message,
@@ -60,7 +61,7 @@ std::shared_ptr<Call> StartLeg(std::shared_ptr<const Resolving> resolving,
                        grpc::ByteBuffer& bytes) -> absl::Status {
          MILLRACE_RETURN_IF_ERROR(on_sign());
          resolving->context.retry.NoteAnswer(resolving->request.partition,
-                                             absl::Now());
+                                             SteadyNow());
          const absl::Status status = TakeReply(*resolving, bytes);
          return status.ok() ? status : ProtocolError(*member, status);
        },
@@ -114,7 +115,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
     const CallContext& context, ResolveRequest request, CallDone done) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      context.fleet.Pick(request.partition, absl::InfinitePast()));
+      context.fleet.Pick(request.partition, SteadyTime::InfinitePast()));
   grpc::ByteBuffer message = MessageOf(context.manifest, request);
   const auto resolving = std::make_shared<const Resolving>(
       Resolving{context, std::move(request), std::move(message),
@@ -131,7 +132,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
              return StartLeg(resolving, std::move(replica), std::move(events));
            },
        .on_end =
-           [resolving](const FleetMember& replica, absl::Time start,
+           [resolving](const FleetMember& replica, SteadyTime start,
                        absl::Status status) {
              return NoteFailure(resolving->context, replica,
                                 resolving->request.partition, start, status);

@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"
@@ -62,23 +64,23 @@ absl::Status Overloaded(const absl::Status& failure) {
 
 // Whether a warning of the partition is due. All fetches of a process wait
 // for the same servers, so they share the interval.
-bool WarningDue(int partition, absl::Time now) {
-  static absl::Mutex mutex;
-  static std::map<int, absl::Time>& last = *new std::map<int, absl::Time>;
-  absl::MutexLock lock(&mutex);
+bool WarningDue(int partition, SteadyTime now) {
+  static Mutex mutex;
+  static std::map<int, SteadyTime>& last = *new std::map<int, SteadyTime>;
+  MutexLock lock(&mutex);
   const auto [entry, first] = last.emplace(partition, now);
   if (first) return true;
-  if (absl::AbsDuration(now - entry->second) < kWarnInterval) return false;
+  if (now - entry->second < kWarnInterval) return false;
   entry->second = now;
   return true;
 }
 
 }  // namespace
 
-absl::Duration Retry::TimeoutOf(absl::Duration timeout, absl::Time now) const {
-  absl::MutexLock lock(&mutex_);
+absl::Duration Retry::TimeoutOf(absl::Duration timeout, SteadyTime now) const {
+  MutexLock lock(&mutex_);
   if (cut_short_) return timeout;
-  absl::Time begin = now;
+  SteadyTime begin = now;
   for (const auto& [partition, since] : since_) {
     begin = std::min(begin, since.unavailable);
   }
@@ -86,25 +88,25 @@ absl::Duration Retry::TimeoutOf(absl::Duration timeout, absl::Time now) const {
   return std::min(timeout, std::max(left, kLeastTimeout));
 }
 
-void Retry::NoteAnswer(int partition, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+void Retry::NoteAnswer(int partition, SteadyTime now) {
+  MutexLock lock(&mutex_);
   since_[partition] = {.answered = now};
 }
 
-void Retry::NoteSilence(int partition, absl::Time start, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+void Retry::NoteSilence(int partition, SteadyTime start, SteadyTime now) {
+  MutexLock lock(&mutex_);
   Since& since = since_[partition];
   cut_short_ |= since.answered > start;
   if (since.unavailable <= now) return;  // the wait has begun before
-  const absl::Time second_chance =
+  const SteadyTime second_chance =
       now + std::min(partition_wait_, kLeastTimeout) - partition_wait_;
   since.unavailable = std::max({start, since.answered, second_chance});
 }
 
-Retry::End Retry::EndOf(int partition, bool overload, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+Retry::End Retry::EndOf(int partition, bool overload, SteadyTime now) {
+  MutexLock lock(&mutex_);
   Since& since = since_[partition];
-  absl::Time& first = overload ? since.overloaded : since.unavailable;
+  SteadyTime& first = overload ? since.overloaded : since.unavailable;
   first = std::min(first, now);
   first_failure_ = std::min(first_failure_, now);
   const absl::Duration patience = overload ? kLongPatience : partition_wait_;
@@ -116,7 +118,7 @@ Retry::End Retry::EndOf(int partition, bool overload, absl::Time now) {
 }
 
 absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
-                                            absl::Time now) {
+                                            SteadyTime now) {
   if (!IsRetryable(failure)) return failure;
   const ErrorInfo info = ErrorInfoOf(failure);
   const bool overload = absl::IsResourceExhausted(failure);
@@ -134,7 +136,7 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                  NamePartition(FirstLine(failure), info),
                  absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);
   backoff_ = std::min(backoff_ * 1.6, absl::Seconds(1));
   return std::min(std::max(wait, absl::Milliseconds(1)), left);

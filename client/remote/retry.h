@@ -6,8 +6,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -32,13 +33,13 @@ class Retry {
   // What a call that starts now may take: `timeout`, but no more than is left
   // of the wait for any partition, nor less than kLeastTimeout. All of it once
   // a call ran out of time while it was being answered.
-  absl::Duration TimeoutOf(absl::Duration timeout, absl::Time now) const;
+  absl::Duration TimeoutOf(absl::Duration timeout, SteadyTime now) const;
 
   // A call of the partition has brought something: its wait starts anew.
-  void NoteAnswer(int partition, absl::Time now);
+  void NoteAnswer(int partition, SteadyTime now);
 
   // A call of the partition that began at `start` has run out of time.
-  void NoteSilence(int partition, absl::Time start, absl::Time now);
+  void NoteSilence(int partition, SteadyTime start, SteadyTime now);
 
   // How long to wait before the next attempt; an error when there is none:
   // `failure` itself if it is not retryable, else UNAVAILABLE saying how long
@@ -46,32 +47,33 @@ class Retry {
   // RESOURCE_EXHAUSTED if it is overload that does not end. The failure's
   // ErrorInfo says whose it is.
   absl::StatusOr<absl::Duration> After(const absl::Status& failure,
-                                       absl::Time now);
+                                       SteadyTime now);
 
  private:
   // What is known of a partition.
   struct Since {
-    absl::Time answered = absl::InfinitePast();
+    SteadyTime answered = SteadyTime::InfinitePast();
     // First failures since then.
-    absl::Time unavailable = absl::InfiniteFuture();
-    absl::Time overloaded = absl::InfiniteFuture();
+    SteadyTime unavailable = SteadyTime::InfiniteFuture();
+    SteadyTime overloaded = SteadyTime::InfiniteFuture();
   };
 
   // When After() gives up, after how long that is, and whether because the
   // whole never succeeds although the partition answers now and then.
   struct End {
-    absl::Time time;
+    SteadyTime time;
     absl::Duration patience;
     bool broken_off;
   };
-  End EndOf(int partition, bool overload, absl::Time now);
+  End EndOf(int partition, bool overload, SteadyTime now);
 
   const absl::Duration partition_wait_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<int, Since> since_ ABSL_GUARDED_BY(mutex_);
   bool cut_short_ ABSL_GUARDED_BY(mutex_) = false;  // a call with answers
-  absl::Time first_failure_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  SteadyTime first_failure_ ABSL_GUARDED_BY(mutex_) =
+      SteadyTime::InfiniteFuture();
   absl::Duration backoff_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(50);
 };
 

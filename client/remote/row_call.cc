@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/remote/hedged_stream.h"
 #include "client/remote/row_scatter.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/wire/ids.h"
@@ -70,7 +70,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
        .on_frame =
            [scatter, context,
             partition = request.partition](const ReceivedFrame& frame) {
-             context.retry.NoteAnswer(partition, absl::Now());
+             context.retry.NoteAnswer(partition, SteadyNow());
              context.received += frame.payload_bytes();
              return scatter->Take(frame.header(), frame.payload());
            },

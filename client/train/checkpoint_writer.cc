@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -61,30 +62,34 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, UniqueFd lock,
 
 CheckpointWriter::~CheckpointWriter() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     closing_ = true;
+    changed_.NotifyAll();
   }
   thread_.join();
 }
 
 void CheckpointWriter::Save(std::shared_ptr<const Checkpoint> snapshot,
                             bool best) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!status_.ok()) return;
   // A best.pt that waits is wanted even if a newer last.pt comes before it is
   // written.
   if (best) waiting_.best = snapshot;
   waiting_.last = std::move(snapshot);
+  changed_.NotifyAll();
 }
 
 absl::Status CheckpointWriter::status() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return status_;
 }
 
 absl::Status CheckpointWriter::Finish() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &CheckpointWriter::Idle));
+  MutexLock lock(&mutex_);
+  changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !writing_ && waiting_.last == nullptr;
+  });
   return status_;
 }
 
@@ -99,19 +104,23 @@ void CheckpointWriter::Run() {
   while (true) {
     Waiting files;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &CheckpointWriter::Wanted));
+      MutexLock lock(&mutex_);
+      changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return closing_ || waiting_.last != nullptr;
+      });
       if (waiting_.last == nullptr) return;
       files = std::exchange(waiting_, {});
       writing_ = true;
     }
     const absl::Status written = WriteBoth(files);
     files = {};  // its memory, before the next one is made
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     writing_ = false;
-    if (written.ok()) continue;
-    status_ = written;
-    waiting_ = {};
+    if (!written.ok()) {
+      status_ = written;
+      waiting_ = {};
+    }
+    changed_.NotifyAll();
   }
 }
 

@@ -9,9 +9,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "client/train/checkpoint.h"
 #include "common/base/file.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
@@ -54,18 +54,13 @@ class CheckpointWriter {
   CheckpointWriter(std::filesystem::path folder, UniqueFd lock, Write write);
   void Run();
   absl::Status WriteBoth(const Waiting& files) const;
-  bool Wanted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return closing_ || waiting_.last != nullptr;
-  }
-  bool Idle() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !writing_ && waiting_.last == nullptr;
-  }
 
   const std::filesystem::path folder_;
   const UniqueFd lock_;
   const Write write_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar changed_;
   Waiting waiting_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -22,6 +22,7 @@
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -99,15 +100,15 @@ bool Listens(const GroupAddress& group) {
 }
 
 // c10d's own wait for a store cannot be interrupted.
-absl::Status AwaitListener(const GroupAddress& group, absl::Time deadline) {
-  const absl::Time start = absl::Now();
+absl::Status AwaitListener(const GroupAddress& group, SteadyTime deadline) {
+  const SteadyTime start = SteadyNow();
   while (!Listens(group)) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    if (absl::Now() >= deadline) {
+    if (SteadyNow() >= deadline) {
       return absl::UnavailableError(StrCat(
           "rank ", group.rank, " waited ",
           absl::FormatDuration(
-              absl::Trunc(absl::Now() - start, absl::Milliseconds(1))),
+              absl::Trunc(SteadyNow() - start, absl::Milliseconds(1))),
           " for the store of rank 0 at ", group.host, ":", group.port,
           "\nstart rank 0 too, with the same MASTER_ADDR and MASTER_PORT"));
     }
@@ -150,11 +151,11 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
 absl::Status Collectives::Join(const CollectiveOptions& options) {
   c10d_ = std::make_unique<Group>();
   silence_ = options.heartbeat.silence;
-  const absl::Time deadline = absl::Now() + options.store_timeout;
+  const SteadyTime deadline = SteadyNow() + options.store_timeout;
   absl::Status met = MeetAtStore(options, deadline);
   // Until the group of an earlier start has ended, and its store with it.
   while (!met.ok() && heartbeat_ != nullptr && heartbeat_->store_is_old() &&
-         absl::Now() < deadline && !Interrupted()) {
+         SteadyNow() < deadline && !Interrupted()) {
     heartbeat_.reset();
     c10d_->store.reset();
     absl::SleepFor(absl::Milliseconds(kSliceMs));
@@ -173,7 +174,7 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
 }
 
 absl::Status Collectives::MeetAtStore(const CollectiveOptions& options,
-                                      absl::Time deadline) {
+                                      SteadyTime deadline) {
   // From its store on, rank 0 is watched: every word with a store whose rank
   // 0 is stopped hangs, the first one too.
   if (group_.rank == 0) {
@@ -187,14 +188,14 @@ absl::Status Collectives::MeetAtStore(const CollectiveOptions& options,
   return Meet(options.start_timeout);
 }
 
-absl::Status Collectives::OpenStore(absl::Time deadline) {
+absl::Status Collectives::OpenStore(SteadyTime deadline) {
   const std::string address = StrCat(group_.host, ":", group_.port);
   c10d::TCPStoreOptions store_options;
   store_options.port = group_.port;
   store_options.isServer = group_.rank == 0;
   store_options.waitWorkers = false;
   store_options.timeout = absl::ToChronoMilliseconds(
-      std::max(deadline - absl::Now(), absl::Seconds(1)));
+      std::max(deadline - SteadyNow(), absl::Seconds(1)));
   try {
     c10d_->store =
         c10::make_intrusive<c10d::TCPStore>(group_.host, store_options);
@@ -212,7 +213,7 @@ absl::Status Collectives::OpenStore(absl::Time deadline) {
 
 // Asks the heartbeat alone, since a question to the store may hang.
 absl::Status Collectives::Meet(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const SteadyTime deadline = SteadyNow() + timeout;
   while (true) {
     // In slices, so that an interrupt ends the wait.
     const std::vector<int> missing =
@@ -221,7 +222,7 @@ absl::Status Collectives::Meet(absl::Duration timeout) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
     if (missing.empty()) return absl::OkStatus();
-    if (absl::Now() < deadline) continue;
+    if (SteadyNow() < deadline) continue;
     return absl::DeadlineExceededError(
         StrCat(missing.size() == 1 ? "rank " : "ranks ",
                absl::StrJoin(missing, ", "), " of ", group_.world,

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/train/group.h"
 #include "client/train/heartbeat.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -66,8 +67,8 @@ class Collectives {
   explicit Collectives(const GroupAddress& group);
   absl::Status Join(const CollectiveOptions& options);
   absl::Status MeetAtStore(const CollectiveOptions& options,
-                           absl::Time deadline);
-  absl::Status OpenStore(absl::Time deadline);
+                           SteadyTime deadline);
+  absl::Status OpenStore(SteadyTime deadline);
   absl::Status Meet(absl::Duration timeout);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);

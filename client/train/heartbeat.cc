@@ -14,7 +14,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -34,23 +35,29 @@ struct Heartbeat::State {
   void ReadOthers();
   void ReadFailures();
   void Publish();
+  void AwaitPublished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void TakeFailure(int rank, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
   std::vector<int> Missing() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
-  bool AllUpOrLost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-    return Lost() || Missing().empty();
-  }
   bool Lost() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return !loss.ok(); }
+
+  // Waits on `changed` until `condition` is true, for `timeout` at most.
+  template <typename Condition>
+  bool WaitFor(absl::Duration timeout, Condition condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return changed.WaitFor(&mutex, timeout, condition);
+  }
 
   const GroupAddress group;
   const HeartbeatOptions options;
   // Used by the beating thread alone; null until it has connected.
   c10::intrusive_ptr<c10d::TCPStore> store;
 
-  mutable absl::Mutex mutex;
+  Mutex mutex;
+  CondVar changed;  // anything below but the times
   absl::Duration watched ABSL_GUARDED_BY(mutex);             // time that counts
   std::vector<absl::Duration> heard ABSL_GUARDED_BY(mutex);  // per rank
   std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);       // per rank
@@ -101,10 +108,12 @@ void Heartbeat::State::Lose(const std::string& why) {
   // Unless it says itself what to do.
   loss = absl::UnavailableError(
       StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
+  changed.NotifyAll();
 }
 
 void Heartbeat::State::TakeFailure(int rank, const absl::Status& why) {
   ended[rank] = true;
+  changed.NotifyAll();
   if (!absl::StartsWith(why.message(), "--")) {
     return Lose(StrCat("rank ", rank, " failed: ", why.message()));
   }
@@ -145,7 +154,7 @@ void Heartbeat::State::Connect() {
 // beats would keep them from that for ever.
 void Heartbeat::State::EndOldGroup() {
   {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     Lose(StrCat("the store at ", group.host, ":", group.port,
                 " is of an earlier start of this group, with another rank ",
                 group.rank, "\nend what is left of it"));
@@ -160,12 +169,13 @@ void Heartbeat::State::ReadOthers() {
     if (r == group.rank) continue;
     const int64_t count = store->add(Key("beat", r), 0);
     const bool done = store->add(Key("end", r), 0) > 0;
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     if (count != counter[r]) {
       counter[r] = count;
       heard[r] = watched;
     }
     if (done) ended[r] = true;
+    changed.NotifyAll();
   }
 }
 
@@ -174,7 +184,7 @@ void Heartbeat::State::ReadFailures() {
   for (int r = 0; r < group.world; ++r) {
     if (r == group.rank || !store->check({Key("failed", r)})) continue;
     const absl::Status why = FromBytes(store->get(Key("failed", r)));
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     TakeFailure(r, why);
   }
 }
@@ -182,7 +192,7 @@ void Heartbeat::State::ReadFailures() {
 void Heartbeat::State::Publish() {
   absl::Status why;
   {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     if (published || (!finishing && failing.ok())) return;
     why = failing;
   }
@@ -191,8 +201,16 @@ void Heartbeat::State::Publish() {
     store->add(kFailures, 1);
   }
   store->add(Key("end", group.rank), 1);
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(&mutex);
   published = true;
+  changed.NotifyAll();
+}
+
+// Of a last word that was just given to the beating thread.
+void Heartbeat::State::AwaitPublished() {
+  changed.NotifyAll();
+  WaitFor(kLastWord,
+          [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) { return published; });
 }
 
 void Heartbeat::State::Beat() {
@@ -208,7 +226,7 @@ void Heartbeat::State::Beat() {
       ReadOthers();
       ReadFailures();
     } catch (const std::exception&) {
-      absl::MutexLock lock(&mutex);
+      MutexLock lock(&mutex);
       if (!published) {
         Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
                     group.port,
@@ -216,16 +234,16 @@ void Heartbeat::State::Beat() {
       }
       break;
     }
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     answered = watched;
-    const auto wake = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+    WaitFor(options.interval, [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
       return stop || (!published && (finishing || !failing.ok()));
-    };
-    mutex.AwaitWithTimeout(absl::Condition(&wake), options.interval);
+    });
     if (stop) break;
   }
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(&mutex);
   beat_ended = true;
+  changed.NotifyAll();
 }
 
 // Whether somebody has been silent for too long.
@@ -246,11 +264,13 @@ void Heartbeat::State::Look() {
 }
 
 void Heartbeat::State::Watch() {
-  absl::MutexLock lock(&mutex);
-  absl::Time last = options.now();
+  MutexLock lock(&mutex);
+  const auto stopped = [this]()
+                           ABSL_SHARED_LOCKS_REQUIRED(mutex) { return stop; };
+  SteadyTime last = options.now();
   while (!stop && loss.ok()) {
-    mutex.AwaitWithTimeout(absl::Condition(&stop), options.interval / 2);
-    const absl::Time now = options.now();
+    WaitFor(options.interval / 2, stopped);
+    const SteadyTime now = options.now();
     // A longer step means that this process slept, and perhaps all did: the
     // others get the time to be heard again.
     watched += std::clamp(now - last, absl::ZeroDuration(),
@@ -258,13 +278,14 @@ void Heartbeat::State::Watch() {
     last = now;
     Look();
   }
-  if (!stop && !mutex.AwaitWithTimeout(absl::Condition(&stop), options.grace)) {
+  if (!stop && !WaitFor(options.grace, stopped)) {
     std::fprintf(stderr, "millrace-train: %s\n",
                  std::string(loss.message()).c_str());
     // The main thread hangs where nothing can wake it.
     _exit(1);
   }
   watch_ended = true;
+  changed.NotifyAll();
 }
 
 std::unique_ptr<Heartbeat> Heartbeat::Start(const GroupAddress& group,
@@ -281,55 +302,65 @@ Heartbeat::Heartbeat(std::shared_ptr<State> state) : state_(std::move(state)) {
 }
 
 Heartbeat::~Heartbeat() {
-  absl::MutexLock lock(&state_->mutex);
-  state_->stop = true;
-  state_->mutex.Await(absl::Condition(&state_->watch_ended));
-  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->beat_ended),
-                                 kLastWord);
+  State& state = *state_;
+  MutexLock lock(&state.mutex);
+  state.stop = true;
+  state.changed.NotifyAll();
+  state.changed.Wait(&state.mutex,
+                     [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
+                       return state.watch_ended;
+                     });
+  state.WaitFor(kLastWord, [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
+    return state.beat_ended;
+  });
 }
 
 absl::Status Heartbeat::status() const {
-  absl::MutexLock lock(&state_->mutex);
+  MutexLock lock(&state_->mutex);
   return state_->loss;
 }
 
 bool Heartbeat::store_is_old() const {
-  absl::MutexLock lock(&state_->mutex);
+  MutexLock lock(&state_->mutex);
   return state_->old_store;
 }
 
 std::vector<int> Heartbeat::WaitForAll(absl::Duration timeout) const {
-  absl::MutexLock lock(&state_->mutex);
-  state_->mutex.AwaitWithTimeout(
-      absl::Condition(state_.get(), &State::AllUpOrLost), timeout);
-  return state_->Missing();
+  State& state = *state_;
+  MutexLock lock(&state.mutex);
+  state.WaitFor(timeout, [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
+    return state.Lost() || state.Missing().empty();
+  });
+  return state.Missing();
 }
 
 absl::Status Heartbeat::WaitForLoss(absl::Duration timeout) const {
-  absl::MutexLock lock(&state_->mutex);
-  state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::Lost),
-                                 timeout);
-  return state_->loss;
+  State& state = *state_;
+  MutexLock lock(&state.mutex);
+  state.WaitFor(timeout, [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
+    return state.Lost();
+  });
+  return state.loss;
 }
 
 void Heartbeat::Finish() {
-  absl::MutexLock lock(&state_->mutex);
+  MutexLock lock(&state_->mutex);
   state_->finishing = true;
-  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->published),
-                                 kLastWord);
+  state_->AwaitPublished();
 }
 
 void Heartbeat::Fail(const absl::Status& why) {
-  absl::MutexLock lock(&state_->mutex);
+  MutexLock lock(&state_->mutex);
   state_->failing = why;
-  state_->mutex.AwaitWithTimeout(absl::Condition(&state_->published),
-                                 kLastWord);
+  state_->AwaitPublished();
 }
 
 void Heartbeat::WaitForOthers(absl::Duration timeout) const {
-  absl::MutexLock lock(&state_->mutex);
-  state_->mutex.AwaitWithTimeout(
-      absl::Condition(state_.get(), &State::OthersEnded), timeout);
+  State& state = *state_;
+  MutexLock lock(&state.mutex);
+  state.WaitFor(timeout, [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
+    return state.OthersEnded();
+  });
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -23,7 +24,7 @@ struct HeartbeatOptions {
   // A process that has not ended this long after a loss was seen (its main
   // thread hangs in a collective) is ended with status 1 and the message.
   absl::Duration grace = absl::Seconds(6);
-  std::function<absl::Time()> now = absl::Now;
+  std::function<SteadyTime()> now = SteadyNow;
 };
 
 // Notices ranks that died, hang in the kernel or were stopped, and says which:

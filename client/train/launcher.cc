@@ -25,11 +25,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -158,7 +158,7 @@ class Launcher {
   const int threads_;
   std::vector<Worker> workers_;
   absl::Status failure_;  // the first rank that failed
-  absl::Time kill_at_ = absl::InfiniteFuture();
+  SteadyTime kill_at_ = SteadyTime::InfiniteFuture();
 };
 
 absl::Status Launcher::Start(int rank, uint16_t port) {
@@ -252,7 +252,7 @@ void Launcher::Reap(int rank) {
     SignalAll(SIGTERM);
     // A stopped process takes SIGTERM only when it runs again.
     SignalAll(SIGCONT);
-    kill_at_ = absl::Now() + kUnwindAfterFailure;
+    kill_at_ = SteadyNow() + kUnwindAfterFailure;
   }
 }
 
@@ -277,10 +277,10 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
     }
   }
   timespec wait{};
-  const bool bounded = kill_at_ != absl::InfiniteFuture();
+  const bool bounded = kill_at_ != SteadyTime::InfiniteFuture();
   if (bounded) {
     wait = absl::ToTimespec(
-        std::max(absl::ZeroDuration(), kill_at_ - absl::Now()));
+        std::max(absl::ZeroDuration(), kill_at_ - SteadyNow()));
   }
   // Signals arrive only here, so none is missed between look and wait.
   if (ppoll(fds.data(), fds.size(), bounded ? &wait : nullptr, &while_waiting) <
@@ -309,12 +309,12 @@ absl::Status Launcher::WaitForAll() {
     if (Interrupted() && !passed_on) {
       passed_on = true;
       SignalAll(SIGTERM);
-      kill_at_ = absl::Now() + kUnwind;
+      kill_at_ = SteadyNow() + kUnwind;
     }
     PollOnce(before);
-    if (absl::Now() >= kill_at_) {
+    if (SteadyNow() >= kill_at_) {
       SignalAll(SIGKILL);
-      kill_at_ = absl::InfiniteFuture();
+      kill_at_ = SteadyTime::InfiniteFuture();
     }
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/minibatch.h"
 #include "client/train/prediction.h"
@@ -16,6 +15,7 @@
 #include "common/base/interrupt.h"
 #include "common/base/process_usage.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
 
@@ -32,13 +32,13 @@ std::optional<double> MeanLoss(const StepSums& sums) {
 // Adds up the parts of an epoch's training on this rank.
 struct Trainer::Clock {
   double cpu_at_start = ProcessCpuSeconds();
-  absl::Time start = absl::Now();
-  absl::Time mark = start;
+  SteadyTime start = SteadyNow();
+  SteadyTime mark = start;
   absl::Duration wait, copy, compute;
 
   // Books the time since the last lap.
   void Lap(absl::Duration& part) {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyNow();
     part += now - mark;
     mark = now;
   }
@@ -136,7 +136,7 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   if (step.batch.has_value()) {
     MILLRACE_RETURN_IF_ERROR(LogConsumed(*step.batch));
   }
-  clock.mark = absl::Now();
+  clock.mark = SteadyNow();
   std::optional<Minibatch> minibatch;
   DropoutKey dropout{options_.job.seed, step.epoch, 0};
   if (step.batch.has_value()) {
@@ -182,7 +182,7 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
     if (writer_ != nullptr) {
       MILLRACE_RETURN_IF_ERROR(writer_->status());
     }
-    clock.mark = absl::Now();
+    clock.mark = SteadyNow();
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
                               loader.Next());
     clock.Lap(clock.wait);
@@ -201,9 +201,9 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
 }
 
 absl::Status Trainer::Evaluate(MetricsRecord& record) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(record.accuracy, evaluator_->Run());
-  record.eval_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  record.eval_seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   evaluated_ = true;
   if (!record.accuracy.train.has_value() && at_.sums.labelled > 0 &&
       options_.task.metric == MetricKind::kAccuracy) {
@@ -232,7 +232,7 @@ absl::Status Trainer::EndEpoch(Clock& clock) {
   record.epoch = at_.epoch;
   record.step = at_.step;
   record.loss = MeanLoss(at_.sums);
-  record.seconds = absl::ToDoubleSeconds(absl::Now() - clock.start);
+  record.seconds = absl::ToDoubleSeconds(SteadyNow() - clock.start);
   record.wait_seconds = absl::ToDoubleSeconds(clock.wait);
   record.copy_seconds = absl::ToDoubleSeconds(clock.copy);
   record.compute_seconds = absl::ToDoubleSeconds(clock.compute);

@@ -11,7 +11,7 @@
 
 #include "absl/base/config.h"
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -38,7 +38,7 @@ class Shelf {
  public:
   // A block of at least `size` bytes and not much more; null: there is none.
   std::byte* Take(size_t& size) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto found = by_size_.lower_bound(size);
     if (found == by_size_.end() || found->first > size + size / 4) {
       return nullptr;
@@ -55,7 +55,7 @@ class Shelf {
     if (size > kMostKept) return Free(data);
     Age dropped;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       by_age_.push_back({data, size});
       // Before its equals: the one used last is taken first, while it is in
       // the processor's cache.
@@ -68,7 +68,7 @@ class Shelf {
   }
 
   size_t kept() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return kept_;
   }
 
@@ -89,7 +89,7 @@ class Shelf {
     dropped.splice(dropped.end(), by_age_, oldest);
   }
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   Age by_age_ ABSL_GUARDED_BY(mutex_);  // oldest first
   std::multimap<size_t, Age::iterator> by_size_ ABSL_GUARDED_BY(mutex_);
   size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -15,10 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/const_init.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "common/base/file.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
@@ -39,7 +38,7 @@ struct Block {
   std::atomic<Block*> next{nullptr};
 };
 Block first_block;
-absl::Mutex registry_mutex(absl::kConstInit);  // held by writers
+constinit Mutex registry_mutex;  // held by writers
 
 Entry* FindEntry(uintptr_t address) {
   for (Block* block = &first_block; block != nullptr; block = block->next) {
@@ -54,7 +53,7 @@ Entry* FindEntry(uintptr_t address) {
 void Register(std::string_view bytes, const char* name, uint64_t device,
               uint64_t inode) {
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  absl::MutexLock lock(&registry_mutex);
+  MutexLock lock(&registry_mutex);
   for (Block* block = &first_block;; block = block->next) {
     for (Entry& entry : block->entries) {
       if (entry.begin != 0) continue;
@@ -71,7 +70,7 @@ void Register(std::string_view bytes, const char* name, uint64_t device,
 }
 
 void Unregister(const void* data) {
-  absl::MutexLock lock(&registry_mutex);
+  MutexLock lock(&registry_mutex);
   if (Entry* entry = FindEntry(reinterpret_cast<uintptr_t>(data))) {
     entry->begin = 0;
   }
@@ -87,7 +86,7 @@ struct Mapped {
 
 std::vector<Mapped> AllMapped() {
   std::vector<Mapped> all;
-  absl::MutexLock lock(&registry_mutex);
+  MutexLock lock(&registry_mutex);
   for (Block* block = &first_block; block != nullptr; block = block->next) {
     for (Entry& entry : block->entries) {
       if (entry.begin == 0) continue;
@@ -186,8 +185,9 @@ TruncationWatch::TruncationWatch(absl::Duration period) {
 
 TruncationWatch::~TruncationWatch() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
+    stop_.NotifyOne();
   }
   thread_.join();
 }
@@ -195,8 +195,11 @@ TruncationWatch::~TruncationWatch() {
 void TruncationWatch::Run(absl::Duration period) {
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), period)) return;
+      MutexLock lock(&mutex_);
+      const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_;
+      };
+      if (stop_.WaitFor(&mutex_, period, stopping)) return;
     }
     for (const Mapped& mapped : AllMapped()) {
       // It may have been unmapped since, and cut by its owner.

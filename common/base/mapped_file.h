@@ -11,8 +11,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
@@ -62,7 +62,8 @@ class TruncationWatch {
  private:
   void Run(absl::Duration period);
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses the above
 };

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -43,7 +43,7 @@ Progress::Progress(std::string what, int64_t total, std::string unit)
     : what_(std::move(what)),
       total_(total),
       unit_(std::move(unit)),
-      start_(absl::Now()),
+      start_(SteadyNow()),
       terminal_(isatty(STDERR_FILENO) != 0),
       next_show_(start_ + (terminal_ ? kRedraw : kLogEvery)) {}
 
@@ -53,7 +53,7 @@ Progress::~Progress() {
 
 void Progress::Set(int64_t done) {
   done_ = done;
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   if (now < next_show_) return;
   next_show_ = now + (terminal_ ? kRedraw : kLogEvery);
   Show(/*final_line=*/false);
@@ -67,7 +67,7 @@ void Progress::Finish() {
 
 void Progress::Show(bool final_line) {
   const double seconds =
-      std::max(absl::ToDoubleSeconds(absl::Now() - start_), 1e-9);
+      std::max(absl::ToDoubleSeconds(SteadyNow() - start_), 1e-9);
   const double rate = static_cast<double>(done_) / seconds;
   std::string line = absl::StrCat(what_, ": ", Short(done_));
   const bool known = total_ > 0 && !final_line;

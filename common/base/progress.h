@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -33,11 +33,11 @@ class Progress {
   const std::string what_;
   const int64_t total_;
   const std::string unit_;
-  const absl::Time start_;
+  const SteadyTime start_;
   const bool terminal_;
   int64_t done_ = 0;
   std::string note_;
-  absl::Time next_show_;
+  SteadyTime next_show_;
   bool drawn_ = false;
   bool finished_ = false;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
@@ -24,21 +25,23 @@ ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
 ThreadPool::~ThreadPool() { Close(); }
 
 bool ThreadPool::TrySubmit(std::function<void()> task) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   // A task that an idle thread is about to take does not wait.
   if (closed_ || queue_.size() + running_ >= capacity_ + threads_.size()) {
     return false;
   }
   queue_.push_back(std::move(task));
+  work_.NotifyOne();
   return true;
 }
 
 void ThreadPool::Close() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     closed_ = true;
+    work_.NotifyAll();
   }
-  absl::MutexLock lock(&join_mutex_);
+  MutexLock lock(&join_mutex_);
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
@@ -51,7 +54,8 @@ void ThreadPool::Work() {
   while (true) {
     std::function<void()> task;
     {
-      absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+      MutexLock lock(&mutex_);
+      work_.Wait(&mutex_, ready);
       if (queue_.empty()) return;
       task = std::move(queue_.front());
       queue_.pop_front();
@@ -59,7 +63,7 @@ void ThreadPool::Work() {
     }
     task();
     task = nullptr;  // its captures may be heavy: outside the lock
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     --running_;
   }
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
@@ -39,11 +39,12 @@ class ThreadPool {
   void Work();
 
   const size_t capacity_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar work_;  // queued, or none will come
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;  // tasks being run
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Mutex join_mutex_;            // held while Close() joins
+  Mutex join_mutex_;                  // held while Close() joins
   std::vector<std::thread> threads_;  // joined by the first Close()
 };
 

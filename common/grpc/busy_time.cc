@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/base/steady_time.h"
+
 namespace millrace {
 namespace {
 
@@ -12,19 +14,17 @@ constexpr absl::Duration kSoonAgain = absl::Seconds(1);
 
 }  // namespace
 
-void BusyTime::Note(absl::Duration retry_after, absl::Time now) {
+void BusyTime::Note(absl::Duration retry_after, SteadyTime now) {
   if (IsBusy(now)) return;  // of another call that was sent before
   // Servers do not know how long they will be: a few calls of many that are
   // started try again each time.
-  const bool again = until_ <= now && now - until_ < kSoonAgain;
+  const bool again = now - until_ < kSoonAgain;
   const absl::Duration grown =
       again ? std::min(2 * whole_, kLongestGrown) : absl::ZeroDuration();
   whole_ = std::max(std::min(retry_after, kLongest), grown);
   until_ = now + whole_;
 }
 
-bool BusyTime::IsBusy(absl::Time now) const {
-  return until_ > now && until_ - now <= kLongest;
-}
+bool BusyTime::IsBusy(SteadyTime now) const { return until_ > now; }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -12,13 +13,12 @@ class BusyTime {
   // It said at `now` that it is busy for `retry_after` (10 s at most are
   // believed). Of one that says so again within a second of its last time:
   // for at least twice as long as then, up to 2 s.
-  void Note(absl::Duration retry_after, absl::Time now);
+  void Note(absl::Duration retry_after, SteadyTime now);
 
-  // Not for ever when somebody sets the clock back.
-  bool IsBusy(absl::Time now) const;
+  bool IsBusy(SteadyTime now) const;
 
  private:
-  absl::Time until_ = absl::InfinitePast();
+  SteadyTime until_ = SteadyTime::InfinitePast();
   absl::Duration whole_;  // of the last time
 };
 

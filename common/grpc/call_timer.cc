@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -40,7 +40,7 @@ gpr_timespec ToMonotonic(Time time) {
 class CallTimer::Sleepers : public std::enable_shared_from_this<Sleepers> {
  public:
   Ticket Add(absl::Duration wait, std::shared_ptr<Sleeper> sleeper) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const Ticket ticket{NextTickAfter(wait), ++last_};
     asleep_.emplace(ticket, std::move(sleeper));
     if (ticket.first < alarm_time_) SetAlarm(ticket.first);
@@ -50,7 +50,7 @@ class CallTimer::Sleepers : public std::enable_shared_from_this<Sleepers> {
   bool Remove(const Ticket& ticket) {
     // The alarm stays: others may want it.
     std::map<Ticket, std::shared_ptr<Sleeper>>::node_type removed;
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     removed = asleep_.extract(ticket);
     return !removed.empty();
   }
@@ -58,7 +58,7 @@ class CallTimer::Sleepers : public std::enable_shared_from_this<Sleepers> {
   void Close() {
     std::map<Ticket, std::shared_ptr<Sleeper>> asleep;
     std::unique_ptr<grpc::Alarm> alarm;
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++alarm_number_;
     asleep.swap(asleep_);
     alarm = std::move(alarm_);
@@ -83,7 +83,7 @@ class CallTimer::Sleepers : public std::enable_shared_from_this<Sleepers> {
     if (alarm != alarm_number_) return;
     std::vector<std::shared_ptr<Sleeper>> due;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (alarm != alarm_number_) return;
       const Time now = Clock::now();
       while (!asleep_.empty() && asleep_.begin()->first.first <= now) {
@@ -99,7 +99,7 @@ class CallTimer::Sleepers : public std::enable_shared_from_this<Sleepers> {
   // Of the alarm that counts; changed under the mutex.
   std::atomic<uint64_t> alarm_number_ = 0;
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<Ticket, std::shared_ptr<Sleeper>> asleep_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   Time alarm_time_ ABSL_GUARDED_BY(mutex_) = Time::max();

@@ -7,16 +7,17 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "common/base/interrupt.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/address_list.h"
-#include "common/grpc/doorbell.h"
 #include "common/grpc/fleet_directory.h"
 #include "common/grpc/list_reader.h"
 #include "common/grpc/member_keeper.h"
 #include "common/grpc/status.h"
+#include "common/grpc/time.h"
 #include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
 #include "sampler.grpc.pb.h"
@@ -39,23 +40,12 @@ constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
 
-// Whether `time` has been less than `span` ago. Not when it lies ahead: then
-// somebody has set the clock back.
-bool IsWithin(absl::Duration span, absl::Time time, absl::Time now) {
-  return time <= now && now - time < span;
-}
-
-absl::Duration LongestInterval(const FleetOptions& options) {
-  return std::max({options.file_interval, options.dns_interval,
-                   options.ready_interval, options.retry_interval});
-}
-
 // The member with the least outstanding bytes that is not in `avoid`, a busy
 // one only where all are; `turn` decides among equals. Null: none.
 std::shared_ptr<FleetMember> LeastLoaded(
     const FleetDirectory::Entries& owners,
     const std::vector<const FleetMember*>& avoid, size_t turn) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   std::shared_ptr<FleetMember> best;
   std::pair<bool, int64_t> least;  // busy, bytes
   for (size_t i = 0; i < owners.size(); ++i) {
@@ -97,10 +87,10 @@ class Fleet::Core {
   Core(FleetOptions options, AddressList list);
   ~Core();
 
-  absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
+  absl::StatusOr<const Manifest*> WaitForManifest(SteadyTime deadline);
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
-      int partition, absl::Time deadline,
+      int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid);
   void ReportFailure(const FleetMember& member, const absl::Status& status);
   void Suspect(const FleetMember& member);
@@ -121,34 +111,36 @@ class Fleet::Core {
   void Run();
   void RefreshList();
   void TakeList(const ListReader::Result& addresses);
-  absl::Time StartDueAsks();
+  SteadyTime StartDueAsks();
   void StartAsk(std::shared_ptr<FleetEntry> entry);
   void FinishAsk(Ask* ask, const ::grpc::Status& status);
   void TakeAnswer(const v1::DescribeReply& reply, const absl::Status& status,
                   FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether it is time for what is to happen at `when`.
-  bool IsDue(absl::Time when, absl::Time now) const;
   void Demand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes thread_ look for what is due.
+  void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for news after `seen`; false once `deadline` is over.
-  bool AwaitNews(uint64_t seen, absl::Time deadline)
+  bool AwaitNews(uint64_t seen, SteadyTime deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FleetOptions options_;
   const AddressList::Kind list_kind_;
-  const absl::Duration longest_interval_;
 
-  Doorbell doorbell_;  // of thread_
   ListReader reader_;
   MemberKeeper keeper_;  // outlives all that holds members
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar thread_wakes_;
+  CondVar changed_;  // news_ or asks_
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
   std::map<Ask*, std::unique_ptr<Ask>> asks_ ABSL_GUARDED_BY(mutex_);
-  absl::Time next_list_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list
-  absl::Time last_demand_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;  // counts changes
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;    // breaks ties of Pick
+  SteadyTime last_demand_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;   // counts changes
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;     // breaks ties of Pick
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // thread_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: runs on all of the above
@@ -157,7 +149,6 @@ class Fleet::Core {
 Fleet::Core::Core(FleetOptions options, AddressList list)
     : options_(std::move(options)),
       list_kind_(list.kind()),
-      longest_interval_(LongestInterval(options_)),
       reader_(std::move(list)),
       directory_(options_, keeper_) {
   thread_ = std::thread([this] { Run(); });
@@ -165,47 +156,52 @@ Fleet::Core::Core(FleetOptions options, AddressList list)
 
 Fleet::Core::~Core() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
     for (auto& [ask, owner] : asks_) ask->context.TryCancel();
+    WakeThread();
   }
-  doorbell_.Ring();
   reader_.Stop();
   thread_.join();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (auto& [ask, owner] : asks_) ask->context.TryCancel();
-  mutex_.Await(absl::Condition(
-      +[](std::map<Ask*, std::unique_ptr<Ask>>* asks) { return asks->empty(); },
-      &asks_));
+  changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return asks_.empty();
+  });
 }
 
 void Fleet::Core::Run() {
   while (true) {
     keeper_.EndUnused();
     RefreshList();
-    const absl::Time next = StartDueAsks();
-    doorbell_.Await(std::clamp(next - absl::Now(), absl::ZeroDuration(),
-                               longest_interval_));
-    absl::MutexLock lock(&mutex_);
+    const SteadyTime next = StartDueAsks();
+    MutexLock lock(&mutex_);
+    thread_wakes_.WaitUntil(
+        &mutex_, next,
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return woken_; });
+    woken_ = false;
     if (stopping_) return;
   }
 }
 
-bool Fleet::Core::IsDue(absl::Time when, absl::Time now) const {
-  // Nothing is put off for so long: somebody has set the clock back.
-  const bool astray =
-      when != absl::InfiniteFuture() && when - now > longest_interval_;
-  return when <= now || astray;
+void Fleet::Core::WakeThread() {
+  woken_ = true;
+  thread_wakes_.NotifyOne();
+}
+
+void Fleet::Core::TellNews() {
+  ++news_;
+  changed_.NotifyAll();
 }
 
 void Fleet::Core::RefreshList() {
   {
-    absl::MutexLock lock(&mutex_);
-    const absl::Time now = absl::Now();
-    if (reading_ || !IsDue(next_list_, now)) return;
+    MutexLock lock(&mutex_);
+    const SteadyTime now = SteadyNow();
+    if (reading_ || next_list_ > now) return;
     reading_ = true;
     next_list_ =
-        list_kind_ == AddressList::Kind::kStatic ? absl::InfiniteFuture()
+        list_kind_ == AddressList::Kind::kStatic ? SteadyTime::InfiniteFuture()
         : list_kind_ == AddressList::Kind::kFile ? now + options_.file_interval
                                                  : now + options_.dns_interval;
   }
@@ -214,30 +210,30 @@ void Fleet::Core::RefreshList() {
 }
 
 void Fleet::Core::TakeList(const ListReader::Result& addresses) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   reading_ = false;
-  doorbell_.Ring();
+  WakeThread();
   if (stopping_) return;
   if (addresses.ok()) {
-    if (directory_.Apply(*addresses)) ++news_;
+    if (directory_.Apply(*addresses)) TellNews();
   } else if (directory_.NoteListError(addresses.status())) {
     spdlog::warn("{}; keeping the servers known so far",
                  std::string(addresses.status().message()));
   }
 }
 
-absl::Time Fleet::Core::StartDueAsks() {
+SteadyTime Fleet::Core::StartDueAsks() {
   std::vector<std::shared_ptr<FleetEntry>> due;
-  absl::Time next;
+  SteadyTime next;
   {
-    absl::MutexLock lock(&mutex_);
-    if (stopping_) return absl::InfinitePast();
-    const absl::Time now = absl::Now();
+    MutexLock lock(&mutex_);
+    if (stopping_) return SteadyTime::InfinitePast();
+    const SteadyTime now = SteadyNow();
     // A list that is being read wakes us when it is here.
-    next = reading_ ? absl::InfiniteFuture() : next_list_;
+    next = reading_ ? SteadyTime::InfiniteFuture() : next_list_;
     for (const auto& entry : directory_.Asked()) {
       if (entry->asking) continue;
-      if (IsDue(entry->next_ask, now)) {
+      if (entry->next_ask <= now) {
         entry->asking = true;
         due.push_back(entry);
       } else {
@@ -256,11 +252,11 @@ void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
   // Over the connections in turn: that one works says nothing of the others.
   ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ask->of_suspect = ask->entry->suspected;
     const absl::Duration timeout =
         ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
-    ask->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    ask->context.set_deadline(ToGrpcTime(SteadyNow() + timeout));
     asks_.emplace(ask, std::move(owner));
   }
   ask->stub->async()->Describe(
@@ -269,7 +265,7 @@ void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
 }
 
 void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   FleetEntry& entry = *ask->entry;
   FleetMemberInfo& info = entry.info;
   const State before = info.state;
@@ -282,7 +278,7 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
     // next_ask is due.
   } else if (again) {
     info.state = State::kUnknown;
-    entry.next_ask = absl::InfinitePast();
+    entry.next_ask = SteadyTime::InfinitePast();
   } else {
     TakeAnswer(ask->reply, FromGrpcStatus(status), entry);
   }
@@ -293,14 +289,14 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
       spdlog::warn("{}", std::string(info.error.message()));
     }
   }
-  ++news_;
-  doorbell_.Ring();
   asks_.erase(ask);
+  TellNews();
+  WakeThread();
 }
 
 void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
                              const absl::Status& status, FleetEntry& entry) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   FleetMemberInfo& info = entry.info;
   // One that has too much to do to describe itself is alive.
   const bool busy = absl::IsResourceExhausted(status);
@@ -322,34 +318,34 @@ void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
 }
 
 void Fleet::Core::Demand() {
-  const absl::Time now = absl::Now();
-  if (IsWithin(kDemandInterval, last_demand_, now)) return;
+  const SteadyTime now = SteadyNow();
+  if (now - last_demand_ < kDemandInterval) return;
   last_demand_ = now;
   if (list_kind_ != AddressList::Kind::kStatic) next_list_ = now;
   for (const auto& entry : directory_.entries()) {
     if (entry->info.state != State::kReady) entry->next_ask = now;
   }
-  doorbell_.Ring();
+  WakeThread();
 }
 
 std::vector<std::shared_ptr<FleetMember>> Fleet::Core::Owners(int partition) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   auto owners = directory_.Owners(partition);
   if (owners.empty()) Demand();
   return owners;
 }
 
-bool Fleet::Core::AwaitNews(uint64_t seen, absl::Time deadline) {
-  const auto changed = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+bool Fleet::Core::AwaitNews(uint64_t seen, SteadyTime deadline) {
+  const auto is_new = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return news_ != seen;
   };
-  return mutex_.AwaitWithDeadline(absl::Condition(&changed), deadline);
+  return changed_.WaitUntil(&mutex_, deadline, is_new);
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
-    int partition, absl::Time deadline,
+    int partition, SteadyTime deadline,
     const std::vector<const FleetMember*>& avoid) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   while (true) {
     ++turn_;
     std::shared_ptr<FleetMember> best;
@@ -363,32 +359,32 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
     if (any) return directory_.NoOwner(partition);  // all are to be avoided
     Demand();
     // Wakes at least as often as demands are heard.
-    const absl::Time soon = absl::Now() + kDemandInterval;
+    const SteadyTime soon = SteadyNow() + kDemandInterval;
     AwaitNews(news_, std::min(deadline, soon));
-    if (absl::Now() >= deadline && directory_.Owners(partition).empty()) {
+    if (SteadyNow() >= deadline && directory_.Owners(partition).empty()) {
       return directory_.NoOwner(partition);
     }
   }
 }
 
 absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
-    absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
+    SteadyTime deadline) {
+  MutexLock lock(&mutex_);
   while (!directory_.manifest().has_value()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     Demand();
-    const absl::Time soon = absl::Now() + kDemandInterval;
+    const SteadyTime soon = SteadyNow() + kDemandInterval;
     AwaitNews(news_, std::min(deadline, soon));
     MILLRACE_RETURN_IF_ERROR(directory_.AllShutOut());
-    if (directory_.manifest().has_value() || absl::Now() < deadline) continue;
+    if (directory_.manifest().has_value() || SteadyNow() < deadline) continue;
     return absl::UnavailableError(
         StrCat("no server of the fleet answers (", directory_.Tried(),
                ")\nstart the servers, or correct the list"));
   }
   // A moment for the others of the list, so that whoever asks next finds the
   // owners of all partitions.
-  const absl::Time moment = std::min(deadline, absl::Now() + kGreetingTime);
-  while (directory_.AnyUnknown() && absl::Now() < moment) {
+  const SteadyTime moment = std::min(deadline, SteadyNow() + kGreetingTime);
+  while (directory_.AnyUnknown() && SteadyNow() < moment) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     AwaitNews(news_, moment);
   }
@@ -402,12 +398,12 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
       !IsServedElsewhere(status)) {
     return;
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr) return;
   if (absl::IsResourceExhausted(status)) {
     // Says nothing about the connection.
-    entry->busy.Note(ErrorInfoOf(status).retry_after, absl::Now());
+    entry->busy.Note(ErrorInfoOf(status).retry_after, SteadyNow());
     return;
   }
   // Of one that is known to be lost it is no news, and others wait to hear of
@@ -415,20 +411,20 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   if (entry->info.state == State::kUnreachable) return;
   entry->info.error = status;
   entry->info.state = State::kUnknown;
-  entry->next_ask = absl::InfinitePast();
+  entry->next_ask = SteadyTime::InfinitePast();
   entry->ask_again = entry->asking;
-  ++news_;
-  doorbell_.Ring();
+  TellNews();
+  WakeThread();
 }
 
 void Fleet::Core::Suspect(const FleetMember& member) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr || entry->suspected) return;
-  if (IsWithin(kAnswerHolds, entry->answered, absl::Now())) return;
+  if (SteadyNow() - entry->answered < kAnswerHolds) return;
   entry->suspected = true;
-  entry->next_ask = absl::InfinitePast();
-  doorbell_.Ring();
+  entry->next_ask = SteadyTime::InfinitePast();
+  WakeThread();
   // One that was asked with more patience is asked anew.
   for (auto& [ask, owner] : asks_) {
     if (ask->entry.get() == entry) ask->context.TryCancel();
@@ -436,14 +432,14 @@ void Fleet::Core::Suspect(const FleetMember& member) {
 }
 
 bool Fleet::Core::IsLost(const FleetMember& member) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const FleetEntry* entry = directory_.Find(member);
   return entry == nullptr || entry->info.state == State::kUnreachable ||
          entry->info.state == State::kRefused;
 }
 
 std::vector<FleetMemberInfo> Fleet::Core::Members() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<FleetMemberInfo> members;
   for (const auto& entry : directory_.entries()) members.push_back(entry->info);
   return members;
@@ -458,7 +454,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(FleetOptions options) {
 Fleet::Fleet(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Fleet::~Fleet() = default;
 
-absl::StatusOr<const Manifest*> Fleet::WaitForManifest(absl::Time deadline) {
+absl::StatusOr<const Manifest*> Fleet::WaitForManifest(SteadyTime deadline) {
   return core_->WaitForManifest(deadline);
 }
 
@@ -467,7 +463,7 @@ std::vector<std::shared_ptr<FleetMember>> Fleet::Owners(int partition) {
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
-    int partition, absl::Time deadline,
+    int partition, SteadyTime deadline,
     const std::vector<const FleetMember*>& avoid) {
   return core_->Pick(partition, deadline, avoid);
 }

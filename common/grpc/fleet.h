@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/channel_args.h"
 
@@ -106,7 +107,7 @@ class Fleet {
   // them. UNAUTHENTICATED, PERMISSION_DENIED: TLS or names keep us from all.
   // FAILED_PRECONDITION: all were refused, or they have several stores and the
   // options do not say which. CANCELLED: the program was interrupted.
-  absl::StatusOr<const Manifest*> WaitForManifest(absl::Time deadline);
+  absl::StatusOr<const Manifest*> WaitForManifest(SteadyTime deadline);
 
   // Members that serve `partition` and take calls, draining ones last. When
   // there is none, the list is read again and everyone asked at once.
@@ -119,7 +120,7 @@ class Fleet {
   // `avoid`; FAILED_PRECONDITION when those of it are refused and all others
   // answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
-      int partition, absl::Time deadline,
+      int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid = {});
 
   // Tells that a call failed: a member whose connection broke, or that refuses

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/busy_time.h"
 #include "common/grpc/fleet.h"
@@ -24,8 +24,8 @@ class DescribeReply;
 struct FleetEntry {
   std::shared_ptr<FleetMember> member;
   FleetMemberInfo info;
-  absl::Time next_ask = absl::InfinitePast();
-  absl::Time answered = absl::InfinitePast();  // last
+  SteadyTime next_ask = SteadyTime::InfinitePast();
+  SteadyTime answered = SteadyTime::InfinitePast();  // last
   BusyTime busy;
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -35,14 +35,14 @@ class HedgedCall final : public Call,
   void Start(std::shared_ptr<FleetMember> member) {
     options_.hedging.NoteCall();
     StartLeg(std::move(member));
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!finished_) WakeAfter(std::min(delay_, kLongSilence));
   }
 
   void Cancel() override {
     std::vector<std::shared_ptr<Call>> calls;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       cancelled_ = true;
       calls = CallsBut(kNobody);
     }
@@ -54,7 +54,7 @@ class HedgedCall final : public Call,
     absl::Duration silence;
     bool spoken = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (finished_ || cancelled_ || running_ == 0) return;
       looking_ = true;  // keeps the options alive
       spoken = winner_ != kNobody;
@@ -65,7 +65,7 @@ class HedgedCall final : public Call,
         spoken ? CheckAlive(*legs[winner()].member, silence)
                : TryAnother(legs, silence);
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       looking_ = false;
       if (running_ > 0 && !cancelled_) WakeAfter(next);
     }
@@ -79,7 +79,7 @@ class HedgedCall final : public Call,
   struct Leg {
     std::shared_ptr<FleetMember> member;
     std::shared_ptr<Call> call;  // while it runs, once it has been started
-    absl::Time start;
+    SteadyTime start;
     bool over = false;
     bool given_up = false;  // by us, as lost
   };
@@ -91,9 +91,9 @@ class HedgedCall final : public Call,
   void StartLeg(std::shared_ptr<FleetMember> member) {
     int index = 0;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       index = static_cast<int>(legs_.size());
-      legs_.push_back({member, nullptr, absl::Now()});
+      legs_.push_back({member, nullptr, SteadyNow()});
       last_news_ = Clock::now();
       ++running_;
     }
@@ -107,7 +107,7 @@ class HedgedCall final : public Call,
              }});
     bool doomed = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (legs_[index].over) return;
       legs_[index].call = call;
       doomed = cancelled_ || (winner_ != kNobody && winner_ != index);
@@ -118,7 +118,7 @@ class HedgedCall final : public Call,
   absl::Status OnSign(int index) {
     std::vector<std::shared_ptr<Call>> losers;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (winner_ == kNobody) {
         winner_ = index;
         losers = CallsBut(index);
@@ -136,7 +136,7 @@ class HedgedCall final : public Call,
     Leg leg;
     bool too_late = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       legs_[index].over = true;
       legs_[index].call = nullptr;
       leg = legs_[index];
@@ -148,7 +148,7 @@ class HedgedCall final : public Call,
       status = options_.on_end(*leg.member, leg.start, std::move(status));
     }
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       // Meanwhile another one may have given a sign, or even ended.
       if (index == winner_ || (winner_ == kNobody && result_.ok())) {
         result_ = status;
@@ -180,7 +180,7 @@ class HedgedCall final : public Call,
       }
     }
     absl::StatusOr<std::shared_ptr<FleetMember>> other =
-        fleet.Pick(options_.partition, absl::InfinitePast(), asked);
+        fleet.Pick(options_.partition, SteadyTime::InfinitePast(), asked);
     if (!other.ok()) return kLongSilence;
     const bool first = legs.size() == 1;
     const bool hedge = first && silence >= delay_ && options_.hedging.Take();
@@ -207,7 +207,8 @@ class HedgedCall final : public Call,
     Fleet& fleet = options_.fleet;
     if (silence < kLongSilence) return kLongSilence - silence;
     const bool alone =
-        !fleet.Pick(options_.partition, absl::InfinitePast(), {&speaker}).ok();
+        !fleet.Pick(options_.partition, SteadyTime::InfinitePast(), {&speaker})
+             .ok();
     if (alone) return kLongSilence;
     if (!fleet.IsLost(speaker)) {
       fleet.Suspect(speaker);
@@ -218,14 +219,14 @@ class HedgedCall final : public Call,
   }
 
   int winner() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return winner_;
   }
 
   void GiveUp(int index) {
     std::shared_ptr<Call> call;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       legs_[index].given_up = true;
       call = legs_[index].call;
     }
@@ -251,7 +252,7 @@ class HedgedCall final : public Call,
     absl::Status result;
     std::shared_ptr<FleetMember> speaker;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (running_ > 0 || looking_ || finished_) return;
       finished_ = true;
       done = std::move(options_.done);
@@ -266,7 +267,7 @@ class HedgedCall final : public Call,
   const absl::Duration delay_;  // before a hedge
   const Clock::time_point start_ = Clock::now();
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
   int running_ ABSL_GUARDED_BY(mutex_) = 0;       // legs
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // in OnWake

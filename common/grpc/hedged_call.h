@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/call.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
@@ -30,7 +30,7 @@ struct HedgedCallOptions {
       start;
   // What becomes of the status that the call to a replica, begun at `start`,
   // has ended with; not asked of one that was too late or given up.
-  std::function<absl::Status(const FleetMember&, absl::Time start,
+  std::function<absl::Status(const FleetMember&, SteadyTime start,
                              absl::Status)>
       on_end;
   // Gets the outcome and the replica whose it is.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/base/mutex.h"
+
 namespace millrace {
 namespace {
 
@@ -21,13 +23,13 @@ absl::Duration PercentileOf(std::vector<absl::Duration> times) {
 }  // namespace
 
 void Hedging::NoteCall() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   ++calls_;
   saved_ = std::min(saved_ + kShare, kMostSaved);
 }
 
 void Hedging::NoteAnswer(Kind kind, absl::Duration time) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Times& times = times_[static_cast<size_t>(kind)];
   if (times.latest.size() < kMostTimes) {
     times.latest.push_back(time);
@@ -44,14 +46,14 @@ void Hedging::NoteAnswer(Kind kind, absl::Duration time) {
 }
 
 std::optional<absl::Duration> Hedging::DelayOf(Kind kind) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const Times& times = times_[static_cast<size_t>(kind)];
   if (times.latest.size() < kLeastTimes) return std::nullopt;
   return times.percentile;
 }
 
 bool Hedging::Take() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (saved_ < 1) return false;
   saved_ -= 1;
   ++hedges_;
@@ -59,12 +61,12 @@ bool Hedging::Take() {
 }
 
 int64_t Hedging::calls() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return calls_;
 }
 
 int64_t Hedging::hedges() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return hedges_;
 }
 

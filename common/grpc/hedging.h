@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
 #include "common/grpc/call_timer.h"
 
 namespace millrace {
@@ -55,7 +55,7 @@ class Hedging {
     size_t fresh = 0;           // times since
   };
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::array<Times, 4> times_ ABSL_GUARDED_BY(mutex_);
   double saved_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;

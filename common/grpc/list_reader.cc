@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -25,47 +25,53 @@ class ListReader::State {
 
   void ReadFor(const Done& done) {
     const Result result = list_.Read();
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!stopped_) done(result);
   }
 
   void Ask(Done done) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     asked_ = std::move(done);
+    changed_.NotifyAll();
   }
 
   // What the thread does: reads whenever it is asked, until it is stopped.
   void Run() {
     while (const Done done = NextAsked()) ReadFor(done);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ended_ = true;
+    changed_.NotifyAll();
   }
 
   void Stop() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopped_ = true;
+    changed_.NotifyAll();
   }
 
   // Whether the thread ends, now or soon.
   bool AwaitEnd() {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(&ended_), kReadPatience);
+    MutexLock lock(&mutex_);
+    return changed_.WaitFor(
+        &mutex_, kReadPatience,
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; });
   }
 
  private:
   // Nothing: stopped.
   Done NextAsked() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopped_ || asked_ != nullptr;
     };
-    mutex_.Await(absl::Condition(&ready));
+    changed_.Wait(&mutex_, ready);
     return stopped_ ? nullptr : std::exchange(asked_, nullptr);
   }
 
   const AddressList list_;
 
-  absl::Mutex mutex_;  // held while a `done` runs
+  Mutex mutex_;  // held while a `done` runs
+  CondVar changed_;
   Done asked_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 
 struct MemberKeeper::State {
-  absl::Mutex mutex;
+  Mutex mutex;
+  CondVar let_go;
   int held ABSL_GUARDED_BY(mutex) = 0;
   std::vector<std::unique_ptr<FleetMember>> unused ABSL_GUARDED_BY(mutex);
 };
@@ -19,29 +20,33 @@ MemberKeeper::MemberKeeper() : state_(std::make_shared<State>()) {}
 
 MemberKeeper::~MemberKeeper() {
   {
-    absl::MutexLock lock(&state_->mutex);
-    state_->mutex.Await(absl::Condition(
-        +[](int* held) { return *held == 0; }, &state_->held));
+    State& state = *state_;
+    MutexLock lock(&state.mutex);
+    state.let_go.Wait(&state.mutex,
+                      [&state]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+                        return state.held == 0;
+                      });
   }
   EndUnused();
 }
 
 std::shared_ptr<FleetMember> MemberKeeper::Make() {
   {
-    absl::MutexLock lock(&state_->mutex);
+    MutexLock lock(&state_->mutex);
     ++state_->held;
   }
   return std::shared_ptr<FleetMember>(new FleetMember,
                                       [state = state_](FleetMember* member) {
-                                        absl::MutexLock lock(&state->mutex);
+                                        MutexLock lock(&state->mutex);
                                         state->unused.emplace_back(member);
                                         --state->held;
+                                        state->let_go.NotifyAll();
                                       });
 }
 
 void MemberKeeper::EndUnused() {
   std::vector<std::unique_ptr<FleetMember>> unused;  // dies after the lock
-  absl::MutexLock lock(&state_->mutex);
+  MutexLock lock(&state_->mutex);
   unused.swap(state_->unused);
 }
 

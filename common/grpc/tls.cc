@@ -16,8 +16,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/host_port.h"
 #include "common/grpc/status.h"
@@ -41,8 +42,8 @@ class QuietWarnings {
  public:
   void Warn(const std::string& text) {
     {
-      absl::MutexLock lock(&mutex_);
-      const absl::Time now = absl::Now();
+      MutexLock lock(&mutex_);
+      const SteadyTime now = SteadyNow();
       if (text == last_ && now < next_) return;
       if (now < soonest_) return;
       last_ = text;
@@ -53,10 +54,10 @@ class QuietWarnings {
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::string last_ ABSL_GUARDED_BY(mutex_);
-  absl::Time next_ ABSL_GUARDED_BY(mutex_);
-  absl::Time soonest_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime next_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime soonest_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Checks what the other end showed in the handshake, by the CAs of the moment.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
@@ -38,7 +39,7 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
   MILLRACE_RETURN_IF_ERROR(files->PublishIdentity(*certificates));
   files->WarnOfEnd(*certificates);
   {
-    absl::MutexLock lock(&files->mutex_);
+    MutexLock lock(&files->mutex_);
     files->current_ = std::move(certificates);
   }
   // Joined by the destructor, so it needs no share of the object.
@@ -48,25 +49,26 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
 
 TlsFiles::~TlsFiles() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
+    stop_.NotifyOne();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 std::shared_ptr<const Certificates> TlsFiles::current() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return current_;
 }
 
 void TlsFiles::Run() {
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
-                                  options_.reload_interval)) {
-        return;
-      }
+      MutexLock lock(&mutex_);
+      const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_;
+      };
+      if (stop_.WaitFor(&mutex_, options_.reload_interval, stopping)) return;
     }
     Reload();
     WarnOfEnd(*current());
@@ -83,8 +85,8 @@ void TlsFiles::Reload() {
     if (!published.ok()) return Refuse(published);
   }
   spdlog::info("TLS files were read again: {}", (*loaded)->Describe());
-  next_warning_ = absl::InfinitePast();
-  absl::MutexLock lock(&mutex_);
+  next_warning_ = SteadyTime::InfinitePast();
+  MutexLock lock(&mutex_);
   current_ = *std::move(loaded);
 }
 
@@ -124,8 +126,8 @@ absl::Status TlsFiles::PublishIdentity(const Certificates& certificates) {
 void TlsFiles::WarnOfEnd(const Certificates& certificates) {
   const absl::Time now = options_.clock();
   const absl::Time end = certificates.not_after();
-  if (end - now > kWarnBefore || now < next_warning_) return;
-  next_warning_ = now + kWarnInterval;
+  if (end - now > kWarnBefore || SteadyNow() < next_warning_) return;
+  next_warning_ = SteadyNow() + kWarnInterval;
   spdlog::warn("--tls-cert {}: {} {}; renew it: it is read again by itself",
                options_.cert, certificates.Describe(),
                end < now ? "has expired" : "ends within a week");

@@ -9,9 +9,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/certificates.h"
 #include "common/grpc/tls_options.h"
 
@@ -53,9 +54,10 @@ class TlsFiles {
   int64_t generation_ = 0;
   absl::Status failure_;  // of the look before
   bool failure_told_ = false;
-  absl::Time next_warning_ = absl::InfinitePast();
+  SteadyTime next_warning_ = SteadyTime::InfinitePast();
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar stop_;
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

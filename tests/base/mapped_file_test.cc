@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
+#include "common/base/mutex.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {
@@ -82,7 +82,7 @@ TEST_F(MappedFileDeathTest, WatchNamesAFileThatLosesPartOfAPage) {
       {
         const TruncationWatch watch(absl::Milliseconds(1));
         fs::resize_file(path, 99'999);
-        absl::Notification never;
+        Notification never;
         never.WaitForNotificationWithTimeout(absl::Seconds(30));
         std::exit(LastByte(**file));
       },
@@ -104,7 +104,7 @@ TEST_F(MappedFileTest, WatchAllowsWhatHarmsNoMap) {
   fs::remove(directory_ / "gone");
   closed->reset();
   fs::resize_file(directory_ / "closed", 1);
-  absl::Notification never;
+  Notification never;
   never.WaitForNotificationWithTimeout(absl::Milliseconds(50));
   EXPECT_EQ((*replaced)->bytes(), "content");
 }

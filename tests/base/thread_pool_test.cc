@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <vector>
 
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -26,20 +26,18 @@ TEST(ThreadPool, RunsEveryAcceptedTask) {
 
 TEST(ThreadPool, RunsTasksAtTheSameTime) {
   ThreadPool pool("test", 3, 0);
-  absl::BlockingCounter met(3);
-  absl::BlockingCounter done(3);
+  std::latch met(3), done(3);
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(pool.TrySubmit([&met, &done] {
-      met.DecrementCount();
-      done.DecrementCount();
+      met.arrive_and_wait();
+      done.count_down();
     }));
   }
-  met.Wait();
-  done.Wait();
+  done.wait();
 }
 
 TEST(ThreadPool, RefusesWhenFull) {
-  absl::Notification go;
+  Notification go;
   std::atomic<int> ran{0};
   ThreadPool pool("test", 2, 3);
   // Two run and three wait, whether or not the threads took theirs already.
@@ -56,7 +54,7 @@ TEST(ThreadPool, RefusesWhenFull) {
 }
 
 TEST(ThreadPool, CloseDrainsAndRefuses) {
-  absl::Notification go;
+  Notification go;
   std::atomic<int> ran{0};
   ThreadPool pool("test", 1, 10);
   ASSERT_TRUE(pool.TrySubmit([&go] { go.WaitForNotification(); }));

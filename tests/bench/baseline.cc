@@ -25,8 +25,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/graph/store.h"
 
 namespace millrace {
@@ -170,7 +170,7 @@ StreamResult RawStream(size_t bytes, int count) {
   const int fd = accept(listener, nullptr, nullptr);
   std::vector<char> buffer(bytes);
   StreamResult result;
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   const double self_start = CpuSeconds(RUSAGE_SELF);
   for (int i = 0; i < count; ++i) {
     for (size_t at = 0; at < bytes;) {
@@ -182,7 +182,7 @@ StreamResult RawStream(size_t bytes, int count) {
       at += static_cast<size_t>(n);
     }
   }
-  result.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  result.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   result.cpu_seconds = CpuSeconds(RUSAGE_SELF) - self_start;
   waitpid(child, nullptr, 0);
   result.cpu_seconds += CpuSeconds(RUSAGE_CHILDREN) - children_start;

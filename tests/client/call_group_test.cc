@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -38,23 +38,25 @@ class CallGroupTest : public ::testing::Test {
     });
   }
 
-  absl::Notification closing_;
+  Notification closing_;
 };
 
 TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   constexpr size_t kCalls = 5 * CallGroup::kMaxRunning;
   CallGroup group(closing_);
-  absl::Mutex mutex;
+  Mutex mutex;
+  CondVar call_started;
   std::vector<std::shared_ptr<FakeCall>> running;
   size_t started = 0;
   size_t most = 0;
   std::thread adder([&] {
     for (size_t i = 0; i < kCalls; ++i) {
       group.Add([&](CallDone done) -> absl::StatusOr<std::shared_ptr<Call>> {
-        absl::MutexLock lock(&mutex);
+        MutexLock lock(&mutex);
         running.push_back(std::make_shared<FakeCall>(std::move(done)));
         most = std::max(most, running.size());
         ++started;
+        call_started.NotifyAll();
         return running.back();
       });
     }
@@ -64,11 +66,11 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   for (size_t ended = 0; ended < kCalls; ++ended) {
     std::shared_ptr<FakeCall> oldest;
     {
-      absl::MutexLock lock(&mutex);
+      MutexLock lock(&mutex);
       const auto full = [&] {
         return started == kCalls || running.size() == CallGroup::kMaxRunning;
       };
-      mutex.Await(absl::Condition(&full));
+      call_started.Wait(&mutex, full);
       oldest = running.front();
       running.erase(running.begin());
     }

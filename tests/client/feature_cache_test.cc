@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "client/open_source.h"
 #include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/seed_plan.h"
@@ -317,7 +317,7 @@ class Answers {
 absl::StatusOr<std::shared_ptr<const CachedFeatures>> Get(
     FeatureCache& cache, const ResolvedJob& job, DType cast = DType::kNone) {
   absl::StatusOr<std::shared_ptr<const CachedFeatures>> result;
-  absl::Notification done;
+  Notification done;
   cache.Get(job, cast, [&](auto features) {
     result = std::move(features);
     done.Notify();

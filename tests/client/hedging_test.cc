@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/status.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
@@ -91,10 +92,10 @@ class ReplicasTest : public ::testing::Test {
     BatchRequest request;
     request.epoch = epoch;
     request.columns = DigestColumns(/*features=*/true, false);
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyNow();
     const absl::StatusOr<Batch> batch =
         testing::PendingFetch(*source_, job_, request).Wait();
-    const absl::Duration time = absl::Now() - start;
+    const absl::Duration time = SteadyNow() - start;
     EXPECT_TRUE(batch.ok()) << batch.status();
     const auto local = LocalBatchSource::Create(store_, 1);
     EXPECT_TRUE(local.ok()) << local.status();
@@ -123,7 +124,7 @@ class ReplicasTest : public ::testing::Test {
 
 TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
-  absl::Notification release;
+  Notification release;
   std::atomic<bool> hangs = false;
   std::unique_ptr<ScriptedSampler> first, second;
   const auto script = [&](std::unique_ptr<ScriptedSampler>& own) {

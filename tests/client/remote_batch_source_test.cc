@@ -7,14 +7,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/synchronization/notification.h"
 #include "common/base/interrupt.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
 #include "common/wire/error_info.h"
@@ -54,8 +55,8 @@ class ScriptedTest : public ::testing::Test {
     options.partition_wait = partition_wait;
     auto source = RemoteBatchSource::Connect(options);
     // A wait that is short for what a test is of may be for a greeting, too.
-    const absl::Time end = absl::Now() + absl::Seconds(20);
-    while (!source.ok() && absl::Now() < end) {
+    const SteadyTime end = SteadyNow() + absl::Seconds(20);
+    while (!source.ok() && SteadyNow() < end) {
       source = RemoteBatchSource::Connect(options);
     }
     ASSERT_TRUE(source.ok()) << source.status();
@@ -112,11 +113,11 @@ TEST_F(ScriptedTest, StreamBrokenMidBatchIsRestartedWhole) {
 
 TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
   constexpr absl::Duration kWait = absl::Milliseconds(50);
-  absl::Time first = absl::InfiniteFuture();
+  SteadyTime first = SteadyTime::InfiniteFuture();
   int breaks = 0;  // one call at a time
   Connect(
       [&](int, const v1::SampleRequest& request, Writer& out) {
-        const absl::Time now = absl::Now();
+        const SteadyTime now = SteadyNow();
         first = std::min(first, now);
         if (now > first + 4 * kWait) return scripted_->Pass(request, out);
         ++breaks;
@@ -134,16 +135,16 @@ TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
 // It describes itself, so it looks alive, but its calls hang: two attempts, of
 // the whole wait and of the least, not of call_timeout.
 TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
-  absl::Notification release;
+  Notification release;
   Connect(
       [&](int, const v1::SampleRequest&, Writer&) {
         release.WaitForNotification();
         return grpc::Status::OK;
       },
       absl::Seconds(5));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   const absl::Status status = Fetch().status();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(ErrorInfoOf(status).partition, 0);
   EXPECT_THAT(std::string(status.message()),
@@ -175,9 +176,9 @@ TEST_F(ScriptedTest, OverloadIsWaitedForAsTheServerAsks) {
                           : scripted_->Pass(request, out);
       },
       absl::Milliseconds(100));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   ExpectRight(Fetch());
-  EXPECT_GE(absl::Now() - start, 2 * kLater);
+  EXPECT_GE(SteadyNow() - start, 2 * kLater);
   EXPECT_EQ(scripted_->calls(), 3);
 }
 
@@ -221,10 +222,10 @@ TEST_F(ScriptedTest, BothConnectionsToAServerAreUsed) {
 
 TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
   constexpr int kFetches = 8;
-  absl::BlockingCounter started(kFetches);
-  absl::Notification release;
+  std::latch started(kFetches);
+  Notification release;
   Connect([&](int, const v1::SampleRequest&, Writer&) {
-    started.DecrementCount();
+    started.count_down();
     release.WaitForNotification();
     return grpc::Status::OK;
   });
@@ -232,7 +233,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
   for (int i = 0; i < kFetches; ++i) {
     fetches.push_back(std::make_unique<Pending>(*source_, job_, Request()));
   }
-  started.Wait();
+  started.wait();
   source_.reset();
   for (const auto& fetch : fetches) {
     EXPECT_TRUE(fetch->done());
@@ -245,10 +246,10 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
 }
 
 TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
-  absl::BlockingCounter failed(3);
+  std::latch failed(3);
   Connect(
       [&](int number, const v1::SampleRequest&, Writer&) {
-        if (number < 3) failed.DecrementCount();
+        if (number < 3) failed.count_down();
         return ToGrpcStatus(
             WithErrorInfo(absl::UnavailableError("not now"),
                           {.partition = {}, .retry_after = absl::Hours(1)}));
@@ -258,7 +259,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
   for (int i = 0; i < 3; ++i) {
     fetches.push_back(std::make_unique<Pending>(*source_, job_, Request()));
   }
-  failed.Wait();
+  failed.wait();
   source_.reset();
   for (const auto& fetch : fetches) {
     EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()));
@@ -276,7 +277,7 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   const auto job = ResolveJob(Job(), (*source)->manifest());
   ASSERT_TRUE(job.ok()) << job.status();
   servers.StopServer(1);
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   BatchRequest request;
   request.explicit_seeds = testing::Seeds{{0, 1, 2, 3, 4, 5, 6, 7}};
   Pending pending(**source, *job, std::move(request));
@@ -286,7 +287,7 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1: "));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("gave up after 300ms (--partition-wait)"));
-  EXPECT_GE(absl::Now() - start, options.partition_wait);
+  EXPECT_GE(SteadyNow() - start, options.partition_wait);
 }
 
 TEST(RemoteBatchSourceTest, ListOfTwoStoresIsRefusedHoweverLongTheWait) {
@@ -360,7 +361,7 @@ TEST_F(ScriptedTest, MessageThatIsTooLargeIsFinalAndNamesTheLimit) {
 // the other one, also one after the other.
 TEST(RemoteBatchSourceTest, ReplicasShareCallsByOutstandingBytes) {
   FleetHarness servers(testing::SmallGraph(), 1);
-  absl::Notification entered, release;
+  Notification entered, release;
   std::atomic<bool> hold = false;
   std::unique_ptr<ScriptedSampler> replicas[2];
   for (auto& replica : replicas) {

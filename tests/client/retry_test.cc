@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
@@ -21,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const absl::Time kStart = absl::UnixEpoch();
+const SteadyTime kStart = SteadyTime();
 
 absl::Status Lost(int partition) {
   return WithErrorInfo(absl::UnavailableError("connection refused"),
@@ -100,9 +101,9 @@ TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
 // where there is a replica, gets the least, not the 60 s of a call.
 TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
   Retry retry(absl::Seconds(30));
-  absl::Time now = kStart;
+  SteadyTime now = kStart;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const absl::Time start = now;
+    const SteadyTime start = now;
     const absl::Duration timeout = retry.TimeoutOf(absl::Minutes(1), start);
     EXPECT_EQ(timeout, attempt == 0 ? absl::Seconds(30) : absl::Seconds(5));
     now += timeout;
@@ -154,7 +155,7 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
 
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   Retry retry(absl::Seconds(20));
-  absl::Time now = kStart;
+  SteadyTime now = kStart;
   absl::Status end;
   while ((end = retry.After(Lost(1), now).status()).ok()) {
     ASSERT_LT(now, kStart + absl::Hours(1));
@@ -177,7 +178,7 @@ TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
   // and at 6 s.
   Retry one(absl::Seconds(20)), two(absl::Seconds(20));
   for (int second = 0; second < 10; ++second) {
-    const absl::Time now = kStart + absl::Seconds(second);
+    const SteadyTime now = kStart + absl::Seconds(second);
     EXPECT_TRUE(one.After(Lost(77), now).ok());
     EXPECT_TRUE(two.After(Lost(77), now).ok());
   }

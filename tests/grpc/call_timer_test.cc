@@ -12,8 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +37,7 @@ class Note final : public Sleeper {
 
  private:
   Clock::time_point time_;
-  absl::Notification woken_;
+  Notification woken_;
 };
 
 TEST(CallTimerTest, WakesEachOnceAndNoneTooEarly) {
@@ -162,8 +163,8 @@ TEST(CallTimerTest, ManyThreadsAddAndRemove) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const absl::Time end = absl::Now() + kPatience;
-  while (woken + removed < kThreads * kEach && absl::Now() < end) {
+  const SteadyTime end = SteadyNow() + kPatience;
+  while (woken + removed < kThreads * kEach && SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_EQ(woken + removed, kThreads * kEach);

@@ -14,8 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
@@ -26,7 +27,7 @@ namespace {
 using testing::FleetHarness;
 using ::testing::HasSubstr;
 
-absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+SteadyTime Soon() { return SteadyNow() + absl::Seconds(20); }
 
 FleetOptions ListOf(const std::string& list) {
   FleetOptions options;
@@ -54,7 +55,7 @@ TEST(FleetTest, ErrorsNameThePartitionAndWhatWasTried) {
   ASSERT_TRUE(fleet.ok());
   ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
   const absl::Status status =
-      (*fleet)->Pick(1, absl::Now() + absl::Milliseconds(200)).status();
+      (*fleet)->Pick(1, SteadyNow() + absl::Milliseconds(200)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1"));
   EXPECT_THAT(std::string(status.message()),
@@ -83,7 +84,7 @@ TEST(FleetTest, RefusesServersOfAnotherStore) {
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
   const absl::Status status =
-      (*fleet)->Pick(0, absl::Now() + absl::Seconds(2)).status();
+      (*fleet)->Pick(0, SteadyNow() + absl::Seconds(2)).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected-fingerprint"));
   EXPECT_THAT(std::string(status.message()),
@@ -152,7 +153,7 @@ TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
   (*fleet)->ReportFailure(**member, absl::UnavailableError("gone"));
   absl::Status status;
   do {
-    status = (*fleet)->Pick(0, absl::Now() + absl::Milliseconds(500)).status();
+    status = (*fleet)->Pick(0, SteadyNow() + absl::Milliseconds(500)).status();
   } while (status.ok());
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("unreachable"));
@@ -205,8 +206,8 @@ class TwoReplicasTest : public ::testing::Test {
   }
 
   static bool Await(const std::function<bool()>& news) {
-    const absl::Time end = Soon();
-    while (!news() && absl::Now() < end) {
+    const SteadyTime end = Soon();
+    while (!news() && SteadyNow() < end) {
       absl::SleepFor(absl::Milliseconds(2));
     }
     return news();
@@ -269,26 +270,26 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
 TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
   const auto busy = scripted(), free = real();
   free->outstanding_bytes = 1000;
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   for (int i = 0; i < 5; ++i) {
     // Calls that were sent at once are refused at once.
     for (int j = 0; j < 4; ++j) Refuse(*busy, absl::Milliseconds(20));
     EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
   }
   // 20 ms, and 16 times that the last time.
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(31 * 20));
+  EXPECT_GE(SteadyNow() - start, absl::Milliseconds(31 * 20));
 }
 
 // Every silent call looks ten times a second.
 TEST_F(TwoReplicasTest, SuspectsThatHaveJustAnsweredAreNotAskedAgain) {
   const auto member = scripted();
   const int before = scripted_.describes();
-  const absl::Time start = absl::Now();
-  while (absl::Now() < start + absl::Seconds(1)) {
+  const SteadyTime start = SteadyNow();
+  while (SteadyNow() < start + absl::Seconds(1)) {
     fleet_->Suspect(*member);
     absl::SleepFor(absl::Milliseconds(1));
   }
-  const double halves = (absl::Now() - start) / absl::Milliseconds(500);
+  const double halves = (SteadyNow() - start) / absl::Milliseconds(500);
   EXPECT_GT(scripted_.describes(), before);
   EXPECT_LE(scripted_.describes() - before, halves + 2);
 }
@@ -322,7 +323,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
     return scripted_.describes() > before;
   }));
   EXPECT_FALSE(fleet_->IsLost(*member));
-  absl::Notification end;
+  Notification end;
   scripted_.OnDescribe([&end] {
     end.WaitForNotification();
     return grpc::Status::OK;
@@ -364,9 +365,9 @@ TEST(FleetTest, EndsWhileItReadsTheList) {
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
   EXPECT_TRUE((*fleet)->Owners(0).empty());
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   fleet->reset();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
 }
 
 // Else the last channel might end in a callback of gRPC, which is fatal.
@@ -377,7 +378,7 @@ TEST(FleetTest, WaitsForMembersAndEndsTheirChannelsItself) {
   auto member = (*fleet)->Pick(0, Soon());
   ASSERT_TRUE(member.ok()) << member.status();
   const std::weak_ptr<::grpc::Channel> channel = (*member)->channels[0];
-  absl::Notification ended;
+  Notification ended;
   std::thread end([&] {
     fleet->reset();
     ended.Notify();

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
@@ -33,12 +33,12 @@ class Leg final : public Call {
       : member_(std::move(member)), events_(std::move(events)) {}
 
   const FleetMember& member() const { return *member_; }
-  absl::Time start() const { return start_; }
+  SteadyTime start() const { return start_; }
 
   absl::Status Sign() { return events_.on_sign(); }
   void End(absl::Status status) {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (std::exchange(over_, true)) return;
     }
     // Ends what they hold, too.
@@ -59,9 +59,9 @@ class Leg final : public Call {
  private:
   std::shared_ptr<FleetMember> member_;
   HedgedCallOptions::Events events_;
-  const absl::Time start_ = absl::Now();
-  absl::Notification cancelled_;
-  absl::Mutex mutex_;
+  const SteadyTime start_ = SteadyNow();
+  Notification cancelled_;
+  Mutex mutex_;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -75,8 +75,8 @@ class HedgedCallTest : public ::testing::Test {
     auto fleet = Fleet::Create(options);
     EXPECT_TRUE(fleet.ok()) << fleet.status();
     fleet_ = *std::move(fleet);
-    const absl::Time end = absl::Now() + kPatience;
-    while (fleet_->Owners(0).size() < 2 && absl::Now() < end) {
+    const SteadyTime end = SteadyNow() + kPatience;
+    while (fleet_->Owners(0).size() < 2 && SteadyNow() < end) {
       absl::SleepFor(absl::Milliseconds(2));
     }
     // Room for some hedges.
@@ -113,12 +113,13 @@ class HedgedCallTest : public ::testing::Test {
          .start =
              [this](std::shared_ptr<FleetMember> member,
                     HedgedCallOptions::Events events) {
-               absl::MutexLock lock(&mutex_);
+               MutexLock lock(&mutex_);
+               leg_started_.NotifyAll();
                return legs_.emplace_back(
                    std::make_shared<Leg>(std::move(member), std::move(events)));
              },
          .on_end =
-             [this](const FleetMember&, absl::Time, absl::Status status) {
+             [this](const FleetMember&, SteadyTime, absl::Status status) {
                ++ends_;
                if (const auto act = std::exchange(on_end_, {})) act();
                return status;
@@ -132,15 +133,15 @@ class HedgedCallTest : public ::testing::Test {
 
   // The leg started as number `index`, from 0, once it is.
   Leg& At(size_t index) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto started = [this, index]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return legs_.size() > index;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&started), kPatience);
+    leg_started_.WaitFor(&mutex_, kPatience, started);
     return *legs_.at(index);
   }
   size_t legs() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return legs_.size();
   }
 
@@ -150,17 +151,18 @@ class HedgedCallTest : public ::testing::Test {
   }
 
   testing::FleetHarness real_;
-  absl::Notification release_;
+  Notification release_;
   testing::ScriptedSampler scripted_;
   std::unique_ptr<Fleet> fleet_;
   Hedging hedging_;
   std::atomic<int> ends_ = 0;
   std::function<void()> on_end_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar leg_started_;
   std::deque<std::shared_ptr<Leg>> legs_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Call> call_;
   absl::Status result_;
-  absl::Notification done_;
+  Notification done_;
 };
 
 TEST_F(HedgedCallTest, IsSentTwiceNoSoonerThanAnswersTake) {

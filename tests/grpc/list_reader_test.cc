@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
@@ -28,7 +28,7 @@ std::unique_ptr<ListReader> ReaderOf(const std::string& list) {
 // Reads once; the thread that called back.
 pid_t Read(ListReader& reader, ListReader::Result& result) {
   pid_t thread = 0;
-  absl::Notification done;
+  Notification done;
   reader.Start([&](const ListReader::Result& read) {
     result = read;
     thread = gettid();
@@ -59,8 +59,8 @@ TEST(ListReaderTest, OneThreadReadsFilesAndEndsWithTheReader) {
   reader.reset();
   // The system may need a moment to forget a thread that was joined.
   const std::string task = "/proc/self/task/" + std::to_string(thread);
-  const absl::Time soon = absl::Now() + absl::Seconds(10);
-  while (std::filesystem::exists(task) && absl::Now() < soon) {
+  const SteadyTime soon = SteadyNow() + absl::Seconds(10);
+  while (std::filesystem::exists(task) && SteadyNow() < soon) {
     std::this_thread::yield();
   }
   EXPECT_FALSE(std::filesystem::exists(task));
@@ -75,9 +75,9 @@ TEST(ListReaderTest, ReadThatHangsIsLeftBehind) {
   // Opens when somebody reads; the read ends when it is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   reader.reset();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +36,7 @@ TEST(MemberKeeperTest, TheEndWaitsForHolders) {
   std::optional<MemberKeeper> keeper(std::in_place);
   std::shared_ptr<FleetMember> member = keeper->Make();
   const std::weak_ptr<::grpc::Channel> channel = AddChannel(*member);
-  absl::Notification ended;
+  Notification ended;
   std::thread end([&] {
     keeper.reset();
     ended.Notify();

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/fleet.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
@@ -84,15 +85,15 @@ class TlsTest : public testing::DirectoryTest {
     options.credentials = *std::move(credentials);
     auto fleet = Fleet::Create(std::move(options));
     if (!fleet.ok()) return fleet.status();
-    return (*fleet)->WaitForManifest(absl::Now() + patience).status();
+    return (*fleet)->WaitForManifest(SteadyNow() + patience).status();
   }
 
   // The same for a failure that waiting does not mend.
   static absl::Status ConnectInVain(const std::string& list,
                                     const TlsOptions& tls) {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyNow();
     absl::Status status = Connect(list, tls);
-    EXPECT_LT(absl::Now() - start, kLong / 2) << "it waits: " << status;
+    EXPECT_LT(SteadyNow() - start, kLong / 2) << "it waits: " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(list));
     return status;
   }
@@ -108,7 +109,7 @@ class TlsTest : public testing::DirectoryTest {
     const ::grpc::Slice nothing("");
     const ::grpc::ByteBuffer request(&nothing, 1);
     ::grpc::ByteBuffer reply;
-    absl::Notification done;
+    Notification done;
     absl::Status result;
     stub.UnaryCall(&context, method, {}, &request, &reply,
                    [&](::grpc::Status status) {
@@ -122,8 +123,8 @@ class TlsTest : public testing::DirectoryTest {
   // Whether clients of that kind are let in, or not, before long.
   static bool SoonConnects(const std::string& list, const TlsOptions& tls,
                            bool expected) {
-    const absl::Time deadline = absl::Now() + kLong;
-    while (absl::Now() < deadline) {
+    const SteadyTime deadline = SteadyNow() + kLong;
+    while (SteadyNow() < deadline) {
       if (Connect(list, tls, absl::Milliseconds(300)).ok() == expected) {
         return true;
       }
@@ -322,7 +323,7 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   options.credentials = *ChannelCredentials(tls, options.list);
   auto fleet = Fleet::Create(std::move(options));
   ASSERT_TRUE(fleet.ok());
-  ASSERT_TRUE((*fleet)->Pick(0, absl::Now() + kLong).ok());
+  ASSERT_TRUE((*fleet)->Pick(0, SteadyNow() + kLong).ok());
 
   // The whole fleet moves to another CA; the client's process stays.
   WriteIdentity("server", other_ca_);
@@ -332,8 +333,8 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   servers.StopServer(0);
   servers.StartServer(0);
   const std::string& now = servers.server(0).address();
-  const absl::Time deadline = absl::Now() + kLong;
-  while (absl::Now() < deadline) {
+  const SteadyTime deadline = SteadyNow() + kLong;
+  while (SteadyNow() < deadline) {
     const auto member = (*fleet)->Pick(0, deadline);
     ASSERT_TRUE(member.ok()) << member.status();
     if ((*member)->address == now) return;
@@ -363,8 +364,8 @@ TEST_F(TlsTest, NothingIsHeldOnceConnectionsHaveEnded) {
     EXPECT_GE(OpenIdentities(), 1);
   }
   // gRPC ends connections in its own time.
-  const absl::Time deadline = absl::Now() + kLong;
-  while (OpenIdentities() > 0 && absl::Now() < deadline) {
+  const SteadyTime deadline = SteadyNow() + kLong;
+  while (OpenIdentities() > 0 && SteadyNow() < deadline) {
     absl::SleepFor(absl::Milliseconds(20));
   }
   EXPECT_EQ(OpenIdentities(), 0);

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/mutex.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/silent_listener.h"
 
@@ -25,7 +25,7 @@ HostPort Local(int port) { return {"127.0.0.1", static_cast<uint16_t>(port)}; }
 
 TEST(AcceptWatchTest, NoticesAServerThatIsGone) {
   testing::FleetHarness fleet(testing::SmallGraph(), 1);
-  absl::Notification lost;
+  Notification lost;
   const AcceptWatch watch(Local(fleet.server(0).port()), Often(),
                           [&] { lost.Notify(); });
   EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(1)));
@@ -36,7 +36,7 @@ TEST(AcceptWatchTest, NoticesAServerThatIsGone) {
 // As after an accept that failed: the port is open, and the kernel connects.
 TEST(AcceptWatchTest, NoticesAServerThatAcceptsNobodyAnyMore) {
   const testing::SilentListener listener;
-  absl::Notification lost;
+  Notification lost;
   const AcceptWatch watch(Local(listener.port()), Often(),
                           [&] { lost.Notify(); });
   // The first is answered: it is closed.
@@ -46,7 +46,7 @@ TEST(AcceptWatchTest, NoticesAServerThatAcceptsNobodyAnyMore) {
 
 TEST(AcceptWatchTest, KeepsQuietWhereItNeverGotAnAnswer) {
   const testing::SilentListener listener;
-  absl::Notification lost;
+  Notification lost;
   const AcceptWatch watch(Local(listener.port()), Often(),
                           [&] { lost.Notify(); });
   EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(2)));

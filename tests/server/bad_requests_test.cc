@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
 #include "tests/support/fleet_harness.h"
@@ -263,7 +264,7 @@ absl::Status SendGarbage(
   const ::grpc::Slice slice(bytes);
   const ::grpc::ByteBuffer request(&slice, 1);
   ::grpc::ByteBuffer reply;
-  absl::Notification done;
+  Notification done;
   ::grpc::Status status;
   stub.UnaryCall(&context, method, {}, &request, &reply,
                  [&](::grpc::Status result) {

@@ -6,8 +6,8 @@
 #include <array>
 #include <functional>
 
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -18,14 +18,14 @@ constexpr absl::Duration kSoon = absl::Seconds(30);
 
 TEST(LiveCallsTest, EndsCallsWhoseTimeIsOver) {
   Context expired, other;
-  absl::Notification ended;
+  Notification ended;
   LiveCalls calls(8, [&](Context* call) {
     EXPECT_EQ(call, &expired);
     calls.Leave(call);
     ended.Notify();
   });
-  ASSERT_TRUE(calls.Enter(&other, absl::InfiniteFuture()).ok());
-  ASSERT_TRUE(calls.Enter(&expired, absl::Now()).ok());
+  ASSERT_TRUE(calls.Enter(&other, SteadyTime::InfiniteFuture()).ok());
+  ASSERT_TRUE(calls.Enter(&expired, SteadyNow()).ok());
   EXPECT_TRUE(ended.WaitForNotificationWithTimeout(kSoon));
   calls.Leave(&other);
   EXPECT_EQ(calls.count(), 0);
@@ -33,15 +33,15 @@ TEST(LiveCallsTest, EndsCallsWhoseTimeIsOver) {
 
 TEST(LiveCallsTest, EndsCallsWhoseClientDoesNotMove) {
   Context still, moved;
-  absl::Notification ended;
+  Notification ended;
   LiveCalls calls(8, [&](Context* call) {
     EXPECT_EQ(call, &still);
     calls.Leave(call);
     ended.Notify();
   });
   for (Context* call : {&moved, &still}) {
-    ASSERT_TRUE(calls.Enter(call, absl::InfiniteFuture()).ok());
-    calls.AwaitClient(call, absl::Now());
+    ASSERT_TRUE(calls.Enter(call, SteadyTime::InfiniteFuture()).ok());
+    calls.AwaitClient(call, SteadyNow());
   }
   calls.ClientMoved(&moved);
   EXPECT_TRUE(ended.WaitForNotificationWithTimeout(kSoon));
@@ -54,7 +54,7 @@ TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
   std::array<Context, 2> contexts;
   Context last;
   int ends = 0;
-  absl::Notification done;
+  Notification done;
   LiveCalls calls(8, [&](Context* call) {
     if (call == &last) {
       calls.Leave(call);
@@ -63,11 +63,11 @@ TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
     ++ends;
     Context* const other = call == &contexts[0] ? &contexts[1] : &contexts[0];
     for (Context* context : {call, other}) calls.Leave(context);
-    EXPECT_TRUE(calls.Enter(other, absl::InfiniteFuture()).ok());
+    EXPECT_TRUE(calls.Enter(other, SteadyTime::InfiniteFuture()).ok());
     // Ended in a later round.
-    EXPECT_TRUE(calls.Enter(&last, absl::Now() + absl::Seconds(1)).ok());
+    EXPECT_TRUE(calls.Enter(&last, SteadyNow() + absl::Seconds(1)).ok());
   });
-  const absl::Time due = absl::Now() + absl::Milliseconds(500);
+  const SteadyTime due = SteadyNow() + absl::Milliseconds(500);
   for (Context& context : contexts) {
     ASSERT_TRUE(calls.Enter(&context, due).ok());
   }

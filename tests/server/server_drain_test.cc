@@ -12,8 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
 #include "tests/support/fleet_harness.h"
@@ -85,9 +86,9 @@ class ServerDrainTest : public ::testing::Test {
 
   // Until the server says that it drains.
   static void AwaitDraining(v1::Sampler::Stub& stub) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const SteadyTime deadline = SteadyNow() + absl::Seconds(30);
     v1::DescribeReply reply;
-    while (!reply.draining() && absl::Now() < deadline) {
+    while (!reply.draining() && SteadyNow() < deadline) {
       ::grpc::ClientContext context;
       ASSERT_TRUE(stub.Describe(&context, {}, &reply).ok());
     }
@@ -193,7 +194,7 @@ class Load {
   }
 
   void Check(uint32_t b) {
-    absl::Notification here;
+    Notification here;
     remote_->Fetch(job_, Request(b), [&](absl::StatusOr<Batch> batch) {
       EXPECT_TRUE(batch.ok()) << batch.status();
       if (batch.ok()) {

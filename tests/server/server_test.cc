@@ -8,7 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/local_batch_source.h"
@@ -254,12 +255,12 @@ TEST_F(ServerTest, SampleEndsAtTheDeadline) {
   // The peer never answers: its list entry is a port that nobody reads.
   FleetHarness alone(WideGraph(300, 5, 8), 2);
   alone.StopServer(1);
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyNow();
   const absl::Status status =
       CallSample(*alone.Stub(0), GoodRequest(), absl::Milliseconds(300)).status;
   EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status))
       << status;
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  EXPECT_LT(SteadyNow() - begin, absl::Seconds(10));
 }
 
 TEST_F(ServerTest, SampleNamesThePartitionThatIsGone) {
@@ -289,9 +290,9 @@ TEST_F(ServerTest, SampleFindsAPartitionThatCameBack) {
 
 // Calls Describe until some Sample call holds memory.
 void AwaitRunningCall(v1::Sampler::Stub& stub) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(30);
   v1::DescribeReply reply;
-  while (reply.inflight_bytes() == 0 && absl::Now() < deadline) {
+  while (reply.inflight_bytes() == 0 && SteadyNow() < deadline) {
     ::grpc::ClientContext context;
     ASSERT_TRUE(stub.Describe(&context, {}, &reply).ok());
   }
@@ -432,9 +433,9 @@ TEST_F(ServerTest, LeafCallsShareABudgetOfBytes) {
   context.TryCancel();
   reader->Finish();
   // The server notices a moment later.
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(30);
   absl::Status after = ExpandOnce(fleet(), 250000);
-  while (!after.ok() && absl::Now() < deadline) {
+  while (!after.ok() && SteadyNow() < deadline) {
     after = ExpandOnce(fleet(), 250000);
   }
   EXPECT_TRUE(after.ok()) << after;
@@ -640,7 +641,7 @@ absl::StatusOr<std::string> CallByName(const std::string& address,
   ::grpc::ByteBuffer reply;
   ::grpc::ClientContext context;
   testing::SetDeadline(context, absl::Seconds(30));
-  absl::Notification done;
+  Notification done;
   ::grpc::Status status;
   stub.UnaryCall(&context, method, {}, &request, &reply,
                  [&](::grpc::Status result) {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/unary_call.h"
 #include "server/limits.h"
 #include "tests/support/fleet_harness.h"
@@ -86,8 +87,8 @@ class HandCall : public ::grpc::ClientBidiReactor<Bytes, Bytes> {
   ::grpc::ClientContext context_;
   Bytes request_;
   ::grpc::Status status_;
-  absl::Notification began_;
-  absl::Notification done_;
+  Notification began_;
+  Notification done_;
 };
 
 // Replies of 4 MB.
@@ -111,13 +112,13 @@ v1::SampleRequest LargeSample() {
 // The server has one place for a leaf call: waits until it is free again.
 void ExpectLeafPlace(FleetHarness& fleet) {
   const auto stub = fleet.Stub(0);
-  const absl::Time deadline = absl::Now() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kSoon;
   ::grpc::Status status;
   do {
     ::grpc::ClientContext context;
     v1::ResolveReply reply;
     status = stub->Resolve(&context, {}, &reply);
-  } while (!status.ok() && absl::Now() < deadline);
+  } while (!status.ok() && SteadyNow() < deadline);
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
@@ -196,13 +197,13 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
   HandCall first(fleet, "Expand"), second(fleet, "Resolve");
   std::vector<std::unique_ptr<HandCall>> more;
-  const absl::Time deadline = absl::Now() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kSoon;
   ::grpc::Status status;
   do {  // until both are known
     more.push_back(std::make_unique<HandCall>(fleet, "HasEdges"));
     status = more.back()->Await(absl::Seconds(1));
   } while (status.error_code() == ::grpc::StatusCode::UNKNOWN &&
-           absl::Now() < deadline);
+           SteadyNow() < deadline);
   EXPECT_EQ(status.error_code(), ::grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 

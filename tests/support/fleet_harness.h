@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/steady_time.h"
 #include "common/graph/store.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/status.h"
+#include "common/grpc/time.h"
 #include "common/sample/job.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
@@ -105,7 +107,7 @@ inline StreamResult Collect(::grpc::ClientReader<v1::Frame>& reader) {
 }
 
 inline void SetDeadline(::grpc::ClientContext& context, absl::Duration in) {
-  context.set_deadline(absl::ToChronoTime(absl::Now() + in));
+  context.set_deadline(ToGrpcTime(SteadyNow() + in));
 }
 
 inline StreamResult CallSample(v1::Sampler::Stub& stub,

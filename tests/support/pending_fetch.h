@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
+#include "common/base/mutex.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace::testing {
@@ -33,7 +33,7 @@ class PendingFetch {
   }
 
  private:
-  absl::Notification done_, released_;
+  Notification done_, released_;
   absl::StatusOr<Batch> batch_ = Batch();
 };
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 #include "common/grpc/channel_args.h"
 #include "sampler.grpc.pb.h"
 
@@ -40,13 +40,13 @@ class ScriptedSampler final : public v1::Sampler::Service {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
   int calls() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return calls_;
   }
 
   // From now on Describe does this first, and fails as it says.
   void OnDescribe(std::function<::grpc::Status()> act) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     on_describe_ = std::move(act);
   }
   // From now on what Describe answers is changed by this.
@@ -55,12 +55,12 @@ class ScriptedSampler final : public v1::Sampler::Service {
     edit_describe_ = std::move(edit);
   }
   int describes() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return describes_;
   }
   // The connections that brought calls of Sample.
   size_t connections() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return peers_.size();
   }
 
@@ -76,7 +76,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
                         Writer* writer) override {
     int number = 0;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       number = calls_++;
       peers_.insert(context->peer());
     }
@@ -100,7 +100,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     std::function<::grpc::Status()> act;
     std::function<void(v1::DescribeReply&)> edit;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       ++describes_;
       act = on_describe_;
       edit = edit_describe_;
@@ -129,7 +129,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
   const std::unique_ptr<v1::Sampler::Stub> behind_;
   const Script script_;
   int port_ = 0;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int describes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);

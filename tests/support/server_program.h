@@ -19,6 +19,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 
 namespace millrace::testing {
 
@@ -52,10 +53,10 @@ class Program {
 
   // Reads stderr until it holds `text`; false at its end or after 60 s.
   bool AwaitLog(const std::string& text) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    const SteadyTime deadline = SteadyNow() + absl::Seconds(60);
     while (log_.find(text) == std::string::npos) {
       pollfd ready = {errors_, POLLIN, 0};
-      const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
+      const auto left = absl::ToInt64Milliseconds(deadline - SteadyNow());
       if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) <= 0) {
         return false;
       }
@@ -101,8 +102,8 @@ inline std::string Serve(const std::filesystem::path& store,
   arguments.insert(arguments.end(), more.begin(), more.end());
   program = std::make_unique<Program>(std::move(arguments));
   std::string port;
-  const absl::Time deadline = absl::Now() + absl::Seconds(60);
-  while (port.empty() && absl::Now() < deadline) {
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(60);
+  while (port.empty() && SteadyNow() < deadline) {
     absl::SleepFor(absl::Milliseconds(20));
     std::ifstream(port_file) >> port;
   }

@@ -12,8 +12,8 @@
 #include <functional>
 #include <iterator>
 
-#include "absl/synchronization/mutex.h"
 #include "client/train/checkpoint_writer.h"
+#include "common/base/mutex.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace::testing {
@@ -178,10 +178,12 @@ class SlowDisk {
  public:
   absl::Status operator()(const std::filesystem::path& path,
                           const Checkpoint& checkpoint) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++begun_;
-    mutex_.Await(absl::Condition(
-        +[](SlowDisk* disk) { return disk->allowed_ > 0; }, this));
+    changed_.NotifyAll();
+    changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return allowed_ > 0;
+    });
     --allowed_;
     if (!error_.ok()) return error_;
     written_.push_back(absl::StrCat(path.filename().string(), " ",
@@ -189,27 +191,28 @@ class SlowDisk {
     return absl::OkStatus();
   }
   void Allow(int writes) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     allowed_ += writes;
+    changed_.NotifyAll();
   }
   void FailFromNowOn() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     error_ = absl::ResourceExhaustedError("full");
   }
   void AwaitBegun(int writes) {
-    absl::MutexLock lock(&mutex_);
-    const auto begun = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    MutexLock lock(&mutex_);
+    changed_.Wait(&mutex_, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return begun_ >= writes;
-    };
-    mutex_.Await(absl::Condition(&begun));
+    });
   }
   std::vector<std::string> written() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return written_;
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar changed_;
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
   int allowed_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "common/base/steady_time.h"
 #include "tests/support/silent_listener.h"
 
 namespace millrace::testing {
@@ -142,7 +143,7 @@ TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
   options.interval = absl::Milliseconds(50);
   options.silence = absl::Seconds(2);
   options.grace = absl::Seconds(60);
-  options.now = [&hours] { return absl::Now() + absl::Hours(hours.load()); };
+  options.now = [&hours] { return SteadyNow() + absl::Hours(hours.load()); };
   const auto zero =
       Heartbeat::Start({0, 2, "127.0.0.1", store_->getPort()}, options);
   auto one = Start(1, 2);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "absl/synchronization/mutex.h"
+#include "common/base/mutex.h"
 #include "common/grpc/status.h"
 #include "server/gather_call.h"
 #include "server/sample_call.h"
@@ -44,27 +44,30 @@ class Collector final
         const auto happened = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
           return wrote_ || status_.has_value();
         };
-        absl::MutexLock lock(&mutex_, absl::Condition(&happened));
+        MutexLock lock(&mutex_);
+        happens_.Wait(&mutex_, happened);
         wrote = std::exchange(wrote_, false);
       }
       if (!wrote) break;
       call->OnWriteDone(true);
     }
     call->OnDone();  // deletes it
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     answer_.status = FromGrpcStatus(*status_);
     return std::move(answer_);
   }
 
  private:
   void Finish(::grpc::Status status) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     status_ = std::move(status);
+    happens_.NotifyAll();
   }
   void Write(const ::grpc::ByteBuffer* message, ::grpc::WriteOptions) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     answer_.messages.push_back(BytesOf(*message));
     wrote_ = true;
+    happens_.NotifyAll();
   }
   void WriteAndFinish(const ::grpc::ByteBuffer*, ::grpc::WriteOptions,
                       ::grpc::Status) override {}
@@ -79,7 +82,8 @@ class Collector final
   const ::grpc::ByteBuffer request_;
   bool reading_ = false;
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar happens_;
   bool wrote_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<::grpc::Status> status_ ABSL_GUARDED_BY(mutex_);
   StreamedAnswer answer_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks and waits of this program. They are the standard library's, with the
+// annotations of Clang's thread-safety analysis: Abseil's timed waits end at a
+// time of day, so they last as long as someone sets the clock back, and
+// ThreadSanitizer does not see the mutexes of an Abseil that was built without
+// it.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "common/base/steady_time.h"
+
+namespace millrace {
+
+class ABSL_LOCKABLE Mutex {
+ public:
+  constexpr Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  friend class CondVar;
+  std::mutex mutex_;
+};
+
+// Holds a mutex while it lives.
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+// Where threads wait until a condition over what a mutex guards is true; all
+// waits measure time by the steady clock. Whoever may have made the condition
+// true notifies, while it holds the mutex: then a thread that has waited may
+// destroy both at once.
+class CondVar {
+ public:
+  CondVar() = default;
+  CondVar(const CondVar&) = delete;
+  CondVar& operator=(const CondVar&) = delete;
+
+  void NotifyOne() { condition_.notify_one(); }
+  void NotifyAll() { condition_.notify_all(); }
+
+  // `condition` is called with the mutex held, as it is before and after.
+  template <typename Condition>
+  void Wait(Mutex* mutex, Condition condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    Held held(mutex);
+    condition_.wait(held.lock, condition);
+  }
+
+  // Waits until `deadline` at most. Returns the value of `condition`.
+  template <typename Condition>
+  bool WaitUntil(Mutex* mutex, SteadyTime deadline, Condition condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    Held held(mutex);
+    return condition_.wait_until(held.lock, deadline.ToChrono(), condition);
+  }
+
+  // Waits for `timeout` at most. Returns the value of `condition`.
+  template <typename Condition>
+  bool WaitFor(Mutex* mutex, absl::Duration timeout, Condition condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return WaitUntil(mutex, SteadyNow() + timeout, condition);
+  }
+
+ private:
+  // The held mutex as the standard library's condition variable wants it.
+  struct Held {
+    explicit Held(Mutex* mutex) : lock(mutex->mutex_, std::adopt_lock) {}
+    ~Held() { lock.release(); }
+    std::unique_lock<std::mutex> lock;
+  };
+
+  std::condition_variable condition_;
+};
+
+// An event that happens once.
+// Threads: any; a thread that knows that it happened may destroy it.
+class Notification {
+ public:
+  Notification() = default;
+  Notification(const Notification&) = delete;
+  Notification& operator=(const Notification&) = delete;
+
+  // To be called once.
+  void Notify();
+  bool HasBeenNotified() const;
+  void WaitForNotification() const;
+  // Waits for `timeout` at most; whether it happened.
+  bool WaitForNotificationWithTimeout(absl::Duration timeout) const;
+
+ private:
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  bool notified_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace millrace
