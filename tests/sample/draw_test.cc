@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/support/store_builder.h"
@@ -46,6 +47,24 @@ TEST(DrawNeighborsTest, KeepsNoLargeMemoryAfterAHugeDraw) {
   }
   EXPECT_LT(HeldBytes(), before + (size_t{20} << 20));
   std::filesystem::remove_all(path.parent_path());
+}
+
+// Where each order begins and ends by tests/oracle/draws.py; powers of four are
+// where the domain of the Feistel network grows.
+TEST(PermutationTest, IsThatOfTheOracle) {
+  constexpr PhiloxKey kKey = {0x12345678, 0x9ABCDEF0};
+  const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> orders = {
+      {255, {217, 97, 35, 38}},         {256, {217, 97, 35, 174}},
+      {257, {7, 109, 157, 181}},        {1023, {872, 779, 157, 354}},
+      {1024, {872, 779, 157, 903}},     {1025, {403, 574, 542, 174}},
+      {4095, {3694, 1944, 3158, 3248}}, {4096, {3694, 1944, 3158, 2954}},
+      {4097, {223, 2388, 2523, 1776}}};
+  for (const auto& [size, want] : orders) {
+    const Permutation order(kKey, size);
+    const std::vector<uint64_t> got = {order(0), order(1), order(2),
+                                       order(size - 1)};
+    EXPECT_EQ(got, want) << size;
+  }
 }
 
 }  // namespace

@@ -78,6 +78,31 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
   }
 }
 
+// Lists of both kinds, short and long, of neighbours that stand there once.
+TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
+  for (const int64_t length : {1, 2, 63, 64, 65, 66, 500}) {
+    TestGraph graph;
+    graph.types = {{.count = kNodes}};
+    graph.relations = {{.out = false}};
+    std::vector<uint64_t> src;
+    for (int64_t i = 0; i < length; ++i) {
+      graph.relations[0].edges.emplace_back(3 * i + 1, 0);
+      for (const int64_t v : {3 * i, 3 * i + 1, 3 * i + 2}) {
+        src.push_back(static_cast<uint64_t>(v));
+      }
+    }
+    const auto store = OpenDataset(graph);
+    LiveWatch watch;
+    const std::vector<uint64_t> dst(src.size(), 0);
+    const auto found = FindEdges(*store, 0, {0, src, dst}, watch);
+    ASSERT_TRUE(found.ok()) << found.status();
+    for (size_t i = 0; i < src.size(); ++i) {
+      EXPECT_EQ((*found)[i], i % 3 == 1)
+          << "entry " << i / 3 << " of " << length;
+    }
+  }
+}
+
 TEST(FindEdgesTest, NodesOfOthersAreRefusedByTheirPosition) {
   const auto store = OpenDataset(Hubs(true));
   const std::vector<uint64_t> src = {1, 2, 3}, dst = {0, 0, kNodes};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/sample/draw.h"
+#include "common/sample/word_stream.h"
 
 namespace millrace {
 namespace {
@@ -122,6 +123,19 @@ TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
         EXPECT_EQ(Picked(weights, k, false, node),
                   Weighted(weights, k, false, node))
             << "degree " << degree << ", " << k << " without replacement";
+      }
+    }
+  }
+}
+
+// Lengths for which up to half of the words are refused.
+TEST(WordStreamTest, BoundedIsDrawnWithoutBias) {
+  for (const uint64_t n :
+       {uint64_t{3} << 30, (uint64_t{1} << 31) + 1, (uint64_t{1} << 32) - 1}) {
+    for (uint64_t node = 0; node < 100; ++node) {
+      WordStream words(kDomain, kDomain.Key(), node, kTree);
+      for (uint32_t i = 0; i < 8; ++i) {
+        ASSERT_EQ(words.Bounded(i, n), Bounded(node, i, n)) << n;
       }
     }
   }
