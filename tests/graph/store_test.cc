@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "common/base/npy.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
 
@@ -39,6 +40,21 @@ class StoreTest : public testing::DirectoryTest {
     const absl::Status built =
         BuildStore(graph, parts, SpreadAssignment(graph, parts), path_);
     ASSERT_TRUE(built.ok()) << built;
+  }
+
+  // Writes another array to a file of the store, and a store.json that agrees.
+  void WriteRows(Manifest manifest, const fs::path& file,
+                 const Array& array) const {
+    fs::remove(path_ / file);
+    const auto written = WriteNpy(path_ / file, array);
+    ASSERT_TRUE(written.ok()) << written.status();
+    for (FileInfo& info : manifest.files) {
+      if (info.path != file) continue;
+      info.bytes = written->file_bytes;
+      info.xxh3 = written->xxh3;
+    }
+    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    std::ofstream(path_ / "store.json") << FormatManifest(manifest);
   }
 
   absl::Status OpenStatus(std::vector<int> partitions = {}) const {
@@ -207,6 +223,36 @@ TEST_F(StoreTest, RefusesSwappedColumns) {
   const absl::Status status = OpenStatus();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("edge_id.npy"));
+}
+
+// With the size that store.json says: only the number of rows is wrong.
+TEST_F(StoreTest, RefusesEdgeColumnsOfAnotherLengthThanIndices) {
+  Build(RichGraph(), 2);
+  const Manifest manifest = (*Store::Open(path_))->manifest();
+  std::set<std::string> columns;
+  for (const FileInfo& file : manifest.files) {
+    const fs::path path(file.path);
+    const std::string column = path.stem();
+    const std::string folder = path.parent_path().filename();
+    if ((folder != "in" && folder != "out") || column == "indptr") continue;
+    columns.insert(column);
+    const Array array = *MapNpy(path_ / path);
+    for (const int64_t more : {-1, 1}) {
+      if (array.rows() + more < 0) continue;
+      WriteRows(manifest, path,
+                Array::Allocate(array.dtype(), {array.rows() + more}));
+      const absl::Status status = OpenStatus();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << file.path;
+      // A list's end and its indices contradict each other.
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(column == "indices" ? "indptr" : file.path));
+    }
+    WriteRows(manifest, path, array);
+    ASSERT_TRUE(OpenStatus().ok()) << OpenStatus();
+  }
+  EXPECT_THAT(columns, ::testing::ElementsAre(
+                           "edge_id", "indices", "neighbor_original_id", "slot",
+                           "time", "type", "weight", "weight_sum"));
 }
 
 TEST_F(StoreTest, KeepsBFloat16Features) {

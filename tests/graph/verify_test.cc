@@ -106,7 +106,9 @@ TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
     std::string damaged = good;
     damaged[damaged.size() - 1] ^= 1;
     std::ofstream(path() / info.path) << damaged;
-    ExpectViolation(info.path, "");
+    // Opening a store looks at the ends of lists already.
+    const bool ends = info.path.ends_with("/indptr.npy");
+    ExpectViolation(info.path, ends ? "it must go from 0" : "checksum");
     std::ofstream(path() / info.path) << good;
   }
   EXPECT_EQ(VerifyStore(path()), absl::OkStatus());

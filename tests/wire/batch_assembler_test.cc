@@ -7,14 +7,18 @@
 #include <cstring>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "common/graph/store.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/local_batch_source.h"
+#include "common/wire/batch_layout.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A stream as a server would send it, made from a finished batch.
 struct Sent {
@@ -65,6 +69,11 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
             .home = home};
   }
 
+  std::string ErrorOf(const StreamLayout& layout) const {
+    return std::string(
+        BatchAssembler::Create(Asked(0), layout).status().message());
+  }
+
   Sent Send(int home, std::span<const uint64_t> cached = {}) const {
     const SentRows rows =
         SelectRows(batch_, store_->manifest(), request_.columns, home, cached);
@@ -85,23 +94,11 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
       if (info.total_bytes() > 0) std::memcpy(out, data, info.total_bytes());
     };
     const int i = info.index;
-    switch (info.kind) {
-      case ArrayKind::kSeed:
-        return copy(batch_.seed.data());
-      case ArrayKind::kSeedToLocal:
-        return copy(batch_.seed_to_local.data());
-      case ArrayKind::kHopOffsets:
-        return copy(batch_.nodes[i].hop_offsets.data());
-      case ArrayKind::kNodeId:
-        return copy(batch_.nodes[i].id.data());
-      case ArrayKind::kIndptr:
-        return copy(batch_.edges[i].indptr.data());
-      case ArrayKind::kNeighbor:
-        return copy(batch_.edges[i].neighbor.data());
-      case ArrayKind::kEdgeId:
-        return copy(batch_.edges[i].edge_id.data());
-      default:
-        break;
+    if (info.kind == ArrayKind::kHopOffsets) {
+      return copy(batch_.nodes[i].hop_offsets.data());
+    }
+    if (!IsRowKind(info.kind)) {
+      return copy(TopologyArray(batch_, info.kind, i)->data());
     }
     const Array& array = Column(batch_.nodes[i], info.kind);
     const size_t row_bytes =
@@ -242,7 +239,8 @@ TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
 // What is wrong may stand behind what is compared with it.
 TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
   const Sent sent = Send(0);
-  for (size_t i = 0; i < sent.layout.arrays.size(); ++i) {
+  const size_t count = sent.layout.arrays.size();
+  for (size_t i = 0; i < count; ++i) {
     StreamLayout shapeless = sent.layout;
     shapeless.arrays[i].shape.clear();
     EXPECT_TRUE(absl::IsInvalidArgument(
@@ -253,6 +251,55 @@ TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
     EXPECT_TRUE(absl::IsInvalidArgument(
         BatchAssembler::Create(Asked(0), other).status()))
         << i;
+    StreamLayout missing = sent.layout;
+    missing.arrays.erase(missing.arrays.begin() + static_cast<int64_t>(i));
+    EXPECT_THAT(ErrorOf(missing),
+                HasSubstr(absl::StrCat(count - 1, " arrays, not ", count)));
+  }
+  StreamLayout more = sent.layout;
+  more.Append(ArrayKind::kRows, 0, DType::kUint8, {1});
+  EXPECT_THAT(ErrorOf(more),
+              HasSubstr(absl::StrCat(count + 1, " arrays, not ", count)));
+}
+
+// Pairs of all authors with one paper, and of one author with all papers: the
+// ends have different numbers of rows.
+TEST_P(BatchAssemblerTest, RefusesSeedsInRowsOfOtherNodes) {
+  JobSpec spec;
+  spec.seed_kind = SeedKind::kEdge;
+  spec.seed_type = "author__writes__paper";
+  spec.split.clear();
+  spec.fanouts = {2};
+  spec.negatives = {NegativeMode::kBinary, 0.2};
+  job_ = *ResolveJob(spec, store_->manifest());
+  const std::vector<int64_t> many = {0, 1, 2, 3, 4}, one(many.size(), 0);
+  for (const auto& [src, dst] : {std::pair(many, one), std::pair(one, many)}) {
+    request_.explicit_seeds.emplace();
+    request_.explicit_seeds->ids = src;
+    request_.explicit_seeds->dst = dst;
+    auto batch = source_->Make(job_, request_);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    batch_ = *std::move(batch);
+    const Sent good = Send(0);
+    int arrays = 0;
+    for (const ArrayInfo& info : good.layout.arrays) {
+      const bool of_src = info.kind == ArrayKind::kSeedToLocal ||
+                          info.kind == ArrayKind::kNegativeSrcLocal;
+      const bool of_dst = info.kind == ArrayKind::kDstLocal ||
+                          info.kind == ArrayKind::kNegativeLocal;
+      if (!of_src && !of_dst) continue;
+      ++arrays;
+      const uint32_t rows = batch_.nodes[of_src ? 0 : 1].hop_offsets[1];
+      for (const uint32_t row : {rows - 1, rows}) {
+        Sent sent = good;
+        std::memcpy(sent.bytes.data() + info.offset, &row, sizeof row);
+        auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+        ASSERT_TRUE(assembler.ok()) << assembler.status();
+        EXPECT_EQ(assembler->Write(sent.bytes).ok(), row < rows)
+            << "array " << static_cast<int>(info.kind);
+      }
+    }
+    EXPECT_EQ(arrays, 4);
   }
 }
 
@@ -271,10 +318,10 @@ TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
       more += 1000 * ItemBytes(info.dtype);
     }
     layout.total_bytes += more;
-    EXPECT_THAT(BatchAssembler::Create(Asked(0), layout).status().message(),
-                ::testing::HasSubstr(kind == ArrayKind::kNodeId
-                                         ? "more nodes than there are"
-                                         : "another number of seeds"));
+    EXPECT_THAT(
+        BatchAssembler::Create(Asked(0), layout).status().message(),
+        HasSubstr(kind == ArrayKind::kNodeId ? "more nodes than there are"
+                                             : "another number of seeds"));
   }
 }
 

@@ -119,6 +119,28 @@ TEST(FrameTest, RefusesLengthsBeyondTheMessage) {
   }
 }
 
+// A field that no version has yet makes the header as long as it may be.
+TEST(FrameTest, RefusesHeadersAboveTheLimit) {
+  for (const size_t bytes : {kMaxFrameHeaderBytes, kMaxFrameHeaderBytes + 1}) {
+    v1::Frame proto;
+    google::protobuf::UnknownFieldSet& more =
+        *proto.mutable_header()->GetReflection()->MutableUnknownFields(
+            proto.mutable_header());
+    std::string& text = *more.AddLengthDelimited(1000);
+    text.assign(bytes - 10, 'x');
+    text.append(bytes - proto.header().ByteSizeLong(), 'x');
+    ASSERT_EQ(proto.header().ByteSizeLong(), bytes);
+    const std::string message = proto.SerializeAsString();
+    const absl::Status status = ParseFrame(Slices{Bytes(message)}).status();
+    if (bytes == kMaxFrameHeaderBytes) {
+      EXPECT_TRUE(status.ok()) << status;
+    } else {
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("limit"));
+    }
+  }
+}
+
 TEST(FrameTest, RefusesASecondPayload) {
   const std::string message("\x7a\x01x\x7a\x01y");
   EXPECT_FALSE(ParseFrame(Slices{Bytes(message)}).ok());
