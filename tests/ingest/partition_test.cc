@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <tuple>
@@ -535,6 +536,42 @@ TEST_F(PartitionTest, AnAddedSplitIsTheSameChangeInAllPartitionings) {
   };
   EXPECT_EQ(with_split(2, {3, 1, 20}), with_split(3, {3, 1, 20}));
   EXPECT_NE(with_split(2, {3, 1, 20}), with_split(2, {3, 1, 21}));
+}
+
+// The lookup table of the last partition is shorter than the others'.
+TEST_F(PartitionTest, AnAddedSplitMayHoldEveryNode) {
+  Dataset(RandomGraph(32, 100));
+  PartitionOptions options;
+  options.parts = 3;
+  options.method = PartitionMethod::kRandom;
+  const auto path = Run(options).path;
+  std::vector<int64_t> all(32);
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const auto ids = WriteFile("all.npy", Array::Adopt(std::move(all)));
+  ASSERT_TRUE(AddSplit(path, {.name = "all", .type = "", .ids = ids}).ok());
+  EXPECT_EQ(VerifyStore(path), absl::OkStatus());
+}
+
+TEST_F(PartitionTest, CountsTheEdgesThatItCuts) {
+  const TestGraph graph = RandomGraph(30, 400);
+  Dataset(graph);
+  for (const int parts : {1, 2, 3, 8}) {
+    PartitionOptions options;
+    options.parts = parts;
+    options.method = PartitionMethod::kRandom;
+    const Partitioned result = Run(options);
+    std::vector<int> owner(30);
+    const std::vector<int64_t> originals = Originals(*result.store, 0);
+    for (size_t id = 0; id < originals.size(); ++id) {
+      owner[originals[id]] = result.store->book(0).Owner(id);
+    }
+    int64_t cut = 0;
+    for (const auto& [src, dst] : graph.relations[0].edges) {
+      cut += owner[src] != owner[dst] ? 1 : 0;
+    }
+    EXPECT_EQ(result.report.cut_edges, cut);
+    EXPECT_EQ(result.store->manifest().partitioning.cut_edges, cut);
+  }
 }
 
 TEST_F(PartitionTest, MetisFindsCommunitiesInBalance) {
