@@ -103,6 +103,30 @@ TEST(LoaderTest, StepsComeInPlanOrder) {
   EXPECT_EQ(epoch, 3);
 }
 
+// 6 batches: 3 steps of 2 ranks, 2 of 4, the last of which is ragged.
+TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
+  const auto source = PathSource(23, "next_batch");
+  for (const int world : {1, 2, 3, 4, 6, 7}) {
+    auto loader = Loader::Create(source, Job(4), {.world = world});
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    uint32_t done = 0;
+    for (const LoaderStep& step : Drain(**loader)) {
+      done = std::min(done + static_cast<uint32_t>(world), 6u);
+      EXPECT_EQ(step.next_batch, done) << "world " << world;
+      auto rest =
+          Loader::Create(source, Job(4), {.first_batch = step.next_batch});
+      ASSERT_TRUE(rest.ok()) << rest.status();
+      const std::vector<LoaderStep> steps = Drain(**rest);
+      ASSERT_EQ(steps.size(), 6 - done);
+      for (const LoaderStep& next : steps) {
+        ASSERT_TRUE(next.batch.has_value());
+        EXPECT_EQ(next.batch->index, done + next.step);
+      }
+    }
+    EXPECT_EQ(done, 6u) << "world " << world;
+  }
+}
+
 TEST(LoaderTest, ResumesWithinAnEpoch) {
   const auto source = PathSource(20, "resume");
   auto loader = Loader::Create(

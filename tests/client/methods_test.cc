@@ -146,6 +146,41 @@ TEST_F(MethodsTest, FeaturesOfEdgesAreThoseOfTheirEdgeIds) {
   }
 }
 
+// Those of the lists that are drawn from, of all relations.
+TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
+  const auto remote = Connect();
+  const Schema& schema = fleet_->store()->schema();
+  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+    std::vector<std::vector<uint32_t>> degrees;  // by type and original id
+    for (const testing::TestType& type : graph_->types) {
+      degrees.emplace_back(static_cast<size_t>(type.count), 0);
+    }
+    for (size_t r = 0; r < schema.relations.size(); ++r) {
+      for (const auto& [src, dst] : graph_->relations[r].edges) {
+        const bool in = direction == Direction::kIn;
+        ++degrees[ListType(schema.relations[r], direction)][in ? dst : src];
+      }
+    }
+    JobSpec spec = testing::ExplicitJob({3, 2}, "item");
+    spec.direction = direction;
+    BatchRequest request;
+    request.explicit_seeds = testing::Seeds{{0, 8, 13, 27, 30}};
+    request.columns.original_ids = request.columns.degrees = true;
+    for (; request.batch < kParts; ++request.batch) {
+      const auto batch = Fetch(*remote, spec, request);
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      for (size_t t = 0; t < batch->nodes.size(); ++t) {
+        const NodeBlock& block = batch->nodes[t];
+        EXPECT_GT(block.count(), 0u);
+        for (int64_t v = 0; v < block.count(); ++v) {
+          EXPECT_EQ(block.degree.IntegerAt(v),
+                    degrees[t][block.original_id.IntegerAt(v)]);
+        }
+      }
+    }
+  }
+}
+
 // Edge ids are not needed for features, nor features of nodes.
 TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
   const auto remote = Connect();

@@ -198,8 +198,9 @@ TEST(AnyNameAllowedTest, MatchesWholeNamesAndOneLabel) {
   EXPECT_TRUE(AnyNameAllowed(allow, {"other", "trainer"}));
   EXPECT_TRUE(AnyNameAllowed(allow, {"s1.fleet.example"}));
   EXPECT_TRUE(AnyNameAllowed(allow, {"spiffe://x/y"}));
-  for (const char* name : {"", "trainer2", "fleet.example", ".fleet.example",
-                           "a.b.fleet.example", "*", "spiffe://x/y/z"}) {
+  for (const char* name :
+       {"", "trainer2", "Trainer", "fleet.example", ".fleet.example",
+        "a.b.fleet.example", "s1.Fleet.example", "*", "spiffe://x/y/z"}) {
     EXPECT_FALSE(AnyNameAllowed(allow, {name})) << name;
   }
   EXPECT_FALSE(AnyNameAllowed(allow, {}));

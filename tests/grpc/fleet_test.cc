@@ -181,6 +181,26 @@ TEST(FleetTest, PrefersMembersWithLessToDo) {
       (*fleet)->Pick(0, Soon(), {owners[0].get(), owners[1].get()}).status()));
 }
 
+TEST(FleetTest, DrainingMembersAreTheLastChoice) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  auto draining = SamplerServer::Start(servers.store(), ServerOptions());
+  ASSERT_TRUE(draining.ok()) << draining.status();
+  ASSERT_TRUE((*draining)->Drain(absl::Seconds(20)));
+  const std::string ready = servers.server(0).address();
+  auto fleet = Fleet::Create(ListOf((*draining)->address() + "," + ready));
+  ASSERT_TRUE(fleet.ok());
+  std::vector<std::shared_ptr<FleetMember>> owners;
+  while (owners.size() < 2) {
+    ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+    owners = (*fleet)->Owners(0);
+  }
+  EXPECT_EQ(owners[0]->address, ready);
+  EXPECT_EQ(owners[1]->address, (*draining)->address());
+  owners[0]->outstanding_bytes = 1000;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(*(*fleet)->Pick(0, Soon()), owners[0]);
+  EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[0].get()}), owners[1]);
+}
+
 // Two replicas that are ready, one of which passes on what the other answers.
 class TwoReplicasTest : public ::testing::Test {
  protected:

@@ -36,6 +36,8 @@ class Leg final : public Call {
   SteadyTime start() const { return start_; }
 
   absl::Status Sign() { return events_.on_sign(); }
+  // Sign() of an answer that comes while the call is being cancelled.
+  std::function<absl::Status()> late_sign() const { return events_.on_sign; }
   void End(absl::Status status) {
     {
       MutexLock lock(&mutex_);
@@ -175,6 +177,18 @@ TEST_F(HedgedCallTest, IsSentTwiceNoSoonerThanAnswersTake) {
   At(1).End(absl::OkStatus());
   EXPECT_TRUE(Result().ok());
   EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(HedgedCallTest, TheSlowerReplicaIsNotBelieved) {
+  NoteAnswers(absl::Milliseconds(10));
+  Start();
+  Leg& hedge = At(1);
+  const std::function<absl::Status()> late_sign = At(0).late_sign();
+  EXPECT_TRUE(hedge.Sign().ok());
+  EXPECT_TRUE(absl::IsCancelled(late_sign()));
+  EXPECT_TRUE(hedge.Sign().ok());
+  hedge.End(absl::OkStatus());
+  EXPECT_TRUE(Result().ok()) << result_;
 }
 
 TEST_F(HedgedCallTest, IsSentTwiceAfterALongSilenceWhileNothingIsKnown) {

@@ -70,6 +70,20 @@ TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
   EXPECT_EQ(admission.in_use(), before);
 }
 
+// As a server could send that is not ours.
+TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 0);
+  const std::vector<Frontier> frontiers = {Everything(3)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const uint64_t before = admission.in_use();
+  ASSERT_TRUE(budget.AddPicks(0, 2 * kNodes).ok());
+  EXPECT_EQ(admission.in_use(), before);
+  ASSERT_TRUE(budget.AddPicks(0, 2 * kNodes).ok());
+  EXPECT_GE(admission.in_use(), before + kNodes * sizeof(uint64_t));
+}
+
 TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);

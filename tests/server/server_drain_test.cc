@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -143,6 +144,24 @@ TEST_F(ServerDrainTest, CallsThatOutstayTheTimeoutAreEnded) {
   EXPECT_EQ(server.program.ExitStatus(), 0);
   EXPECT_THAT(server.RestOfLog(), HasSubstr("calls still ran"));
   EXPECT_FALSE(held.Finish().status.ok());
+}
+
+TEST_F(ServerDrainTest, WaitsForRowsThatAreBeingSent) {
+  const testing::TestGraph graph = WideGraph(kHeldNodes, 1, kHeldDims);
+  testing::FleetHarness fleet(graph, 1);
+  v1::GatherRequest request;
+  std::vector<uint32_t> ids(kHeldNodes);
+  std::iota(ids.begin(), ids.end(), 0u);
+  request.set_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  const auto stub = fleet.Stub(0);
+  ::grpc::ClientContext context;
+  const auto reader = stub->Gather(&context, request);
+  v1::Frame frame;
+  ASSERT_TRUE(reader->Read(&frame));
+  EXPECT_FALSE(fleet.server(0).Drain(absl::Milliseconds(100)));
+  while (reader->Read(&frame)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
 }
 
 // Fetches batches of an epoch over and over, on several threads, and compares
