@@ -10,12 +10,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
-#include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
 #include "common/grpc/address_list.h"
+#include "common/ingest/npy_rows.h"
 
 namespace millrace {
 namespace {
@@ -337,19 +337,20 @@ absl::StatusOr<Columns> JobFlags::WantedColumns() const {
 
 absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   if (seeds_file_.empty()) return std::nullopt;
-  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(seeds_file_));
-  const bool integers =
-      array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
-      array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
+  const absl::StatusOr<Array> read = ReadNpyIntegers(seeds_file_);
+  if (absl::IsInvalidArgument(read.status())) {
+    return absl::InvalidArgumentError(
+        StrCat("--seeds-file ", read.status().message()));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
   const std::vector<int64_t>& shape = array.shape();
   const int64_t width = shape.size() == 2 ? shape[1] : 1;
   const bool edges = kind == SeedKind::kEdge;
   const int64_t ends = edges ? 2 : 1;
-  if (!integers || shape.empty() || shape.size() > 2 || width < ends ||
-      width > ends + 1) {
+  if (width < ends || width > ends + 1) {
     return absl::InvalidArgumentError(StrCat(
-        "--seeds-file ", seeds_file_, " holds ", DTypeName(array.dtype()), " (",
-        absl::StrJoin(shape, ", "), "); it must be integers: ",
+        "--seeds-file ", seeds_file_, " has the shape (",
+        absl::StrJoin(shape, ", "), "); it must be ",
         edges ? "(n, 2), or (n, 3) with times" : "(n), or (n, 2) with times"));
   }
   SeedList seeds;

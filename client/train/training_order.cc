@@ -9,10 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/strings/str_join.h"
-#include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/npy_rows.h"
 
 namespace millrace {
 namespace {
@@ -71,14 +70,13 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
 absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
                                                 const SeedList& seeds,
                                                 uint32_t epochs) {
-  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(path));
-  const std::vector<int64_t>& shape = array.shape();
-  if (array.dtype() != DType::kInt64 || shape.empty() || shape.size() > 2) {
-    return Refused(path,
-                   StrCat(" holds ", DTypeName(array.dtype()), " (",
-                          absl::StrJoin(shape, ", "), ")"),
-                   "it must be int64: (n), or (epochs, n)");
+  const absl::StatusOr<Array> read = ReadNpyIntegers(path);
+  if (absl::IsInvalidArgument(read.status())) {
+    return absl::InvalidArgumentError(
+        StrCat("--order ", read.status().message()));
   }
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
+  const std::vector<int64_t>& shape = array.shape();
   const bool alike = shape.size() == 1;
   const int64_t rows = alike ? 1 : shape[0];
   if (!alike && rows < int64_t{epochs}) {

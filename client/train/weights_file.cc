@@ -36,13 +36,21 @@ absl::Status Unread(const absl::Status& status) {
 }
 
 // A tensor of its own, so that the file need not stay as it is.
-absl::StatusOr<at::Tensor> CopyOf(const StoredTensor& stored) {
+absl::StatusOr<at::Tensor> CopyOf(const PickledFile& file,
+                                  const std::string& name,
+                                  const StoredTensor& stored) {
+  const DType dtype = DTypeOf(stored.format.type);
+  if (dtype == DType::kNone) {
+    return NoWeights(
+        file, StrCat("\"", name, "\" is a tensor of ",
+                     ElementName(stored.format.type), ", which no model has"));
+  }
   int64_t elements = 1;  // from the first one of the view to its last
   for (size_t i = 0; i < stored.sizes.size(); ++i) {
     if (stored.sizes[i] == 0) elements = 0;
     if (elements > 0) elements += (stored.sizes[i] - 1) * stored.strides[i];
   }
-  Array array = Array::Allocate(stored.dtype, {elements});
+  Array array = Array::Allocate(dtype, {elements});
   if (elements > 0) {
     std::memcpy(array.mutable_data(), stored.data, array.total_bytes());
   }
@@ -87,8 +95,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadWeights(
           file, StrCat("\"", key.bytes, "\" is ", PickleKindName(value.kind),
                        ", not a tensor"));
     }
-    MILLRACE_ASSIGN_OR_RETURN(at::Tensor tensor, CopyOf(value.tensor));
-    weights.push_back({std::string(key.bytes), std::move(tensor)});
+    std::string name(key.bytes);
+    MILLRACE_ASSIGN_OR_RETURN(at::Tensor tensor,
+                              CopyOf(file, name, value.tensor));
+    weights.push_back({std::move(name), std::move(tensor)});
   }
   return weights;
 }

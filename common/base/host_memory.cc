@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/host_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
@@ -102,6 +107,17 @@ Group LeastGroup(const MemoryFiles& files) {
   }
 }
 
+// What a limit of address space leaves to this process.
+uint64_t AddressSpaceLeft(const MemoryFiles& files) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return kUnlimited;
+  }
+  const uint64_t used = ReadNumber(files.statm).value_or(0) *
+                        static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return limit.rlim_cur - std::min<uint64_t>(limit.rlim_cur, used);
+}
+
 }  // namespace
 
 uint64_t HostMemoryBytes(const MemoryFiles& files) {
@@ -114,7 +130,38 @@ uint64_t AvailableMemoryBytes(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
       ReadNumber(files.meminfo, "MemAvailable:");
   const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes(files);
-  return std::min(bytes, LeastGroup(files).available);
+  return std::min(
+      {bytes, LeastGroup(files).available, AddressSpaceLeft(files)});
+}
+
+absl::Status CheckMemory(std::string_view what, uint64_t bytes,
+                         std::string_view advice) {
+  const uint64_t available = AvailableMemoryBytes();
+  if (bytes <= available) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat(what, " needs ", BytesText(bytes), " of memory, but ",
+             BytesText(available), " are available\n", advice));
+}
+
+uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers) {
+  // A zero among them wins over an overflow.
+  uint64_t product = 1;
+  bool overflow = false;
+  for (const int64_t number : numbers) {
+    if (number <= 0) return 0;
+    overflow |= __builtin_mul_overflow(product, static_cast<uint64_t>(number),
+                                       &product);
+  }
+  return overflow ? std::numeric_limits<uint64_t>::max() : product;
+}
+
+std::string BytesText(uint64_t bytes) {
+  constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return StrCat(bytes, " bytes");
+  auto value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  for (; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
+  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
 }
 
 }  // namespace millrace

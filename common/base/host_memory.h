@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
 
 namespace millrace {
 
@@ -11,14 +15,29 @@ struct MemoryFiles {
   std::string meminfo = "/proc/meminfo";
   std::string cgroup = "/proc/self/cgroup";  // of this process
   std::string cgroups = "/sys/fs/cgroup";    // version 2, or 1 below "memory"
+  std::string statm = "/proc/self/statm";    // of this process
 };
 
 // Memory of the host, or the least that a control group (a container, a job of
 // a batch system) around this process may have.
 uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 
-// What of it can be had now without swapping: free, or pages of files on
-// disks. (Shared memory is in neither.)
+// What of it this process can have now without swapping: free, or pages of
+// files on disks (shared memory is in neither), and within its limit of address
+// space (ulimit -v).
 uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
+
+// For what is about to be allocated, where a number of the user decides how
+// much: RESOURCE_EXHAUSTED "WHAT needs 24.1 GB of memory, but 15.2 GB are
+// available\nADVICE" unless `bytes` are available. An estimate: other processes
+// may take the memory meanwhile.
+absl::Status CheckMemory(std::string_view what, uint64_t bytes,
+                         std::string_view advice);
+
+// The product of numbers from 0 on; what exceeds 64 bits becomes 2^64 - 1.
+uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers);
+
+// "24.1 GB", "512 bytes"; in powers of 1000.
+std::string BytesText(uint64_t bytes);
 
 }  // namespace millrace

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/mapped_file.h"
 #include "common/base/status_macros.h"
 
@@ -47,22 +46,13 @@ absl::Status CheckLayout(const NpyHeader& header, size_t file_bytes) {
   }
   // As the format demands; elements are read where they lie.
   if (header.data_offset % ItemBytes(header.dtype) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the data begin at byte ", header.data_offset,
-                     ", which is no multiple of the ", ItemBytes(header.dtype),
-                     " bytes of a ", std::string(DTypeName(header.dtype)),
-                     "; save it with numpy.save()"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the data begin at byte ", header.data_offset,
+        ", which is not a multiple of the ", ItemBytes(header.dtype),
+        " bytes of a ", std::string(DTypeName(header.dtype)),
+        "; save it with numpy.save()"));
   }
-  size_t bytes = ItemBytes(header.dtype);
-  for (const int64_t size : header.shape) bytes *= static_cast<size_t>(size);
-  if (file_bytes - header.data_offset != bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file has ", file_bytes, " bytes, but shape (",
-                     absl::StrJoin(header.shape, ", "), ") of ",
-                     std::string(DTypeName(header.dtype)), " needs ",
-                     header.data_offset + bytes));
-  }
-  return absl::OkStatus();
+  return CheckNpySize(header, ItemBytes(header.dtype), file_bytes);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 namespace millrace {
 
 struct NpyHeader {
+  std::string descr;  // numpy's name of the dtype, e.g. "<f4"
   DType dtype = DType::kNone;
   bool fortran_order = false;
   std::vector<int64_t> shape;
@@ -33,6 +34,14 @@ struct NpyHeader {
 // not fit 63 bits).
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
                                          DType real_dtype = DType::kNone);
+// The same with any dtype of numpy; `dtype` is kNone where stores do not have
+// it. Whether the shape is too large is left to CheckNpySize().
+absl::StatusOr<NpyHeader> ParseAnyNpyHeader(std::string_view bytes);
+
+// INVALID_ARGUMENT: data of elements of `item_bytes` do not fit 63 bits, or
+// are not what a file of `file_bytes` has behind its header.
+absl::Status CheckNpySize(const NpyHeader& header, size_t item_bytes,
+                          uint64_t file_bytes);
 
 // The bytes before the data, padded to a multiple of 64.
 std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);

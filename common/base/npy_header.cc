@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -195,12 +196,15 @@ absl::StatusOr<DType> ResolveDType(const std::string& descr, DType real_dtype) {
   return dtype;
 }
 
-absl::Status CheckSize(const NpyHeader& header) {
-  auto bytes = static_cast<int64_t>(ItemBytes(header.dtype));
+// Bytes of the data.
+absl::StatusOr<int64_t> DataBytes(const NpyHeader& header, size_t item_bytes) {
+  auto bytes = static_cast<int64_t>(item_bytes);
   bool overflow = false;
+  bool empty = false;
   // Zero dimensions count as one here: a row must have a size even when
   // there are no rows.
   for (const int64_t size : header.shape) {
+    empty |= size == 0;
     overflow |=
         __builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes);
   }
@@ -209,24 +213,43 @@ absl::Status CheckSize(const NpyHeader& header) {
         absl::StrCat("bad npy header: shape (",
                      absl::StrJoin(header.shape, ", "), ") is too large"));
   }
-  return absl::OkStatus();
+  return empty ? 0 : bytes;
 }
 
 }  // namespace
 
-absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
-                                         DType real_dtype) {
+absl::StatusOr<NpyHeader> ParseAnyNpyHeader(std::string_view bytes) {
   MILLRACE_ASSIGN_OR_RETURN(const Extent extent, FindDictionary(bytes));
   DictReader reader(bytes.substr(extent.begin, extent.size));
-  MILLRACE_ASSIGN_OR_RETURN(const Fields fields, reader.Read());
+  MILLRACE_ASSIGN_OR_RETURN(Fields fields, reader.Read());
   NpyHeader header;
-  MILLRACE_ASSIGN_OR_RETURN(header.dtype,
-                            ResolveDType(fields.descr, real_dtype));
+  header.dtype =
+      ResolveDType(fields.descr, DType::kNone).value_or(DType::kNone);
+  header.descr = std::move(fields.descr);
   header.fortran_order = *fields.fortran_order;
-  header.shape = *fields.shape;
+  header.shape = *std::move(fields.shape);
   header.data_offset = extent.begin + extent.size;
-  MILLRACE_RETURN_IF_ERROR(CheckSize(header));
   return header;
+}
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
+                                         DType real_dtype) {
+  MILLRACE_ASSIGN_OR_RETURN(NpyHeader header, ParseAnyNpyHeader(bytes));
+  MILLRACE_ASSIGN_OR_RETURN(header.dtype,
+                            ResolveDType(header.descr, real_dtype));
+  MILLRACE_RETURN_IF_ERROR(DataBytes(header, ItemBytes(header.dtype)).status());
+  return header;
+}
+
+absl::Status CheckNpySize(const NpyHeader& header, size_t item_bytes,
+                          uint64_t file_bytes) {
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t bytes, DataBytes(header, item_bytes));
+  const uint64_t needed = header.data_offset + static_cast<uint64_t>(bytes);
+  if (file_bytes == needed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the file has ", file_bytes, " bytes, but shape (",
+                   absl::StrJoin(header.shape, ", "), ") of ", item_bytes,
+                   " bytes an element needs ", needed));
 }
 
 std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape) {

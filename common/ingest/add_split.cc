@@ -19,7 +19,9 @@
 #include "common/graph/store.h"
 #include "common/ingest/edge_split.h"
 #include "common/ingest/npy_rows.h"
+#include "common/ingest/npy_tensor.h"
 #include "common/ingest/split_import.h"
+#include "common/ingest/tensor_rows.h"
 
 namespace millrace {
 namespace {
@@ -189,23 +191,29 @@ absl::StatusOr<RelationIndex> ChooseRelation(const Schema& schema,
       "--type is needed, because this graph has several relations");
 }
 
-// Integers of any dtype as int64, [n] or [n, width].
+// Integers as int64, [n] or [n, width].
 absl::StatusOr<Array> ReadIntegers(const fs::path& path, bool matrix) {
-  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(path));
-  const bool integers =
-      array.dtype() == DType::kInt64 || array.dtype() == DType::kInt32 ||
-      array.dtype() == DType::kUint32 || array.dtype() == DType::kUint64;
-  if (!integers || array.shape().size() != (matrix ? 2 : 1)) {
-    return absl::InvalidArgumentError(
-        StrCat(path.string(), " holds ", DTypeName(array.dtype()), " with ",
-               array.shape().size(), " dimensions; it must be integers with ",
-               matrix ? 2 : 1));
-  }
-  std::vector<int64_t> values(static_cast<size_t>(array.element_count()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = array.IntegerAt(static_cast<int64_t>(i));
-  }
-  return Array::Adopt(std::move(values), array.shape());
+  MILLRACE_ASSIGN_OR_RETURN(Array array, ReadNpyIntegers(path));
+  if (array.shape().size() == (matrix ? 2 : 1)) return array;
+  return absl::InvalidArgumentError(
+      StrCat(path.string(), " has ", array.shape().size(),
+             array.shape().size() == 1 ? " dimension" : " dimensions",
+             "; it must have ", matrix ? 2 : 1));
+}
+
+// Labels as they are, or as int64 where stores do not have their dtype.
+absl::StatusOr<Array> ReadLabels(const fs::path& path) {
+  MILLRACE_ASSIGN_OR_RETURN(const StoredTensor tensor, MapNpyTensor(path));
+  const ElementType type = tensor.format.type;
+  const bool widened =
+      RequireIntegers(path.string(), type).ok() &&
+      (tensor.format.big_endian || type == ElementType::kBool ||
+       DTypeOf(type) == DType::kNone);
+  if (!widened) return MapNpy(path);
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows,
+                            TensorRows(path.string(), tensor));
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels, ReadIntegers(*rows));
+  return Array::Adopt(std::move(labels), tensor.sizes);
 }
 
 absl::StatusOr<EdgeSplitColumns> ReadPairs(const NewEdgeSplit& split) {
@@ -234,7 +242,7 @@ absl::StatusOr<EdgeSplitColumns> ReadPairs(const NewEdgeSplit& split) {
         Array::Adopt(std::vector<int32_t>(values.begin(), values.end()));
   }
   if (!split.labels.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(columns.label, MapNpy(split.labels));
+    MILLRACE_ASSIGN_OR_RETURN(columns.label, ReadLabels(split.labels));
   }
   if (!split.negatives.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(columns.negative,

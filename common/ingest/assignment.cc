@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "common/base/interrupt.h"
-#include "common/base/npy.h"
 #include "common/base/philox.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/npy_rows.h"
 #include "common/sample/draw.h"
 
 namespace millrace {
@@ -27,30 +27,13 @@ PhiloxKey KeyOf(uint64_t seed, uint32_t method, uint32_t type) {
 constexpr uint32_t kRandomMethod = 0;
 constexpr uint32_t kHashMethod = 1;
 
-bool IsInteger(DType dtype) {
-  switch (dtype) {
-    case DType::kUint8:
-    case DType::kInt8:
-    case DType::kInt32:
-    case DType::kUint32:
-    case DType::kInt64:
-    case DType::kUint64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 absl::StatusOr<std::vector<PartitionId>> ReadAssignment(
     const NodeType& type, const std::filesystem::path& path, int parts) {
-  MILLRACE_ASSIGN_OR_RETURN(const Array array, MapNpy(path));
-  if (!IsInteger(array.dtype()) || array.shape().size() != 1) {
-    return absl::InvalidArgumentError(
-        StrCat(path.string(),
-               ": an assignment has one dimension of integers, "
-               "but this is ",
-               DTypeName(array.dtype()), " with ", array.shape().size(),
-               " dimensions"));
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, ReadNpyIntegers(path));
+  if (array.shape().size() != 1) {
+    return absl::InvalidArgumentError(StrCat(
+        path.string(), ": an assignment has one dimension, but this has ",
+        array.shape().size()));
   }
   if (array.rows() != type.count) {
     return absl::InvalidArgumentError(StrCat(path.string(), ": ", array.rows(),
@@ -58,8 +41,9 @@ absl::StatusOr<std::vector<PartitionId>> ReadAssignment(
                                              "\" has ", type.count, " nodes"));
   }
   std::vector<PartitionId> assignment(static_cast<size_t>(type.count));
+  const auto values = array.As<int64_t>();
   for (int64_t node = 0; node < type.count; ++node) {
-    const int64_t value = array.IntegerAt(node);
+    const int64_t value = values[node];
     if (value < 0 || value >= parts) {
       return absl::InvalidArgumentError(StrCat(
           path.string(), ": index ", node, " is ", value,
@@ -67,7 +51,6 @@ absl::StatusOr<std::vector<PartitionId>> ReadAssignment(
     }
     assignment[node] = static_cast<PartitionId>(value);
   }
-  AdviseAccess(array, Access::kDone);
   return assignment;
 }
 

@@ -1,20 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading arrays of any dtype as int64 or float.
+// Elements of arrays as other programs store them, read as int64, float or
+// double.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/check.h"
 #include "common/base/dtype.h"
 #include "common/base/float16.h"
 
 namespace millrace {
 
-// The C++ types of 16-bit floats: bits that ConvertElement() understands.
+// More than the dtypes of stores: what NumPy and PyTorch have.
+enum class ElementType : uint8_t {
+  kBool,
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kUint64,
+  kInt64,
+  kFloat16,
+  kBFloat16,
+  kFloat32,
+  kFloat64,
+};
+
+struct ElementFormat {
+  ElementType type = ElementType::kUint8;
+  bool big_endian = false;
+};
+
+// "bool", "int16", ...
+std::string_view ElementName(ElementType type);
+int64_t ElementBytes(ElementType type);
+// kBool is not one, though it can be read as 0 and 1.
+bool IsInteger(ElementType type);
+// The dtype of a store with the same bits, kUint8 for kBool; kNone: none.
+DType DTypeOf(ElementType type);
+// `dtype` is not kNone.
+ElementType ElementTypeOf(DType dtype);
+
+// NumPy's descr, such as "<i2"; never bfloat16. INVALID_ARGUMENT: a dtype that
+// is not read (complex numbers, texts, objects, structures).
+absl::StatusOr<ElementFormat> ElementFormatFromNpy(std::string_view descr);
+
+// The C++ types of elements that C++20 has no type for.
+struct BoolByte {
+  uint8_t byte;
+};
 struct Float16Bits {
   uint16_t bits;
 };
@@ -22,44 +65,48 @@ struct BFloat16Bits {
   uint16_t bits;
 };
 
-bool IsIntegerDType(DType dtype);
-
-// Calls `body` with a value of the C++ type of `dtype`, which is not kNone.
+// Calls `body` with a value of the C++ type of `type`.
 template <typename Body>
-void WithElementType(DType dtype, Body body) {
-  switch (dtype) {
-    case DType::kUint8:
+void WithElementType(ElementType type, Body body) {
+  switch (type) {
+    case ElementType::kBool:
+      return body(BoolByte{});
+    case ElementType::kUint8:
       return body(uint8_t{});
-    case DType::kInt8:
+    case ElementType::kInt8:
       return body(int8_t{});
-    case DType::kInt32:
-      return body(int32_t{});
-    case DType::kUint32:
+    case ElementType::kUint16:
+      return body(uint16_t{});
+    case ElementType::kInt16:
+      return body(int16_t{});
+    case ElementType::kUint32:
       return body(uint32_t{});
-    case DType::kInt64:
-      return body(int64_t{});
-    case DType::kUint64:
+    case ElementType::kInt32:
+      return body(int32_t{});
+    case ElementType::kUint64:
       return body(uint64_t{});
-    case DType::kFloat16:
+    case ElementType::kInt64:
+      return body(int64_t{});
+    case ElementType::kFloat16:
       return body(Float16Bits{});
-    case DType::kBFloat16:
+    case ElementType::kBFloat16:
       return body(BFloat16Bits{});
-    case DType::kFloat32:
+    case ElementType::kFloat32:
       return body(float{});
-    case DType::kFloat64:
+    case ElementType::kFloat64:
       return body(double{});
-    case DType::kNone:
-      break;
   }
   MILLRACE_CHECK(false);
 }
 
-// `To` is float, or int64_t for integers (0 for floats, which
-// RequireIntegers() refuses).
+// `To` is float, double, or int64_t for integers and bools (0 for floats,
+// which RequireIntegers() refuses).
 template <typename To, typename From>
 To ConvertElement(From value) {
   if constexpr (std::is_integral_v<From>) {
     return static_cast<To>(value);
+  } else if constexpr (std::is_same_v<From, BoolByte>) {
+    return static_cast<To>(value.byte != 0);
   } else if constexpr (std::is_integral_v<To>) {
     return 0;
   } else if constexpr (std::is_same_v<From, Float16Bits>) {
@@ -74,23 +121,33 @@ To ConvertElement(From value) {
 // Converts `count` elements that lie `in_step` bytes apart, at any address,
 // to places `out_step` numbers apart.
 template <typename To>
-void ConvertElements(DType dtype, const char* in, int64_t in_step,
+void ConvertElements(ElementFormat format, const char* in, int64_t in_step,
                      int64_t count, To* out, int64_t out_step = 1) {
-  WithElementType(dtype, [&]<typename From>(From) {
-    for (int64_t i = 0; i < count; ++i, in += in_step, out += out_step) {
-      From value;
-      std::memcpy(&value, in, sizeof(From));
-      *out = ConvertElement<To>(value);
+  WithElementType(format.type, [&]<typename From>(From) {
+    const auto convert = [&](auto load) {
+      for (int64_t i = 0; i < count; ++i, in += in_step, out += out_step) {
+        From value;
+        load(value);
+        *out = ConvertElement<To>(value);
+      }
+    };
+    if (!format.big_endian) {
+      return convert(
+          [&](From& value) { std::memcpy(&value, in, sizeof(From)); });
     }
+    convert([&](From& value) {
+      std::reverse_copy(in, in + sizeof(From), reinterpret_cast<char*>(&value));
+    });
   });
 }
 
-// INVALID_ARGUMENT "NAME: dtype float32, but integers are needed here".
-absl::Status RequireIntegers(const std::string& name, DType dtype);
+// INVALID_ARGUMENT "NAME: dtype float32, but integers are needed here" unless
+// `type` is an integer or bool.
+absl::Status RequireIntegers(const std::string& name, ElementType type);
 
 // uint64 numbers above 2^63 - 1, which were read as negative int64.
 // `values`: rows from row `first` on, of `width` numbers.
-absl::Status RefuseLargeIntegers(const std::string& name, DType dtype,
+absl::Status RefuseLargeIntegers(const std::string& name, ElementType type,
                                  int64_t first, const int64_t* values,
                                  int64_t rows, int64_t width);
 

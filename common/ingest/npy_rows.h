@@ -13,15 +13,18 @@
 namespace millrace {
 
 // All functions that read files name them in their errors: NOT_FOUND: no such
-// file; INVALID_ARGUMENT: a damaged file, a dtype or shape that does not fit.
+// file; INVALID_ARGUMENT: a damaged file, another kind of file (says how to
+// convert it), a dtype or shape that does not fit. Arrays may have any dtype
+// and order of npy_tensor.h.
 
 // A .npy array of one or two dimensions, one row per index of the first.
-// float16 and float64 become float32 when read as floats.
+// float16 and float64 become float32 when read as floats; bools are integers,
+// 0 and 1.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
     const std::filesystem::path& path);
 
 // An edge list of integers as rows (source, destination): [2, E], or [E, 2]
-// when the first dimension is not 2.
+// when the first dimension is not 2. Warns of [2, 2].
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
     const std::filesystem::path& path);
 
@@ -35,6 +38,10 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
 // array of them, or a bool array with one element per edge.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdgeSeeds(
     const std::filesystem::path& path, int64_t edge_count);
+
+// All of an array of integers (not bools) of one or two dimensions, as int64
+// in C order.
+absl::StatusOr<Array> ReadNpyIntegers(const std::filesystem::path& path);
 
 // An array of one or two dimensions in memory; `name` is for messages.
 std::unique_ptr<RowSource> ArrayRows(std::string name, Array array);

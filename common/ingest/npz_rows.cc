@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/elements.h"
+#include "common/ingest/tensor_rows.h"
 
 namespace millrace {
 namespace {
@@ -15,14 +17,10 @@ namespace {
 constexpr size_t kHeaderBytes = 64 << 10;
 constexpr int64_t kBlockElements = 32 << 10;
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
 // Some columns of a table: `width` consecutive numbers of each row.
 struct ColumnGroup {
   const ZipArchive::Entry* entry = nullptr;
-  DType dtype = DType::kNone;
+  ElementFormat format = {};
   uint64_t offset = 0;  // bytes before the first row
   int64_t width = 1;
 };
@@ -55,13 +53,13 @@ class NpzReader final : public RowReader {
   absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
                                        int64_t* values) override {
     for (const ColumnGroup& group : table_.groups) {
-      MILLRACE_RETURN_IF_ERROR(RequireIntegers(name_, group.dtype));
+      MILLRACE_RETURN_IF_ERROR(RequireIntegers(name_, group.format.type));
     }
     const int64_t first = next_;
     MILLRACE_ASSIGN_OR_RETURN(const int64_t rows, Read(max_rows, values));
     for (const ColumnGroup& group : table_.groups) {
       MILLRACE_RETURN_IF_ERROR(RefuseLargeIntegers(
-          name_, group.dtype, first, values, rows, table_.width()));
+          name_, group.format.type, first, values, rows, table_.width()));
     }
     return rows;
   }
@@ -90,7 +88,7 @@ class NpzReader final : public RowReader {
   template <typename To>
   absl::Status ReadGroup(size_t i, int64_t rows, To* out, int64_t out_step) {
     const ColumnGroup& group = table_.groups[i];
-    const auto item = static_cast<int64_t>(ItemBytes(group.dtype));
+    const int64_t item = ElementBytes(group.format.type);
     const int64_t row_bytes = item * group.width;
     const int64_t block = std::max<int64_t>(kBlockElements / group.width, 1);
     for (int64_t done = 0; done < rows;) {
@@ -99,7 +97,7 @@ class NpzReader final : public RowReader {
       MILLRACE_RETURN_IF_ERROR(streams_[i]->Read(bytes_.data(), bytes_.size()));
       // A group of several columns is all there is, so its rows are dense.
       const int64_t elements = count * group.width;
-      ConvertElements(group.dtype, bytes_.data(), item, elements,
+      ConvertElements(group.format, bytes_.data(), item, elements,
                       out + done * out_step, group.width > 1 ? 1 : out_step);
       done += count;
     }
@@ -125,9 +123,10 @@ class NpzSource final : public RowSource {
     return reader;
   }
   absl::StatusOr<bool> Integral() const override {
-    return std::all_of(
-        table_.groups.begin(), table_.groups.end(),
-        [](const ColumnGroup& group) { return IsIntegerDType(group.dtype); });
+    return std::all_of(table_.groups.begin(), table_.groups.end(),
+                       [this](const ColumnGroup& group) {
+                         return RequireIntegers(name(), group.format.type).ok();
+                       });
   }
   std::string Where(int64_t row) const override {
     return StrCat(name(), ": row ", row);
@@ -170,27 +169,17 @@ absl::StatusOr<NpzFile::NpzArray> NpzFile::FindArray(
   std::string start(std::min<uint64_t>(array.entry->bytes, kHeaderBytes), '\0');
   MILLRACE_RETURN_IF_ERROR(ZipEntryReader::Create(archive_, *array.entry)
                                ->Read(start.data(), start.size()));
-  absl::StatusOr<NpyHeader> header = ParseNpyHeader(start);
-  if (!header.ok()) {
-    return absl::InvalidArgumentError(
-        StrCat(array.name, ": ", header.status().message()));
-  }
-  array.header = *std::move(header);
-  uint64_t bytes = ItemBytes(array.header.dtype);
-  for (int64_t size : array.header.shape) bytes *= static_cast<uint64_t>(size);
-  if (array.entry->bytes != array.header.data_offset + bytes) {
-    return absl::DataLossError(
-        StrCat(array.name, ": shape ", ShapeText(array.header.shape), " of ",
-               DTypeName(array.header.dtype), " needs ", bytes, " bytes, but ",
-               array.entry->bytes - array.header.data_offset, " are there"));
-  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      array.header,
+      ParseForeignNpyHeader(array.name, start, array.entry->bytes));
   return array;
 }
 
 absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Rows(
     std::string_view key) const {
   MILLRACE_ASSIGN_OR_RETURN(const NpzArray array, FindArray(key));
-  const std::vector<int64_t>& shape = array.header.shape;
+  const NpyHeader& npy = array.header.npy;
+  const std::vector<int64_t>& shape = npy.shape;
   const bool flat = shape.size() == 1;
   if (!flat && (shape.size() != 2 || shape[1] == 0)) {
     return absl::InvalidArgumentError(
@@ -198,41 +187,55 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Rows(
                ", but one or two dimensions are needed here"));
   }
   if (!flat) MILLRACE_RETURN_IF_ERROR(CheckWidth(array.name, shape[1]));
-  if (array.header.fortran_order && !flat && shape[0] > 1 && shape[1] > 1) {
-    return absl::InvalidArgumentError(
-        StrCat(array.name,
-               ": it is in Fortran order\nsave it after "
-               "numpy.ascontiguousarray()"));
+  if (npy.fortran_order && !flat && shape[0] > 1 && shape[1] > 1) {
+    return FortranRows(array);
   }
   NpzTable table{archive_, {}, shape[0]};
-  table.groups.push_back({array.entry, array.header.dtype,
-                          array.header.data_offset, flat ? 1 : shape[1]});
+  table.groups.push_back(
+      {array.entry, array.header.format, npy.data_offset, flat ? 1 : shape[1]});
   return std::make_unique<NpzSource>(array.name, std::move(table));
+}
+
+// Such a matrix has no row in one place: it is read where it lies in the file,
+// or from memory if it must be inflated first.
+absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::FortranRows(
+    const NpzArray& array) const {
+  const ZipArchive::Entry& entry = *array.entry;
+  std::string_view bytes = entry.data;
+  std::shared_ptr<const void> owner = archive_;
+  if (entry.deflated) {
+    MILLRACE_RETURN_IF_ERROR(CheckMemory(
+        StrCat(array.name, ": reading a compressed array in Fortran order"),
+        entry.bytes,
+        "save it again after numpy.ascontiguousarray(), or with numpy.savez"));
+    const auto inflated = std::make_shared<std::string>(entry.bytes, '\0');
+    MILLRACE_RETURN_IF_ERROR(ZipEntryReader::Create(archive_, entry)
+                                 ->Read(inflated->data(), inflated->size()));
+    bytes = *inflated;
+    owner = inflated;
+  }
+  MILLRACE_ASSIGN_OR_RETURN(StoredTensor tensor,
+                            NpyTensor(array.name, bytes, std::move(owner)));
+  return TensorRows(array.name, std::move(tensor));
 }
 
 absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Edges(
     std::string_view key) const {
   MILLRACE_ASSIGN_OR_RETURN(const NpzArray array, FindArray(key));
-  const NpyHeader& header = array.header;
-  MILLRACE_RETURN_IF_ERROR(RequireIntegers(array.name, header.dtype));
-  if (header.shape.size() != 2 ||
-      (header.shape[0] != 2 && header.shape[1] != 2)) {
-    return absl::InvalidArgumentError(
-        StrCat(array.name, ": shape ", ShapeText(header.shape),
-               ", but an edge list has shape [2, E] (sources, destinations) or "
-               "[E, 2]"));
-  }
-  const bool columns = header.shape[0] == 2;
-  NpzTable table{archive_, {}, columns ? header.shape[1] : header.shape[0]};
-  if (columns != header.fortran_order) {  // all sources, then all others
-    const uint64_t bytes =
-        ItemBytes(header.dtype) * static_cast<uint64_t>(table.rows);
+  const NpyHeader& npy = array.header.npy;
+  const ElementFormat format = array.header.format;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const bool columns, EdgesAreColumns(array.name, format.type, npy.shape));
+  NpzTable table{archive_, {}, npy.shape[columns ? 1 : 0]};
+  if (columns != npy.fortran_order) {  // all sources, then all others
+    const auto bytes =
+        static_cast<uint64_t>(ElementBytes(format.type) * table.rows);
     for (const uint64_t offset : {uint64_t{0}, bytes}) {
       table.groups.push_back(
-          {array.entry, header.dtype, header.data_offset + offset, 1});
+          {array.entry, format, npy.data_offset + offset, 1});
     }
   } else {
-    table.groups.push_back({array.entry, header.dtype, header.data_offset, 2});
+    table.groups.push_back({array.entry, format, npy.data_offset, 2});
   }
   return std::make_unique<NpzSource>(array.name, std::move(table));
 }
@@ -242,15 +245,15 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Pairs(
   NpzTable table{archive_, {}, -1};
   for (const std::string_view key : {first, second}) {
     MILLRACE_ASSIGN_OR_RETURN(const NpzArray array, FindArray(key));
-    if (array.header.shape.size() != 1 ||
-        (table.rows >= 0 && array.header.shape[0] != table.rows)) {
-      return absl::InvalidArgumentError(StrCat(
-          array.name, ": shape ", ShapeText(array.header.shape), ", but ",
-          first, " and ", second, " have one dimension and the same length"));
+    const std::vector<int64_t>& shape = array.header.npy.shape;
+    if (shape.size() != 1 || (table.rows >= 0 && shape[0] != table.rows)) {
+      return absl::InvalidArgumentError(
+          StrCat(array.name, ": shape ", ShapeText(shape), ", but ", first,
+                 " and ", second, " have one dimension and the same length"));
     }
-    table.rows = array.header.shape[0];
+    table.rows = shape[0];
     table.groups.push_back(
-        {array.entry, array.header.dtype, array.header.data_offset, 1});
+        {array.entry, array.header.format, array.header.npy.data_offset, 1});
   }
   return std::make_unique<NpzSource>(StrCat(name(), ": ", first, ", ", second),
                                      std::move(table));
@@ -259,15 +262,16 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Pairs(
 absl::StatusOr<std::vector<int64_t>> NpzFile::Integers(
     std::string_view key) const {
   MILLRACE_ASSIGN_OR_RETURN(const NpzArray array, FindArray(key));
-  if (array.header.shape.size() > 1) {
+  const std::vector<int64_t>& shape = array.header.npy.shape;
+  if (shape.size() > 1) {
     return absl::InvalidArgumentError(
-        StrCat(array.name, ": shape ", ShapeText(array.header.shape),
+        StrCat(array.name, ": shape ", ShapeText(shape),
                ", but one dimension is needed here"));
   }
-  const int64_t count = array.header.shape.empty() ? 1 : array.header.shape[0];
+  const int64_t count = shape.empty() ? 1 : shape[0];
   NpzTable table{archive_, {}, count};
   table.groups.push_back(
-      {array.entry, array.header.dtype, array.header.data_offset, 1});
+      {array.entry, array.header.format, array.header.npy.data_offset, 1});
   NpzReader reader(array.name, std::move(table));
   MILLRACE_RETURN_IF_ERROR(reader.Start());
   std::vector<int64_t> values;

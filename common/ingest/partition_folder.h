@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ingest/import_options.h"
-#include "common/ingest/pickle/stored_tensor.h"
 #include "common/ingest/raw_graph.h"
 #include "common/ingest/restored_rows.h"
+#include "common/ingest/stored_tensor.h"
 
 namespace millrace {
 

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/ingest/pickle/stored_tensor.h"
 #include "common/ingest/row_source.h"
+#include "common/ingest/stored_tensor.h"
 
 namespace millrace {
 
 // A tensor of one or two dimensions, one row per index of the first; `name`
-// is for messages. Gives back the pages of the map behind the reading
-// position. INVALID_ARGUMENT: another shape, no columns.
-absl::StatusOr<std::shared_ptr<const RowSource>> TensorRows(
-    std::string name, StoredTensor tensor);
+// is for messages, and `unit` what they call a row. A pass holds few pages of
+// the map, whatever the order of the elements.
+// INVALID_ARGUMENT: another shape, no columns.
+absl::StatusOr<std::unique_ptr<RowSource>> TensorRows(std::string name,
+                                                      StoredTensor tensor,
+                                                      const char* unit = "row");
 
 }  // namespace millrace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/host_memory.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -94,6 +97,52 @@ TEST_F(HostMemoryTest, ContainersLimitIsFoundAtTheRoot) {
 TEST(ThisHostMemoryTest, SomeIsAvailableAndNotMoreThanThereIs) {
   EXPECT_GT(AvailableMemoryBytes(), 0u);
   EXPECT_LE(AvailableMemoryBytes(), HostMemoryBytes());
+}
+
+// In a child: the limit is for ever. It is far above what a process with
+// sanitizers has.
+TEST_F(HostMemoryTest, LimitOfAddressSpaceCounts) {
+  Write("meminfo", "MemAvailable: 1125899906842624 kB\n");
+  Write("statm", "3 2 1\n");  // pages
+  EXPECT_EXIT(
+      {
+        MemoryFiles limited = files();
+        limited.statm = (root_ / "statm").string();
+        rlimit limit{};
+        limit.rlim_cur = limit.rlim_max = rlim_t{1} << 50;
+        setrlimit(RLIMIT_AS, &limit);
+        const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+        const uint64_t left = (uint64_t{1} << 50) - 3 * page;
+        _exit(AvailableMemoryBytes(limited) == left ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(CheckMemoryTest, NamesWhatWasWantedAndWhatThereIs) {
+  EXPECT_TRUE(CheckMemory("a table", 1, "use less").ok());
+  const absl::Status status =
+      CheckMemory("a table of 9 rows", uint64_t{1} << 60, "use less");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::MatchesRegex("a table of 9 rows needs 1.2 EB of "
+                                      "memory, but [0-9.]+ [kMGTP]B are "
+                                      "available\nuse less"));
+}
+
+TEST(SaturatedProductTest, StopsAtTheLargestNumber) {
+  EXPECT_EQ(SaturatedProduct({}), 1u);
+  EXPECT_EQ(SaturatedProduct({3, 4, 5}), 60u);
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_EQ(SaturatedProduct({large, large, 2}), UINT64_MAX);
+  EXPECT_EQ(SaturatedProduct({large, large, 0}), 0u);
+}
+
+TEST(BytesTextTest, ChoosesAUnit) {
+  EXPECT_EQ(BytesText(999), "999 bytes");
+  EXPECT_EQ(BytesText(1000), "1.0 kB");
+  EXPECT_EQ(BytesText(999'960), "1.0 MB");
+  EXPECT_EQ(BytesText(24'227'972'000), "24.2 GB");
+  EXPECT_EQ(BytesText(UINT64_MAX), "18.4 EB");
 }
 
 }  // namespace

@@ -47,12 +47,29 @@ def pickles(*values):
     return b"".join(pickle.dumps(value) for value in values)
 
 
+def npy_files():
+    """What numpy writes and stores do not hold, as each kind of table."""
+    wide = np.arange(10).reshape(2, 5) % 4
+    for name, kind, values in (
+            ("fortran", 0, np.asfortranarray(wide * 0.5)),
+            ("doubles", 0, wide.astype(">f8")), ("bools", 0, wide > 1),
+            ("transposed", 1, wide.T), ("int16", 1, wide.astype(">i2")),
+            ("square", 1, wide[:, :2]), ("mask", 2, wide[0] > 1),
+            ("ids", 3, wide[0].astype(np.uint16)),
+            ("pairs", 4, np.asfortranarray(wide[:, :2].astype(np.int16)))):
+        write("npy", f"{name}_{kind}", bytes([kind]) + npy(values))
+
+
 def npz_files():
     edges = np.arange(10).reshape(2, 5) % 4
     arrays = {"edge_index": edges, "format": np.array("coo"),
               "x": np.linspace(0, 1, 6).reshape(3, 2).astype(np.float16)}
     write("npz", "stored", npz(**arrays))
     write("npz", "deflated", npz(np.savez_compressed, **arrays))
+    fortran = {"x": np.asfortranarray(np.arange(12).reshape(3, 4) > 5),
+               "edge_index": np.asfortranarray(edges.astype(">i2"))}
+    write("npz", "fortran", npz(**fortran))
+    write("npz", "fortran_deflated", npz(np.savez_compressed, **fortran))
     write("npz", "text", npz(format=np.array(b"csr"), n=np.array(7)))
 
 
@@ -98,7 +115,7 @@ def text_files():
 def import_names():
     """The lists of support/import_files.h, in the order of the formats."""
     text = (HERE / "support" / "import_files.h").read_text()
-    tables = re.findall(r"to_array<std::string_view>\(\{(.*?)\}\)", text, re.S)
+    tables = re.findall(r"to_array<std::string_view>\(\s*\{(.*?)\}\)", text, re.S)
     return [re.findall(r'"([^"]*)"', table) for table in tables]
 
 
@@ -209,6 +226,7 @@ def partition_folders():
         "../DS-label/label.pt": torch_file(torch.tensor([0, 1, 1]))})
 
 
+npy_files()
 npz_files()
 torch_files()
 csv_files()

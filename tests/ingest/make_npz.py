@@ -67,9 +67,12 @@ def main():
     papers(root / "papers", np.savez_compressed, edge_index)
     papers(root / "papers_stored", np.savez, np.asfortranarray(edge_index))
     np.savez(root / "odd.npz", cube=np.zeros((2, 2, 2)), empty=np.zeros((0, 3)),
-             fortran=np.asfortranarray(np.ones((3, 3))), text=np.array("abc"),
-             large=np.array([1, 2 ** 63], np.uint64),
+             text=np.array("abc"), large=np.array([1, 2 ** 63], np.uint64),
              half=np.array([1.5, -2], np.float16))
+    wide = np.asfortranarray(np.arange(12).reshape(3, 4).astype(">i2"))
+    for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
+        save(root / f"fortran_{name}.npz", wide=wide, mask=wide > 5,
+             square=np.array([[0, 1], [5, 6]]))
 
 
 main()

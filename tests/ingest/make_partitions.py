@@ -266,6 +266,7 @@ def bad_files(root):
     save(torch.nn.Linear(2, 3), root / "module.pt")
     torch.jit.script(torch.nn.Linear(2, 3)).save(str(root / "script.pt"))
     save(torch.arange(6, dtype=torch.int16), root / "short.pt")
+    save(torch.ones(3, dtype=torch.complex64), root / "complex.pt")
     save(torch.nn.Parameter(torch.arange(3.)), root / "parameter.pt")
     save(torch.ones(1).expand(10**12), root / "expanded.pt")
     save(torch.arange(6).view(2, 3).t(), root / "transposed.pt")

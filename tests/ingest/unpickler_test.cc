@@ -138,7 +138,7 @@ TEST(UnpicklerTest, BoundsTheInstructions) {
 
 TEST(UnpicklerTest, ChecksViewsAgainstTheirStorage) {
   const char bytes[40] = {};
-  const StoredTensor storage{DType::kInt32, {10}, {1}, bytes, nullptr};
+  const StoredTensor storage{{ElementType::kInt32}, {10}, {1}, bytes, nullptr};
   const auto view = ViewOfStorage("t", storage, 1, {3, 2}, {2, 1});
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(view->data, bytes + 4);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/ingest/pickle/stored_tensor.h"
+#include "common/ingest/stored_tensor.h"
 
 namespace millrace {
 

@@ -26,7 +26,7 @@ constexpr std::string_view kZipStart = "PK";
 // What a persistent id says: torch.save's tuple of "storage", the storage's
 // type, its key, a device, its number of elements and (old files) None.
 struct StorageId {
-  DType dtype = DType::kNone;
+  ElementType type = ElementType::kUint8;
   std::string key;
   int64_t elements = 0;
 };
@@ -44,20 +44,21 @@ absl::Status Foreign(const std::string& name, std::string_view what) {
       StrCat(name, ": ", what, "\ngive a file that torch.save wrote"));
 }
 
-absl::StatusOr<DType> DTypeOfStorage(const std::string& name,
-                                     std::string_view type) {
-  static const std::map<std::string_view, DType> kDTypes = {
-      {"torch DoubleStorage", DType::kFloat64},
-      {"torch FloatStorage", DType::kFloat32},
-      {"torch HalfStorage", DType::kFloat16},
-      {"torch BFloat16Storage", DType::kBFloat16},
-      {"torch LongStorage", DType::kInt64},
-      {"torch IntStorage", DType::kInt32},
-      {"torch CharStorage", DType::kInt8},
-      {"torch ByteStorage", DType::kUint8},
-      {"torch BoolStorage", DType::kUint8}};
-  const auto found = kDTypes.find(type);
-  if (found != kDTypes.end()) return found->second;
+absl::StatusOr<ElementType> TypeOfStorage(const std::string& name,
+                                          std::string_view type) {
+  static const std::map<std::string_view, ElementType> kTypes = {
+      {"torch DoubleStorage", ElementType::kFloat64},
+      {"torch FloatStorage", ElementType::kFloat32},
+      {"torch HalfStorage", ElementType::kFloat16},
+      {"torch BFloat16Storage", ElementType::kBFloat16},
+      {"torch LongStorage", ElementType::kInt64},
+      {"torch IntStorage", ElementType::kInt32},
+      {"torch ShortStorage", ElementType::kInt16},
+      {"torch CharStorage", ElementType::kInt8},
+      {"torch ByteStorage", ElementType::kUint8},
+      {"torch BoolStorage", ElementType::kBool}};
+  const auto found = kTypes.find(type);
+  if (found != kTypes.end()) return found->second;
   return Refused(name, StrCat("a tensor in a ", type,
                               ", which is none of the dtypes that are read"));
 }
@@ -73,8 +74,7 @@ absl::StatusOr<StorageId> ParseStorageId(const std::string& name,
       (items.size() == 5 || items[5]->kind == PickleKind::kNone);
   if (!valid) return Refused(name, "a persistent id that names no storage");
   StorageId storage;
-  MILLRACE_ASSIGN_OR_RETURN(storage.dtype,
-                            DTypeOfStorage(name, items[1]->bytes));
+  MILLRACE_ASSIGN_OR_RETURN(storage.type, TypeOfStorage(name, items[1]->bytes));
   storage.key = items[2]->bytes;
   storage.elements = items[4]->integer;
   return storage;
@@ -85,14 +85,14 @@ absl::StatusOr<StoredTensor> StorageIn(const std::string& name,
                                        const StorageId& id,
                                        std::string_view bytes,
                                        std::shared_ptr<const void> owner) {
-  const size_t room = bytes.size() / ItemBytes(id.dtype);
-  if (static_cast<uint64_t>(id.elements) > room) {
+  const auto room = static_cast<int64_t>(bytes.size()) / ElementBytes(id.type);
+  if (id.elements > room) {
     return absl::DataLossError(StrCat(name, ": storage ", id.key, " has ",
                                       id.elements, " elements, but only ",
                                       bytes.size(), " bytes are there"));
   }
   return StoredTensor{
-      id.dtype, {id.elements}, {1}, bytes.data(), std::move(owner)};
+      {id.type}, {id.elements}, {1}, bytes.data(), std::move(owner)};
 }
 
 // A torch file that is no zip file: pickles of a magic number, a protocol
@@ -167,7 +167,7 @@ class LegacyReader {
         std::memcpy(&elements, bytes_.data() + next_, sizeof(elements));
         next_ += sizeof(elements);
       }
-      const size_t item = ItemBytes(id->second.dtype);
+      const auto item = static_cast<size_t>(ElementBytes(id->second.type));
       if (elements != id->second.elements ||
           static_cast<uint64_t>(elements) > (bytes_.size() - next_) / item) {
         return absl::DataLossError(

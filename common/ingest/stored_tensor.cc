@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/pickle/stored_tensor.h"
+#include "common/ingest/stored_tensor.h"
 
 #include <utility>
 
@@ -56,7 +56,7 @@ absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
   }
   StoredTensor view = storage;
   if (elements > 0) {
-    view.data += offset * static_cast<int64_t>(ItemBytes(storage.dtype));
+    view.data += offset * ElementBytes(storage.format.type);
   }
   view.sizes = std::move(sizes);
   view.strides = std::move(strides);

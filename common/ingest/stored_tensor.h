@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/base/dtype.h"
+#include "common/ingest/elements.h"
 
 namespace millrace {
 
-// A tensor where it lies in a mapped file; elements may be at any address.
-// Immutable; copies share the map. Its views end in its storage.
+// A tensor, or an array of NumPy, where it lies in a mapped file; elements may
+// be at any address. Immutable; copies share the map. Its views end in its
+// storage.
 struct StoredTensor {
-  DType dtype = DType::kNone;  // torch.bool is kUint8
+  ElementFormat format = {};
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;  // in elements, not negative
   const char* data = nullptr;    // the first element
