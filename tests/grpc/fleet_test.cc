@@ -124,7 +124,7 @@ TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
   auto fleet = Fleet::Create(ListOf(newer.address()));
   ASSERT_TRUE(fleet.ok());
   absl::Status status =
-      (*fleet)->WaitForManifest(absl::InfiniteFuture()).status();
+      (*fleet)->WaitForManifest(SteadyTime::InfiniteFuture()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(newer.address() + " has protocol version 99"));
@@ -132,7 +132,7 @@ TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
   fleet = Fleet::Create(ListOf(newer.address() + ",127.0.0.1:1"));
   ASSERT_TRUE(fleet.ok());
   status =
-      (*fleet)->WaitForManifest(absl::Now() + absl::Milliseconds(500)).status();
+      (*fleet)->WaitForManifest(SteadyNow() + absl::Milliseconds(500)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("has protocol version 99"));

@@ -51,7 +51,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
   }
   // From now on what Describe answers is changed by this.
   void EditDescribe(std::function<void(v1::DescribeReply&)> edit) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     edit_describe_ = std::move(edit);
   }
   int describes() const {
