@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+#include "server/live_calls.h"
 
 namespace millrace {
 namespace {
@@ -19,96 +19,183 @@ constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
 }  // namespace
 
-Admission::Reservation::Reservation(Reservation&& other) noexcept
-    : admission_(std::exchange(other.admission_, nullptr)),
-      job_(other.job_),
-      bytes_(std::exchange(other.bytes_, 0)),
-      peak_(other.peak_) {}
+// What one call holds. Its fields are guarded by the Admission's mutex; those
+// that only the call changes are read by it without.
+struct Admission::Holding {
+  Admission* admission;
+  Caller caller;
+  uint64_t job;
+  uint64_t bytes = 0;  // reserved
+  uint64_t peak = 0;   // asked for
+  SteadyTime waiting_since = SteadyTime::InfiniteFuture();
+  bool ending = false;
+};
+
+Admission::Reservation::Reservation() = default;
+Admission::Reservation::Reservation(std::unique_ptr<Holding> holding)
+    : holding_(std::move(holding)) {}
+Admission::Reservation::Reservation(Reservation&& other) noexcept = default;
+Admission::Reservation::~Reservation() { Release(); }
 
 Admission::Reservation& Admission::Reservation::operator=(
     Reservation&& other) noexcept {
   if (this != &other) {
     Release();
-    admission_ = std::exchange(other.admission_, nullptr);
-    job_ = other.job_;
-    bytes_ = std::exchange(other.bytes_, 0);
-    peak_ = other.peak_;
+    holding_ = std::move(other.holding_);
   }
   return *this;
 }
 
-Admission::Reservation::~Reservation() { Release(); }
-
 void Admission::Reservation::Release() {
-  if (admission_ == nullptr) return;
-  MutexLock lock(&admission_->mutex_);
-  admission_->in_use_ -= bytes_;
-  bytes_ = 0;
+  if (holding_ == nullptr) return;
+  holding_->admission->Forget(*holding_);
+  holding_.reset();
+}
+
+uint64_t Admission::Reservation::bytes() const {
+  return holding_ == nullptr ? 0 : holding_->bytes;
 }
 
 absl::Status Admission::Reservation::GrowTo(uint64_t bytes) {
-  peak_ = std::max(peak_, bytes);
-  if (bytes <= bytes_) return absl::OkStatus();
-  MILLRACE_RETURN_IF_ERROR(admission_->Take(bytes - bytes_, bytes));
-  bytes_ = bytes;
-  return absl::OkStatus();
+  return holding_->admission->Grow(*holding_, bytes);
 }
 
 absl::Status Admission::Reservation::Settle(uint64_t bytes) {
+  Admission& admission = *holding_->admission;
   {
-    MutexLock lock(&admission_->mutex_);
-    if (admission_->averages_.size() >= kMaxJobs) admission_->averages_.clear();
-    const auto peak = static_cast<double>(std::max(peak_, bytes));
-    const auto [it, added] = admission_->averages_.try_emplace(job_, peak);
+    MutexLock lock(&admission.mutex_);
+    auto& averages = admission.averages_;
+    if (averages.size() >= kMaxJobs) averages.clear();
+    const auto peak = static_cast<double>(std::max(holding_->peak, bytes));
+    const auto [it, added] = averages.try_emplace(holding_->job, peak);
     if (!added) it->second += kWeight * (peak - it->second);
-    if (bytes < bytes_) {
-      admission_->in_use_ -= bytes_ - bytes;
-      bytes_ = bytes;
+    if (bytes < holding_->bytes) {
+      admission.GiveBack(*holding_, holding_->bytes - bytes);
     }
   }
   return GrowTo(bytes);
 }
 
-absl::Status Admission::Take(uint64_t more, uint64_t whole) {
-  if (whole > limit_) {
-    return absl::FailedPreconditionError(
-        StrCat("the ", what_, " needs ", whole,
-               " bytes on the server, the limit is ", limit_,
-               "\nuse a smaller batch size or fanouts, or a larger "
-               "--max-inflight-bytes"));
-  }
-  MutexLock lock(&mutex_);
-  if (more > limit_ - std::min(limit_, in_use_)) {
-    return WithErrorInfo(
-        absl::ResourceExhaustedError(StrCat(
-            "the server is busy: ", in_use_, " of ", limit_,
-            " bytes are in use, this ", what_, " needs ", more, " more")),
-        {.partition = std::nullopt, .retry_after = kRetryAfter});
-  }
-  in_use_ += more;
-  return absl::OkStatus();
+void Admission::Reservation::StartWaiting() {
+  if (holding_ == nullptr) return;
+  MutexLock lock(&holding_->admission->mutex_);
+  holding_->waiting_since = SteadyNow();
+}
+
+void Admission::Reservation::StopWaiting() {
+  if (holding_ == nullptr) return;
+  MutexLock lock(&holding_->admission->mutex_);
+  holding_->waiting_since = SteadyTime::InfiniteFuture();
 }
 
 absl::StatusOr<Admission::Reservation> Admission::Reserve(
-    uint64_t job, uint64_t least_bytes) {
+    Caller caller, uint64_t job, uint64_t least_bytes) {
+  auto holding = std::make_unique<Holding>(
+      Holding{.admission = this, .caller = std::move(caller), .job = job});
   uint64_t expected = 0;
   {
     MutexLock lock(&mutex_);
     const auto it = averages_.find(job);
     if (it != averages_.end()) expected = static_cast<uint64_t>(it->second);
+    holdings_.insert(holding.get());
   }
-  Reservation reservation(this, job);
+  Reservation reservation(std::move(holding));
   // What used to be needed is no reason to refuse a call for ever.
-  const uint64_t start = std::max(least_bytes, std::min(expected, limit_));
-  MILLRACE_RETURN_IF_ERROR(Take(start, start));
-  reservation.bytes_ = start;
-  reservation.peak_ = least_bytes;
+  MILLRACE_RETURN_IF_ERROR(
+      reservation.GrowTo(std::max(least_bytes, std::min(expected, limit_))));
+  reservation.holding_->peak = least_bytes;
   return reservation;
+}
+
+absl::Status Admission::Grow(Holding& holding, uint64_t bytes) {
+  holding.peak = std::max(holding.peak, bytes);
+  if (bytes <= holding.bytes) return absl::OkStatus();
+  if (bytes > limit_) {
+    return absl::FailedPreconditionError(
+        StrCat("the ", what_, " needs ", bytes,
+               " bytes on the server, the limit is ", limit_,
+               "\nuse a smaller batch size or fanouts, or a larger "
+               "--max-inflight-bytes"));
+  }
+  const uint64_t more = bytes - holding.bytes;
+  MutexLock lock(&mutex_);
+  if (holding.ending) return EndedForOthers();
+  MILLRACE_RETURN_IF_ERROR(MakeRoom(holding, more));
+  shares_.Add(holding.caller.client, more);
+  holding.bytes = bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
+  const auto room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return limit_ - std::min(limit_, shares_.total());
+  };
+  if (more <= room()) return absl::OkStatus();
+  for (Holding* other : Endable(holding, more)) {
+    other->ending = true;
+    shares_.Remove(other->caller.client, other->bytes);
+    ending_bytes_ += other->bytes;
+    other->caller.end();
+  }
+  if (more <= room()) return absl::OkStatus();
+  return WithErrorInfo(
+      absl::ResourceExhaustedError(
+          StrCat("the server is busy: ", shares_.total(), " of ", limit_,
+                 " bytes are in use, this ", what_, " needs ", more, " more")),
+      {.partition = std::nullopt, .retry_after = kRetryAfter});
+}
+
+// The calls to end so that there is room for `more`; none where not all of it
+// can be had, since then nobody would gain by it.
+std::vector<Admission::Holding*> Admission::Endable(const Holding& asking,
+                                                    uint64_t more) const {
+  const std::string& client = asking.caller.client;
+  const uint64_t missing = more - (limit_ - std::min(limit_, shares_.total()));
+  // No more than as much again may be on its way out.
+  if (ending_bytes_ + missing > limit_) return {};
+  const uint64_t share = shares_.ShareOf(client);
+  const bool within_share = shares_.HeldBy(client) + more <= share;
+  const SteadyTime stalled = SteadyNow() - stalled_after_;
+  std::vector<Holding*> endable;
+  for (Holding* other : holdings_) {
+    if (other == &asking || other->ending || other->bytes == 0) continue;
+    const bool waits = other->waiting_since != SteadyTime::InfiniteFuture();
+    const bool greedy = shares_.HeldBy(other->caller.client) > share;
+    if (other->waiting_since <= stalled || (within_share && waits && greedy)) {
+      endable.push_back(other);
+    }
+  }
+  std::sort(endable.begin(), endable.end(), [](Holding* a, Holding* b) {
+    return a->waiting_since < b->waiting_since;
+  });
+  uint64_t found = 0;
+  size_t count = 0;
+  while (count < endable.size() && found < missing) {
+    found += endable[count++]->bytes;
+  }
+  if (found < missing) return {};
+  endable.resize(count);
+  return endable;
+}
+
+void Admission::GiveBack(Holding& holding, uint64_t bytes) {
+  holding.bytes -= bytes;
+  if (holding.ending) {
+    ending_bytes_ -= bytes;
+  } else {
+    shares_.Remove(holding.caller.client, bytes);
+  }
+}
+
+void Admission::Forget(Holding& holding) {
+  MutexLock lock(&mutex_);
+  GiveBack(holding, holding.bytes);
+  holdings_.erase(&holding);
 }
 
 uint64_t Admission::in_use() const {
   MutexLock lock(&mutex_);
-  return in_use_;
+  return shares_.total() + ending_bytes_;
 }
 
 }  // namespace millrace

@@ -1,28 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "server/fair_shares.h"
 
 namespace millrace {
 
 // Bounds the memory of all calls of a kind together. A call reserves what calls
 // of its job used to need (none that was never settled), and more before it
 // allocates more.
+//
+// Where room is short, streams whose reader does not take what was sent are
+// ended, the one that has waited longest first: those of clients that hold more
+// than their fair share, for a client that holds less; and those that have
+// waited for kStalledAfter, for everyone. What they hold counts as free from
+// then on, although they give it back only when they are gone: until then up to
+// twice the limit may be in use.
 // Threads: any.
 class Admission {
+ private:
+  struct Holding;
+
  public:
+  // How long a stream may wait for its reader where others need its memory.
+  static constexpr absl::Duration kStalledAfter = absl::Seconds(5);
+
+  // On whose behalf memory is reserved.
+  struct Caller {
+    std::string client;  // see ClientName()
+    // Has the call ended, soon, by another thread (see EndedForOthers()).
+    // Called while the reservation lives, with a lock held: must not use the
+    // Admission.
+    std::function<void()> end;
+  };
+
   // Memory promised to one call; given back when it dies. The Admission must
   // outlive it. Threads: one at a time.
   class Reservation {
    public:
-    Reservation() = default;
+    Reservation();
     Reservation(Reservation&& other) noexcept;
     Reservation& operator=(Reservation&& other) noexcept;
     ~Reservation();
@@ -30,44 +58,63 @@ class Admission {
     // Makes sure that `bytes` in all are reserved.
     // FAILED_PRECONDITION: more than the limit even alone (names both).
     // RESOURCE_EXHAUSTED: not now; with a hint when to ask again.
+    // UNAVAILABLE: the call is being ended for others.
     absl::Status GrowTo(uint64_t bytes);
 
     // Tells what the call needed at its peak, and keeps `bytes`: gives back
     // what is above, reserves what is missing. Errors as GrowTo.
     absl::Status Settle(uint64_t bytes);
 
-    uint64_t bytes() const { return bytes_; }
+    // Tells that the call waits for its reader to take what was sent, or that
+    // the reader has taken it. Does nothing where nothing is reserved.
+    void StartWaiting();
+    void StopWaiting();
+
+    uint64_t bytes() const;
 
    private:
     friend class Admission;
-    Reservation(Admission* admission, uint64_t job)
-        : admission_(admission), job_(job) {}
+    explicit Reservation(std::unique_ptr<Holding> holding);
     void Release();
 
-    Admission* admission_ = nullptr;
-    uint64_t job_ = 0;
-    uint64_t bytes_ = 0;  // reserved
-    uint64_t peak_ = 0;   // asked for
+    std::unique_ptr<Holding> holding_;  // null: nothing is reserved
   };
 
-  // `what`: whom errors call too large, a literal.
-  explicit Admission(uint64_t limit, const char* what = "batch")
-      : limit_(limit), what_(what) {}
+  // `what`: what errors call too large, a literal.
+  explicit Admission(uint64_t limit, const char* what = "batch",
+                     absl::Duration stalled_after = kStalledAfter)
+      : limit_(limit),
+        what_(what),
+        stalled_after_(stalled_after),
+        shares_(limit) {}
 
   // `job`: a hash of what makes calls alike. Errors as GrowTo.
-  absl::StatusOr<Reservation> Reserve(uint64_t job, uint64_t least_bytes);
+  absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
+                                      uint64_t least_bytes);
 
   uint64_t limit() const { return limit_; }
+  // What calls hold, those that are being ended included.
   uint64_t in_use() const;
 
  private:
-  absl::Status Take(uint64_t more, uint64_t whole);
+  absl::Status Grow(Holding& holding, uint64_t bytes);
+  void GiveBack(Holding& holding, uint64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeRoom(const Holding& holding, uint64_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Holding*> Endable(const Holding& asking, uint64_t more) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(Holding& holding);
 
   const uint64_t limit_;
   const char* const what_;
+  const absl::Duration stalled_after_;
 
   mutable Mutex mutex_;
-  uint64_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of calls that are not being ended.
+  FairShares shares_ ABSL_GUARDED_BY(mutex_);
+  uint64_t ending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all others
+  absl::flat_hash_set<Holding*> holdings_ ABSL_GUARDED_BY(mutex_);
   // Moving average of the peaks of each job.
   absl::flat_hash_map<uint64_t, double> averages_ ABSL_GUARDED_BY(mutex_);
 };

@@ -35,7 +35,8 @@ ServerOptions Complete(ServerOptions options) {
 
 }  // namespace
 
-// Every live call has at most one task in a pool, so tasks of calls that were
+// Every live call has at most one task in a pool, and while some are being
+// ended there may be twice as many as the limit, so tasks of calls that were
 // let in never find a pool full.
 ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
@@ -54,11 +55,11 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       leaf_calls(options.max_leaf_calls),
       describe_calls(options.max_leaf_calls),
       leaf_pool("leaf", options.threads,
-                static_cast<size_t>(options.max_sample_calls) +
-                    2 * static_cast<size_t>(options.max_leaf_calls)),
+                2 * static_cast<size_t>(options.max_sample_calls) +
+                    4 * static_cast<size_t>(options.max_leaf_calls)),
       // Some of the sampling threads wait for other servers.
       sample_pool("sample", fleet ? 2 * options.threads : options.threads,
-                  static_cast<size_t>(options.max_sample_calls)) {}
+                  2 * static_cast<size_t>(options.max_sample_calls)) {}
 
 absl::Status ServerCore::CheckTarget(uint32_t partition,
                                      const std::string& fingerprint) const {

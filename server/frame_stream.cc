@@ -65,7 +65,7 @@ void FrameStream::Execute(Actions actions, ThreadPool& pool) {
     AwaitClient();
     StartWrite(&current_);
   }
-  if (actions.produce && !pool.TrySubmit([this] { Produce(); })) {
+  if (actions.produce && !pool.TrySubmit([this] { Produce(); }, client())) {
     Actions rest;
     {
       MutexLock lock(&mutex_);

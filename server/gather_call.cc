@@ -90,25 +90,15 @@ GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context)
 }
 
 void GatherCall::OnRequest() {
-  if (const absl::Status status = Reserve(); status.ok()) {
-    Start(core().leaf_pool);
-  } else {
-    End(status);
-  }
-}
-
-absl::Status GatherCall::Reserve() {
-  MILLRACE_ASSIGN_OR_RETURN(
-      memory_,
-      ReserveRequest(core().leaf_admission, *v1::GatherRequest::descriptor()));
-  return absl::OkStatus();
+  const absl::Status status =
+      ReserveRequest(core().leaf_admission, *v1::GatherRequest::descriptor());
+  if (!status.ok()) return End(status);
+  Start(core().leaf_pool);
 }
 
 void GatherCall::OnDone() {
   core().metrics.CountCall("Gather", final_status());
-  // The rows go before the promise of their memory does.
   source_.reset();
-  memory_ = {};
   Leave();
   delete this;
 }
@@ -170,8 +160,8 @@ absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
 }
 
 absl::Status GatherCall::StartRows(StreamLayout layout, StreamPart part) {
-  MILLRACE_RETURN_IF_ERROR(memory_.GrowTo(
-      memory_.bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
+  MILLRACE_RETURN_IF_ERROR(memory().GrowTo(
+      memory().bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
   source_ = std::make_unique<FrameSource>(*core().store, std::move(layout),
                                           std::vector{std::move(part)});
   return absl::OkStatus();

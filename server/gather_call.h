@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/admission.h"
 #include "server/core.h"
 #include "server/frame_source.h"
 #include "server/frame_stream.h"
@@ -31,13 +30,11 @@ class GatherCall final : public FrameStream {
  private:
   void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
-  absl::Status Reserve();
   absl::Status ReadRequest();
   absl::Status StartNodeRows(const v1::GatherRequest& request);
   absl::Status StartEdgeRows(const v1::GatherRequest& request);
   absl::Status StartRows(StreamLayout layout, StreamPart part);
 
-  Admission::Reservation memory_;
   std::unique_ptr<FrameSource> source_;
 };
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/live_calls.h"
 
-#include <utility>
-#include <vector>
+#include <grpc/grpc.h>
 
-#include "common/base/mutex.h"
+#include <utility>
+
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -18,53 +17,112 @@ constexpr absl::Duration kReapInterval = absl::Seconds(1);
 
 }  // namespace
 
+absl::Status EndedForOthers() {
+  return absl::UnavailableError(
+      "the call was ended because other clients need its place and this one "
+      "holds more than its fair share, or does not read\nread what is sent, or "
+      "ask for less at a time");
+}
+
 LiveCalls::LiveCalls(int max_calls, End end)
-    : max_calls_(static_cast<size_t>(max_calls)),
-      end_(std::move(end)),
-      reaper_([this] { EndExpired(); }) {}
+    : end_(std::move(end)),
+      places_(static_cast<uint64_t>(max_calls)),
+      reaper_([this] { Reap(); }) {}
 
 LiveCalls::~LiveCalls() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    stop_.NotifyOne();
+    wake_reaper_.NotifyOne();
   }
   reaper_.join();
 }
 
-absl::Status LiveCalls::CheckRoom() const {
-  MutexLock lock(&mutex_);
-  return Room();
+// With a status of our own: that of TryCancel() would tell the client that it
+// gave up itself.
+void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
+  if (why.ok()) return context->TryCancel();
+  const std::string message(why.message());
+  grpc_call_cancel_with_status(context->c_call(),
+                               static_cast<grpc_status_code>(why.code()),
+                               message.c_str(), nullptr);
 }
 
-absl::Status LiveCalls::Room() const {
+absl::Status LiveCalls::CheckRoom(const std::string& client) const {
+  MutexLock lock(&mutex_);
+  return CheckRoomLocked(client);
+}
+
+absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
   if (draining_) {
     return absl::UnavailableError(
         "the server is draining\nask another replica, or wait for it to come "
         "back");
   }
-  if (calls_.size() >= max_calls_) {
-    return WithErrorInfo(
-        absl::ResourceExhaustedError(
-            StrCat("the server is busy: ", calls_.size(), " of at most ",
-                   max_calls_, " calls are running")),
-        {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+  if (places_.total() < places_.limit()) return absl::OkStatus();
+  const uint64_t held = places_.HeldBy(client);
+  const uint64_t share = places_.ShareOf(client);
+  // No more than as many again may be on their way out.
+  if (held < share && calls_.size() < 2 * places_.limit()) {
+    return absl::OkStatus();
   }
+  return WithErrorInfo(
+      absl::ResourceExhaustedError(
+          StrCat("the server is busy: ", places_.total(), " of at most ",
+                 places_.limit(), " calls are running, ", held,
+                 " of them this client's, whose fair share is ", share)),
+      {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+}
+
+absl::Status LiveCalls::Enter(Context* context, const std::string& client,
+                              SteadyTime deadline) {
+  MutexLock lock(&mutex_);
+  MILLRACE_RETURN_IF_ERROR(CheckRoomLocked(client));
+  if (places_.total() >= places_.limit()) TakePlaceFor(client);
+  places_.Add(client, 1);
+  calls_[context] = {
+      .client = client, .deadline = deadline, .entered = SteadyNow()};
   return absl::OkStatus();
 }
 
-absl::Status LiveCalls::Enter(Context* context, SteadyTime deadline) {
+void LiveCalls::TakePlaceFor(const std::string& client) {
+  const uint64_t share = places_.ShareOf(client);
+  Call* chosen = nullptr;
+  for (auto& [context, call] : calls_) {
+    if (call.for_others || places_.HeldBy(call.client) <= share) continue;
+    if (chosen == nullptr || call.waiting_since < chosen->waiting_since ||
+        (call.waiting_since == chosen->waiting_since &&
+         call.entered > chosen->entered)) {
+      chosen = &call;
+    }
+  }
+  // There is one: else nobody has more than a share, and `client` less.
+  if (chosen != nullptr) MarkForOthers(*chosen);
+}
+
+void LiveCalls::MarkForOthers(Call& call) {
+  places_.Remove(call.client, 1);
+  call.for_others = true;
+  any_for_others_ = true;
+  wake_reaper_.NotifyOne();
+}
+
+void LiveCalls::EndForOthers(Context* context) {
   MutexLock lock(&mutex_);
-  MILLRACE_RETURN_IF_ERROR(Room());
-  calls_[context] = {.deadline = deadline};
-  return absl::OkStatus();
+  const auto it = calls_.find(context);
+  if (it != calls_.end() && !it->second.for_others) MarkForOthers(it->second);
 }
 
 void LiveCalls::Leave(Context* context) {
   MutexLock lock(&mutex_);
-  calls_.erase(context);
+  const auto it = calls_.find(context);
+  if (it != calls_.end()) {
+    if (!it->second.for_others) places_.Remove(it->second.client, 1);
+    calls_.erase(it);
+  }
   if (calls_.empty()) left_.NotifyAll();
-  // gRPC may finish a call within TryCancel; then there is nobody to wait for.
+  // gRPC may finish a call within its being ended; then there is nobody to
+  // wait for.
   if (std::this_thread::get_id() == reaper_.get_id()) return;
   const auto left_alone = [this, context]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                               mutex_) { return ending_ != context; };
@@ -73,11 +131,15 @@ void LiveCalls::Leave(Context* context) {
 
 void LiveCalls::AwaitClient(Context* context, SteadyTime until) {
   MutexLock lock(&mutex_);
-  calls_.at(context).client = until;
+  Call& call = calls_.at(context);
+  call.waiting_since = SteadyNow();
+  call.client_until = until;
 }
 
 void LiveCalls::ClientMoved(Context* context) {
-  AwaitClient(context, SteadyTime::InfiniteFuture());
+  MutexLock lock(&mutex_);
+  Call& call = calls_.at(context);
+  call.waiting_since = call.client_until = SteadyTime::InfiniteFuture();
 }
 
 void LiveCalls::StartDraining() {
@@ -103,33 +165,36 @@ int LiveCalls::count() const {
   return static_cast<int>(calls_.size());
 }
 
-bool LiveCalls::IsExpired(Context* context, SteadyTime now) const {
-  const auto it = calls_.find(context);
-  return it != calls_.end() && it->second.Expired(now);
+void LiveCalls::Reap() {
+  MutexLock lock(&mutex_);
+  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || any_for_others_;
+  };
+  while (true) {
+    wake_reaper_.WaitFor(&mutex_, kReapInterval, woken);
+    if (stopping_) return;
+    any_for_others_ = false;
+    const SteadyTime now = SteadyNow();
+    std::vector<Context*> over;
+    for (const auto& [context, call] : calls_) {
+      if (call.IsOver(now)) over.push_back(context);
+    }
+    for (Context* context : over) EndCall(context, now);
+  }
 }
 
-void LiveCalls::EndExpired() {
-  MutexLock lock(&mutex_);
-  const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_;
-  };
-  while (!stop_.WaitFor(&mutex_, kReapInterval, stopping)) {
-    const SteadyTime now = SteadyNow();
-    std::vector<Context*> expired;
-    for (const auto& [context, times] : calls_) {
-      if (times.Expired(now)) expired.push_back(context);
-    }
-    for (Context* context : expired) {
-      // It may have left meanwhile, and a new call have taken its address.
-      if (!IsExpired(context, now)) continue;
-      ending_ = context;
-      mutex_.Unlock();
-      end_(context);
-      mutex_.Lock();
-      ending_ = nullptr;
-      left_.NotifyAll();
-    }
-  }
+void LiveCalls::EndCall(Context* context, SteadyTime now) {
+  // It may have left meanwhile, and a new call have taken its address.
+  const auto it = calls_.find(context);
+  if (it == calls_.end() || !it->second.IsOver(now)) return;
+  const absl::Status why =
+      it->second.for_others ? EndedForOthers() : absl::OkStatus();
+  ending_ = context;
+  mutex_.Unlock();
+  end_(context, why);
+  mutex_.Lock();
+  ending_ = nullptr;
+  left_.NotifyAll();
 }
 
 }  // namespace millrace

@@ -4,46 +4,60 @@
 #include <grpcpp/server_context.h>
 
 #include <functional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
+#include "server/fair_shares.h"
 
 namespace millrace {
 
 // The calls of some methods that are running: bounds their number, ends those
 // whose time is over (gRPC does so only for clients that gave a deadline) or
 // whose client does not move, and lets a server drain.
+//
+// Where all places are taken, a call of a client with less than its fair share
+// takes the place of another call, which is ended: of the clients with more
+// than their share, the call that has waited longest for its client, else the
+// one that entered last. A call that is being ended no longer counts.
 // States: open -> draining.
 // Threads: any.
 class LiveCalls {
  public:
   using Context = ::grpc::CallbackServerContext;
-  using End = std::function<void(Context*)>;
+  // `why` is OK where the call's time is over or its client did not move, else
+  // what to tell the client.
+  using End = std::function<void(Context*, const absl::Status& why)>;
 
   // `end` ends a call from another thread, which may be within it.
-  explicit LiveCalls(
-      int max_calls, End end = [](Context* call) { call->TryCancel(); });
+  explicit LiveCalls(int max_calls, End end = CancelCall);
   ~LiveCalls();
   LiveCalls(const LiveCalls&) = delete;
   LiveCalls& operator=(const LiveCalls&) = delete;
 
-  // Whether a call may enter now.
+  // Whether a call of `client` (see ClientName()) may enter now.
   // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many.
-  absl::Status CheckRoom() const;
+  absl::Status CheckRoom(const std::string& client) const;
 
   // A call that may run must Leave() before its context dies; again, or without
   // having entered, it does nothing. Errors as CheckRoom.
-  absl::Status Enter(Context* context, SteadyTime deadline);
+  absl::Status Enter(Context* context, const std::string& client,
+                     SteadyTime deadline);
   void Leave(Context* context);
 
   // The call waits for its client, which must have moved by `until`: sent its
   // request, or taken what is written. For calls that entered.
   void AwaitClient(Context* context, SteadyTime until);
   void ClientMoved(Context* context);
+
+  // Has a call ended, soon, so that other clients find room (EndedForOthers()).
+  // Does nothing for a call that left.
+  void EndForOthers(Context* context);
 
   // Refuses new calls from now on.
   void StartDraining();
@@ -52,34 +66,53 @@ class LiveCalls {
   // Waits until no call is left; false when `deadline` came first.
   bool AwaitNone(SteadyTime deadline) const;
 
+  // Calls that did not leave yet.
   int count() const;
 
  private:
-  struct Times {
+  struct Call {
+    std::string client;
     SteadyTime deadline;
-    SteadyTime client = SteadyTime::InfiniteFuture();
-    bool Expired(SteadyTime now) const {
-      return deadline < now || client < now;
+    SteadyTime entered;
+    SteadyTime waiting_since = SteadyTime::InfiniteFuture();
+    SteadyTime client_until = SteadyTime::InfiniteFuture();
+    bool for_others = false;  // is to be ended for other clients
+
+    bool IsOver(SteadyTime now) const {
+      return for_others || deadline < now || client_until < now;
     }
   };
-  absl::Status Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndExpired();
-  bool IsExpired(Context* context, SteadyTime now) const
+
+  static void CancelCall(Context* context, const absl::Status& why);
+
+  absl::Status CheckRoomLocked(const std::string& client) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakePlaceFor(const std::string& client)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MarkForOthers(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reap();
+  void EndCall(Context* context, SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const size_t max_calls_;
   const End end_;
 
   mutable Mutex mutex_;
-  CondVar stop_;          // the reaper
+  CondVar wake_reaper_;
   mutable CondVar left_;  // no call, or the one that is being ended
-  absl::flat_hash_map<Context*, Times> calls_ ABSL_GUARDED_BY(mutex_);
+  // All that did not leave; those that are not to be ended for others count.
+  absl::flat_hash_map<Context*, Call> calls_ ABSL_GUARDED_BY(mutex_);
+  FairShares places_ ABSL_GUARDED_BY(mutex_);
   // The call that is being ended; its context must live until that is done.
   Context* ending_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool any_for_others_ ABSL_GUARDED_BY(mutex_) = false;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread reaper_;  // last: uses all of the above
 };
+
+// What the client of a call is told that was ended for other clients.
+// UNAVAILABLE: it may ask again.
+absl::Status EndedForOthers();
 
 }  // namespace millrace

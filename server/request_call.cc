@@ -5,6 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "server/client_name.h"
 #include "server/parse_request.h"
 
 namespace millrace {
@@ -14,7 +15,8 @@ RequestCall::RequestCall(ServerCore& core, Kind kind,
     : core_(core),
       kind_(kind),
       context_(context),
-      deadline_(core.DeadlineOf(*context)) {}
+      deadline_(core.DeadlineOf(*context)),
+      client_(ClientName(*context)) {}
 
 void RequestCall::Begin() {
   if (const absl::Status status = EnterReading(); !status.ok()) {
@@ -25,8 +27,8 @@ void RequestCall::Begin() {
 
 absl::Status RequestCall::EnterReading() {
   // What would be refused later need not be read.
-  MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom());
-  MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, deadline_));
+  MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom(client_));
+  MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, client_, deadline_));
   kind_.reading.AwaitClient(context_,
                             SteadyNow() + core_.options.request_timeout);
   return absl::OkStatus();
@@ -41,27 +43,42 @@ void RequestCall::OnReadDone(bool ok) {
             : absl::InvalidArgumentError(
                   "the call has no request\nsend one message"));
   }
-  const absl::Status status = kind_.running.Enter(context_, deadline_);
+  const absl::Status status = kind_.running.Enter(context_, client_, deadline_);
   entered_ = status.ok();
   if (!entered_) return End(status);
   OnRequest();
 }
 
-absl::StatusOr<Admission::Reservation> RequestCall::ReserveRequest(
-    Admission& admission, const ::google::protobuf::Descriptor& type) const {
+absl::Status RequestCall::ReserveRequest(
+    Admission& admission, const ::google::protobuf::Descriptor& type) {
   MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
                             RequestMemory(message_, type));
-  return admission.Reserve(/*job=*/0, bytes);
+  return ReserveAnew(admission, /*job=*/0, bytes);
+}
+
+absl::Status RequestCall::ReserveAnew(Admission& admission, uint64_t job,
+                                      uint64_t bytes) {
+  // Not both at a time: a batch that just fits would be refused for ever.
+  memory_ = {};
+  const auto end = [this] { kind_.running.EndForOthers(context_); };
+  MILLRACE_ASSIGN_OR_RETURN(
+      memory_, admission.Reserve({.client = client_, .end = end}, job, bytes));
+  return absl::OkStatus();
 }
 
 void RequestCall::AwaitClient() {
   kind_.running.AwaitClient(context_,
                             SteadyNow() + core_.options.client_timeout);
+  memory_.StartWaiting();
 }
 
-void RequestCall::ClientMoved() { kind_.running.ClientMoved(context_); }
+void RequestCall::ClientMoved() {
+  kind_.running.ClientMoved(context_);
+  memory_.StopWaiting();
+}
 
 void RequestCall::Leave() {
+  memory_ = {};
   // Whoever ended the call while it was read may still be within it.
   kind_.reading.Leave(context_);
   if (entered_) kind_.running.Leave(context_);

@@ -5,6 +5,9 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/steady_time.h"
@@ -22,7 +25,8 @@ namespace millrace {
 // gRPC it is a call with streams both ways, since of all others gRPC tells us
 // only once the request is there, however long that takes.
 //
-// A call counts from the moment it is known: among those whose request is being
+// A call and its memory count as its client's (see LiveCalls and Admission).
+// It counts from the moment it is known: among those whose request is being
 // read, which the client has ServerOptions::request_timeout for, and then among
 // those of its kind, so that clients that send nothing take no place of those
 // that do. The client has ServerOptions::client_timeout to take each message.
@@ -54,18 +58,24 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
 
   // Promises the request its memory, before it is parsed as a `type`. Errors of
   // RequestMemory and of `admission`.
-  absl::StatusOr<Admission::Reservation> ReserveRequest(
-      Admission& admission, const ::google::protobuf::Descriptor& type) const;
+  absl::Status ReserveRequest(Admission& admission,
+                              const ::google::protobuf::Descriptor& type);
+  // Gives back what was reserved, and then promises memory to the rest of the
+  // call, as Admission::Reserve.
+  absl::Status ReserveAnew(Admission& admission, uint64_t job, uint64_t bytes);
+  Admission::Reservation& memory() { return memory_; }
 
   // To be called around each write: the client must take it in time.
   void AwaitClient();
   void ClientMoved();
 
-  // To be called in OnDone(), which it may hold up for a moment.
+  // To be called in OnDone(), which it may hold up for a moment, when all
+  // memory of the call is free again.
   void Leave();
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
+  const std::string& client() const { return client_; }
   // Of the client, or what it gets.
   SteadyTime deadline() const { return deadline_; }
   ::grpc::ByteBuffer& message() { return message_; }
@@ -77,6 +87,8 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   const Kind kind_;
   ::grpc::CallbackServerContext* const context_;
   const SteadyTime deadline_;
+  const std::string client_;  // see ClientName()
+  Admission::Reservation memory_;
   bool entered_ = false;  // those that run
   ::grpc::ByteBuffer message_;
 };

@@ -208,25 +208,15 @@ SampleCall::SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context)
 }
 
 void SampleCall::OnRequest() {
-  if (const absl::Status status = Reserve(); status.ok()) {
-    Start(core().sample_pool);
-  } else {
-    End(status);
-  }
-}
-
-absl::Status SampleCall::Reserve() {
-  MILLRACE_ASSIGN_OR_RETURN(
-      reservation_,
-      ReserveRequest(core().admission, *v1::SampleRequest::descriptor()));
-  return absl::OkStatus();
+  const absl::Status status =
+      ReserveRequest(core().admission, *v1::SampleRequest::descriptor());
+  if (!status.ok()) return End(status);
+  Start(core().sample_pool);
 }
 
 void SampleCall::OnDone() {
   core().metrics.CountCall("Sample", final_status());
-  // The batch goes before the promise of its memory does.
   source_.reset();
-  reservation_ = {};
   Leave();
   delete this;
 }
@@ -248,11 +238,9 @@ absl::Status SampleCall::MakeBatch() {
                          static_cast<uint64_t>(NegativeCount(
                              spec.negatives, request.seeds.size()));
   const uint64_t held =
-      kMaxHeldFrameBytes + pairs * kBytesPerSeed + reservation_.bytes();
-  // Not both at a time: a batch that just fits would be refused for ever.
-  reservation_ = {};
-  MILLRACE_ASSIGN_OR_RETURN(reservation_,
-                            core().admission.Reserve(request.job_hash, held));
+      kMaxHeldFrameBytes + pairs * kBytesPerSeed + memory().bytes();
+  MILLRACE_RETURN_IF_ERROR(
+      ReserveAnew(core().admission, request.job_hash, held));
   const CallScope scope = {core(), context(), owners_deadline_};
   PeerEdgeDirectory directory(scope);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(
@@ -297,7 +285,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
     const Request& request, uint64_t held) {
-  HopBudget budget(*core().store, reservation_, held);
+  HopBudget budget(*core().store, memory(), held);
   const CallScope scope = {core(), context(), owners_deadline_};
   PeerNeighborSource neighbors(scope, budget);
   const SteadyTime begin = SteadyNow();
@@ -308,7 +296,7 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
                       request.columns.edge_ids, request.columns.edge_features},
                      request.seeds, neighbors));
   core().metrics.ObserveSample(SteadyNow() - begin, neighbors.peer_wait());
-  MILLRACE_RETURN_IF_ERROR(reservation_.Settle(StreamingBytes(batch)));
+  MILLRACE_RETURN_IF_ERROR(memory().Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));
 }

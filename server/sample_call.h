@@ -13,7 +13,6 @@
 #include "common/base/steady_time.h"
 #include "common/sample/job.h"
 #include "common/sample/sampler.h"
-#include "server/admission.h"
 #include "server/core.h"
 #include "server/frame_source.h"
 #include "server/frame_stream.h"
@@ -34,7 +33,6 @@ class SampleCall final : public FrameStream {
 
   void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
-  absl::Status Reserve();
   absl::Status MakeBatch();
   absl::StatusOr<Request> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
@@ -42,7 +40,6 @@ class SampleCall final : public FrameStream {
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
   const SteadyTime owners_deadline_;  // of what other owners are asked
-  Admission::Reservation reservation_;
   std::unique_ptr<FrameSource> source_;
 };
 

@@ -30,8 +30,8 @@ namespace {
 class UnaryCall : public RequestCall {
  public:
   void OnDone() final {
+    // Replies that slow callers do not take are memory until they are gone.
     reply_.Clear();
-    memory_ = {};
     Leave();
     delete this;
   }
@@ -60,13 +60,8 @@ class UnaryCall : public RequestCall {
     return absl::OkStatus();
   }
 
-  Admission::Reservation& memory() { return memory_; }
-
  private:
   const std::string_view method_;
-  // Kept until the reply, too, is gone: replies that slow callers do not take
-  // are memory.
-  Admission::Reservation memory_;
   ::grpc::ByteBuffer reply_;
 };
 
@@ -87,19 +82,12 @@ class LeafCall final : public UnaryCall {
 
  private:
   void OnRequest() override {
-    if (const absl::Status status = Reserve(); !status.ok()) {
-      return End(status);
-    }
-    if (!core().leaf_pool.TrySubmit([this] { End(MakeReply()); })) {
+    const absl::Status status =
+        ReserveRequest(core().leaf_admission, *Request::descriptor());
+    if (!status.ok()) return End(status);
+    if (!core().leaf_pool.TrySubmit([this] { End(MakeReply()); }, client())) {
       End(absl::UnavailableError("the server is shutting down"));
     }
-  }
-
-  // RESOURCE_EXHAUSTED: the calls that run hold too much.
-  absl::Status Reserve() {
-    MILLRACE_ASSIGN_OR_RETURN(memory(), ReserveRequest(core().leaf_admission,
-                                                       *Request::descriptor()));
-    return absl::OkStatus();
   }
 
   absl::Status MakeReply() {

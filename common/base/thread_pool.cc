@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -24,13 +25,13 @@ ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
 
 ThreadPool::~ThreadPool() { Close(); }
 
-bool ThreadPool::TrySubmit(std::function<void()> task) {
+bool ThreadPool::TrySubmit(std::function<void()> task,
+                           const std::string& client) {
   MutexLock lock(&mutex_);
   // A task that an idle thread is about to take does not wait.
-  if (closed_ || queue_.size() + running_ >= capacity_ + threads_.size()) {
-    return false;
-  }
-  queue_.push_back(std::move(task));
+  const size_t tasks = queue_.waiting() + queue_.running();
+  if (closed_ || tasks >= capacity_ + threads_.size()) return false;
+  queue_.Add(client, std::move(task));
   work_.NotifyOne();
   return true;
 }
@@ -49,22 +50,22 @@ void ThreadPool::Close() {
 
 void ThreadPool::Work() {
   const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return closed_ || !queue_.empty();
+    return closed_ || queue_.waiting() > 0;
   };
   while (true) {
-    std::function<void()> task;
+    FairQueue::Running running;
     {
       MutexLock lock(&mutex_);
       work_.Wait(&mutex_, ready);
-      if (queue_.empty()) return;
-      task = std::move(queue_.front());
-      queue_.pop_front();
-      ++running_;
+      if (queue_.waiting() == 0) return;
+      running = queue_.Take();
     }
-    task();
-    task = nullptr;  // its captures may be heavy: outside the lock
+    const SteadyTime start = SteadyNow();
+    running.task();
+    running.task = nullptr;  // its captures may be heavy: outside the lock
+    const absl::Duration used = SteadyNow() - start;
     MutexLock lock(&mutex_);
-    --running_;
+    queue_.End(running.client, used);
   }
 }
 

@@ -2,19 +2,20 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/fair_queue.h"
 #include "common/base/mutex.h"
 
 namespace millrace {
 
-// A fixed number of threads over one bounded FIFO queue. Tasks must not
-// throw. Threads: any thread may call any method.
+// A fixed number of threads over a bounded queue, which they share fairly among
+// clients (see FairQueue). Tasks must not throw.
+// Threads: any thread may call any method.
 // States: running -> closed (queued tasks still run, new ones are refused).
 class ThreadPool {
  public:
@@ -26,8 +27,10 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // False, and the task is dropped, when the queue is full or closed.
-  [[nodiscard]] bool TrySubmit(std::function<void()> task);
+  // Runs `task` on behalf of `client`. False, and the task is dropped, when the
+  // queue is full or closed.
+  [[nodiscard]] bool TrySubmit(std::function<void()> task,
+                               const std::string& client = "");
 
   // Runs what is queued, refuses more, and joins the threads. Idempotent;
   // never call it from a task of this pool.
@@ -41,8 +44,7 @@ class ThreadPool {
   const size_t capacity_;
   Mutex mutex_;
   CondVar work_;  // queued, or none will come
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t running_ ABSL_GUARDED_BY(mutex_) = 0;  // tasks being run
+  FairQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Mutex join_mutex_;                  // held while Close() joins
   std::vector<std::thread> threads_;  // joined by the first Close()

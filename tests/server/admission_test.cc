@@ -4,19 +4,60 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Calls of several clients that hold memory, and those that were ended.
+class Calls {
+ public:
+  explicit Calls(uint64_t limit,
+                 absl::Duration stalled_after = Admission::kStalledAfter)
+      : admission_(limit, "batch", stalled_after) {}
+
+  absl::StatusOr<Admission::Reservation> Reserve(const std::string& client,
+                                                 const std::string& name,
+                                                 uint64_t bytes) {
+    return admission_.Reserve(
+        {.client = client, .end = [this, name] { ended_.push_back(name); }},
+        /*job=*/0, bytes);
+  }
+  // The same, of a stream that waits for its reader.
+  Admission::Reservation Waiting(const std::string& client,
+                                 const std::string& name, uint64_t bytes) {
+    auto call = Reserve(client, name, bytes);
+    EXPECT_TRUE(call.ok()) << call.status();
+    call->StartWaiting();
+    return *std::move(call);
+  }
+
+  Admission& admission() { return admission_; }
+  const std::vector<std::string>& ended() const { return ended_; }
+
+ private:
+  Admission admission_;
+  std::vector<std::string> ended_;
+};
+
+absl::StatusOr<Admission::Reservation> Reserve(Admission& admission,
+                                               uint64_t job, uint64_t bytes) {
+  return admission.Reserve({.client = "client", .end = [] {}}, job, bytes);
+}
 
 TEST(AdmissionTest, GivesBackWhatACallReserved) {
   Admission admission(100);
   {
-    auto first = admission.Reserve(1, 60);
+    auto first = Reserve(admission, 1, 60);
     ASSERT_TRUE(first.ok());
     EXPECT_EQ(admission.in_use(), 60u);
     Admission::Reservation moved = *std::move(first);
@@ -29,7 +70,7 @@ TEST(AdmissionTest, GivesBackWhatACallReserved) {
 
 TEST(AdmissionTest, RefusesForEverWhatCanNeverFit) {
   Admission admission(100);
-  auto call = admission.Reserve(1, 50);
+  auto call = Reserve(admission, 1, 50);
   ASSERT_TRUE(call.ok());
   const absl::Status status = call->GrowTo(101);
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
@@ -40,41 +81,41 @@ TEST(AdmissionTest, RefusesForEverWhatCanNeverFit) {
 
 TEST(AdmissionTest, RefusesForNowWhatOthersHold) {
   Admission admission(100);
-  auto first = admission.Reserve(1, 60);
-  const absl::Status status = admission.Reserve(2, 50).status();
+  auto first = Reserve(admission, 1, 60);
+  const absl::Status status = Reserve(admission, 2, 50).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_TRUE(IsRetryable(status));
   EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
   *first = {};
-  EXPECT_TRUE(admission.Reserve(2, 50).ok());
+  EXPECT_TRUE(Reserve(admission, 2, 50).ok());
 }
 
 TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
   Admission admission(1000);
   {
-    auto call = admission.Reserve(7, 10);
+    auto call = Reserve(admission, 7, 10);
     ASSERT_TRUE(call->GrowTo(400).ok());
     ASSERT_TRUE(call->Settle(50).ok());
     EXPECT_EQ(admission.in_use(), 50u);
   }
-  auto again = admission.Reserve(7, 10);
+  auto again = Reserve(admission, 7, 10);
   EXPECT_EQ(again->bytes(), 400u);
-  EXPECT_EQ(admission.Reserve(8, 10)->bytes(), 10u);
+  EXPECT_EQ(Reserve(admission, 8, 10)->bytes(), 10u);
   // A job that needs less than it used to is believed little by little.
   ASSERT_TRUE(again->Settle(20).ok());
   *again = {};
-  const uint64_t later = admission.Reserve(7, 10)->bytes();
+  const uint64_t later = Reserve(admission, 7, 10)->bytes();
   EXPECT_LT(later, 400u);
   EXPECT_GT(later, 20u);
 }
 
 TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
   Admission admission(100);
-  auto call = admission.Reserve(1, 40);
+  auto call = Reserve(admission, 1, 40);
   ASSERT_TRUE(call.ok());
   EXPECT_TRUE(call->Settle(70).ok());
   EXPECT_EQ(admission.in_use(), 70u);
-  auto other = admission.Reserve(2, 20);
+  auto other = Reserve(admission, 2, 20);
   ASSERT_TRUE(other.ok());
   const absl::Status busy = call->Settle(90);
   EXPECT_TRUE(absl::IsResourceExhausted(busy)) << busy;
@@ -88,12 +129,91 @@ TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
 
 TEST(AdmissionTest, ErrorsSayWhatIsTooLarge) {
   Admission admission(100, "leaf call");
-  auto call = admission.Reserve(0, 60);
+  auto call = Reserve(admission, 0, 60);
   ASSERT_TRUE(call.ok());
-  EXPECT_THAT(std::string(admission.Reserve(0, 50).status().message()),
+  EXPECT_THAT(std::string(Reserve(admission, 0, 50).status().message()),
               HasSubstr("60 of 100 bytes are in use, this leaf call needs 50"));
   EXPECT_THAT(std::string(call->GrowTo(101).message()),
               HasSubstr("the leaf call needs 101 bytes"));
+}
+
+TEST(AdmissionTest, EndsTheStreamThatWaitedLongestForAClientBelowItsShare) {
+  Calls calls(100);
+  const auto first = calls.Waiting("greedy", "first", 30);
+  const auto second = calls.Waiting("greedy", "second", 30);
+  const auto third = calls.Waiting("greedy", "third", 40);
+  const auto good = calls.Reserve("good", "good", 50);
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("first", "second"));
+  // Until they are gone.
+  EXPECT_EQ(calls.admission().in_use(), 150u);
+}
+
+TEST(AdmissionTest, EndedCallsGetNoMoreMemoryAndGiveTheirsBack) {
+  Calls calls(100);
+  auto first = calls.Waiting("greedy", "first", 100);
+  {
+    const auto good = calls.Reserve("good", "good", 50);
+    ASSERT_TRUE(good.ok()) << good.status();
+    EXPECT_TRUE(first.Settle(20).ok());
+    EXPECT_TRUE(absl::IsUnavailable(first.GrowTo(30)));
+    EXPECT_EQ(calls.admission().in_use(), 70u);
+    first = {};
+    EXPECT_EQ(calls.admission().in_use(), 50u);
+  }
+  EXPECT_EQ(calls.admission().in_use(), 0u);
+  EXPECT_TRUE(calls.Reserve("greedy", "again", 100).ok());
+}
+
+TEST(AdmissionTest, EndsNothingForAClientBeyondItsShare) {
+  Calls calls(100);
+  const auto other = calls.Waiting("other", "other", 60);
+  const auto call = calls.Reserve("good", "good", 51);
+  EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
+  EXPECT_THAT(calls.ended(), IsEmpty());
+}
+
+TEST(AdmissionTest, EndsStreamsThatWaitedForLongForAnyClient) {
+  Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
+  const auto other = calls.Waiting("other", "other", 10);
+  const auto own = calls.Waiting("good", "own", 50);
+  const auto call = calls.Reserve("good", "good", 90);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("other", "own"));
+}
+
+TEST(AdmissionTest, EndsNoCallThatDoesNotWaitForItsReader) {
+  Calls calls(100);
+  auto working = calls.Waiting("greedy", "working", 100);
+  working.StopWaiting();
+  const auto call = calls.Reserve("good", "good", 10);
+  EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
+  EXPECT_THAT(calls.ended(), IsEmpty());
+}
+
+// Nothing is gained by ending some where all of them are not enough.
+TEST(AdmissionTest, EndsNothingWhereThatMakesTooLittleRoom) {
+  Calls calls(100);
+  const auto working = calls.Reserve("greedy", "working", 90);
+  const auto waiting = calls.Waiting("greedy", "waiting", 10);
+  const auto call = calls.Reserve("good", "good", 20);
+  EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
+  EXPECT_THAT(calls.ended(), IsEmpty());
+}
+
+TEST(AdmissionTest, HoldsTwiceItsLimitAtMostWhileCallsEnd) {
+  Calls calls(100);
+  std::vector<Admission::Reservation> held;
+  int admitted = 0;
+  for (int i = 0; i < 100; ++i) {
+    auto call = calls.Reserve(StrCat("client ", i), "", 25);
+    if (!call.ok()) continue;
+    call->StartWaiting();
+    held.push_back(*std::move(call));
+    ++admitted;
+    EXPECT_LE(calls.admission().in_use(), 200u);
+  }
+  EXPECT_GE(admitted, 4);
 }
 
 }  // namespace

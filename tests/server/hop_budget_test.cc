@@ -46,7 +46,7 @@ class HopBudgetTest : public ::testing::Test {
   }
 
   static Admission::Reservation Reserve(Admission& admission) {
-    auto reservation = admission.Reserve(1, 0);
+    auto reservation = admission.Reserve({.client = "client", .end = [] {}}, 1, 0);
     EXPECT_TRUE(reservation.ok());
     return *std::move(reservation);
   }
@@ -120,7 +120,7 @@ TEST_F(HopBudgetTest, EdgeIdsOfPeersCost) {
 
 TEST_F(HopBudgetTest, RepliesThatDoNotFitEndTheCall) {
   Admission admission(100000);
-  auto other = admission.Reserve(2, 60000);
+  auto other = admission.Reserve({.client = "other", .end = [] {}}, 2, 60000);
   ASSERT_TRUE(other.ok());
   Admission::Reservation reservation = Reserve(admission);
   HopBudget budget(*store_, reservation, 0);

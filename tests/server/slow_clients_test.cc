@@ -1,95 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that do not go on: they hold up no server, whatever they hold.
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/base/mutex.h"
 #include "common/base/steady_time.h"
-#include "common/grpc/unary_call.h"
 #include "server/limits.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/hand_call.h"
 #include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
 
 using testing::FleetHarness;
+using testing::HandCall;
 using testing::SampleRequestOf;
 using testing::WideGraph;
-using Bytes = ::grpc::ByteBuffer;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
-
-// A call whose client sends and takes only what it is told to.
-class HandCall : public ::grpc::ClientBidiReactor<Bytes, Bytes> {
- public:
-  HandCall(FleetHarness& fleet, const std::string& method,
-           absl::Duration deadline = absl::Hours(1))
-      : HandCall(Connect(fleet), method, deadline) {}
-
-  // One of several calls of a connection.
-  HandCall(const std::shared_ptr<::grpc::Channel>& channel,
-           const std::string& method, absl::Duration deadline = absl::Hours(1))
-      : stub_(channel) {
-    testing::SetDeadline(context_, deadline);
-    stub_.PrepareBidiStreamingCall(&context_, "/millrace.v1.Sampler/" + method,
-                                   {}, this);
-    StartCall();
-  }
-  ~HandCall() override {
-    context_.TryCancel();
-    done_.WaitForNotification();
-  }
-
-  static std::shared_ptr<::grpc::Channel> Connect(FleetHarness& fleet) {
-    return ::grpc::CreateCustomChannel(fleet.server(0).address(),
-                                       ::grpc::InsecureChannelCredentials(),
-                                       Arguments());
-  }
-
-  void Send(const ::google::protobuf::MessageLite& request) {
-    request_ = SerializeMessage(request);
-    StartWriteLast(&request_, {});
-  }
-
-  // That the reply, or the first of a stream, has begun to come.
-  bool AwaitReply() { return began_.WaitForNotificationWithTimeout(kSoon); }
-
-  // How the call ended; UNKNOWN: it has not, so far.
-  ::grpc::Status Await(absl::Duration time) {
-    if (done_.WaitForNotificationWithTimeout(time)) return status_;
-    return {::grpc::StatusCode::UNKNOWN, "still there"};
-  }
-
- private:
-  // Takes 64 KiB ahead, and not a byte more.
-  static ::grpc::ChannelArguments Arguments() {
-    ::grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
-    return arguments;
-  }
-  void OnReadInitialMetadataDone(bool ok) override {
-    if (ok) began_.Notify();
-  }
-  void OnDone(const ::grpc::Status& status) override {
-    status_ = status;
-    done_.Notify();
-  }
-
-  ::grpc::TemplatedGenericStub<Bytes, Bytes> stub_;
-  ::grpc::ClientContext context_;
-  Bytes request_;
-  ::grpc::Status status_;
-  Notification began_;
-  Notification done_;
-};
 
 // Replies of 4 MB.
 v1::ExpandRequest LargeExpand() {
@@ -134,7 +66,8 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreEnded) {
   std::vector<std::unique_ptr<HandCall>> calls;
   for (const std::string method :
        {"Sample", "Gather", "Expand", "HasEdges", "Resolve", "Describe"}) {
-    calls.push_back(std::make_unique<HandCall>(fleet, method));
+    calls.push_back(
+        std::make_unique<HandCall>(fleet.server(0).address(), method));
   }
   for (const auto& call : calls) {
     EXPECT_EQ(call->Await(kSoon).error_code(), ::grpc::StatusCode::CANCELLED);
@@ -147,7 +80,7 @@ std::vector<std::unique_ptr<HandCall>> SilentCalls(FleetHarness& fleet,
                                                    int connections, int each) {
   std::vector<std::unique_ptr<HandCall>> calls;
   for (int c = 0; c < connections; ++c) {
-    const auto channel = HandCall::Connect(fleet);
+    const auto channel = HandCall::Connect(fleet.server(0).address());
     // Answered: the connection is there.
     HandCall first(channel, "Resolve");
     first.Send(v1::ResolveRequest());
@@ -195,12 +128,14 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
   ServerOptions options;
   options.max_reading_calls = 2;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
-  HandCall first(fleet, "Expand"), second(fleet, "Resolve");
+  HandCall first(fleet.server(0).address(), "Expand");
+  HandCall second(fleet.server(0).address(), "Resolve");
   std::vector<std::unique_ptr<HandCall>> more;
   const SteadyTime deadline = SteadyNow() + kSoon;
   ::grpc::Status status;
   do {  // until both are known
-    more.push_back(std::make_unique<HandCall>(fleet, "HasEdges"));
+    more.push_back(
+        std::make_unique<HandCall>(fleet.server(0).address(), "HasEdges"));
     status = more.back()->Await(absl::Seconds(1));
   } while (status.error_code() == ::grpc::StatusCode::UNKNOWN &&
            SteadyNow() < deadline);
@@ -212,7 +147,7 @@ TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
   ServerOptions options = Impatient();
   options.max_leaf_calls = 1;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
-  HandCall call(fleet, "Expand");
+  HandCall call(fleet.server(0).address(), "Expand");
   call.Send(LargeExpand());
   ASSERT_TRUE(call.AwaitReply());
   ExpectLeafPlace(fleet);
@@ -220,7 +155,7 @@ TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
 
 TEST(SlowClientsTest, StreamsThatAreNotTakenAreEnded) {
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, Impatient());
-  HandCall call(fleet, "Sample");
+  HandCall call(fleet.server(0).address(), "Sample");
   call.Send(LargeSample());
   ASSERT_TRUE(call.AwaitReply());
   EXPECT_TRUE(fleet.server(0).Drain(kSoon));
@@ -231,7 +166,8 @@ TEST(SlowClientsTest, DeadlinesAreBelievedUpToALimit) {
   options.max_deadline = absl::Seconds(1);
   options.max_leaf_calls = 1;
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, options);
-  HandCall stream(fleet, "Sample"), reply(fleet, "Expand");
+  HandCall stream(fleet.server(0).address(), "Sample");
+  HandCall reply(fleet.server(0).address(), "Expand");
   stream.Send(LargeSample());
   reply.Send(LargeExpand());
   ASSERT_TRUE(stream.AwaitReply());

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls for tests of servers whose clients do not go on.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "common/base/mutex.h"
+#include "common/grpc/unary_call.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace::testing {
+
+// A call whose client sends and takes only what it is told to.
+class HandCall
+    : public ::grpc::ClientBidiReactor<::grpc::ByteBuffer, ::grpc::ByteBuffer> {
+ public:
+  using Bytes = ::grpc::ByteBuffer;
+
+  HandCall(const std::string& address, const std::string& method,
+           absl::Duration deadline = absl::Hours(1))
+      : HandCall(Connect(address), method, deadline) {}
+
+  // One of several calls of a connection.
+  HandCall(const std::shared_ptr<::grpc::Channel>& channel,
+           const std::string& method, absl::Duration deadline = absl::Hours(1))
+      : stub_(channel) {
+    SetDeadline(context_, deadline);
+    stub_.PrepareBidiStreamingCall(&context_, "/millrace.v1.Sampler/" + method,
+                                   {}, this);
+    StartCall();
+  }
+  ~HandCall() override {
+    context_.TryCancel();
+    done_.WaitForNotification();
+  }
+
+  // A connection that takes 64 KiB ahead, and not a byte more.
+  static std::shared_ptr<::grpc::Channel> Connect(
+      const std::string& address,
+      const std::shared_ptr<::grpc::ChannelCredentials>& credentials =
+          ::grpc::InsecureChannelCredentials()) {
+    ::grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    return ::grpc::CreateCustomChannel(address, credentials, arguments);
+  }
+
+  void Send(const ::google::protobuf::MessageLite& request) {
+    request_ = SerializeMessage(request);
+    StartWriteLast(&request_, {});
+  }
+
+  // That the reply, or the first of a stream, has begun to come.
+  bool AwaitReply() {
+    return began_.WaitForNotificationWithTimeout(absl::Seconds(30)) && replied_;
+  }
+
+  // Whether it has begun to come by now.
+  bool HasReply() const { return began_.HasBeenNotified() && replied_; }
+
+  // How the call ended; UNKNOWN: it has not, so far.
+  ::grpc::Status Await(absl::Duration time) {
+    if (done_.WaitForNotificationWithTimeout(time)) return status_;
+    return {::grpc::StatusCode::UNKNOWN, "still there"};
+  }
+
+ private:
+  void OnReadInitialMetadataDone(bool ok) override {
+    replied_ = ok;
+    began_.Notify();
+  }
+  void OnDone(const ::grpc::Status& status) override {
+    status_ = status;
+    done_.Notify();
+  }
+
+  ::grpc::TemplatedGenericStub<Bytes, Bytes> stub_;
+  ::grpc::ClientContext context_;
+  Bytes request_;
+  ::grpc::Status status_;
+  bool replied_ = false;  // set before began_
+  Notification began_;
+  Notification done_;
+};
+
+}  // namespace millrace::testing
