@@ -46,7 +46,8 @@ class HopBudgetTest : public ::testing::Test {
   }
 
   static Admission::Reservation Reserve(Admission& admission) {
-    auto reservation = admission.Reserve({.client = "client", .end = [] {}}, 1, 0);
+    auto reservation =
+        admission.Reserve({.client = "client", .end = [] {}}, 1, 0);
     EXPECT_TRUE(reservation.ok());
     return *std::move(reservation);
   }
