@@ -92,7 +92,8 @@ void ReadVariables(CLI::App& app, const Names& given) {
 
 void ShowDefaults(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (!option->get_default_str().empty()) continue;
+    // What must be given has no default, whatever its variable holds.
+    if (option->get_required() || !option->get_default_str().empty()) continue;
     option->capture_default_str();
     const std::string shown = option->get_default_str();
     if (shown == "[]" || shown == "{}") option->default_str("");

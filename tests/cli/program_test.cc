@@ -122,6 +122,14 @@ TEST_F(ProgramTest, PrintsHelpWithDefaultsOnStdout) {
   EXPECT_THAT(err_, IsEmpty());
 }
 
+TEST(FinishOptionsTest, ShowsNoDefaultOfARequiredOption) {
+  CLI::App app;
+  int parts = 1;
+  app.add_option("--parts", parts, "Parts")->required();
+  FinishOptions(app);
+  EXPECT_THAT(app.help(), HasSubstr("--parts INT REQUIRED"));
+}
+
 TEST_F(ProgramTest, PrintsVersion) {
   EXPECT_EQ(Run({"--version"}), 0);
   EXPECT_THAT(out_, testing::MatchesRegex("race [0-9.]+\n"));
