@@ -7,8 +7,8 @@ set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
 # The closure of millrace::loader.
 install(TARGETS
-  millrace_proto millrace_proto_grpc millrace_base millrace_graph
-  millrace_sample millrace_wire millrace_grpc millrace_loader
+  millrace_proto millrace_proto_grpc millrace_base millrace_net
+  millrace_graph millrace_sample millrace_wire millrace_grpc millrace_loader
   EXPORT MillraceTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)

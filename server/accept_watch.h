@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/file.h"
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 
 namespace millrace {
 

@@ -24,7 +24,7 @@
 #include "common/cli/program.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 #include "server/accept_watch.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
@@ -135,12 +135,6 @@ absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
   partitions.erase(std::unique(partitions.begin(), partitions.end()),
                    partitions.end());
   return partitions;
-}
-
-bool IsLoopback(const std::string& host) {
-  const bool address = host.find_first_not_of("0123456789.") == host.npos;
-  return host == "localhost" || host == "::1" ||
-         (address && host.rfind("127.", 0) == 0);
 }
 
 // Fills in what --tls-client-auth leaves open; plaintext beyond this host is

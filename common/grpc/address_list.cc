@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 
 namespace millrace {
 namespace {

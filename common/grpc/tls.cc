@@ -20,7 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"

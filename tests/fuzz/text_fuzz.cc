@@ -9,7 +9,7 @@
 #include "common/cli/config_file.h"
 #include "common/cli/numbers.h"
 #include "common/grpc/address_list.h"
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 #include "tests/fuzz/support/input.h"
 
 namespace millrace::fuzz {

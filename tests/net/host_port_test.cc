@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 
 #include <string>
 

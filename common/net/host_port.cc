@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/grpc/host_port.h"
+#include "common/net/host_port.h"
 
 #include <charconv>
 
@@ -33,6 +33,12 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int least_port) {
   }
   if (bracketed) host = host.substr(1, host.size() - 2);
   return HostPort{std::string(host), static_cast<uint16_t>(number)};
+}
+
+bool IsLoopback(const std::string& host) {
+  const bool address = host.find_first_not_of("0123456789.") == host.npos;
+  return host == "localhost" || host == "::1" ||
+         (address && host.rfind("127.", 0) == 0);
 }
 
 }  // namespace millrace

@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-// An address of a server, "host:port" or "[v6]:port".
+// An address that a program listens at or is reached at, "host:port" or
+// "[v6]:port".
 struct HostPort {
   std::string host;  // as given, but without brackets
   uint16_t port = 0;
@@ -22,5 +23,8 @@ struct HostPort {
 // `least_port` .. 65535 (quotes it).
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        int least_port = 1);
+
+// Whether only programs on this host can reach what listens at `host`.
+bool IsLoopback(const std::string& host);
 
 }  // namespace millrace

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/net/listening_socket.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "spdlog/spdlog.h"
+
+namespace millrace {
+namespace {
+
+// How long clients wait when even the reserve is lost.
+constexpr timespec kRest = {.tv_sec = 0, .tv_nsec = 100'000'000};
+constexpr absl::Duration kWarningInterval = absl::Seconds(10);
+// A connection whose client acknowledges nothing for that long is dead. gRPC
+// gives as long to the answer of a keepalive ping.
+constexpr unsigned kUserTimeoutMs = 10'000;
+// A free port of one address may be taken at the next one.
+constexpr int kAttempts = 16;
+
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  socklen_t length = sizeof bytes;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
+  bool is_v6() const { return bytes.ss_family == AF_INET6; }
+  in_port_t& port() {
+    return is_v6() ? reinterpret_cast<sockaddr_in6*>(&bytes)->sin6_port
+                   : reinterpret_cast<sockaddr_in*>(&bytes)->sin_port;
+  }
+  bool is_any() {
+    if (!is_v6()) {
+      return reinterpret_cast<sockaddr_in*>(&bytes)->sin_addr.s_addr ==
+             INADDR_ANY;
+    }
+    return IN6_IS_ADDR_UNSPECIFIED(
+        &reinterpret_cast<sockaddr_in6*>(&bytes)->sin6_addr);
+  }
+  bool operator==(const SocketAddress& other) const {
+    return length == other.length &&
+           std::memcmp(&bytes, &other.bytes, length) == 0;
+  }
+};
+
+// What to do about a listen that failed.
+std::string Advice(int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return "end the program that has the port (`ss -tlnp` shows it), or "
+             "choose another one; port 0 takes a free one";
+    case EACCES:
+    case EPERM:
+      return "ports below 1024 are for root; choose a larger one";
+    case EADDRNOTAVAIL:
+      return "give an address of this host; 0.0.0.0 is every one of IPv4, [::] "
+             "every one";
+    default:
+      return "give a name or an address of this host, and a free port";
+  }
+}
+
+absl::Status CannotListen(const std::string& option, const HostPort& address,
+                          std::string_view cause, int error) {
+  return absl::UnavailableError(
+      StrCat(option, " ", address.WithPort(address.port),
+             ": cannot listen there: ", cause, "\n", Advice(error)));
+}
+
+absl::StatusOr<std::vector<SocketAddress>> Resolve(const HostPort& address,
+                                                   const std::string& option) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(address.host.c_str(),
+                                 StrCat(address.port).c_str(), &hints, &found);
+  if (failed != 0) {
+    return CannotListen(option, address, gai_strerror(failed), 0);
+  }
+  std::vector<SocketAddress> all;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    SocketAddress next;
+    next.length = one->ai_addrlen;
+    std::memcpy(&next.bytes, one->ai_addr, one->ai_addrlen);
+    // /etc/hosts may say the same twice.
+    if (std::find(all.begin(), all.end(), next) == all.end()) {
+      all.push_back(next);
+    }
+  }
+  freeaddrinfo(found);
+  return all;
+}
+
+// A socket that listens at `address`; -1, with errno set, where it cannot.
+// Connections inherit the options.
+UniqueFd ListenAt(SocketAddress address) {
+  constexpr int kYes = 1;
+  constexpr int kNo = 0;
+  UniqueFd made(socket(address.bytes.ss_family,
+                       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int fd = made.get();
+  if (fd < 0) return made;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &kYes, sizeof kYes);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
+             sizeof kUserTimeoutMs);
+  if (address.is_v6() && address.is_any()) {
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &kNo, sizeof kNo);
+  }
+  if (bind(fd, address.get(), address.length) != 0 ||
+      listen(fd, SOMAXCONN) != 0) {
+    const int error = errno;
+    made = UniqueFd();
+    errno = error;
+  }
+  return made;
+}
+
+SocketAddress NameOf(int socket) {
+  SocketAddress name;
+  MILLRACE_CHECK(getsockname(socket, name.get(), &name.length) == 0);
+  return name;
+}
+
+std::string Print(SocketAddress address) {
+  HostPort numbers;
+  numbers.port = ntohs(address.port());
+  char host[NI_MAXHOST] = "127.0.0.1";
+  if (!address.is_any()) {
+    getnameinfo(address.get(), address.length, host, sizeof host, nullptr, 0,
+                NI_NUMERICHOST);
+  }
+  numbers.host = host;
+  return numbers.WithPort(numbers.port);
+}
+
+// A name may have addresses that this host lacks, as "localhost" has where
+// there is no IPv6.
+bool IsMissingHere(int error) {
+  return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+}
+
+UniqueFd OpenSpare() {
+  return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+ListeningSocket::~ListeningSocket() = default;
+
+absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(
+    const HostPort& address, const std::string& option) {
+  std::unique_ptr<ListeningSocket> made(new ListeningSocket);
+  made->option_ = option;
+  MILLRACE_RETURN_IF_ERROR(made->Listen(address));
+  made->port_ = ntohs(NameOf(made->sockets_.front().get()).port());
+  made->address_ = address.WithPort(made->port_);
+  made->local_address_ = Print(NameOf(made->sockets_.front().get()));
+  MILLRACE_RETURN_IF_ERROR(made->WatchSockets());
+  return made;
+}
+
+absl::Status ListeningSocket::Listen(const HostPort& address) {
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<SocketAddress> all,
+                            Resolve(address, option_));
+  int error = EADDRNOTAVAIL;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    bool again = false;
+    for (SocketAddress& next : all) {
+      if (!sockets_.empty()) next.port() = NameOf(sockets_[0].get()).port();
+      UniqueFd made = ListenAt(next);
+      if (made.get() >= 0) {
+        sockets_.push_back(std::move(made));
+        continue;
+      }
+      error = errno;
+      if (IsMissingHere(error)) continue;
+      again = error == EADDRINUSE && address.port == 0;
+      sockets_.clear();
+      break;
+    }
+    if (!sockets_.empty()) return absl::OkStatus();
+    if (!again) break;
+    for (SocketAddress& next : all) next.port() = 0;
+  }
+  return CannotListen(option_, address, std::strerror(error), error);
+}
+
+absl::Status ListeningSocket::WatchSockets() {
+  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  timer_ =
+      UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  wake_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  spare_ = OpenSpare();
+  if (epoll_.get() < 0 || timer_.get() < 0 || wake_.get() < 0 ||
+      spare_.get() < 0) {
+    return absl::ResourceExhaustedError(
+        StrCat(option_, " ", address_, ": ", std::strerror(errno),
+               "\nallow this process more file descriptors (ulimit -n)"));
+  }
+  const auto watch = [this](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    MILLRACE_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0);
+  };
+  watch(timer_.get());
+  watch(wake_.get());
+  for (const UniqueFd& socket : sockets_) watch(socket.get());
+  return absl::OkStatus();
+}
+
+void ListeningSocket::Wake() const { eventfd_write(wake_.get(), 1); }
+
+UniqueFd ListeningSocket::Accept() {
+  epoll_event event{};
+  if (epoll_wait(epoll_.get(), &event, 1, /*timeout=*/0) != 1) return {};
+  const int ready = event.data.fd;
+  if (ready == timer_.get()) {
+    EndRest();
+    return {};
+  }
+  if (ready == wake_.get()) {
+    eventfd_t count = 0;
+    eventfd_read(wake_.get(), &count);
+    return {};
+  }
+  UniqueFd connection(
+      accept4(ready, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (connection.get() >= 0) return connection;
+  switch (errno) {
+    case EAGAIN:
+    case EINTR:
+    case ECONNABORTED:
+      break;
+    case EMFILE:
+    case ENFILE:
+      DropConnection(ready);
+      break;
+    default:
+      Rest();
+  }
+  return {};
+}
+
+void ListeningSocket::DropConnection(int listener) {
+  spare_ = UniqueFd();
+  UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  // Closes the connection and keeps its number, which another thread could
+  // take otherwise.
+  if (connection.get() >= 0 &&
+      dup3(timer_.get(), connection.get(), O_CLOEXEC) >= 0) {
+    ++dropped_;
+    spare_ = std::move(connection);
+  } else {
+    spare_ = OpenSpare();
+  }
+  if (spare_.get() < 0) Rest();
+  const SteadyTime now = SteadyNow();
+  if (dropped_ == told_ || now < next_warning_) return;
+  spdlog::warn(
+      "{} {}: out of file descriptors (ulimit -n); connections closed: {}",
+      option_, address_, dropped_ - told_);
+  told_ = dropped_;
+  next_warning_ = now + kWarningInterval;
+}
+
+void ListeningSocket::Rest() {
+  for (const UniqueFd& socket : sockets_) {
+    epoll_event none{};
+    none.data.fd = socket.get();
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket.get(), &none);
+  }
+  const itimerspec once = {.it_interval = {}, .it_value = kRest};
+  timerfd_settime(timer_.get(), 0, &once, nullptr);
+}
+
+void ListeningSocket::EndRest() {
+  uint64_t count = 0;
+  (void)!read(timer_.get(), &count, sizeof count);
+  for (const UniqueFd& socket : sockets_) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = socket.get();
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket.get(), &event);
+  }
+}
+
+}  // namespace millrace

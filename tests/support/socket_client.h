@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of plain sockets, for tests of what listens.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/file.h"
+
+namespace millrace::testing {
+
+// One connection to this host, by IPv4.
+class SocketClient {
+ public:
+  // `from`: the own address, one of 127.0.0.0/8.
+  explicit SocketClient(int port, const char* from = "127.0.0.1")
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own = Address(from, 0);
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own),
+              0);
+    sockaddr_in server = Address("127.0.0.1", port);
+    connected_ = connect(fd_.get(), reinterpret_cast<sockaddr*>(&server),
+                         sizeof server) == 0;
+  }
+
+  bool connected() const { return connected_; }
+  int fd() const { return fd_.get(); }
+
+  void Send(const std::string& text) const {
+    EXPECT_EQ(send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  // Whether there is something to read, or the end, within a minute.
+  bool AwaitReadable(int timeout_ms = 60'000) const {
+    pollfd ready = {fd_.get(), POLLIN, 0};
+    return poll(&ready, 1, timeout_ms) == 1;
+  }
+
+  // What comes until the server closes the connection, or nothing more for a
+  // minute.
+  std::string ReadAll() const {
+    std::string all;
+    char buffer[65536];
+    while (AwaitReadable()) {
+      const ssize_t count = recv(fd_.get(), buffer, sizeof buffer, 0);
+      if (count <= 0) return all;
+      all.append(buffer, static_cast<size_t>(count));
+    }
+    ADD_FAILURE() << "the connection is still open";
+    return all;
+  }
+
+  // Whether the server closed the connection, within a minute. Reads what
+  // came before.
+  bool AwaitEnd() const {
+    char buffer[65536];
+    while (AwaitReadable()) {
+      if (recv(fd_.get(), buffer, sizeof buffer, 0) <= 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  static sockaddr_in Address(const char* host, int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    EXPECT_EQ(inet_pton(AF_INET, host, &address.sin_addr), 1);
+    return address;
+  }
+
+  UniqueFd fd_;
+  bool connected_ = false;
+};
+
+// `count` connections that say nothing.
+inline std::vector<SocketClient> SilentClients(int port, int count) {
+  std::vector<SocketClient> clients;
+  for (int i = 0; i < count; ++i) {
+    clients.emplace_back(port);
+    EXPECT_TRUE(clients.back().connected());
+  }
+  return clients;
+}
+
+// What a GET of `path` is answered, head and body.
+inline std::string HttpGet(int port, const std::string& path) {
+  const SocketClient client(port);
+  client.Send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n");
+  return client.ReadAll();
+}
+
+}  // namespace millrace::testing
