@@ -27,6 +27,7 @@
 #include "common/net/host_port.h"
 #include "server/accept_watch.h"
 #include "server/server.h"
+#include "server/status_pages.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -43,11 +44,11 @@ struct Arguments {
   std::string drain_timeout = "30s";
   bool verify = false;
   bool plaintext = false;
+  bool metrics_plaintext = false;
   std::string client_auth;  // empty: not given
   ServerOptions server;
 };
 
-// gRPC would take the port modulo 65536.
 std::string CheckListen(const std::string& text) {
   const auto address = ParseHostPort(text, /*least_port=*/0);
   return address.ok() ? "" : std::string(address.status().message());
@@ -87,8 +88,7 @@ void AddOptions(CLI::App& app, Arguments& args) {
   app.add_option("--listen", args.server.listen,
                  "HOST:PORT to serve at; port 0 takes a free one")
       ->required()
-      ->check(CheckListen)
-      ->default_str("");
+      ->check(CheckListen);
   app.add_option("--advertise", args.advertise,
                  "HOST:PORT that others reach this server at, for the log");
   app.add_option("--peers", args.server.peers,
@@ -98,7 +98,12 @@ void AddOptions(CLI::App& app, Arguments& args) {
                  "Write the port here once the server is ready");
   AddTlsOptions(app, args);
   app.add_option("--metrics", args.metrics,
-                 "HOST:PORT of Prometheus metrics (/metrics)");
+                 "HOST:PORT of Prometheus metrics (/metrics) and of probes "
+                 "(/healthz, /readyz), over HTTP without TLS; port 0 takes a "
+                 "free one")
+      ->check(CheckListen);
+  app.add_flag("--metrics-plaintext", args.metrics_plaintext,
+               "Serve --metrics beyond this host too; --plaintext implies it");
   app.add_option("--threads", args.server.threads,
                  "Sampling threads; 0: one per core")
       ->check(CLI::Range(0, 4096));
@@ -160,6 +165,18 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "everyone in the network may read the graph"));
 }
 
+// Like --listen, metrics leave this host only where it is asked for.
+absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
+  if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--metrics ", args.metrics,
+             " is beyond this host, and metrics are not encrypted\nadd "
+             "--metrics-plaintext where everyone in the network may read "
+             "them"));
+}
+
 // Whether a memory tier is "ram"; "mmap" is what a store opens with.
 absl::StatusOr<bool> InRam(const char* option, const std::string& tier) {
   if (tier == "mmap" || tier == "ram") return tier == "ram";
@@ -194,6 +211,22 @@ sigset_t HoldSignals() {
   sigaddset(&held, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &held, &before);
   return before;
+}
+
+// Null without --metrics.
+absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
+  if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
+  MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
+                            ParseHostPort(args.metrics, /*least_port=*/0));
+  MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
+  // Opening the store can be interrupted, so not from here on.
+  const sigset_t before = HoldSignals();
+  auto pages = StatusPages::Start(address);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pages.ok()) {
+    spdlog::info("metrics and health at http://{}", (*pages)->address());
+  }
+  return pages;
 }
 
 // Waits for SIGINT or SIGTERM; the next one ends the process at once.
@@ -250,15 +283,17 @@ absl::Status Serve(const Arguments& args) {
   }
   ServerOptions options = args.server;
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<StatusPages> pages,
+                            StartPages(args));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             OpenStore(args));
   KeepFreedMemory();
   const sigset_t signals = HoldSignals();
-  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> server,
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> started,
                             SamplerServer::Start(store, options));
-  if (!args.metrics.empty()) {
-    MILLRACE_RETURN_IF_ERROR(server->ExposeMetrics(args.metrics));
-  }
+  // Shared with the pages.
+  const std::shared_ptr<SamplerServer> server = std::move(started);
+  if (pages != nullptr) pages->SetServer(server);
   if (!args.port_file.empty()) {
     MILLRACE_RETURN_IF_ERROR(WritePortFile(args.port_file, server->port()));
   }

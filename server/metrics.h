@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,14 +16,14 @@ namespace millrace {
 // Threads: any.
 class ServerMetrics {
  public:
-  // Read at each scrape.
+  // What others count, read at each scrape.
   struct Gauges {
-    std::function<double()> inflight_bytes;
-    std::function<double()> running_calls;
+    double inflight_bytes = 0;
     double max_inflight_bytes = 0;
-    std::function<double()> peer_calls;  // to other servers, so far
-    std::function<double()> hedged_peer_calls;
-    std::function<double()> certificate_end;  // Unix time; empty: no TLS
+    double running_calls = 0;
+    double peer_calls = 0;  // to other servers, so far
+    double hedged_peer_calls = 0;
+    std::optional<double> certificate_end;  // Unix time; none: no TLS
   };
 
   ServerMetrics();
@@ -39,10 +39,8 @@ class ServerMetrics {
   // for other servers.
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);
 
-  // Serves /metrics at "host:port" from now on. UNAVAILABLE: cannot listen.
-  absl::Status Expose(const std::string& address, Gauges gauges);
-  // Ends it; the gauges are not read any more.
-  void StopExposing();
+  // All of it in Prometheus' text format.
+  std::string Print(const Gauges& gauges) const;
 
  private:
   struct State;

@@ -21,6 +21,7 @@
 #include "common/wire/error_info.h"
 #include "server/core.h"
 #include "server/limits.h"
+#include "server/port_check.h"
 #include "server/service.h"
 #include "spdlog/spdlog.h"
 
@@ -97,6 +98,12 @@ size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
 }
 
+// An address that leads from this host to a port at `listen`.
+std::string FromHere(const HostPort& listen, int port) {
+  const bool any = listen.host == "0.0.0.0" || listen.host == "::";
+  return any ? StrCat("127.0.0.1:", port) : listen.WithPort(port);
+}
+
 }  // namespace
 
 struct SamplerServer::State {
@@ -106,6 +113,7 @@ struct SamplerServer::State {
   std::unique_ptr<::grpc::Server> server;  // null once stopped
   int port = 0;
   std::string address;
+  std::unique_ptr<PortCheck> port_check;
 };
 
 SamplerServer::SamplerServer(std::unique_ptr<State> state)
@@ -148,6 +156,8 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
                "\nchoose another --listen HOST:PORT; port 0 takes a free one"));
   }
   state->address = address->WithPort(state->port);
+  state->port_check =
+      std::make_unique<PortCheck>(FromHere(*address, state->port), state->tls);
   ::grpc::HealthCheckServiceInterface* health =
       state->server->GetHealthCheckService();
   for (const int part : state->core->store->partitions()) {
@@ -177,34 +187,30 @@ void SamplerServer::Stop() {
   state_->server.reset();
   state_->core->sample_pool.Close();
   state_->core->leaf_pool.Close();
-  // Its gauges look at the core.
-  state_->core->metrics.StopExposing();
 }
 
-absl::Status SamplerServer::ExposeMetrics(const std::string& address) {
-  ServerCore& core = *state_->core;
+bool SamplerServer::draining() const {
+  return state_->core->sample_calls.draining();
+}
+
+absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
+  return state_->port_check->Ask(timeout);
+}
+
+std::string SamplerServer::Metrics() const {
+  const ServerCore& core = *state_->core;
   ServerMetrics::Gauges gauges;
-  gauges.inflight_bytes = [&core] {
-    return static_cast<double>(core.admission.in_use());
-  };
-  gauges.running_calls = [&core] {
-    return static_cast<double>(core.sample_calls.count() +
-                               core.gather_calls.count());
-  };
-  gauges.peer_calls = [&core] {
-    return static_cast<double>(core.peer_hedging.calls());
-  };
-  gauges.hedged_peer_calls = [&core] {
-    return static_cast<double>(core.peer_hedging.hedges());
-  };
-  if (state_->tls != nullptr) {
-    gauges.certificate_end = [tls = state_->tls] {
-      return absl::ToDoubleSeconds(tls->current()->not_after() -
-                                   absl::UnixEpoch());
-    };
-  }
+  gauges.inflight_bytes = static_cast<double>(core.admission.in_use());
   gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
-  return core.metrics.Expose(address, std::move(gauges));
+  gauges.running_calls = static_cast<double>(core.sample_calls.count() +
+                                             core.gather_calls.count());
+  gauges.peer_calls = static_cast<double>(core.peer_hedging.calls());
+  gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  if (state_->tls != nullptr) {
+    gauges.certificate_end = absl::ToDoubleSeconds(
+        state_->tls->current()->not_after() - absl::UnixEpoch());
+  }
+  return core.metrics.Print(gauges);
 }
 
 }  // namespace millrace

@@ -41,8 +41,13 @@ class SamplerServer {
   // Ends all calls that run. Idempotent.
   void Stop();
 
-  // Prometheus at "host:port". UNAVAILABLE: cannot listen.
-  absl::Status ExposeMetrics(const std::string& address);
+  bool draining() const;
+
+  // Whether the port answers; see PortCheck::Ask().
+  absl::Status CheckPort(absl::Duration timeout) const;
+
+  // In Prometheus' text format.
+  std::string Metrics() const;
 
  private:
   struct State;

@@ -383,6 +383,12 @@ absl::Status Certificates::CheckPeer(Peer peer, std::string_view leaf,
                  now);
 }
 
+bool Certificates::IsOwn(std::string_view leaf) const {
+  const std::vector<X509Ptr> leaves = ParseCertificates(leaf);
+  return !leaves.empty() && !state_->chain.empty() &&
+         X509_cmp(leaves.front().get(), state_->chain.front().get()) == 0;
+}
+
 bool Certificates::SameFiles(const Certificates& other) const {
   return state_->ca_text == other.state_->ca_text &&
          state_->cert_text == other.state_->cert_text &&

@@ -51,6 +51,9 @@ class Certificates {
                          std::string_view chain, const std::string& host,
                          absl::Time now) const;
 
+  // Whether `leaf` (PEM) is the own certificate.
+  bool IsOwn(std::string_view leaf) const;
+
   // Whether the files held the same.
   bool SameFiles(const Certificates& other) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/tls.h"
 
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
@@ -20,8 +21,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/net/host_port.h"
 #include "common/grpc/status.h"
+#include "common/net/host_port.h"
 #include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"
 
@@ -72,10 +73,7 @@ class PeerVerifier final : public tls::ExternalCertificateVerifier {
   bool Verify(tls::TlsCustomVerificationCheckRequest* request,
               std::function<void(::grpc::Status)>,
               ::grpc::Status* result) override {
-    const absl::Status checked = files_->current()->CheckPeer(
-        peer_, View(request->peer_cert()),
-        View(request->peer_cert_full_chain()), HostOf(*request),
-        files_->options().clock());
+    const absl::Status checked = Check(*request);
     *result = ToGrpcStatus(checked);
     if (!checked.ok() && peer_ == Certificates::Peer::kClient) {
       warnings_.Warn(StrCat("a client is refused: ", FirstLine(checked)));
@@ -85,6 +83,17 @@ class PeerVerifier final : public tls::ExternalCertificateVerifier {
   void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
 
  private:
+  absl::Status Check(const tls::TlsCustomVerificationCheckRequest& request) {
+    const auto certificates = files_->current();
+    const std::string_view leaf = View(request.peer_cert());
+    if (peer_ == Certificates::Peer::kClient && certificates->IsOwn(leaf)) {
+      return absl::OkStatus();
+    }
+    return certificates->CheckPeer(peer_, leaf,
+                                   View(request.peer_cert_full_chain()),
+                                   HostOf(request), files_->options().clock());
+  }
+
   std::string HostOf(
       const tls::TlsCustomVerificationCheckRequest& request) const {
     if (peer_ == Certificates::Peer::kClient) return "";
@@ -102,10 +111,10 @@ class PeerVerifier final : public tls::ExternalCertificateVerifier {
   QuietWarnings warnings_;
 };
 
-// Lets everyone in, and keeps the files while gRPC looks at them.
-class AnyClient final : public tls::ExternalCertificateVerifier {
+// Believes everyone, and keeps the files while gRPC looks at them.
+class AnyPeer final : public tls::ExternalCertificateVerifier {
  public:
-  explicit AnyClient(std::shared_ptr<TlsFiles> files)
+  explicit AnyPeer(std::shared_ptr<TlsFiles> files)
       : files_(std::move(files)) {}
 
   bool Verify(tls::TlsCustomVerificationCheckRequest*,
@@ -124,13 +133,17 @@ class AnyClient final : public tls::ExternalCertificateVerifier {
 // and reflection too.
 class NameCheck final : public ::grpc::AuthMetadataProcessor {
  public:
-  explicit NameCheck(std::vector<std::string> allow)
-      : allow_(std::move(allow)) {}
+  NameCheck(std::shared_ptr<TlsFiles> files, std::vector<std::string> allow)
+      : files_(std::move(files)), allow_(std::move(allow)) {}
 
   bool IsBlocking() const override { return false; }
 
   ::grpc::Status Process(const InputMetadata&, ::grpc::AuthContext* peer,
                          OutputMetadata*, OutputMetadata*) override {
+    for (const ::grpc::string_ref& leaf :
+         peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
+      if (files_->current()->IsOwn(View(leaf))) return ::grpc::Status::OK;
+    }
     std::vector<std::string> names;
     for (const char* kind : {"peer_dns", "peer_uri", "x509_common_name"}) {
       for (const ::grpc::string_ref& name : peer->FindPropertyValues(kind)) {
@@ -146,6 +159,7 @@ class NameCheck final : public ::grpc::AuthMetadataProcessor {
   }
 
  private:
+  const std::shared_ptr<TlsFiles> files_;  // shared as PeerVerifier's
   const std::vector<std::string> allow_;
   QuietWarnings warnings_;
 };
@@ -196,13 +210,25 @@ absl::StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> ChannelCredentials(
   return ChannelCredentials(files, list);
 }
 
+std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
+    std::shared_ptr<TlsFiles> files) {
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(IdentityOf(*files));
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(false);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      tls::ExternalCertificateVerifier::Create<AnyPeer>(std::move(files)));
+  return tls::TlsCredentials(options);
+}
+
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
     std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy) {
   tls::TlsServerCredentialsOptions options(IdentityOf(*files));
   options.watch_identity_key_cert_pairs();
   if (!policy.require_certificate) {
     options.set_certificate_verifier(
-        tls::ExternalCertificateVerifier::Create<AnyClient>(std::move(files)));
+        tls::ExternalCertificateVerifier::Create<AnyPeer>(std::move(files)));
     return tls::TlsServerCredentials(options);
   }
   // PeerVerifier verifies.
@@ -210,12 +236,12 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(
       tls::ExternalCertificateVerifier::Create<PeerVerifier>(
-          std::move(files), Certificates::Peer::kClient, ""));
+          files, Certificates::Peer::kClient, ""));
   auto credentials = tls::TlsServerCredentials(options);
   if (!policy.allow.empty()) {
     // gRPC shares it with the calls.
     credentials->SetAuthMetadataProcessor(
-        std::make_shared<NameCheck>(policy.allow));
+        std::make_shared<NameCheck>(std::move(files), policy.allow));
   }
   return credentials;
 }

@@ -2,20 +2,27 @@
 // The millrace-server program: start, port file, SIGTERM, exit status.
 #include "tests/support/server_program.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "tests/support/socket_client.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::HasSubstr;
+using testing::HttpGet;
 using testing::Program;
+using ::testing::StartsWith;
 
 class ServerProgramTest : public ::testing::Test {
  protected:
@@ -35,6 +42,14 @@ class ServerProgramTest : public ::testing::Test {
         "--port-file", (directory_ / "port").string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
+  }
+
+  // What the log says of --metrics HOST:0.
+  static int MetricsPort(const std::string& log) {
+    std::smatch match;
+    const std::regex line("metrics and health at http://[0-9.]+:([0-9]+)");
+    EXPECT_TRUE(std::regex_search(log, match, line)) << log;
+    return match.empty() ? 0 : std::stoi(match[1]);
   }
 
   std::filesystem::path directory_;
@@ -59,6 +74,53 @@ TEST_F(ServerProgramTest, ServesAllPartitionsFromMemory) {
   ASSERT_TRUE(server.AwaitLog("serving partitions [0,1] of 2")) << server.log();
   server.Signal(SIGINT);
   EXPECT_EQ(server.ExitStatus(), 0);
+}
+
+TEST_F(ServerProgramTest, AnswersProbesAndPrometheus) {
+  Program server(Arguments({"--partition", "0", "--metrics", "127.0.0.1:0"}));
+  ASSERT_TRUE(server.AwaitLog("serving partitions")) << server.log();
+  const int port = MetricsPort(server.log());
+  EXPECT_THAT(HttpGet(port, "/healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(HttpGet(port, "/readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(HttpGet(port, "/metrics"),
+              HasSubstr("\nmillrace_running_calls 0\n"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.ExitStatus(), 0);
+}
+
+TEST_F(ServerProgramTest, ServesMetricsBeyondThisHostWhereAskedTo) {
+  for (const char* flag : {"--metrics-plaintext", "--plaintext"}) {
+    Program server(
+        Arguments({"--partition", "0", "--metrics", "0.0.0.0:0", flag}));
+    ASSERT_TRUE(server.AwaitLog("serving partitions")) << server.log();
+    EXPECT_THAT(HttpGet(MetricsPort(server.log()), "/healthz"),
+                StartsWith("HTTP/1.1 200 OK\r\n"));
+  }
+}
+
+TEST_F(ServerProgramTest, RefusesMetricsAddressesThatListenWouldNotTake) {
+  for (const auto& [metrics, why] : std::map<std::string, std::string>{
+           {"9100", "\"9100\" is not HOST:PORT"},
+           {"127.0.0.1:9100,9101", "is not HOST:PORT"},
+           {"127.0.0.1:70000", "a port of 0 to 65535"},
+           {"0.0.0.0:0", "is beyond this host, and metrics are not encrypted"},
+           {"[::]:0", "add --metrics-plaintext"}}) {
+    Program server(Arguments({"--partition", "0", "--metrics", metrics}));
+    EXPECT_TRUE(server.AwaitLog(why)) << server.log();
+    EXPECT_EQ(server.ExitStatus(), 2) << metrics;
+  }
+}
+
+TEST_F(ServerProgramTest, SaysWhyItCannotServeMetrics) {
+  Program first(Arguments({"--partition", "0", "--metrics", "127.0.0.1:0"}));
+  ASSERT_TRUE(first.AwaitLog("serving partitions")) << first.log();
+  const std::string taken =
+      "127.0.0.1:" + std::to_string(MetricsPort(first.log()));
+  Program second(Arguments({"--partition", "1", "--metrics", taken}));
+  EXPECT_TRUE(second.AwaitLog("--metrics " + taken +
+                              ": cannot listen there: Address already in use"))
+      << second.log();
+  EXPECT_EQ(second.ExitStatus(), 1);
 }
 
 TEST_F(ServerProgramTest, RefusesWhatItCannotServe) {

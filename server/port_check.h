@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/grpc/tls_files.h"
+
+namespace millrace {
+
+// Asks this server's port for its health, as a client would. Keeps one
+// connection, which is made at the first question.
+// Threads: any.
+class PortCheck {
+ public:
+  // `address` leads to the port from this host. `tls`: the server's files;
+  // null: it has no TLS.
+  PortCheck(const std::string& address, const std::shared_ptr<TlsFiles>& tls);
+
+  // OK when the server answers, whatever it says. Otherwise UNAVAILABLE, or
+  // DEADLINE_EXCEEDED after `timeout`.
+  absl::Status Ask(absl::Duration timeout) const;
+
+ private:
+  // Shared with gRPC's calls.
+  const std::shared_ptr<::grpc::Channel> channel_;
+};
+
+}  // namespace millrace

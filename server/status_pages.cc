@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/status_pages.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Of the server's answer to a probe; probes of Kubernetes wait for 1 s if not
+// told otherwise.
+constexpr absl::Duration kPatience = absl::Seconds(2);
+
+HttpResponse Yes(const std::string& what) {
+  HttpResponse response;
+  response.body = StrCat(what, "\n");
+  return response;
+}
+
+HttpResponse No(const std::string& why) {
+  HttpResponse response = Yes(why);
+  response.status = 503;
+  return response;
+}
+
+HttpResponse Starting() { return No("starting: the store is being opened"); }
+
+HttpResponse Answers(const SamplerServer& server, const std::string& what) {
+  const absl::Status status = server.CheckPort(kPatience);
+  if (status.ok()) return Yes(what);
+  return No(StrCat(server.address(), " does not answer: ", status.ToString()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StatusPages>> StatusPages::Start(
+    const HostPort& address) {
+  std::unique_ptr<StatusPages> made(new StatusPages);
+  const StatusPages& pages = *made;
+  MILLRACE_ASSIGN_OR_RETURN(
+      made->http_,
+      HttpServer::Start(address, "--metrics",
+                        {{"/metrics", [&pages] { return pages.Metrics(); }},
+                         {"/healthz", [&pages] { return pages.Health(); }},
+                         {"/readyz", [&pages] { return pages.Readiness(); }}}));
+  return made;
+}
+
+void StatusPages::SetServer(std::shared_ptr<SamplerServer> server) {
+  MutexLock lock(&mutex_);
+  server_ = std::move(server);
+}
+
+std::shared_ptr<SamplerServer> StatusPages::server() const {
+  MutexLock lock(&mutex_);
+  return server_;
+}
+
+HttpResponse StatusPages::Metrics() const {
+  const auto server = this->server();
+  if (server == nullptr) return Starting();
+  HttpResponse response;
+  response.type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = server->Metrics();
+  return response;
+}
+
+HttpResponse StatusPages::Health() const {
+  const auto server = this->server();
+  return server == nullptr ? Starting() : Answers(*server, "ok");
+}
+
+HttpResponse StatusPages::Readiness() const {
+  const auto server = this->server();
+  if (server == nullptr) return Starting();
+  return server->draining() ? No("draining") : Answers(*server, "ready");
+}
+
+}  // namespace millrace

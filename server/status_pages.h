@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/net/http_server.h"
+#include "server/server.h"
+
+namespace millrace {
+
+// What a server tells Prometheus and probes over HTTP: /metrics; /healthz,
+// whether its gRPC port answers; /readyz, whether it also takes new work.
+// docs/protocol.md, section 8, describes them.
+// States: starting -> serving. What says no is answered 503, in one line.
+// Threads: any.
+class StatusPages {
+ public:
+  // Serves from the moment it returns. Errors of HttpServer::Start.
+  static absl::StatusOr<std::unique_ptr<StatusPages>> Start(
+      const HostPort& address);
+  StatusPages(const StatusPages&) = delete;
+  StatusPages& operator=(const StatusPages&) = delete;
+
+  // The pages are about `server` from now on, and share it until they end.
+  void SetServer(std::shared_ptr<SamplerServer> server);
+
+  // "HOST:PORT" with the real port.
+  const std::string& address() const { return http_->address(); }
+
+ private:
+  StatusPages() = default;
+  std::shared_ptr<SamplerServer> server() const;
+  HttpResponse Metrics() const;
+  HttpResponse Health() const;
+  HttpResponse Readiness() const;
+
+  mutable Mutex mutex_;
+  // Null: starting.
+  std::shared_ptr<SamplerServer> server_ ABSL_GUARDED_BY(mutex_);
+
+  std::unique_ptr<HttpServer> http_;  // last: its pages use all of the above
+};
+
+}  // namespace millrace

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/status_pages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/support/socket_client.h"
+#include "tests/support/store_builder.h"
+#include "tests/support/test_ca.h"
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using testing::HttpGet;
+using ::testing::StartsWith;
+
+constexpr char kYes[] = "HTTP/1.1 200 OK\r\n";
+constexpr char kNo[] = "HTTP/1.1 503 Service Unavailable\r\n";
+
+class StatusPagesTest : public testing::DirectoryTest {
+ protected:
+  void SetUp() override {
+    testing::DirectoryTest::SetUp();
+    const testing::TestGraph graph = testing::SmallGraph();
+    EXPECT_TRUE(testing::BuildStore(graph, 1,
+                                    testing::SpreadAssignment(graph, 1),
+                                    directory_ / "store")
+                    .ok());
+    auto pages = StatusPages::Start({"127.0.0.1", 0});
+    EXPECT_TRUE(pages.ok()) << pages.status();
+    pages_ = *std::move(pages);
+  }
+
+  std::shared_ptr<SamplerServer> Serve(const ServerOptions& options = {}) {
+    auto store = Store::Open(directory_ / "store");
+    EXPECT_TRUE(store.ok()) << store.status();
+    auto server = SamplerServer::Start(*std::move(store), options);
+    EXPECT_TRUE(server.ok()) << server.status();
+    std::shared_ptr<SamplerServer> shared = *std::move(server);
+    pages_->SetServer(shared);
+    return shared;
+  }
+
+  std::string Get(const std::string& path) const {
+    return HttpGet(ParseHostPort(pages_->address())->port, path);
+  }
+
+  TlsOptions Tls(const testing::TestCa& ca,
+                 const testing::CertificateSpec& spec) const {
+    const testing::CertificatePem pem = ca.Issue(spec);
+    TlsOptions options;
+    options.ca = directory_ / "ca.pem";
+    options.cert = directory_ / "server.pem";
+    options.key = directory_ / "server.key";
+    testing::ReplaceFile(options.ca, ca_.pem());
+    testing::ReplaceFile(options.cert, pem.certificate);
+    testing::ReplaceFile(options.key, pem.key);
+    return options;
+  }
+
+  const testing::TestCa ca_{"our CA"};
+  std::unique_ptr<StatusPages> pages_;
+};
+
+TEST_F(StatusPagesTest, SayNoUntilThereIsAServer) {
+  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+    EXPECT_THAT(Get(path), AllOf(StartsWith(kNo), HasSubstr("starting")));
+  }
+  Serve();
+  EXPECT_THAT(Get("/healthz"), AllOf(StartsWith(kYes), EndsWith("ok\n")));
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
+}
+
+TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
+  ServerOptions options;
+  options.max_inflight_bytes = 1 << 20;
+  Serve(options);
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes),
+                    HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; "
+                              "charset=utf-8\r\n"),
+                    HasSubstr("# TYPE millrace_max_inflight_bytes gauge\n"
+                              "millrace_max_inflight_bytes 1048576"),
+                    HasSubstr("# TYPE millrace_sample_seconds histogram\n")));
+}
+
+TEST_F(StatusPagesTest, DrainingServerIsHealthyButNotReady) {
+  const auto server = Serve();
+  EXPECT_TRUE(server->Drain(absl::Seconds(10)));
+  EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kNo), EndsWith("draining\n")));
+}
+
+TEST_F(StatusPagesTest, ServerThatDoesNotAnswerIsNotHealthy) {
+  const auto server = Serve();
+  ASSERT_THAT(Get("/healthz"), StartsWith(kYes));
+  server->Stop();
+  const auto no = AllOf(StartsWith(kNo),
+                        HasSubstr(server->address() + " does not answer: "));
+  EXPECT_THAT(Get("/healthz"), no);
+  EXPECT_THAT(Get("/readyz"), no);
+  EXPECT_THAT(Get("/metrics"), StartsWith(kYes));
+}
+
+TEST_F(StatusPagesTest, ServerAtEveryAddressIsHealthy) {
+  ServerOptions options;
+  options.listen = "0.0.0.0:0";
+  Serve(options);
+  EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
+}
+
+TEST_F(StatusPagesTest, ServerWithTlsIsHealthy) {
+  ServerOptions options;
+  options.tls = Tls(ca_, {});
+  Serve(options);
+  EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
+}
+
+// Its own certificate need not be one that it would take from a client.
+TEST_F(StatusPagesTest, ServerWithMutualTlsIsHealthy) {
+  ServerOptions options;
+  options.clients.require_certificate = true;
+  options.clients.allow = {"trainer.example"};
+  const testing::TestCa public_ca("another CA");
+  testing::CertificateSpec spec;
+  spec.usage = "serverAuth";
+  options.tls = Tls(public_ca, spec);
+  Serve(options);
+  EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
+}
+
+}  // namespace
+}  // namespace millrace
