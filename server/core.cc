@@ -11,6 +11,7 @@
 #include "common/grpc/time.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
+#include "server/limits.h"
 
 namespace millrace {
 namespace {
@@ -48,6 +49,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),
+      connection_calls(kMaxLiveCallsPerConnection),
       reading_calls(options.max_reading_calls),
       reading_describe_calls(options.max_reading_calls),
       sample_calls(options.max_sample_calls),

@@ -16,6 +16,7 @@
 #include "common/grpc/hedging.h"
 #include "common/sample/split_seeds.h"
 #include "server/admission.h"
+#include "server/connection_calls.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
 #include "server/options.h"
@@ -48,6 +49,7 @@ struct ServerCore {
   Admission admission;       // Sample calls
   Admission leaf_admission;  // all others but Describe
   ServerMetrics metrics;
+  ConnectionCalls connection_calls;
   // A call is in one of the first two until its request is there, and then in
   // the one of its kind.
   LiveCalls reading_calls;

@@ -25,5 +25,9 @@ inline constexpr size_t kMaxDescribeBytes = 1 << 10;
 // Calls of one connection at a time: far fewer than calls of any kind, so that
 // no connection takes the place of others. A client of ours lets more wait.
 inline constexpr int kMaxCallsPerConnection = 256;
+// The same with those that have ended for the client, by their last message or
+// because it gave them up, and not yet for the server. More are refused: a
+// client that keeps to the limit above has fewer.
+inline constexpr int kMaxLiveCallsPerConnection = 2 * kMaxCallsPerConnection;
 
 }  // namespace millrace

@@ -26,6 +26,8 @@ void RequestCall::Begin() {
 }
 
 absl::Status RequestCall::EnterReading() {
+  MILLRACE_ASSIGN_OR_RETURN(place_,
+                            core_.connection_calls.Enter(context_->peer()));
   // What would be refused later need not be read.
   MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom(client_));
   MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, client_, deadline_));

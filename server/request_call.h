@@ -29,7 +29,9 @@ namespace millrace {
 // It counts from the moment it is known: among those whose request is being
 // read, which the client has ServerOptions::request_timeout for, and then among
 // those of its kind, so that clients that send nothing take no place of those
-// that do. The client has ServerOptions::client_timeout to take each message.
+// that do. All the while it counts among those of its connection, even when its
+// client has given it up. The client has ServerOptions::client_timeout to take
+// each message.
 //
 // States: reading -> answering, or refused -> done, when the subclass calls
 // Leave() and deletes itself in OnDone().
@@ -88,6 +90,7 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   ::grpc::CallbackServerContext* const context_;
   const SteadyTime deadline_;
   const std::string client_;  // see ClientName()
+  ConnectionCalls::Place place_;
   Admission::Reservation memory_;
   bool entered_ = false;  // those that run
   ::grpc::ByteBuffer message_;

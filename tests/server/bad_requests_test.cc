@@ -6,9 +6,6 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -29,6 +26,7 @@
 #include "common/sample/local_batch_source.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
+#include "tests/support/raw_http2.h"
 #include "tests/support/server_program.h"
 
 namespace millrace {
@@ -454,121 +452,21 @@ TEST_F(BadRequestsTest, CompressedRequestsAreNotInflated) {
   }
 }
 
-// A client that opens calls and never sends the end of their requests. A little
-// HTTP/2 by hand, since gRPC's own sends messages whole.
-class HalfRequests {
- public:
-  explicit HalfRequests(const std::string& address)
-      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons(static_cast<uint16_t>(
-        std::stoi(address.substr(address.find(':') + 1))));
-    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));
-    ReadFrame();  // the windows of streams
-  }
-  ~HalfRequests() { close(socket_); }
-
-  // By the server.
-  bool closed() const { return closed_; }
-
-  // The first `bytes` of a Gather of 16 MiB; they must fit a stream's window.
-  void Open(size_t bytes) {
-    Send(Frame(kHeaders, kEndHeaders, stream_,
-               Header(":method", "POST") + Header(":scheme", "http") +
-                   Header(":path", "/millrace.v1.Sampler/Gather") +
-                   Header(":authority", "x") + Header("te", "trailers") +
-                   Header("content-type", "application/grpc")));
-    const std::string body = std::string("\0\0\xff\xff\xff", 5) + Bytes(bytes);
-    for (size_t at = 0; at < body.size(); at += kPiece) {
-      const std::string piece = body.substr(at, kPiece);
-      while (window_ < static_cast<int64_t>(piece.size()) && !closed_) {
-        ReadFrame();
-      }
-      if (closed_) return;
-      window_ -= static_cast<int64_t>(piece.size());
-      Send(Frame(kData, 0, stream_, piece));
-    }
-    stream_ += 2;
-  }
-
- private:
-  enum Type : char {
-    kData = 0,
-    kHeaders = 1,
-    kSettings = 4,
-    kPing = 6,
-    kWindow = 8
-  };
-  static constexpr char kAck = 1, kEndHeaders = 4;  // flags
-  static constexpr size_t kPiece = 16 << 10;
-
-  static std::string Number(uint32_t number, int bytes) {
-    std::string text;
-    while (bytes-- > 0) text += static_cast<char>(number >> (8 * bytes));
-    return text;
-  }
-  static std::string Frame(Type type, char flags, uint32_t stream,
-                           const std::string& payload) {
-    return Number(static_cast<uint32_t>(payload.size()), 3) +
-           static_cast<char>(type) + flags + Number(stream, 4) + payload;
-  }
-  static std::string Header(const std::string& name, const std::string& value) {
-    return '\0' + Number(static_cast<uint32_t>(name.size()), 1) + name +
-           Number(static_cast<uint32_t>(value.size()), 1) + value;
-  }
-
-  void Send(const std::string& bytes) {
-    if (send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(bytes.size())) {
-      closed_ = true;
-    }
-  }
-  std::string Read(size_t bytes) {
-    std::string text(bytes, '\0');
-    if (bytes > 0 && recv(socket_, text.data(), bytes, MSG_WAITALL) !=
-                         static_cast<ssize_t>(bytes)) {
-      closed_ = true;
-    }
-    return text;
-  }
-  void ReadFrame() {
-    const auto number = [](const std::string& text) {
-      uint32_t value = 0;
-      for (const char c : text) value = value << 8 | static_cast<uint8_t>(c);
-      return value;
-    };
-    const std::string head = Read(9);
-    const std::string payload = Read(number(head.substr(0, 3)));
-    const char type = head[3], flags = head[4];
-    if (type == kWindow && number(head.substr(5)) == 0) {
-      window_ += number(payload);
-    } else if (type == kSettings && flags == 0) {
-      Send(Frame(kSettings, kAck, 0, ""));
-    } else if (type == kPing && flags == 0) {
-      Send(Frame(kPing, kAck, 0, payload));
-    }
-  }
-
-  const int socket_;
-  uint32_t stream_ = 1;
-  int64_t window_ = 65535;  // of the connection
-  bool closed_ = false;
-};
-
 TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
   testing::Serve(path(), "0", directory_ / "small_port", server_,
                  {"--max-inflight-bytes", "64M"});
   std::string port;
   std::ifstream(directory_ / "small_port") >> port;
   const int64_t before = Memory();
-  std::vector<std::unique_ptr<HalfRequests>> clients;
+  // The beginning of a Gather of 16 MiB.
+  const std::string half = testing::RawHttp2::Prefix((16 << 20) - 1) +
+                           std::string(4'000'000, '\xff');
+  std::vector<std::unique_ptr<testing::RawHttp2>> clients;
   for (int i = 0; i < 6; ++i) {
-    clients.push_back(std::make_unique<HalfRequests>("127.0.0.1:" + port));
+    clients.push_back(std::make_unique<testing::RawHttp2>("127.0.0.1:" + port));
     for (int calls = 0; calls < 30; ++calls) {
-      clients.back()->Open(4'000'000);
+      clients.back()->SendData(
+          clients.back()->Open("/millrace.v1.Sampler/Gather"), half);
       // Later it may have had enough.
       ASSERT_TRUE(i > 0 || calls >= 10 || !clients.back()->closed());
     }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+
+namespace millrace {
+
+// Limits the calls of each connection that are not done yet. HTTP/2 limits the
+// streams of a connection, but forgets a stream that its client resets, whose
+// call lives on here until it has noticed.
+// Threads: any.
+class ConnectionCalls {
+ public:
+  // The place of one call among those of its connection, given back when it
+  // dies. The ConnectionCalls must outlive it. Threads: one at a time.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept
+        : calls_(std::exchange(other.calls_, nullptr)),
+          connection_(std::move(other.connection_)) {}
+    Place& operator=(Place&& other) noexcept {
+      std::swap(calls_, other.calls_);
+      std::swap(connection_, other.connection_);
+      return *this;
+    }
+    ~Place() {
+      if (calls_ != nullptr) calls_->Leave(connection_);
+    }
+
+   private:
+    friend class ConnectionCalls;
+    Place(ConnectionCalls* calls, std::string connection)
+        : calls_(calls), connection_(std::move(connection)) {}
+
+    ConnectionCalls* calls_ = nullptr;
+    std::string connection_;
+  };
+
+  // `max_calls`: of each connection.
+  explicit ConnectionCalls(int max_calls) : max_calls_(max_calls) {}
+  ConnectionCalls(const ConnectionCalls&) = delete;
+  ConnectionCalls& operator=(const ConnectionCalls&) = delete;
+
+  // `connection`: what gRPC calls the peer, such as "ipv4:127.0.0.1:4711".
+  // RESOURCE_EXHAUSTED: it has that many calls; with a hint when to ask again.
+  absl::StatusOr<Place> Enter(std::string connection);
+
+ private:
+  void Leave(const std::string& connection);
+
+  const int max_calls_;
+
+  Mutex mutex_;
+  // Only connections that have calls.
+  absl::flat_hash_map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

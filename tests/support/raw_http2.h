@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A little HTTP/2 by hand, for clients that do what gRPC's own never does.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/file.h"
+
+namespace millrace::testing {
+
+// One connection to a server at "127.0.0.1:PORT". What the server says is read
+// while something is waited for; within 60 s.
+// Threads: one.
+class RawHttp2 {
+ public:
+  explicit RawHttp2(const std::string& address)
+      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval patience = {.tv_sec = 60, .tv_usec = 0};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
+               sizeof patience);
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(
+        std::stoi(address.substr(address.find(':') + 1))));
+    EXPECT_EQ(
+        connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));
+    ReadFrame();  // the windows of streams
+  }
+
+  // By the server, or since it said nothing.
+  bool closed() const { return closed_; }
+
+  // Starts a call, by its headers alone. Returns its stream.
+  uint32_t Open(const std::string& path) {
+    const uint32_t stream = next_stream_;
+    next_stream_ += 2;
+    Send(Frame(kHeaders, kEndHeaders, stream,
+               Header(":method", "POST") + Header(":scheme", "http") +
+                   Header(":path", path) + Header(":authority", "x") +
+                   Header("te", "trailers") +
+                   Header("content-type", "application/grpc")));
+    return stream;
+  }
+
+  // Sends bytes of the call's request; they must fit a stream's window. Waits
+  // for room in that of the connection.
+  void SendData(uint32_t stream, const std::string& bytes) {
+    for (size_t at = 0; at < bytes.size(); at += kPiece) {
+      const std::string piece = bytes.substr(at, kPiece);
+      while (window_ < static_cast<int64_t>(piece.size()) && !closed_) {
+        ReadFrame();
+      }
+      if (closed_) return;
+      window_ -= static_cast<int64_t>(piece.size());
+      Send(Frame(kData, 0, stream, piece));
+    }
+  }
+
+  // Sends a whole request; `message` as gRPC serializes it.
+  void SendRequest(uint32_t stream, const std::string& message) {
+    SendData(stream, Prefix(message.size()) + message);
+  }
+
+  // What stands before a message of that many bytes.
+  static std::string Prefix(size_t bytes) {
+    return '\0' + Number(static_cast<uint32_t>(bytes), 4);
+  }
+
+  // Gives the call up.
+  void Reset(uint32_t stream) {
+    constexpr uint32_t kCancel = 8;
+    Send(Frame(kReset, 0, stream, Number(kCancel, 4)));
+  }
+
+  // Waits until the server has read all that was sent.
+  void AwaitRead() {
+    Send(Frame(kPing, 0, 0, std::string(8, 'x')));
+    ++pings_;
+    while (pings_ > 0 && !closed_) ReadFrame();
+  }
+
+ private:
+  enum Type : char {
+    kData = 0,
+    kHeaders = 1,
+    kReset = 3,
+    kSettings = 4,
+    kPing = 6,
+    kWindow = 8
+  };
+  static constexpr char kAck = 1, kEndHeaders = 4;  // flags
+  static constexpr size_t kPiece = 16 << 10;
+
+  static std::string Number(uint32_t number, int bytes) {
+    std::string text;
+    while (bytes-- > 0) text += static_cast<char>(number >> (8 * bytes));
+    return text;
+  }
+  static uint32_t NumberOf(const std::string& text) {
+    uint32_t value = 0;
+    for (const char c : text) value = value << 8 | static_cast<uint8_t>(c);
+    return value;
+  }
+  static std::string Frame(Type type, char flags, uint32_t stream,
+                           const std::string& payload) {
+    return Number(static_cast<uint32_t>(payload.size()), 3) +
+           static_cast<char>(type) + flags + Number(stream, 4) + payload;
+  }
+  static std::string Header(const std::string& name, const std::string& value) {
+    return '\0' + Number(static_cast<uint32_t>(name.size()), 1) + name +
+           Number(static_cast<uint32_t>(value.size()), 1) + value;
+  }
+
+  void Send(const std::string& bytes) {
+    if (send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(bytes.size())) {
+      closed_ = true;
+    }
+  }
+  std::string Read(size_t bytes) {
+    std::string text(bytes, '\0');
+    if (bytes > 0 && recv(socket_.get(), text.data(), bytes, MSG_WAITALL) !=
+                         static_cast<ssize_t>(bytes)) {
+      closed_ = true;
+    }
+    return text;
+  }
+  void ReadFrame() {
+    const std::string head = Read(9);
+    const std::string payload = Read(NumberOf(head.substr(0, 3)));
+    const char type = head[3], flags = head[4];
+    if (type == kWindow && NumberOf(head.substr(5)) == 0) {
+      window_ += NumberOf(payload);
+    } else if (type == kSettings && flags == 0) {
+      Send(Frame(kSettings, kAck, 0, ""));
+    } else if (type == kPing && flags == 0) {
+      Send(Frame(kPing, kAck, 0, payload));
+    } else if (type == kPing) {
+      --pings_;
+    }
+  }
+
+  const UniqueFd socket_;
+  uint32_t next_stream_ = 1;
+  int64_t window_ = 65535;  // of the connection
+  int pings_ = 0;           // that are not answered yet
+  bool closed_ = false;
+};
+
+}  // namespace millrace::testing
