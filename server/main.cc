@@ -69,9 +69,10 @@ void AddTlsOptions(CLI::App& app, Arguments& args) {
                  "certificate that --tls-ca signs; none")
       ->check(CLI::IsMember({"require", "none"}));
   app.add_option("--tls-allow", args.server.clients.allow,
-                 "Names of clients and peers that are answered, one of their "
+                 "Names of clients and peers that are let in, one of their "
                  "certificates' DNS or URI names or the common name; *.NAME "
-                 "for one label; without it all are")
+                 "for a DNS name with one label before NAME; without it all "
+                 "are")
       ->delimiter(',');
   app.add_option("--tls-server-name", tls.server_name,
                  "Name that peers' certificates must have, instead of the host "

@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/grpc/allowed_names.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/time.h"
@@ -48,6 +49,7 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
         "--tls-allow needs --tls-client-auth require: names are those of the "
         "clients' certificates");
   }
+  MILLRACE_RETURN_IF_ERROR(CheckAllow(clients.allow));
   if (clients.require_certificate && tls.ca.empty()) {
     return absl::InvalidArgumentError(
         "--tls-client-auth require needs --tls-ca: the CA that signs the "

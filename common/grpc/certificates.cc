@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/grpc/allowed_names.h"
 
 namespace millrace {
 namespace {
@@ -98,9 +98,29 @@ std::string Subject(const X509* certificate) {
   return Cut(Content(bio.get()));
 }
 
-// DNS, URI and IP names.
-std::vector<std::string> NamesOf(const X509* certificate) {
-  std::vector<std::string> names;
+std::string TextOf(const ASN1_STRING* text) {
+  return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                     static_cast<size_t>(ASN1_STRING_length(text)));
+}
+
+// The subject's first common name as UTF-8; empty: none.
+std::string CommonName(const X509* certificate) {
+  const X509_NAME* subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0) return "";
+  unsigned char* text = nullptr;
+  const int size = ASN1_STRING_to_UTF8(
+      &text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  if (size < 0) return "";
+  const std::string name(reinterpret_cast<const char*>(text),
+                         static_cast<size_t>(size));
+  OPENSSL_free(text);
+  return name;
+}
+
+CertificateNames NamesOf(const X509* certificate) {
+  CertificateNames names;
+  names.common_name = CommonName(certificate);
   const NamesPtr all(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
@@ -108,17 +128,17 @@ std::vector<std::string> NamesOf(const X509* certificate) {
     const void* value =
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all.get(), i), &type);
     const auto* text = static_cast<const ASN1_STRING*>(value);
-    if (type == GEN_DNS || type == GEN_URI) {
-      names.emplace_back(
-          reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-          static_cast<size_t>(ASN1_STRING_length(text)));
+    if (type == GEN_DNS) {
+      names.dns.push_back(TextOf(text));
+    } else if (type == GEN_URI) {
+      names.uris.push_back(TextOf(text));
     } else if (type == GEN_IPADD) {
       char address[INET6_ADDRSTRLEN] = "";
       const int family = ASN1_STRING_length(text) == 4 ? AF_INET : AF_INET6;
       const bool whole = family == AF_INET || ASN1_STRING_length(text) == 16;
       if (whole && inet_ntop(family, ASN1_STRING_get0_data(text), address,
                              sizeof address) != nullptr) {
-        names.emplace_back(address);
+        names.addresses.emplace_back(address);
       }
     }
   }
@@ -126,7 +146,10 @@ std::vector<std::string> NamesOf(const X509* certificate) {
 }
 
 std::string PrintNames(const X509* certificate) {
-  std::vector<std::string> names = NamesOf(certificate);
+  const CertificateNames all = NamesOf(certificate);
+  std::vector<std::string> names = all.dns;
+  names.insert(names.end(), all.uris.begin(), all.uris.end());
+  names.insert(names.end(), all.addresses.begin(), all.addresses.end());
   if (names.empty()) return "no names";
   const bool more = names.size() > kMaxNames;
   if (more) names.resize(kMaxNames);
@@ -196,13 +219,6 @@ absl::Status Refusal(X509_STORE_CTX* context, const X509* leaf,
   }
 }
 
-bool NameMatches(const std::string& pattern, const std::string& name) {
-  if (!absl::StartsWith(pattern, "*.")) return pattern == name;
-  const size_t dot = name.find('.');
-  return dot != std::string::npos && dot > 0 &&
-         name.substr(dot) == pattern.substr(1);
-}
-
 }  // namespace
 
 struct Certificates::State {
@@ -238,6 +254,10 @@ absl::Status NoPem(const char* option, const std::string& path,
   return absl::FailedPreconditionError(
       StrCat(option, " ", path, " holds no whole ", what,
              " in PEM\nwrite one, with its BEGIN and END lines"));
+}
+
+absl::Status NoCertificate() {
+  return absl::UnauthenticatedError("it showed no certificate");
 }
 
 // Asks nobody for a passphrase.
@@ -350,9 +370,9 @@ absl::Status Certificates::CheckPeer(Peer peer, std::string_view leaf,
                                      const std::string& host,
                                      absl::Time now) const {
   const std::vector<X509Ptr> leaves = ParseCertificates(leaf);
-  if (leaves.empty() || state_->store == nullptr) {
-    return absl::UnauthenticatedError(
-        leaves.empty() ? "it showed no certificate" : "there is no --tls-ca");
+  if (leaves.empty()) return NoCertificate();
+  if (state_->store == nullptr) {
+    return absl::UnauthenticatedError("there is no --tls-ca");
   }
   const std::vector<X509Ptr> others = ParseCertificates(chain);
   const StackPtr untrusted(sk_X509_new_null());
@@ -395,13 +415,15 @@ bool Certificates::SameFiles(const Certificates& other) const {
          state_->key_text == other.state_->key_text;
 }
 
-bool AnyNameAllowed(const std::vector<std::string>& allow,
-                    const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(), [&](const auto& name) {
-    return std::any_of(allow.begin(), allow.end(), [&](const auto& pattern) {
-      return NameMatches(pattern, name);
-    });
-  });
+absl::Status CheckNames(const std::vector<std::string>& allow,
+                        std::string_view leaf) {
+  const std::vector<X509Ptr> leaves = ParseCertificates(leaf);
+  if (leaves.empty()) return NoCertificate();
+  const X509* certificate = leaves.front().get();
+  if (IsAllowed(allow, NamesOf(certificate))) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      StrCat(DescribeOne(certificate),
+             " has no name of --tls-allow\nadd one of its names there"));
 }
 
 }  // namespace millrace

@@ -63,9 +63,9 @@ class Certificates {
   const std::unique_ptr<State> state_;
 };
 
-// Whether one of a certificate's names is in the list of
-// TlsClientPolicy::allow.
-bool AnyNameAllowed(const std::vector<std::string>& allow,
-                    const std::vector<std::string>& names);
+// Whether `leaf` (PEM), which a client showed, has a name that is in `allow`.
+// UNAUTHENTICATED: it has none; on a second line what to do.
+absl::Status CheckNames(const std::vector<std::string>& allow,
+                        std::string_view leaf);
 
 }  // namespace millrace

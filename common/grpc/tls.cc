@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/tls.h"
 
-#include <grpc/grpc_security_constants.h>
-#include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
@@ -16,7 +14,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -61,107 +58,103 @@ class QuietWarnings {
   SteadyTime soonest_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Checks what the other end showed in the handshake, by the CAs of the moment.
-class PeerVerifier final : public tls::ExternalCertificateVerifier {
+// Decides about what the other end showed in the handshake. gRPC ends it when
+// no connection needs it any more, so the files are shared with whoever reads
+// them too.
+class PeerVerifier : public tls::ExternalCertificateVerifier {
  public:
-  PeerVerifier(std::shared_ptr<TlsFiles> files, Certificates::Peer peer,
-               std::string server_name)
-      : files_(std::move(files)),
-        peer_(peer),
-        server_name_(std::move(server_name)) {}
-
   bool Verify(tls::TlsCustomVerificationCheckRequest* request,
               std::function<void(::grpc::Status)>,
-              ::grpc::Status* result) override {
-    const absl::Status checked = Check(*request);
-    *result = ToGrpcStatus(checked);
-    if (!checked.ok() && peer_ == Certificates::Peer::kClient) {
-      warnings_.Warn(StrCat("a client is refused: ", FirstLine(checked)));
-    }
+              ::grpc::Status* result) final {
+    *result = ToGrpcStatus(Check(*request));
     return true;
   }
-  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+  void Cancel(tls::TlsCustomVerificationCheckRequest*) final {}
 
- private:
-  absl::Status Check(const tls::TlsCustomVerificationCheckRequest& request) {
-    const auto certificates = files_->current();
-    const std::string_view leaf = View(request.peer_cert());
-    if (peer_ == Certificates::Peer::kClient && certificates->IsOwn(leaf)) {
-      return absl::OkStatus();
-    }
-    return certificates->CheckPeer(peer_, leaf,
-                                   View(request.peer_cert_full_chain()),
-                                   HostOf(request), files_->options().clock());
+ protected:
+  using Request = tls::TlsCustomVerificationCheckRequest;
+
+  explicit PeerVerifier(std::shared_ptr<TlsFiles> files)
+      : files_(std::move(files)) {}
+
+  virtual absl::Status Check(const Request& request) = 0;
+
+  // By the CAs of the moment.
+  absl::Status CheckCertificate(const Request& request, Certificates::Peer peer,
+                                const std::string& host) const {
+    return files_->current()->CheckPeer(peer, View(request.peer_cert()),
+                                        View(request.peer_cert_full_chain()),
+                                        host, files_->options().clock());
   }
 
-  std::string HostOf(
-      const tls::TlsCustomVerificationCheckRequest& request) const {
-    if (peer_ == Certificates::Peer::kClient) return "";
+  bool IsOwn(const Request& request) const {
+    return files_->current()->IsOwn(View(request.peer_cert()));
+  }
+
+ private:
+  const std::shared_ptr<TlsFiles> files_;
+};
+
+// A client's, of servers.
+class ServerVerifier final : public PeerVerifier {
+ public:
+  ServerVerifier(std::shared_ptr<TlsFiles> files, std::string server_name)
+      : PeerVerifier(std::move(files)), server_name_(std::move(server_name)) {}
+
+ private:
+  absl::Status Check(const Request& request) override {
+    return CheckCertificate(request, Certificates::Peer::kServer,
+                            HostOf(request));
+  }
+
+  std::string HostOf(const Request& request) const {
     if (!server_name_.empty()) return server_name_;
     const std::string target(View(request.target_name()));
     const auto address = ParseHostPort(target);
     return address.ok() ? address->host : target;
   }
 
-  // Shared with whoever reads them too; gRPC ends the verifier when no
-  // connection needs it any more.
-  const std::shared_ptr<TlsFiles> files_;
-  const Certificates::Peer peer_;
   const std::string server_name_;
-  QuietWarnings warnings_;
 };
 
-// Believes everyone, and keeps the files while gRPC looks at them.
-class AnyPeer final : public tls::ExternalCertificateVerifier {
+// A server's, of clients. Whoever is refused here has not sent a byte of
+// HTTP/2, which gRPC may need much memory for.
+class ClientVerifier final : public PeerVerifier {
  public:
-  explicit AnyPeer(std::shared_ptr<TlsFiles> files)
-      : files_(std::move(files)) {}
-
-  bool Verify(tls::TlsCustomVerificationCheckRequest*,
-              std::function<void(::grpc::Status)>,
-              ::grpc::Status* result) override {
-    *result = ::grpc::Status::OK;
-    return true;
-  }
-  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+  ClientVerifier(std::shared_ptr<TlsFiles> files,
+                 std::vector<std::string> allow)
+      : PeerVerifier(std::move(files)), allow_(std::move(allow)) {}
 
  private:
-  const std::shared_ptr<TlsFiles> files_;  // shared as PeerVerifier's
-};
-
-// Refuses the calls of clients without an allowed name: of all methods, health
-// and reflection too.
-class NameCheck final : public ::grpc::AuthMetadataProcessor {
- public:
-  NameCheck(std::shared_ptr<TlsFiles> files, std::vector<std::string> allow)
-      : files_(std::move(files)), allow_(std::move(allow)) {}
-
-  bool IsBlocking() const override { return false; }
-
-  ::grpc::Status Process(const InputMetadata&, ::grpc::AuthContext* peer,
-                         OutputMetadata*, OutputMetadata*) override {
-    for (const ::grpc::string_ref& leaf :
-         peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
-      if (files_->current()->IsOwn(View(leaf))) return ::grpc::Status::OK;
+  absl::Status Check(const Request& request) override {
+    const absl::Status checked = CheckNamed(request);
+    if (!checked.ok()) {
+      warnings_.Warn(StrCat("a client is refused: ", FirstLine(checked)));
     }
-    std::vector<std::string> names;
-    for (const char* kind : {"peer_dns", "peer_uri", "x509_common_name"}) {
-      for (const ::grpc::string_ref& name : peer->FindPropertyValues(kind)) {
-        names.emplace_back(View(name));
-      }
-    }
-    if (AnyNameAllowed(allow_, names)) return ::grpc::Status::OK;
-    const absl::Status denied = absl::PermissionDeniedError(
-        StrCat("a client named ", absl::StrJoin(names, ", "),
-               " is not in --tls-allow\nadd one of its names there"));
-    warnings_.Warn(StrCat("refused: ", FirstLine(denied)));
-    return ToGrpcStatus(denied);
+    return checked;
   }
 
- private:
-  const std::shared_ptr<TlsFiles> files_;  // shared as PeerVerifier's
+  absl::Status CheckNamed(const Request& request) const {
+    if (IsOwn(request)) return absl::OkStatus();
+    MILLRACE_RETURN_IF_ERROR(
+        CheckCertificate(request, Certificates::Peer::kClient, ""));
+    // Not by the names in the request: gRPC cuts them off at a zero byte.
+    return allow_.empty() ? absl::OkStatus()
+                          : CheckNames(allow_, View(request.peer_cert()));
+  }
+
   const std::vector<std::string> allow_;
   QuietWarnings warnings_;
+};
+
+// Believes everyone.
+class AnyPeer final : public PeerVerifier {
+ public:
+  explicit AnyPeer(std::shared_ptr<TlsFiles> files)
+      : PeerVerifier(std::move(files)) {}
+
+ private:
+  absl::Status Check(const Request&) override { return absl::OkStatus(); }
 };
 
 std::shared_ptr<tls::CertificateProviderInterface> IdentityOf(
@@ -189,11 +182,11 @@ std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
     options.set_certificate_provider(IdentityOf(*files));
     options.watch_identity_key_cert_pairs();
   }
-  options.set_verify_server_certs(false);  // PeerVerifier does
+  options.set_verify_server_certs(false);  // ServerVerifier does
   options.set_check_call_host(false);      // so is the name
   options.set_certificate_verifier(
-      tls::ExternalCertificateVerifier::Create<PeerVerifier>(
-          files, Certificates::Peer::kServer, NameOf(list, files->options())));
+      tls::ExternalCertificateVerifier::Create<ServerVerifier>(
+          files, NameOf(list, files->options())));
   return tls::TlsCredentials(options);
 }
 
@@ -231,19 +224,13 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
         tls::ExternalCertificateVerifier::Create<AnyPeer>(std::move(files)));
     return tls::TlsServerCredentials(options);
   }
-  // PeerVerifier verifies.
+  // ClientVerifier verifies.
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(
-      tls::ExternalCertificateVerifier::Create<PeerVerifier>(
-          files, Certificates::Peer::kClient, ""));
-  auto credentials = tls::TlsServerCredentials(options);
-  if (!policy.allow.empty()) {
-    // gRPC shares it with the calls.
-    credentials->SetAuthMetadataProcessor(
-        std::make_shared<NameCheck>(std::move(files), policy.allow));
-  }
-  return credentials;
+      tls::ExternalCertificateVerifier::Create<ClientVerifier>(std::move(files),
+                                                               policy.allow));
+  return tls::TlsServerCredentials(options);
 }
 
 absl::Status ExplainConnection(const absl::Status& status,
@@ -276,11 +263,12 @@ absl::Status ExplainConnection(const absl::Status& status,
                " ended the connection before it answered; does it want TLS, "
                "--tls-ca?\nsee what that server's log says"));
   }
-  return absl::UnavailableError(
-      StrCat("server ", address,
-             " ended the handshake; does it want a certificate, --tls-cert and "
-             "--tls-key?\ngive one that its --tls-ca signs; its log says why "
-             "it refuses others"));
+  return absl::UnavailableError(StrCat(
+      "server ", address,
+      " ended the handshake; does it want a certificate, --tls-cert and "
+      "--tls-key, or refuse this one?\ngive one that its --tls-ca signs, "
+      "with a name of its --tls-allow; its log says why it refuses "
+      "others"));
 }
 
 }  // namespace millrace

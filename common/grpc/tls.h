@@ -31,9 +31,9 @@ std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
     std::shared_ptr<TlsFiles> files);
 
 // For a server; the files have a certificate, and a CA where clients must show
-// theirs. Clients that the CA does not vouch for are refused at the handshake,
-// those without an allowed name by PERMISSION_DENIED of every call. A client
-// with the server's own certificate is the server itself, and let in.
+// theirs. Clients that the CA does not vouch for, or that have no allowed name,
+// are refused at the handshake. A client with the server's own certificate is
+// the server itself, and let in.
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
     std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy);
 

@@ -35,8 +35,8 @@ struct TlsOptions {
 struct TlsClientPolicy {
   // Clients must show a certificate that TlsOptions::ca signs (mutual TLS).
   bool require_certificate = false;
-  // Names that a client's certificate must have one of: DNS or URI names, or
-  // the common name; "*.example.com" stands for one label. Empty: any.
+  // Names that a client's certificate must have one of; see IsAllowed(). Empty:
+  // any.
   std::vector<std::string> allow;
 };
 

@@ -192,18 +192,32 @@ TEST_F(CertificatesTest, NamesOfPeersCannotBreakLogs) {
   EXPECT_LT(error.size(), 500u);
 }
 
-TEST(AnyNameAllowedTest, MatchesWholeNamesAndOneLabel) {
-  const std::vector<std::string> allow = {"trainer", "*.fleet.example",
-                                          "spiffe://x/y"};
-  EXPECT_TRUE(AnyNameAllowed(allow, {"other", "trainer"}));
-  EXPECT_TRUE(AnyNameAllowed(allow, {"s1.fleet.example"}));
-  EXPECT_TRUE(AnyNameAllowed(allow, {"spiffe://x/y"}));
-  for (const char* name :
-       {"", "trainer2", "Trainer", "fleet.example", ".fleet.example",
-        "a.b.fleet.example", "s1.Fleet.example", "*", "spiffe://x/y/z"}) {
-    EXPECT_FALSE(AnyNameAllowed(allow, {name})) << name;
+TEST_F(CertificatesTest, ComparesEachKindOfName) {
+  CertificateSpec spec;
+  spec.name = "A Trainer";
+  spec.names = "DNS:t1.Fleet.example,URI:spiffe://fleet/T1,IP:10.0.0.7";
+  const std::string leaf = ca_.Issue(spec).certificate;
+  for (const char* name : {"A Trainer", "T1.fleet.EXAMPLE", "*.fleet.example",
+                           "spiffe://fleet/T1"}) {
+    EXPECT_TRUE(CheckNames({"other", name}, leaf).ok()) << name;
   }
-  EXPECT_FALSE(AnyNameAllowed(allow, {}));
+  for (const char* name : {"a trainer", "spiffe://fleet/t1", "10.0.0.7"}) {
+    const absl::Status refused = CheckNames({name}, leaf);
+    EXPECT_TRUE(absl::IsUnauthenticated(refused)) << name;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("certificate \"CN=A Trainer\" (t1.Fleet.example, "
+                          "spiffe://fleet/T1, 10.0.0.7) has no name of "
+                          "--tls-allow\nadd one"));
+  }
+}
+
+TEST_F(CertificatesTest, NamesDoNotEndAtAZeroByte) {
+  CertificateSpec spec;
+  // A list with one DNS name: "ok.example", a zero byte, and "no".
+  spec.names = "DER:300f820d6f6b2e6578616d706c65006e6f";
+  const std::string leaf = ca_.Issue(spec).certificate;
+  EXPECT_THAT(std::string(CheckNames({"ok.example"}, leaf).message()),
+              HasSubstr("(ok.example?no) has no name of --tls-allow"));
 }
 
 }  // namespace
