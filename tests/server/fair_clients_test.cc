@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "common/grpc/host_port.h"
 #include "common/grpc/tls.h"
+#include "common/net/host_port.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/hand_call.h"
 #include "tests/support/test_ca.h"
