@@ -46,7 +46,8 @@ void AnswerLeaf(std::string_view bytes, Answer answer) {
   // foreseen.
   MILLRACE_CHECK(needed.ok() || !parsed);
   if (!parsed) return;
-  auto memory = RichServer().leaf_admission.Reserve(0, *needed);
+  auto memory = RichServer().leaf_admission.Reserve(
+      {.client = "client", .end = [] {}}, 0, *needed);
   if (!memory.ok()) return;
   Reply reply;
   const absl::Status status = answer(request, *memory, reply);
