@@ -6,16 +6,19 @@
 
 #include "common/base/block.h"
 #include "common/base/check.h"
+#include "common/base/float_cast.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/frames.h"
 #include "common/sample/gather.h"
-#include "common/wire/cast.h"
 #include "common/wire/frame.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::byte kZeros[8] = {};
+
+// Rows to be cast are gathered in pieces that stay in the cache until then.
+constexpr size_t kUncastBytes = 64 << 10;
 
 size_t RowBytes(const ArrayInfo& info) {
   size_t bytes = ItemBytes(info.dtype);
@@ -111,12 +114,18 @@ absl::Status FrameSource::GatherInto(const ArrayInfo& info,
   if (stored.dtype == info.dtype) {
     return GatherRows(store_, part.type, part.column, ids_, out);
   }
-  const size_t bytes = ids_.size() * stored.row_bytes();
-  uncast_.resize(bytes);
-  MILLRACE_RETURN_IF_ERROR(
-      GatherRows(store_, part.type, part.column, ids_, uncast_.data()));
-  CastElements(stored.dtype, uncast_.data(), info.dtype, out,
-               bytes / ItemBytes(stored.dtype));
+  const size_t row_bytes = stored.row_bytes();
+  const size_t row_items = row_bytes / ItemBytes(stored.dtype);
+  const size_t rows = std::max<size_t>(1, kUncastBytes / row_bytes);
+  uncast_.resize(rows * row_bytes);
+  for (size_t at = 0; at < ids_.size(); at += rows) {
+    const size_t count = std::min(rows, ids_.size() - at);
+    MILLRACE_RETURN_IF_ERROR(GatherRows(store_, part.type, part.column,
+                                        std::span(ids_).subspan(at, count),
+                                        uncast_.data()));
+    CastFloats(stored.dtype, uncast_.data(), info.dtype,
+               out + at * RowBytes(info), count * row_items);
+  }
   return absl::OkStatus();
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "common/base/float16.h"
+#include "common/base/float_cast.h"
 #include "common/base/interrupt.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
@@ -19,41 +19,6 @@ namespace {
 
 constexpr uint64_t kBytesPerDrop = uint64_t{16} << 20;
 constexpr size_t kCastRows = 256;
-
-float ReadFloat(DType dtype, const std::byte* in) {
-  if (dtype == DType::kFloat32) {
-    float value;
-    std::memcpy(&value, in, sizeof(value));
-    return value;
-  }
-  if (dtype == DType::kFloat64) {
-    double value;
-    std::memcpy(&value, in, sizeof(value));
-    return static_cast<float>(value);
-  }
-  uint16_t bits;
-  std::memcpy(&bits, in, sizeof(bits));
-  return dtype == DType::kFloat16 ? FromFloat16(bits) : FromBFloat16(bits);
-}
-
-void WriteFloat(DType dtype, float value, std::byte* out) {
-  if (dtype == DType::kFloat32) {
-    std::memcpy(out, &value, sizeof(value));
-    return;
-  }
-  const uint16_t bits =
-      dtype == DType::kFloat16 ? ToFloat16(value) : ToBFloat16(value);
-  std::memcpy(out, &bits, sizeof(bits));
-}
-
-void CastFloats(DType from, DType to, std::span<const std::byte> in,
-                std::byte* out) {
-  const size_t step = ItemBytes(from);
-  for (size_t at = 0; at < in.size(); at += step) {
-    WriteFloat(to, ReadFloat(from, in.data() + at), out);
-    out += ItemBytes(to);
-  }
-}
 
 // Gathers the rows of one column in the order of the new ids, a window of
 // rows at a time; inside a window they are read in file order.
@@ -108,8 +73,8 @@ class RowGatherer {
     std::vector<std::byte> cast(step / ratio_in * ItemBytes(dtype_));
     for (size_t at = 0; at < window_.size(); at += step) {
       const size_t bytes = std::min(step, window_.size() - at);
-      CastFloats(source_.dtype(), dtype_, {window_.data() + at, bytes},
-                 cast.data());
+      CastFloats(source_.dtype(), window_.data() + at, dtype_, cast.data(),
+                 bytes / ratio_in);
       MILLRACE_RETURN_IF_ERROR(
           out.Append(cast.data(), bytes / ratio_in * ItemBytes(dtype_)));
     }
@@ -178,11 +143,6 @@ absl::Status WriteHotness(const NodeFiles& files, int part,
   }
   return files.writer.Write(NodePath(part, files.type_name, "hotness"),
                             Array::Adopt(std::move(sorted)));
-}
-
-bool IsFloat(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kFloat32 ||
-         dtype == DType::kFloat64 || dtype == DType::kBFloat16;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "common/base/float_cast.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/sample/digest.h"
@@ -528,6 +529,36 @@ TEST_F(ServerTest, GatherSendsRowsInOrder) {
     ASSERT_TRUE(GatherRows(*fleet().store(), 0, column, wide,
                            reinterpret_cast<std::byte*>(want.data()))
                     .ok());
+    EXPECT_EQ(got.bytes, want);
+  }
+}
+
+TEST_F(ServerTest, GatherCastsFeatures) {
+  const Store& store = *fleet().store();
+  const PartitionBook& book = store.book(0);
+  std::vector<uint32_t> ids;  // far more than are cast at a time
+  while (ids.size() < 10000) {
+    for (uint64_t id = book.begin(1); id < book.end(1); ++id) {
+      ids.push_back(static_cast<uint32_t>(id));
+    }
+  }
+  const ColumnSpec stored = ColumnOf(store.schema(), 0, NodeColumn::kFeature);
+  std::vector<std::byte> rows(ids.size() * stored.row_bytes());
+  ASSERT_TRUE(GatherRows(store, 0, NodeColumn::kFeature,
+                         std::vector<uint64_t>(ids.begin(), ids.end()),
+                         rows.data())
+                  .ok());
+  v1::GatherRequest request;
+  request.set_partition(1);
+  request.set_ids(ids.data(), ids.size() * sizeof(uint32_t));
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    request.set_feature_dtype(static_cast<v1::DType>(dtype));
+    const StreamResult got = CallGather(*fleet().Stub(1), request);
+    ASSERT_TRUE(got.status.ok()) << got.status;
+    std::string want(rows.size() / 2, '\0');
+    CastFloats(stored.dtype, rows.data(), dtype,
+               reinterpret_cast<std::byte*>(want.data()),
+               rows.size() / sizeof(float));
     EXPECT_EQ(got.bytes, want);
   }
 }
