@@ -30,6 +30,9 @@
 namespace millrace {
 namespace {
 
+// How late an interrupt may be noticed.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+
 class FleetBatchSource final : public RemoteBatchSource {
  public:
   FleetBatchSource(const RemoteOptions& options, std::unique_ptr<Fleet> fleet,
@@ -168,8 +171,21 @@ class FleetBatchSource final : public RemoteBatchSource {
         if (!calls.succeeded(i)) failed.push_back(std::move(requests[i]));
       }
       requests = std::move(failed);
-      if (closing_.WaitForNotificationWithTimeout(wait)) return Closed();
+      MILLRACE_RETURN_IF_ERROR(Pause(wait));
     }
+  }
+
+  // CANCELLED: the source was closed, or the program interrupted, meanwhile.
+  absl::Status Pause(absl::Duration wait) const {
+    const SteadyTime end = SteadyNow() + wait;
+    while (SteadyNow() < end) {
+      if (closing_.WaitForNotificationWithTimeout(
+              std::min(end - SteadyNow(), kLookInterval))) {
+        return Closed();
+      }
+      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    }
+    return absl::OkStatus();
   }
 
   static absl::Status Closed() {

@@ -65,6 +65,7 @@ absl::Status PeerCall::Send() {
        .hedging = scope_.core.peer_hedging,
        .kind = kind_,
        .partition = partition_,
+       .deadline = scope_.deadline,
        .start = std::move(start),
        .on_end =
            [this](const FleetMember& replica, SteadyTime, absl::Status status) {

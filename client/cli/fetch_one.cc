@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/cli/fetch_one.h"
 
+#include <memory>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "common/base/interrupt.h"
 #include "common/base/mutex.h"
+#include "common/base/status_macros.h"
 
 namespace millrace {
+namespace {
+
+// Shared with the source's callback, which may come after an interrupt.
+struct Fetch {
+  ResolvedJob job;
+  absl::StatusOr<Batch> result = absl::UnknownError("no batch yet");
+  Notification arrived;
+};
+
+}  // namespace
 
 absl::StatusOr<Batch> FetchOne(BatchSource& source, const ResolvedJob& job,
                                BatchRequest request) {
-  Notification arrived;
-  absl::StatusOr<Batch> result = absl::UnknownError("no batch yet");
-  source.Fetch(job, std::move(request), [&](absl::StatusOr<Batch> batch) {
-    result = std::move(batch);
-    arrived.Notify();
-  });
+  const auto fetch = std::make_shared<Fetch>();
+  fetch->job = job;
+  source.Fetch(fetch->job, std::move(request),
+               [fetch](absl::StatusOr<Batch> batch) {
+                 fetch->result = std::move(batch);
+                 fetch->arrived.Notify();
+               });
   // The source bounds every fetch.
-  arrived.WaitForNotification();
-  return result;
+  while (
+      !fetch->arrived.WaitForNotificationWithTimeout(absl::Milliseconds(200))) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  }
+  return std::move(fetch->result);
 }
 
 }  // namespace millrace

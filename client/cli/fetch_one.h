@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Fetches one batch and waits for it.
+// Fetches one batch and waits for it. CANCELLED: the program was interrupted.
 absl::StatusOr<Batch> FetchOne(BatchSource& source, const ResolvedJob& job,
                                BatchRequest request);
 

@@ -12,7 +12,6 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
-#include "common/grpc/time.h"
 #include "common/sample/gather.h"
 #include "common/sample/seeds.h"
 #include "common/wire/ids.h"
@@ -351,37 +350,31 @@ void BatchFetch::EndAttempt() {
     stage_ = times ? Stage::kTimes : Stage::kSample;
     return StartAttempt();
   }
-  const SteadyTime now = SteadyNow();
-  const absl::StatusOr<absl::Duration> wait = retry_.After(failure, now);
+  const absl::StatusOr<absl::Duration> wait =
+      retry_.After(failure, SteadyNow());
   if (!wait.ok()) return Finish(wait.status());
-  ScheduleAttempt(now + *wait);
+  MutexLock lock(&mutex_);
+  // A Cancel() since the attempt's end found nobody asleep.
+  SleepFor(cancelled_ ? absl::ZeroDuration() : *wait);
 }
 
-void BatchFetch::ScheduleAttempt(SteadyTime when) {
-  auto alarm = std::make_unique<grpc::Alarm>();
-  MutexLock lock(&mutex_);
-  // A Cancel() since the attempt's end found no alarm to cancel.
-  if (cancelled_) when = SteadyNow();
-  alarm_ = std::move(alarm);
-  alarm_->Set(ToGrpcTime(when), [self = shared_from_this()](bool) {
-    bool cancelled = false;
-    {
-      MutexLock lock(&self->mutex_);
-      cancelled = self->cancelled_;
-    }
-    if (!cancelled) return self->StartAttempt();
-    self->Finish(absl::CancelledError("the source was closed"));
-  });
+void BatchFetch::SleepFor(absl::Duration wait) {
+  ticket_ = options_.hedging.timer().Add(wait, shared_from_this());
+}
+
+void BatchFetch::OnWake() {
+  bool cancelled = false;
+  {
+    MutexLock lock(&mutex_);
+    ticket_.reset();
+    cancelled = cancelled_;
+  }
+  if (!cancelled) return StartAttempt();
+  Finish(absl::CancelledError("the source was closed"));
 }
 
 void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
   const std::shared_ptr<BatchFetch> self = shared_from_this();
-  // gRPC keeps an alarm's callback, and so this fetch, as long as the alarm.
-  std::unique_ptr<grpc::Alarm> alarm;
-  {
-    MutexLock lock(&mutex_);
-    alarm = std::move(alarm_);
-  }
   BatchSource::BatchCallback done = std::move(done_);
   done(std::move(batch));
 }
@@ -392,7 +385,9 @@ void BatchFetch::Cancel() {
     MutexLock lock(&mutex_);
     cancelled_ = true;
     calls = calls_;
-    if (alarm_ != nullptr) alarm_->Cancel();
+    const bool asleep =
+        ticket_.has_value() && options_.hedging.timer().Remove(*ticket_);
+    if (asleep) SleepFor(absl::ZeroDuration());
   }
   for (const CallSlot& call : calls) call->Cancel();
 }

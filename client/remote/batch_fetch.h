@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/alarm.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,6 +17,7 @@
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/grpc/call.h"
+#include "common/grpc/call_timer.h"
 #include "common/grpc/frames.h"
 #include "common/sample/batch_source.h"
 #include "common/wire/batch_assembler.h"
@@ -35,8 +34,10 @@ class SampleRequest;
 // as soon as the ids are there. An attempt that fails is given up whole and
 // repeated, into new memory, as Retry says.
 // States: attempt (calls in flight) <-> waiting for a retry -> finished.
-// Threads: Start() once; Cancel() any thread; the rest on gRPC threads.
-class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
+// Threads: Start() once; Cancel() any thread; the rest on threads of
+// gRPC and of the timer.
+class BatchFetch : public Sleeper,
+                   public std::enable_shared_from_this<BatchFetch> {
  public:
   struct Options {
     Fleet& fleet;  // with the others here, outlives the fetch's calls
@@ -57,6 +58,8 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   void Start() { StartAttempt(); }
   // Ends the fetch with CANCELLED unless it is finished.
   void Cancel();
+  // Makes the next attempt.
+  void OnWake() override;
 
  private:
   // One call of an attempt; `call` is set when it has been started.
@@ -86,7 +89,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   void KeepCall(CallSlot call);
   void OnCallDone(const absl::Status& status);
   void EndAttempt();
-  void ScheduleAttempt(SteadyTime when);
+  void SleepFor(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(absl::StatusOr<Batch> batch);
 
   const Options options_;
@@ -109,9 +112,7 @@ class BatchFetch : public std::enable_shared_from_this<BatchFetch> {
   std::vector<CallSlot> calls_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // first of this attempt
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Wakes the next attempt; a new one each time, since it may be replaced
-  // from within its own callback.
-  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::optional<CallTimer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);  // asleep
 };
 
 }  // namespace millrace

@@ -56,6 +56,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
        .hedging = options->context.hedging,
        .kind = options->kind,
        .partition = options->partition,
+       .deadline = deadline,
        .start =
            [options, deadline](std::shared_ptr<FleetMember> replica,
                                Events events) {

@@ -31,9 +31,10 @@ struct HedgedStreamOptions {
 
 // A stream of frames from a replica of a partition, hedged (see
 // common/grpc/hedged_call.h).
-// `on_frame` and `done` run one at a time on gRPC threads, possibly before this
-// returns; nothing of `context` is touched after `done`. UNAVAILABLE (nothing
-// was started, `done` never runs): no living server of the partition.
+// `on_frame` and `done` run one at a time on threads of gRPC and of the timer,
+// possibly before this returns; nothing of `context` is touched after `done`.
+// UNAVAILABLE (nothing was started, `done` never runs): no living server of the
+// partition.
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions options);
 

@@ -126,6 +126,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
        .hedging = context.hedging,
        .kind = Hedging::Kind::kLookup,
        .partition = resolving->request.partition,
+       .deadline = resolving->times.deadline,
        .start =
            [resolving](std::shared_ptr<FleetMember> replica,
                        HedgedCallOptions::Events events) {

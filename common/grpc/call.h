@@ -14,7 +14,7 @@ class Call {
   virtual void Cancel() = 0;
 };
 
-// Runs exactly once, on a gRPC thread, and must not block.
+// Runs exactly once, on a thread of gRPC or of a CallTimer, and must not block.
 using CallDone = std::function<void(absl::Status)>;
 
 }  // namespace millrace

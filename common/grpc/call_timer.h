@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -14,22 +18,22 @@ namespace millrace {
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
-  // On a gRPC thread; must not block.
+  // On the timer's thread; must not block.
   virtual void OnWake() = 0;
 };
 
-// Wakes calls that take long. Most are over before: one alarm of gRPC serves
-// them all, where one for each would cost more than a small call.
-// Threads: any. Sleepers may live, and be woken, longer than the timer.
+// Wakes calls that take long, from a thread of its own: gRPC's timers wait
+// until a time of day, so that they are late when somebody sets the clock back.
+// Threads: any; the destructor not on its own. Sleepers may live longer than
+// the timer.
 class CallTimer {
  public:
-  using Clock = std::chrono::steady_clock;
-
   // What Remove() takes; each is given once.
-  using Ticket = std::pair<Clock::time_point, uint64_t>;
+  using Ticket = std::pair<SteadyTime, uint64_t>;
 
   CallTimer();
-  ~CallTimer();  // wakes nobody any more, but for those it is about to
+  // Wakes nobody any more once this returns.
+  ~CallTimer();
   CallTimer(const CallTimer&) = delete;
   CallTimer& operator=(const CallTimer&) = delete;
 
@@ -39,9 +43,18 @@ class CallTimer {
   bool Remove(const Ticket& ticket);
 
  private:
-  class Sleepers;
-  // Shared with the alarm, which gRPC may keep longer.
-  const std::shared_ptr<Sleepers> sleepers_;
+  void Run();
+  SteadyTime NextWake() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  CondVar sooner_;  // NextWake() is before look_, or this ends
+  std::map<Ticket, std::shared_ptr<Sleeper>> asleep_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When the thread looks next.
+  SteadyTime look_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: uses all of the above
 };
 
 }  // namespace millrace

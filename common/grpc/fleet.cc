@@ -37,6 +37,11 @@ constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 // found as soon as any other, and a pause stays below 2 s.
 constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 
+// How long gRPC may put off an attempt to connect to a member that is
+// unreachable: its longest back-off (channel_args.cc). It counts that by timers
+// which are late when somebody sets the clock back.
+constexpr absl::Duration kConnectInterval = absl::Seconds(1);
+
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
 
@@ -101,7 +106,9 @@ class Fleet::Core {
   // One Describe in flight.
   struct Ask {
     std::shared_ptr<FleetEntry> entry;
+    SteadyTime deadline;
     bool of_suspect = false;
+    bool overdue = false;
     std::unique_ptr<v1::Sampler::Stub> stub;
     ::grpc::ClientContext context;
     v1::DescribeRequest request;
@@ -112,7 +119,13 @@ class Fleet::Core {
   void RefreshList();
   void TakeList(const ListReader::Result& addresses);
   SteadyTime StartDueAsks();
-  void StartAsk(std::shared_ptr<FleetEntry> entry);
+  // Cancels those whose time is over; when to look again. gRPC ends calls at
+  // their deadlines too, but late when somebody sets the clock back.
+  SteadyTime EndOverdueAsks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When its time is over.
+  SteadyTime StartAsk(std::shared_ptr<FleetEntry> entry);
+  // Whether gRPC must be made to connect now.
+  static bool TakeConnect(FleetEntry& entry);
   void FinishAsk(Ask* ask, const ::grpc::Status& status);
   void TakeAnswer(const v1::DescribeReply& reply, const absl::Status& status,
                   FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -231,6 +244,7 @@ SteadyTime Fleet::Core::StartDueAsks() {
     const SteadyTime now = SteadyNow();
     // A list that is being read wakes us when it is here.
     next = reading_ ? SteadyTime::InfiniteFuture() : next_list_;
+    next = std::min(next, EndOverdueAsks());
     for (const auto& entry : directory_.Asked()) {
       if (entry->asking) continue;
       if (entry->next_ask <= now) {
@@ -241,27 +255,59 @@ SteadyTime Fleet::Core::StartDueAsks() {
       }
     }
   }
-  for (auto& entry : due) StartAsk(std::move(entry));
+  for (auto& entry : due) next = std::min(next, StartAsk(std::move(entry)));
   return next;
 }
 
-void Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
+SteadyTime Fleet::Core::EndOverdueAsks() {
+  SteadyTime next = SteadyTime::InfiniteFuture();
+  const SteadyTime now = SteadyNow();
+  for (auto& [ask, owner] : asks_) {
+    if (ask->deadline > now) {
+      next = std::min(next, ask->deadline);
+    } else if (!ask->overdue) {
+      ask->overdue = true;
+      ask->context.TryCancel();
+    }
+  }
+  return next;
+}
+
+SteadyTime Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
   auto owner = std::make_unique<Ask>();
   Ask* ask = owner.get();
   ask->entry = std::move(entry);
   // Over the connections in turn: that one works says nothing of the others.
   ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
+  SteadyTime deadline;
+  bool connect = false;
   {
     MutexLock lock(&mutex_);
+    connect = TakeConnect(*ask->entry);
     ask->of_suspect = ask->entry->suspected;
     const absl::Duration timeout =
         ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
-    ask->context.set_deadline(ToGrpcTime(SteadyNow() + timeout));
+    deadline = ask->deadline = SteadyNow() + timeout;
+    ask->context.set_deadline(ToGrpcTime(deadline));
     asks_.emplace(ask, std::move(owner));
+  }
+  if (connect) {
+    for (const auto& channel : ask->entry->member->channels) {
+      ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
+    }
   }
   ask->stub->async()->Describe(
       &ask->context, &ask->request, &ask->reply,
       [this, ask](::grpc::Status status) { FinishAsk(ask, status); });
+  return deadline;
+}
+
+bool Fleet::Core::TakeConnect(FleetEntry& entry) {
+  const SteadyTime now = SteadyNow();
+  const bool lost = entry.info.state == State::kUnreachable;
+  if (lost && now < entry.next_connect) return false;
+  entry.next_connect = now + kConnectInterval;
+  return lost;
 }
 
 void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
@@ -280,7 +326,12 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
-    TakeAnswer(ask->reply, FromGrpcStatus(status), entry);
+    const bool overdue =
+        ask->overdue && status.error_code() == ::grpc::StatusCode::CANCELLED;
+    TakeAnswer(ask->reply,
+               overdue ? absl::DeadlineExceededError("Deadline Exceeded")
+                       : FromGrpcStatus(status),
+               entry);
   }
   if (info.state != before && !stopping_) {
     spdlog::debug("server {} is {}", info.address,

@@ -26,6 +26,8 @@ struct FleetEntry {
   FleetMemberInfo info;
   SteadyTime next_ask = SteadyTime::InfinitePast();
   SteadyTime answered = SteadyTime::InfinitePast();  // last
+  // When gRPC is made to connect, if it has not done so itself.
+  SteadyTime next_connect = SteadyTime::InfinitePast();
   BusyTime busy;
   bool asking = false;
   bool ask_again = false;  // a failure was reported during the ask

@@ -15,8 +15,6 @@
 namespace millrace {
 namespace {
 
-using Clock = CallTimer::Clock;
-
 // After such a silence a replica is asked whether it lives, if there is
 // another one.
 constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
@@ -53,13 +51,14 @@ class HedgedCall final : public Call,
     std::vector<Leg> legs;
     absl::Duration silence;
     bool spoken = false;
+    if (EndIfOverdue()) return;
     {
       MutexLock lock(&mutex_);
       if (finished_ || cancelled_ || running_ == 0) return;
       looking_ = true;  // keeps the options alive
       spoken = winner_ != kNobody;
       legs = legs_;
-      silence = Since(last_news_);
+      silence = SteadyNow() - last_news_;
     }
     const absl::Duration next =
         spoken ? CheckAlive(*legs[winner()].member, silence)
@@ -84,8 +83,18 @@ class HedgedCall final : public Call,
     bool given_up = false;  // by us, as lost
   };
 
-  static absl::Duration Since(Clock::time_point time) {
-    return absl::FromChrono(Clock::now() - time);
+  // gRPC ends calls at their deadlines too, but late when somebody sets the
+  // clock back.
+  bool EndIfOverdue() {
+    std::vector<std::shared_ptr<Call>> calls;
+    {
+      MutexLock lock(&mutex_);
+      if (finished_ || SteadyNow() < options_.deadline) return false;
+      overdue_ = true;
+      calls = CallsBut(kNobody);
+    }
+    for (const auto& call : calls) call->Cancel();
+    return true;
   }
 
   void StartLeg(std::shared_ptr<FleetMember> member) {
@@ -94,7 +103,7 @@ class HedgedCall final : public Call,
       MutexLock lock(&mutex_);
       index = static_cast<int>(legs_.size());
       legs_.push_back({member, nullptr, SteadyNow()});
-      last_news_ = Clock::now();
+      last_news_ = SteadyNow();
       ++running_;
     }
     std::shared_ptr<Call> call = options_.start(
@@ -110,7 +119,8 @@ class HedgedCall final : public Call,
       MutexLock lock(&mutex_);
       if (legs_[index].over) return;
       legs_[index].call = call;
-      doomed = cancelled_ || (winner_ != kNobody && winner_ != index);
+      doomed =
+          cancelled_ || overdue_ || (winner_ != kNobody && winner_ != index);
     }
     if (doomed) call->Cancel();
   }
@@ -122,11 +132,11 @@ class HedgedCall final : public Call,
       if (winner_ == kNobody) {
         winner_ = index;
         losers = CallsBut(index);
-        options_.hedging.NoteAnswer(options_.kind, Since(start_));
+        options_.hedging.NoteAnswer(options_.kind, SteadyNow() - start_);
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_news_ = Clock::now();
+      last_news_ = SteadyNow();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
@@ -141,6 +151,9 @@ class HedgedCall final : public Call,
       legs_[index].call = nullptr;
       leg = legs_[index];
       too_late = winner_ != kNobody && winner_ != index;
+      if (overdue_ && absl::IsCancelled(status)) {
+        status = absl::DeadlineExceededError("the deadline passed");
+      }
     }
     if (leg.given_up && absl::IsCancelled(status)) {
       status = GivenUp(*leg.member);  // the fleet knows
@@ -244,6 +257,7 @@ class HedgedCall final : public Call,
   }
 
   void WakeAfter(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    wait = std::min(wait, options_.deadline - SteadyNow());
     ticket_ = options_.hedging.timer().Add(wait, shared_from_this());
   }
 
@@ -265,7 +279,7 @@ class HedgedCall final : public Call,
 
   HedgedCallOptions options_;
   const absl::Duration delay_;  // before a hedge
-  const Clock::time_point start_ = Clock::now();
+  const SteadyTime start_ = SteadyNow();
 
   Mutex mutex_;
   std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
@@ -273,10 +287,11 @@ class HedgedCall final : public Call,
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // in OnWake
   int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // gave a sign first
   // The start of the last leg, or the winner's last sign.
-  Clock::time_point last_news_ ABSL_GUARDED_BY(mutex_) = start_;
+  SteadyTime last_news_ ABSL_GUARDED_BY(mutex_) = start_;
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<FleetMember> speaker_ ABSL_GUARDED_BY(mutex_);  // whose
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool overdue_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<CallTimer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);
 };

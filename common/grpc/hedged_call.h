@@ -25,6 +25,8 @@ struct HedgedCallOptions {
   Hedging& hedging;
   Hedging::Kind kind;
   int partition;
+  // When the call fails with DEADLINE_EXCEEDED, if `start` set a later one.
+  SteadyTime deadline;
   // Starts the call to a replica.
   std::function<std::shared_ptr<Call>(std::shared_ptr<FleetMember>, Events)>
       start;
@@ -43,8 +45,8 @@ struct HedgedCallOptions {
 // long, before its first sign or after it, is asked whether it lives
 // (Fleet::Suspect), and if not, it is given up: the call goes to another at
 // once or, after the first sign, fails with UNAVAILABLE. The functions run on
-// gRPC threads, possibly before this returns; nothing of the options is touched
-// after `done`.
+// threads of gRPC and of the timer, possibly before this returns; nothing of
+// the options is touched after `done`.
 std::shared_ptr<Call> StartHedgedCall(std::shared_ptr<FleetMember> member,
                                       HedgedCallOptions options);
 

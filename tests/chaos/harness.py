@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -122,6 +123,47 @@ def train(binary, folder, name, epochs, workers=2):
               map(json.loads, metrics.read_text().splitlines())
               if "loss" in line]
     return batches, losses, seconds
+
+
+class Faults(threading.Thread):
+    """Does something to a run of train() while it runs; `log` is what that run
+    has consumed."""
+
+    def __init__(self, log):
+        super().__init__(daemon=True)
+        self.log = log
+        self.ended = threading.Event()  # the run
+        self.error = None
+
+    def act(self):
+        raise NotImplementedError
+
+    def run(self):
+        try:
+            self.act()
+        except Exception as error:  # the test must know
+            self.error = error
+
+    def batches(self):
+        """The epochs of those consumed so far."""
+        if not self.log.exists():
+            return []
+        whole, _, _ = self.log.read_text().rpartition("\n")
+        lines = [json.loads(line) for line in whole.splitlines()]
+        return [line["epoch"] for line in lines if "batch" in line]
+
+    def await_batches(self, count):
+        while len(self.batches()) < count:
+            self.pause(0.002)
+
+    def pause(self, seconds):
+        if self.ended.wait(seconds):
+            raise RuntimeError("the run ended before all was done to it")
+
+    def stop(self):
+        """To be called when the run has ended."""
+        self.ended.set()
+        self.join()
 
 
 def compare(calm, other, what):

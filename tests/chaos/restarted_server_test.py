@@ -8,50 +8,31 @@ run.
 """
 import argparse
 import contextlib
-import json
 import pathlib
 import sys
 import tempfile
-import threading
-import time
 
-from harness import Server, compare, make_store, train
+from harness import Faults, Server, compare, make_store, train
 
 PARTS, EPOCHS = 2, 3
 KILL_AFTER = 20  # lines of the first epoch, which has 79
 
 
-class Outage(threading.Thread):
+class Outage(Faults):
     """Kills a server once the run has consumed some batches."""
 
     def __init__(self, server, peers, log, seconds):
-        super().__init__(daemon=True)
-        self.server, self.peers = server, peers
-        self.log, self.seconds = log, seconds
-        self.ended = threading.Event()  # the run
+        super().__init__(log)
+        self.server, self.peers, self.seconds = server, peers, seconds
         self.before = self.during = None  # batches, at the outage's ends
-        self.error = None
 
-    def batches(self):
-        """Their epochs."""
-        whole, _, _ = self.log.read_text().rpartition("\n")
-        lines = [json.loads(line) for line in whole.splitlines()]
-        return [line["epoch"] for line in lines if "batch" in line]
-
-    def run(self):
-        try:
-            while not (self.log.exists()
-                       and len(self.batches()) >= KILL_AFTER):
-                if self.ended.wait(0.002):
-                    raise RuntimeError("the run ended before the outage")
-            self.server.kill()
-            self.before = self.batches()
-            if self.ended.wait(self.seconds):
-                raise RuntimeError("the run ended during the outage")
-            self.during = self.batches()
-            self.server.start(self.peers)
-        except Exception as error:  # the test must know
-            self.error = error
+    def act(self):
+        self.await_batches(KILL_AFTER)
+        self.server.kill()
+        self.before = self.batches()
+        self.pause(self.seconds)
+        self.during = self.batches()
+        self.server.start(self.peers)
 
 
 def check_outage(outage, told):
@@ -89,8 +70,7 @@ def main():
         try:
             other = train(binary, folder, "outage", EPOCHS)
         finally:
-            outage.ended.set()
-            outage.join()
+            outage.stop()
         check_outage(outage, (folder / "outage.log").read_text())
         for server in servers:
             server.check()

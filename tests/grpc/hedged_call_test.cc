@@ -112,6 +112,7 @@ class HedgedCallTest : public ::testing::Test {
          .hedging = hedging_,
          .kind = Kind::kSample,
          .partition = 0,
+         .deadline = deadline_,
          .start =
              [this](std::shared_ptr<FleetMember> member,
                     HedgedCallOptions::Events events) {
@@ -152,6 +153,7 @@ class HedgedCallTest : public ::testing::Test {
     return result_;
   }
 
+  SteadyTime deadline_ = SteadyTime::InfiniteFuture();
   testing::FleetHarness real_;
   Notification release_;
   testing::ScriptedSampler scripted_;
@@ -260,6 +262,26 @@ TEST_F(HedgedCallTest, SilenceOfALivingReplicaIsNoReasonToGiveItUp) {
   At(0).End(absl::OkStatus());
   EXPECT_TRUE(Result().ok()) << result_;
   EXPECT_EQ(legs(), 1u);
+}
+
+// gRPC's own timers may be late.
+TEST_F(HedgedCallTest, EndsAtItsDeadlineWithoutASign) {
+  NoteAnswers(absl::Seconds(100));
+  deadline_ = SteadyNow() + absl::Milliseconds(300);
+  Start();
+  EXPECT_TRUE(At(0).AwaitCancel());
+  EXPECT_GE(SteadyNow(), deadline_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
+  EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(HedgedCallTest, EndsAtItsDeadlineAfterASign) {
+  deadline_ = SteadyNow() + absl::Milliseconds(300);
+  Start();
+  EXPECT_TRUE(At(0).Sign().ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
+  EXPECT_GE(SteadyNow(), deadline_);
+  EXPECT_EQ(ends_, 1);
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets the clock of the machine, as its trainers and servers see it
+(tests/support/set_clock.c), by a day and by ten minutes, forward and back:
+while they work, and again while one of two servers of a store without replicas
+is away. Every batch that the trainers consume (by digest) and every loss must
+be those of a calm run, and nobody may give up or hang.
+
+  clock_steps_test.py --bin build/release/bin
+      --set-clock build/release/tests/libmillrace_set_clock_preload.so
+"""
+import argparse
+import contextlib
+import os
+import pathlib
+import struct
+import tempfile
+
+from harness import Faults, Server, compare, make_store, train
+
+PARTS, EPOCHS = 2, 2
+DAY, TEN_MINUTES = 86_400, 600  # the latter is more than --partition-wait
+DOWN = 4  # seconds
+
+
+class Clock:
+    """The time of day of all programs that are started after this."""
+
+    def __init__(self, library, file):
+        self.file, self.ahead = file, 0
+        self.set(0)
+        os.environ["LD_PRELOAD"] = str(library)
+        os.environ["SET_CLOCK_FILE"] = str(file)
+
+    def set(self, ahead):
+        """To so many seconds ahead of ours."""
+        self.ahead = ahead
+        with open(self.file, "r+b" if self.file.exists() else "wb") as file:
+            file.write(struct.pack("q", ahead * 1_000_000_000))
+
+    def step(self, seconds):
+        self.set(self.ahead + seconds)
+
+
+class Steps(Faults):
+    """Sets the clock twice."""
+
+    def __init__(self, clock, seconds, server, peers, log):
+        super().__init__(log)
+        self.clock, self.seconds = clock, seconds
+        self.server, self.peers = server, peers
+
+    def act(self):
+        self.await_batches(20)
+        self.clock.step(self.seconds)
+        self.await_batches(40)
+        self.server.kill()
+        self.pause(DOWN / 2)
+        self.clock.step(self.seconds)
+        self.pause(DOWN / 2)
+        self.server.start(self.peers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--set-clock", type=pathlib.Path, required=True,
+                        help="library for LD_PRELOAD")
+    parser.add_argument("--seconds", type=int, nargs="*",
+                        default=[DAY, -DAY, TEN_MINUTES, -TEN_MINUTES])
+    options = parser.parse_args()
+    binary = options.bin.resolve()
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="millrace-set-clock-")))
+        clock = Clock(options.set_clock.resolve(), folder / "ahead")
+        store = make_store(binary, folder, PARTS)
+        log = stack.enter_context(open(folder / "servers.log", "w"))
+        servers = [Server(binary, store, part, log) for part in range(PARTS)]
+        peers = folder / "list"
+        peers.write_text("".join(f"{s.listed}\n" for s in servers))
+        for server in servers:
+            server.start(peers)
+            stack.callback(server.end)
+        calm = train(binary, folder, "calm", EPOCHS)
+        print(f"calm: {calm[2]:.1f} s", flush=True)
+        for seconds in options.seconds:
+            name = f"{seconds:+}"
+            steps = Steps(clock, seconds, servers[1], peers,
+                          folder / f"{name}.consumed")
+            steps.start()
+            try:
+                other = train(binary, folder, name, EPOCHS)
+            finally:
+                steps.stop()
+            if steps.error:
+                raise steps.error
+            for server in servers:
+                server.check()
+            compare(calm[0], other[0], "batches")
+            compare(calm[1], other[1], "losses")
+            print(f"{name} s, twice: {other[2]:.1f} s", flush=True)
+        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+
+
+if __name__ == "__main__":
+    main()

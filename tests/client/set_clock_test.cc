@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Somebody sets the clock of this machine back by an hour: nobody may wait for
+// that hour to come again, though gRPC's timers do.
+#include "tests/support/set_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/fleet.h"
+#include "common/grpc/status.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
+#include "tests/support/scripted_sampler.h"
+
+namespace millrace {
+namespace {
+
+using testing::FleetHarness;
+using testing::ScriptedSampler;
+
+// Far more than a loaded machine takes, and less than the hour.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+class SetClockTest : public ::testing::Test {
+ protected:
+  SetClockTest() { SetClockAhead(absl::ToInt64Nanoseconds(absl::Hours(1))); }
+  ~SetClockTest() override { SetClockAhead(0); }
+
+  // Once gRPC's timers had the time to begin their waits.
+  static void SetBack() {
+    absl::SleepFor(absl::Milliseconds(100));
+    SetClockAhead(0);
+  }
+
+  template <typename Condition>
+  static bool Await(Condition condition) {
+    const SteadyTime end = SteadyNow() + kPatience;
+    while (!condition() && SteadyNow() < end) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return condition();
+  }
+
+  std::unique_ptr<Fleet> MakeFleet(const std::string& list) const {
+    FleetOptions options;
+    options.list = list;
+    options.describe_timeout = absl::Milliseconds(500);
+    options.ready_interval = absl::Milliseconds(100);
+    options.retry_interval = absl::Milliseconds(100);
+    auto fleet = Fleet::Create(options);
+    EXPECT_TRUE(fleet.ok()) << fleet.status();
+    return *std::move(fleet);
+  }
+
+  FleetHarness servers_{testing::SmallGraph(), 1};
+};
+
+TEST_F(SetClockTest, TheTimeOfDayIsSetBack) {
+  const absl::Time before = absl::Now();
+  const SteadyTime start = SteadyNow();
+  SetBack();
+  EXPECT_LT(absl::Now(), before - absl::Minutes(50));
+  EXPECT_LT(SteadyNow() - start, absl::Minutes(10));
+}
+
+TEST_F(SetClockTest, MembersAreAskedAgain) {
+  const ScriptedSampler server(servers_.Stub(0), {});
+  const auto fleet = MakeFleet(server.address());
+  ASSERT_TRUE(Await([&] { return fleet->Owners(0).size() == 1; }));
+  SetBack();
+  const int before = server.describes();
+  EXPECT_TRUE(Await([&] { return server.describes() >= before + 3; }));
+}
+
+TEST_F(SetClockTest, ASilentMemberIsLost) {
+  Notification asked, release;
+  ScriptedSampler server(servers_.Stub(0), {});
+  const auto fleet = MakeFleet(server.address());
+  ASSERT_TRUE(Await([&] { return fleet->Owners(0).size() == 1; }));
+  server.OnDescribe([&] {
+    if (!asked.HasBeenNotified()) asked.Notify();
+    release.WaitForNotification();
+    return grpc::Status::OK;
+  });
+  asked.WaitForNotification();
+  SetBack();
+  EXPECT_TRUE(Await([&] { return fleet->Owners(0).empty(); }));
+  release.Notify();
+}
+
+TEST_F(SetClockTest, AServerThatComesBackIsFound) {
+  const std::string address = servers_.server(0).address();
+  const auto fleet = MakeFleet(address);
+  ASSERT_TRUE(Await([&] { return fleet->Owners(0).size() == 1; }));
+  servers_.StopServer(0);
+  ASSERT_TRUE(Await([&] { return fleet->Owners(0).empty(); }));
+  absl::SleepFor(absl::Seconds(1));  // to the longest back-off
+  SetBack();
+  ServerOptions options;
+  options.listen = address;
+  const auto again = SamplerServer::Start(servers_.store(), options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(fleet->Pick(0, SteadyNow() + kPatience).ok());
+}
+
+// A source of one server, whose Sample calls a script answers.
+class SetClockSourceTest : public SetClockTest {
+ protected:
+  using Writer = ScriptedSampler::Writer;
+
+  void Connect(ScriptedSampler::Script script, absl::Duration call_timeout) {
+    server_ =
+        std::make_unique<ScriptedSampler>(servers_.Stub(0), std::move(script));
+    RemoteOptions options;
+    options.servers = server_->address();
+    options.call_timeout = call_timeout;
+    auto source = RemoteBatchSource::Connect(options);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *std::move(source);
+    JobSpec spec;
+    spec.fanouts = {2};
+    spec.batch_size = 4;
+    auto job = ResolveJob(spec, source_->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+  }
+
+  // Ends both sides; the script, and what it refers to, runs no more.
+  void Close() {
+    source_.reset();
+    server_.reset();
+  }
+
+  std::unique_ptr<ScriptedSampler> server_;
+  std::unique_ptr<RemoteBatchSource> source_;
+  ResolvedJob job_;
+};
+
+TEST_F(SetClockSourceTest, AHangingCallIsRepeated) {
+  Notification hangs, release;
+  Connect(
+      [&](int number, const v1::SampleRequest& request, Writer& out) {
+        if (number > 0) return server_->Pass(request, out);
+        hangs.Notify();
+        release.WaitForNotification();
+        return grpc::Status::OK;
+      },
+      absl::Seconds(1));
+  const SteadyTime start = SteadyNow();
+  testing::PendingFetch fetch(*source_, job_, {});
+  hangs.WaitForNotification();
+  SetBack();
+  EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
+  EXPECT_LT(SteadyNow() - start, kPatience);
+  release.Notify();
+  Close();
+}
+
+TEST_F(SetClockSourceTest, AFailedCallIsRepeated) {
+  Notification failed;
+  Connect(
+      [&](int number, const v1::SampleRequest& request, Writer& out) {
+        if (number > 0) return server_->Pass(request, out);
+        failed.Notify();
+        return ToGrpcStatus(
+            WithErrorInfo(absl::UnavailableError("not now"),
+                          {.partition = 0, .retry_after = absl::Seconds(1)}));
+      },
+      absl::Minutes(1));
+  const SteadyTime start = SteadyNow();
+  testing::PendingFetch fetch(*source_, job_, {});
+  failed.WaitForNotification();
+  SetBack();
+  EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
+  EXPECT_LT(SteadyNow() - start, kPatience);
+  Close();
+}
+
+}  // namespace
+}  // namespace millrace
