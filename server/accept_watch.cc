@@ -13,8 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
-
 namespace millrace {
 
 struct AcceptWatch::Address {
@@ -63,12 +61,12 @@ void AcceptWatch::Run(const Address& address) {
     if (answer == Answer::kYes) unanswered = 0;
     if (answer == Answer::kNo && answered) ++unanswered;
     if (unanswered == options_.attempts) return on_lost_();
-    Await(-1, 0, absl::Now() + options_.interval);
+    Await(-1, 0, SteadyNow() + options_.interval);
   }
 }
 
 AcceptWatch::Answer AcceptWatch::Ask(const Address& address) const {
-  const absl::Time deadline = absl::Now() + options_.patience;
+  const SteadyTime deadline = SteadyNow() + options_.patience;
   const UniqueFd client(socket(address.get()->sa_family,
                                SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (client.get() < 0) return Answer::kUnknown;
@@ -87,12 +85,12 @@ AcceptWatch::Answer AcceptWatch::Ask(const Address& address) const {
   return Await(client.get(), POLLIN, deadline) ? Answer::kYes : Answer::kNo;
 }
 
-bool AcceptWatch::Await(int fd, short events, absl::Time deadline) const {
+bool AcceptWatch::Await(int fd, short events, SteadyTime deadline) const {
   pollfd ready[] = {{fd, events, 0}, {stop_.get(), POLLIN, 0}};
   while (true) {
     const auto left = std::max<int64_t>(
         0, absl::ToInt64Milliseconds(
-               absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1))));
+               absl::Ceil(deadline - SteadyNow(), absl::Milliseconds(1))));
     const int count = poll(ready, 2, static_cast<int>(left));
     if (count < 0 && errno == EINTR) continue;
     return count > 0 && ready[0].revents != 0;

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/file.h"
+#include "common/base/steady_time.h"
 #include "common/net/host_port.h"
 
 namespace millrace {
@@ -42,7 +43,7 @@ class AcceptWatch {
   void Run(const Address& address);
   Answer Ask(const Address& address) const;
   // Until `fd` is ready, or -1: never; false at `deadline` or the end.
-  bool Await(int fd, short events, absl::Time deadline) const;
+  bool Await(int fd, short events, SteadyTime deadline) const;
   bool stopping() const;
 
   const Options options_;
