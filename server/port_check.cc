@@ -6,10 +6,9 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/mutex.h"
-#include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/status.h"
-#include "common/grpc/time.h"
 #include "common/grpc/tls.h"
 
 namespace millrace {
@@ -26,7 +25,6 @@ absl::Status PortCheck::Ask(absl::Duration timeout) const {
   using Bytes = ::grpc::ByteBuffer;
   ::grpc::TemplatedGenericStub<Bytes, Bytes> stub(channel_);
   ::grpc::ClientContext context;
-  context.set_deadline(ToGrpcTime(SteadyNow() + timeout));
   // A connection that the server ended in between is made again.
   context.set_wait_for_ready(true);
   // A HealthCheckRequest without a service has no bytes.
@@ -41,10 +39,14 @@ absl::Status PortCheck::Ask(absl::Duration timeout) const {
                    status = FromGrpcStatus(result);
                    done.Notify();
                  });
+  // No deadline of gRPC's, which is late when somebody sets the clock back.
+  if (!done.WaitForNotificationWithTimeout(timeout)) context.TryCancel();
   done.WaitForNotification();
-  const bool silent =
-      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  return silent ? status : absl::OkStatus();
+  if (absl::IsCancelled(status)) {
+    return absl::DeadlineExceededError(
+        StrCat("no answer within ", absl::FormatDuration(timeout)));
+  }
+  return absl::IsUnavailable(status) ? status : absl::OkStatus();
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,12 +14,15 @@
 #include "client/remote_batch_source.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
+#include "server/port_check.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/scripted_sampler.h"
+#include "tests/support/silent_listener.h"
 
 namespace millrace {
 namespace {
@@ -109,6 +113,19 @@ TEST_F(SetClockTest, AServerThatComesBackIsFound) {
   const auto again = SamplerServer::Start(servers_.store(), options);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(fleet->Pick(0, SteadyNow() + kPatience).ok());
+}
+
+TEST_F(SetClockTest, ACheckOfASilentPortEnds) {
+  const testing::SilentListener listener;
+  const PortCheck check(StrCat("127.0.0.1:", listener.port()), nullptr);
+  const SteadyTime start = SteadyNow();
+  auto answer = std::async(std::launch::async,
+                           [&] { return check.Ask(absl::Seconds(1)); });
+  listener.AwaitConnection();
+  SetBack();
+  const absl::Status status = answer.get();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_LT(SteadyNow() - start, kPatience);
 }
 
 // A source of one server, whose Sample calls a script answers.
