@@ -10,11 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_flags.h"
-#include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -35,19 +33,12 @@ struct StatusFlags {
   bool json = false;
 };
 
-// Everyone's state once all have been asked, or at the deadline.
-absl::StatusOr<std::vector<FleetMemberInfo>> AskAll(const Fleet& fleet,
-                                                    SteadyTime deadline) {
-  while (true) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    std::vector<FleetMemberInfo> members = fleet.Members();
-    const bool asked = std::none_of(members.begin(), members.end(),
-                                    [](const FleetMemberInfo& member) {
-                                      return member.state == State::kUnknown;
-                                    });
-    if ((asked && !members.empty()) || SteadyNow() >= deadline) return members;
-    absl::SleepFor(absl::Milliseconds(20));
-  }
+bool AllAsked(const std::vector<FleetMemberInfo>& members) {
+  return !members.empty() &&
+         std::none_of(members.begin(), members.end(),
+                      [](const FleetMemberInfo& member) {
+                        return member.state == State::kUnknown;
+                      });
 }
 
 // Partitions that no ready member serves.
@@ -65,19 +56,6 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
     if (!served[part]) missing.push_back(part);
   }
   return missing;
-}
-
-// Everyone's state once every partition has a ready server, or at the deadline.
-absl::StatusOr<std::vector<FleetMemberInfo>> AwaitAllPartitions(
-    const Fleet& fleet, int parts, SteadyTime deadline) {
-  while (true) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    std::vector<FleetMemberInfo> members = fleet.Members();
-    if (MissingPartitions(members, parts).empty() || SteadyNow() >= deadline) {
-      return members;
-    }
-    absl::SleepFor(absl::Milliseconds(20));
-  }
 }
 
 // How many others serve the same partitions before this one in the list.
@@ -153,11 +131,14 @@ absl::Status RunStatus(const StatusFlags& flags) {
   const absl::StatusOr<const Manifest*> manifest =
       fleet->WaitForManifest(deadline);
   MILLRACE_ASSIGN_OR_RETURN(std::vector<FleetMemberInfo> members,
-                            AskAll(*fleet, deadline));
+                            fleet->AwaitMembers(AllAsked, deadline));
   if (manifest.ok() && wait > absl::ZeroDuration()) {
-    MILLRACE_ASSIGN_OR_RETURN(
-        members,
-        AwaitAllPartitions(*fleet, (*manifest)->parts(), start + wait));
+    const auto all_served = [parts = (*manifest)->parts()](
+                                const std::vector<FleetMemberInfo>& now) {
+      return MissingPartitions(now, parts).empty();
+    };
+    MILLRACE_ASSIGN_OR_RETURN(members,
+                              fleet->AwaitMembers(all_served, start + wait));
   }
   const std::vector<int> missing =
       manifest.ok() ? MissingPartitions(members, (*manifest)->parts())

@@ -2,6 +2,7 @@
 #include "common/grpc/fleet.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <thread>
 #include <utility>
@@ -41,6 +42,9 @@ constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 // unreachable: its longest back-off (channel_args.cc). It counts that by timers
 // which are late when somebody sets the clock back.
 constexpr absl::Duration kConnectInterval = absl::Seconds(1);
+
+// How late an interrupt may be noticed.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 
 // How long others of the list are waited for once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
@@ -101,6 +105,9 @@ class Fleet::Core {
   void Suspect(const FleetMember& member);
   bool IsLost(const FleetMember& member) const;
   std::vector<FleetMemberInfo> Members() const;
+  absl::StatusOr<std::vector<FleetMemberInfo>> AwaitMembers(
+      const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
+      SteadyTime deadline) const;
 
  private:
   // One Describe in flight.
@@ -134,7 +141,9 @@ class Fleet::Core {
   void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for news after `seen`; false once `deadline` is over.
-  bool AwaitNews(uint64_t seen, SteadyTime deadline)
+  bool AwaitNews(uint64_t seen, SteadyTime deadline) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FleetMemberInfo> MembersLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FleetOptions options_;
@@ -145,7 +154,7 @@ class Fleet::Core {
 
   mutable Mutex mutex_;
   CondVar thread_wakes_;
-  CondVar changed_;  // news_ or asks_
+  mutable CondVar changed_;  // news_ or asks_
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
   std::map<Ask*, std::unique_ptr<Ask>> asks_ ABSL_GUARDED_BY(mutex_);
   SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
@@ -386,7 +395,7 @@ std::vector<std::shared_ptr<FleetMember>> Fleet::Core::Owners(int partition) {
   return owners;
 }
 
-bool Fleet::Core::AwaitNews(uint64_t seen, SteadyTime deadline) {
+bool Fleet::Core::AwaitNews(uint64_t seen, SteadyTime deadline) const {
   const auto is_new = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return news_ != seen;
   };
@@ -491,6 +500,29 @@ bool Fleet::Core::IsLost(const FleetMember& member) const {
 
 std::vector<FleetMemberInfo> Fleet::Core::Members() const {
   MutexLock lock(&mutex_);
+  return MembersLocked();
+}
+
+absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::Core::AwaitMembers(
+    const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
+    SteadyTime deadline) const {
+  while (true) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    std::vector<FleetMemberInfo> members;
+    uint64_t seen = 0;
+    {
+      MutexLock lock(&mutex_);
+      members = MembersLocked();
+      seen = news_;
+    }
+    const SteadyTime now = SteadyNow();
+    if (condition(members) || now >= deadline) return members;
+    MutexLock lock(&mutex_);
+    AwaitNews(seen, std::min(deadline, now + kLookInterval));
+  }
+}
+
+std::vector<FleetMemberInfo> Fleet::Core::MembersLocked() const {
   std::vector<FleetMemberInfo> members;
   for (const auto& entry : directory_.entries()) members.push_back(entry->info);
   return members;
@@ -531,5 +563,11 @@ bool Fleet::IsLost(const FleetMember& member) const {
 }
 
 std::vector<FleetMemberInfo> Fleet::Members() const { return core_->Members(); }
+
+absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::AwaitMembers(
+    const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
+    SteadyTime deadline) const {
+  return core_->AwaitMembers(condition, deadline);
+}
 
 }  // namespace millrace

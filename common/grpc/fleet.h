@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -85,7 +86,7 @@ struct FleetOptions {
 // The directory of a fleet: keeps the list of addresses fresh, asks every
 // member what it serves (Describe), and hands out channels by partition. One
 // background thread does all the asking, another one reads the list where that
-// can take time; no method but WaitForManifest and Pick blocks.
+// can take time; no method but WaitForManifest, Pick and AwaitMembers blocks.
 // Threads: any thread may call any method.
 class Fleet {
  public:
@@ -137,6 +138,11 @@ class Fleet {
 
   // Everyone in the list, in its order.
   std::vector<FleetMemberInfo> Members() const;
+  // The same once `condition` is true of them, or at `deadline`.
+  // CANCELLED: the program was interrupted.
+  absl::StatusOr<std::vector<FleetMemberInfo>> AwaitMembers(
+      const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
+      SteadyTime deadline) const;
 
  private:
   class Core;

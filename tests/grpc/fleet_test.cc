@@ -49,6 +49,26 @@ TEST(FleetTest, LearnsTheStoreAndItsOwners) {
   }
 }
 
+TEST(FleetTest, AwaitsAConditionOfItsMembers) {
+  using State = FleetMemberInfo::State;
+  FleetHarness servers(testing::SmallGraph(), 1);
+  auto fleet = Fleet::Create(ListOf("@" + servers.list()));
+  ASSERT_TRUE(fleet.ok());
+  const auto is_in = [](State state) {
+    return [state](const std::vector<FleetMemberInfo>& members) {
+      return members.size() == 1 && members[0].state == state;
+    };
+  };
+  auto members = (*fleet)->AwaitMembers(is_in(State::kReady), Soon());
+  ASSERT_TRUE(members.ok()) << members.status();
+  EXPECT_EQ(members->at(0).state, State::kReady);
+  const SteadyTime deadline = SteadyNow() + absl::Milliseconds(300);
+  members = (*fleet)->AwaitMembers(is_in(State::kUnreachable), deadline);
+  EXPECT_GE(SteadyNow(), deadline);
+  ASSERT_TRUE(members.ok()) << members.status();
+  EXPECT_EQ(members->at(0).state, State::kReady);
+}
+
 TEST(FleetTest, ErrorsNameThePartitionAndWhatWasTried) {
   FleetHarness servers(testing::SmallGraph(), 2);
   auto fleet = Fleet::Create(ListOf(servers.server(0).address()));
