@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -13,17 +14,47 @@
 
 namespace millrace {
 
+// `wanted`: how much more, as "24 bytes"; empty: not known.
+inline absl::Status OutOfMemory(std::string_view what,
+                                std::string_view wanted = "") {
+  return absl::ResourceExhaustedError(StrCat(
+      what, " ran out of memory",
+      wanted.empty() ? "" : StrCat(" when it needed ", wanted, " more"),
+      "\nuse a smaller --batch-size, --fanouts or --hidden, or fewer processes "
+      "on this host"));
+}
+
+// For the message of an exception of LibTorch, whose CPU allocator has no type
+// of exception of its own.
+inline absl::Status TorchError(std::string_view what,
+                               std::string_view message) {
+  constexpr std::string_view kTried =
+      "DefaultCPUAllocator: can't allocate memory: you tried to allocate ";
+  const size_t at = message.find(kTried);
+  if (at != std::string_view::npos) {
+    const std::string_view rest = message.substr(at + kTried.size());
+    return OutOfMemory(what, rest.substr(0, rest.find('.')));
+  }
+  if (message.find("Storage size calculation overflowed") !=
+      std::string_view::npos) {
+    return OutOfMemory(what, "2^64 bytes");
+  }
+  return absl::InternalError(StrCat(what, ": ", message));
+}
+
 // Runs `body`, which returns a Status or a StatusOr, and turns what LibTorch
-// throws into INTERNAL, prefixed with `what` (what was being done).
+// throws into INTERNAL, or RESOURCE_EXHAUSTED where it got no memory; both
+// begin with `what` (what was being done).
 template <typename Body>
 auto CatchTorch(std::string_view what, Body&& body) -> decltype(body()) {
   try {
     return std::forward<Body>(body)();
   } catch (const c10::Error& error) {
-    return absl::InternalError(
-        StrCat(what, ": ", error.what_without_backtrace()));
+    return TorchError(what, error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(what);
   } catch (const std::exception& error) {
-    return absl::InternalError(StrCat(what, ": ", error.what()));
+    return TorchError(what, error.what());
   }
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/program.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,12 +121,44 @@ void SetUpLogging() {
   spdlog::set_default_logger(std::move(logger));
 }
 
+constexpr char kFreeMemory[] = "free memory, or ask for less at once";
+
+// Of the program that runs, for OnTerminate(); the text is of the CLI::App.
+const char* program_name = "";
+
+// Allocates nothing. Nothing can be done about a stderr that is gone.
+void WriteError(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+// An exception that no function of a thread catches ends the process here.
+[[noreturn]] void OnTerminate() {
+  const std::exception_ptr error = std::current_exception();
+  try {
+    if (error != nullptr) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    for (const char* text : {program_name, ": out of memory\n", program_name,
+                             ": ", kFreeMemory, "\n"}) {
+      WriteError(text);
+    }
+    _exit(static_cast<int>(ExitStatus::kFailed));
+  } catch (...) {
+    // A bug: the core dump shows where.
+  }
+  std::abort();
+}
+
 absl::Status RunBody(const std::function<absl::Status()>& body) {
   try {
     absl::Status status = body();
     if (!status.ok()) return status;
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory\n", kFreeMemory));
+  } catch (const std::length_error&) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "out of memory: more was asked for than any memory holds\n",
+        kFreeMemory));
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }
@@ -181,6 +218,8 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   } catch (const CLI::ParseError& error) {
     return static_cast<int>(ReportParseError(app, error));
   }
+  program_name = app.get_name().c_str();
+  std::set_terminate(OnTerminate);
   InstallInterruptHandler();
   InstallTruncationHandler();
   RaiseFileLimit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/local_batch_source.h"
 
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ namespace millrace {
 namespace {
 
 constexpr size_t kMaxQueuedFetches = 65536;
+
+constexpr char kSmallerBatch[] = "use a smaller --batch-size or --fanouts";
 
 // Draws from whichever partition owns a node; all are mapped.
 class MappedNeighborSource final : public NeighborSource {
@@ -163,6 +166,17 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   return batch;
 }
 
+// What a thread of the pool does not catch ends the process.
+absl::StatusOr<Batch> LocalBatchSource::MakeWithinMemory(
+    const ResolvedJob& job, const BatchRequest& request) const {
+  try {
+    return Make(job, request);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        StrCat("out of memory while making a batch\n", kSmallerBatch));
+  }
+}
+
 void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
                              BatchCallback done) {
   // std::function must be copyable, hence the shared callback.
@@ -170,7 +184,7 @@ void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
   const bool queued =
       pool_.TrySubmit([this, &job, request = std::move(request), shared_done] {
         (*shared_done)(closing_ ? absl::CancelledError("the source was closed")
-                                : Make(job, request));
+                                : MakeWithinMemory(job, request));
       });
   if (!queued) {
     (*shared_done)(absl::ResourceExhaustedError(

@@ -39,6 +39,8 @@ class LocalBatchSource final : public BatchSource {
   LocalBatchSource(std::shared_ptr<const Store> store, int threads);
   absl::StatusOr<ResolvedSeeds> SeedsOf(const ResolvedJob& job,
                                         const BatchRequest& request) const;
+  absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
+                                         const BatchRequest& request) const;
 
   const std::shared_ptr<const Store> store_;  // shared with whoever opened it
   const SplitSeeds split_seeds_;

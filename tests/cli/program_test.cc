@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/cli/numbers.h"
@@ -360,6 +363,45 @@ TEST_F(ProgramTest, ByteSizeTakesBinarySuffixes) {
   for (const char* bad : {"", "G", "-1", "1.2.3", "5X", "1e3", "99999999T"}) {
     EXPECT_EQ(Run({"mill", "grind", "--memory", bad}), 2) << bad;
   }
+}
+
+// Runs a program whose body throws.
+template <typename Error>
+int RunThrowing(const Error& error) {
+  CLI::App app("A mill", "race");
+  FinishOptions(app);
+  std::string name = "race";
+  char* argv[] = {name.data()};
+  return RunProgram(app, 1, argv, [&]() -> absl::Status { throw error; });
+}
+
+TEST(OutOfMemoryTest, IsNoBug) {
+  for (const bool length : {false, true}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(length ? RunThrowing(std::length_error("vector"))
+                     : RunThrowing(std::bad_alloc()),
+              1);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                AllOf(HasSubstr("race: out of memory"),
+                      HasSubstr("race: free memory, or ask for less at once"),
+                      Not(HasSubstr("bug"))));
+  }
+}
+
+TEST(OutOfMemoryDeathTest, OfAnyThreadEndsTheProgramInWords) {
+  EXPECT_EXIT(
+      {
+        CLI::App app("A mill", "race");
+        FinishOptions(app);
+        std::string name = "race";
+        char* argv[] = {name.data()};
+        RunProgram(app, 1, argv, [] {
+          std::thread([] { throw std::bad_alloc(); }).join();
+          return absl::OkStatus();
+        });
+      },
+      ::testing::ExitedWithCode(1),
+      "race: out of memory\nrace: free memory, or ask for less at once\n");
 }
 
 }  // namespace
