@@ -9,13 +9,17 @@
 #include "absl/status/statusor.h"
 #include "client/cli/commands.h"
 #include "client/cli/import_formats.h"
+#include "client/cli/label_json.h"
 #include "common/base/status_macros.h"
 #include "common/cli/program.h"
+#include "common/graph/label_summary.h"
 #include "common/graph/manifest.h"
+#include "common/graph/store.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
 #include "common/ingest/name_output.h"
 #include "common/ingest/owner_output.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -31,14 +35,33 @@ const std::map<std::string, Normalization> kNormalizations = {
     {"row", Normalization::kRow},
     {"standard", Normalization::kStandard}};
 
-void PrintJson(const std::string& target, const Manifest& manifest) {
+// What is said of the labels is read from the dataset, as `inspect` does.
+absl::StatusOr<LabelSummaries> SummarizeTarget(const std::string& target) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                            Store::Open(target));
+  MILLRACE_ASSIGN_OR_RETURN(LabelSummaries labels, SummarizeLabels(*store));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (!labels[i].has_value() || !labels[i]->sparse) continue;
+    spdlog::warn("{}", SparseClassesText(*labels[i],
+                                         store->schema().node_types[i].name));
+  }
+  return labels;
+}
+
+void PrintJson(const std::string& target, const Manifest& manifest,
+               const LabelSummaries& labels) {
   nlohmann::json json = {{"dataset", target},
                          {"nodes", nlohmann::json::object()},
                          {"edges", nlohmann::json::object()},
+                         {"labels", nlohmann::json::object()},
                          {"splits", nlohmann::json::array()}};
   const Schema& schema = manifest.schema;
-  for (const NodeType& type : schema.node_types) {
+  for (size_t i = 0; i < schema.node_types.size(); ++i) {
+    const NodeType& type = schema.node_types[i];
     json["nodes"][type.name] = type.count;
+    if (labels[i].has_value()) {
+      json["labels"][type.name] = LabelJson(*labels[i]);
+    }
   }
   for (size_t i = 0; i < schema.relations.size(); ++i) {
     json["edges"][schema.RelationName(static_cast<int>(i))] =
@@ -57,15 +80,17 @@ void PrintJson(const std::string& target, const Manifest& manifest) {
   std::cout << json.dump() << "\n";
 }
 
-void PrintText(const std::string& target, const Manifest& manifest) {
+void PrintText(const std::string& target, const Manifest& manifest,
+               const LabelSummaries& labels) {
   const Schema& schema = manifest.schema;
   std::cout << "dataset " << target << "\n";
-  for (const NodeType& type : schema.node_types) {
+  for (size_t i = 0; i < schema.node_types.size(); ++i) {
+    const NodeType& type = schema.node_types[i];
     std::cout << "  " << type.name << ": " << type.count << " nodes";
     if (type.feature.present()) {
       std::cout << ", " << type.feature.row_shape[0] << " features";
     }
-    if (type.label.present()) std::cout << ", labels";
+    if (labels[i].has_value()) std::cout << ", " << LabelText(*labels[i]);
     if (type.has_time) std::cout << ", times";
     std::cout << "\n";
   }
@@ -128,9 +153,10 @@ absl::Status AdviseOnInput(const absl::Status& status) {
 absl::Status RunImport(const ImportFlags& flags, const ImportFormat& format) {
   const absl::StatusOr<Manifest> imported = Import(flags, format);
   if (!imported.ok()) return AdviseOnInput(imported.status());
-  const Manifest& manifest = *imported;
-  flags.json ? PrintJson(flags.target, manifest)
-             : PrintText(flags.target, manifest);
+  MILLRACE_ASSIGN_OR_RETURN(const LabelSummaries labels,
+                            SummarizeTarget(flags.target));
+  flags.json ? PrintJson(flags.target, *imported, labels)
+             : PrintText(flags.target, *imported, labels);
   return absl::OkStatus();
 }
 

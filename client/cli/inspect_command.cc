@@ -7,14 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/commands.h"
+#include "client/cli/label_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/edge_cut.h"
+#include "common/graph/label_summary.h"
 #include "common/graph/store.h"
 
 namespace millrace {
@@ -33,13 +36,16 @@ Json DescribeTime(ListTime time) {
   return time == ListTime::kEdge ? "edge" : "neighbor";
 }
 
-Json DescribeTypes(const Schema& schema) {
+Json DescribeTypes(const Schema& schema, const LabelSummaries& labels) {
   Json list = Json::array();
-  for (const NodeType& type : schema.node_types) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const NodeType& type = schema.node_types[i];
+    Json label = DescribeColumn(type.label);
+    if (labels[i].has_value()) label.update(LabelJson(*labels[i]));
     list.push_back({{"name", type.name},
                     {"count", type.count},
                     {"feature", DescribeColumn(type.feature)},
-                    {"label", DescribeColumn(type.label)},
+                    {"label", std::move(label)},
                     {"time", type.has_time},
                     {"hotness", type.has_hotness}});
   }
@@ -155,7 +161,8 @@ Json DescribeCut(int64_t cut, const Schema& schema) {
   return {{"edges", cut}, {"fraction", fraction}};
 }
 
-absl::StatusOr<Json> Describe(const Store& store) {
+absl::StatusOr<Json> Describe(const Store& store,
+                              const LabelSummaries& labels) {
   const Manifest& manifest = store.manifest();
   MILLRACE_ASSIGN_OR_RETURN(const int64_t cut, CountCutEdges(store));
   const Sizes sizes = SizesUnder(manifest, "");
@@ -169,7 +176,7 @@ absl::StatusOr<Json> Describe(const Store& store) {
               {"method", manifest.partitioning.method},
               {"seed", manifest.partitioning.seed},
               {"hot", manifest.partitioning.hot},
-              {"node_types", DescribeTypes(manifest.schema)},
+              {"node_types", DescribeTypes(manifest.schema, labels)},
               {"relations", DescribeRelations(manifest.schema)},
               {"splits", DescribeSplits(manifest)},
               {"bytes", sizes.all},
@@ -204,14 +211,20 @@ std::string ColumnText(std::string_view what, const ColumnSpec& column) {
   return text;
 }
 
-void PrintSchema(const Schema& schema) {
+void PrintSchema(const Schema& schema, const LabelSummaries& labels) {
   std::cout << "node types\n";
-  for (const NodeType& type : schema.node_types) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const NodeType& type = schema.node_types[i];
     std::cout << "  " << type.name << ": " << type.count << " nodes"
               << ColumnText("feature", type.feature)
               << ColumnText("label", type.label)
+              << (labels[i].has_value() ? ", " + LabelText(*labels[i]) : "")
               << (type.has_time ? ", time" : "")
               << (type.has_hotness ? ", hotness" : "") << "\n";
+    if (labels[i].has_value() && labels[i]->sparse) {
+      std::cout << "    note: " << SparseClassesText(*labels[i], type.name)
+                << "\n";
+    }
   }
   std::cout << "relations\n";
   for (size_t i = 0; i < schema.relations.size(); ++i) {
@@ -230,7 +243,8 @@ void PrintSchema(const Schema& schema) {
   }
 }
 
-void Print(const Store& store, const Json& report) {
+void Print(const Store& store, const LabelSummaries& labels,
+           const Json& report) {
   const Manifest& manifest = store.manifest();
   std::cout << store.path().string() << ": " << store.parts()
             << (store.parts() == 1 ? " partition" : " partitions") << ", "
@@ -243,7 +257,7 @@ void Print(const Store& store, const Json& report) {
             << manifest.partitioning.seed
             << (manifest.partitioning.hot.empty() ? "" : ", hot ")
             << manifest.partitioning.hot << "\n";
-  PrintSchema(manifest.schema);
+  PrintSchema(manifest.schema, labels);
   std::cout << "splits\n";
   for (const SplitInfo& split : manifest.splits) {
     std::cout << "  " << manifest.schema.node_types[split.type].name << " "
@@ -272,11 +286,13 @@ void Print(const Store& store, const Json& report) {
 absl::Status Inspect(const std::string& path, bool json) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(path));
-  MILLRACE_ASSIGN_OR_RETURN(const Json report, Describe(*store));
+  MILLRACE_ASSIGN_OR_RETURN(const LabelSummaries labels,
+                            SummarizeLabels(*store));
+  MILLRACE_ASSIGN_OR_RETURN(const Json report, Describe(*store, labels));
   if (json) {
     std::cout << report.dump(2) << "\n";
   } else {
-    Print(*store, report);
+    Print(*store, labels, report);
   }
   return absl::OkStatus();
 }
