@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/import_formats.h"
 #include "client/cli/label_json.h"
+#include "common/base/atomic_directory.h"
 #include "common/base/status_macros.h"
 #include "common/cli/program.h"
 #include "common/graph/label_summary.h"
@@ -119,8 +120,11 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
   options.edge_split_by = kEdgeSplitBys.at(flags.edge_split_by);
-  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
   const std::string& owners = flags.assignment_out;
+  // First what takes no time: to describe a graph may mean to read it.
+  MILLRACE_RETURN_IF_ERROR(AtomicDirectory::CheckTarget(flags.target));
+  if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(owners));
+  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckOwners(graph, owners));
   const std::string& names = flags.names_out;
   if (!names.empty()) MILLRACE_RETURN_IF_ERROR(CheckNames(graph, names));

@@ -55,6 +55,12 @@ absl::Status SyncTree(const fs::path& root) {
   return SyncPath(root);
 }
 
+// Without a slash at the end.
+fs::path Clean(const fs::path& target) {
+  const fs::path normal = target.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 fs::path ParentOf(const fs::path& target) {
   const fs::path parent = target.parent_path();
   return parent.empty() ? fs::path(".") : parent;
@@ -62,16 +68,21 @@ fs::path ParentOf(const fs::path& target) {
 
 }  // namespace
 
-absl::StatusOr<AtomicDirectory> AtomicDirectory::Create(
-    const fs::path& target) {
-  fs::path clean = target.lexically_normal();
-  if (!clean.has_filename()) clean = clean.parent_path();
+absl::Status AtomicDirectory::CheckTarget(const fs::path& target) {
+  const fs::path clean = Clean(target);
   const std::string name = clean.filename().string();
   if (name.empty() || name == "." || name == "..") {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", target.native(), "' is not the name of a new directory"));
   }
-  if (Exists(clean)) return ExistsError(clean);
+  return Exists(clean) ? ExistsError(clean) : absl::OkStatus();
+}
+
+absl::StatusOr<AtomicDirectory> AtomicDirectory::Create(
+    const fs::path& target) {
+  MILLRACE_RETURN_IF_ERROR(CheckTarget(target));
+  const fs::path clean = Clean(target);
+  const std::string name = clean.filename().string();
   const fs::path parent = ParentOf(clean);
   std::error_code error;
   fs::create_directories(parent, error);

@@ -16,7 +16,11 @@ namespace millrace {
 // the program (see interrupt.h) so that the destructor runs.
 class AtomicDirectory {
  public:
+  // What Create() would refuse about `target` itself, for those who have long
+  // work to do before it.
+  static absl::Status CheckTarget(const std::filesystem::path& target);
   // ALREADY_EXISTS: `target` exists (we never overwrite a store).
+  // INVALID_ARGUMENT: it cannot name a new directory.
   static absl::StatusOr<AtomicDirectory> Create(
       const std::filesystem::path& target);
   AtomicDirectory(AtomicDirectory&& other) noexcept;

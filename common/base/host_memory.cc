@@ -18,6 +18,8 @@
 namespace millrace {
 namespace {
 
+// Not worth the reading of several files.
+constexpr uint64_t kUncheckedBytes = 16 << 20;
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
 // What the two versions of control groups call the same things. The pages of
@@ -136,6 +138,7 @@ uint64_t AvailableMemoryBytes(const MemoryFiles& files) {
 
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
                          std::string_view advice) {
+  if (bytes <= kUncheckedBytes) return absl::OkStatus();
   const uint64_t available = AvailableMemoryBytes();
   if (bytes <= available) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -152,7 +155,15 @@ uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers) {
     overflow |= __builtin_mul_overflow(product, static_cast<uint64_t>(number),
                                        &product);
   }
-  return overflow ? std::numeric_limits<uint64_t>::max() : product;
+  return overflow ? kUnlimited : product;
+}
+
+uint64_t SaturatedSum(std::initializer_list<uint64_t> numbers) {
+  uint64_t sum = 0;
+  for (const uint64_t number : numbers) {
+    if (__builtin_add_overflow(sum, number, &sum)) return kUnlimited;
+  }
+  return sum;
 }
 
 std::string BytesText(uint64_t bytes) {

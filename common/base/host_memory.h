@@ -29,13 +29,15 @@ uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
 
 // For what is about to be allocated, where a number of the user decides how
 // much: RESOURCE_EXHAUSTED "WHAT needs 24.1 GB of memory, but 15.2 GB are
-// available\nADVICE" unless `bytes` are available. An estimate: other processes
-// may take the memory meanwhile.
+// available\nADVICE" unless `bytes` are available. Some MB always are. An
+// estimate: other processes may take the memory meanwhile.
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
                          std::string_view advice);
 
-// The product of numbers from 0 on; what exceeds 64 bits becomes 2^64 - 1.
+// The product of numbers from 0 on, and the sum; what exceeds 64 bits becomes
+// 2^64 - 1.
 uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers);
+uint64_t SaturatedSum(std::initializer_list<uint64_t> numbers);
 
 // "24.1 GB", "512 bytes"; in powers of 1000.
 std::string BytesText(uint64_t bytes);

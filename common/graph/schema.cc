@@ -82,15 +82,10 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
   MILLRACE_RETURN_IF_ERROR(ValidateName(relation.name));
   const NodeType& src = schema.node_types[relation.src];
   const NodeType& dst = schema.node_types[relation.dst];
+  MILLRACE_RETURN_IF_ERROR(
+      ValidateRelationName({src.name, relation.name, dst.name}));
   const std::string full =
       absl::StrCat(src.name, "__", relation.name, "__", dst.name);
-  MILLRACE_ASSIGN_OR_RETURN(const RelationNameParts parts,
-                            ParseRelationName(full));
-  if (parts.src != src.name || parts.name != relation.name) {
-    return SchemaError(absl::StrCat(
-        "relation '", full, "' reads as '", parts.src, "', '", parts.name,
-        "', '", parts.dst, "'; let no name begin or end with '_'"));
-  }
   if (relation.edge_count < 0 || relation.max_edge_id < -1 ||
       relation.max_edge_id < relation.edge_count - 1 ||
       relation.max_edge_id >= kMaxEdgeIds) {
@@ -171,6 +166,17 @@ absl::Status ValidateName(std::string_view name) {
       "'", absl::CHexEscape(std::string(name.substr(0, kMaxNameBytes))),
       "' cannot name a node type, relation or split: 1 to ", kMaxNameBytes,
       " ASCII characters without spaces and slashes, the first not '.'"));
+}
+
+absl::Status ValidateRelationName(const RelationNameParts& parts) {
+  const std::string full =
+      absl::StrCat(parts.src, "__", parts.name, "__", parts.dst);
+  MILLRACE_ASSIGN_OR_RETURN(const RelationNameParts read,
+                            ParseRelationName(full));
+  if (read.src == parts.src && read.name == parts.name) return absl::OkStatus();
+  return SchemaError(absl::StrCat("relation '", full, "' reads as '", read.src,
+                                  "', '", read.name, "', '", read.dst,
+                                  "'; let no name begin or end with '_'"));
 }
 
 absl::Status ValidateSchema(const Schema& schema) {

@@ -101,6 +101,8 @@ bool ListsHaveTime(const Schema& schema, RelationIndex relation,
 // INVALID_ARGUMENT: not fit to name a node type, a relation or a split (names
 // are parts of paths).
 absl::Status ValidateName(std::string_view name);
+// INVALID_ARGUMENT: SRC__NAME__DST would be read as other names.
+absl::Status ValidateRelationName(const RelationNameParts& parts);
 // INVALID_ARGUMENT: names that are unfit, ambiguous or repeated, a node type
 // that does not exist, a shape or count that cannot be.
 absl::Status ValidateSchema(const Schema& schema);

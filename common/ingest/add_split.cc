@@ -162,8 +162,9 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows,
                             OpenNpyIds(split.ids, nodes.count));
-  MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> originals,
-                            ReadSplitIds(*rows, nodes.count, nodes.name));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::vector<int64_t> originals,
+      ReadSplitIds(*rows, {.name = nodes.name, .count = nodes.count}));
   MILLRACE_ASSIGN_OR_RETURN(
       const fs::path folder,
       MakeSplitFolder(path, SplitPath(nodes.name, split.name, "id")));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/base/host_memory.h"
 #include "common/base/philox.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -21,6 +22,10 @@ namespace millrace {
 namespace {
 
 constexpr int kShares = 3;
+
+// Of an edge, at the least: its key twice, and with --coalesce its pair.
+constexpr int64_t kKeyBytes = 2 * sizeof(uint64_t);
+constexpr int64_t kPairBytes = 3 * sizeof(uint64_t);
 
 absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
                                     const std::string& name) {
@@ -207,7 +212,12 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
                " have no times in this input\ngive edge times, or use "
                "--edge-split-by random"));
   }
-  return absl::OkStatus();
+  const int64_t count = edges.endpoints->rows();  // -1: not known
+  return CheckMemory(
+      StrCat("--edge-split-fractions of ", count, " edges"),
+      SaturatedProduct(
+          {count, options.coalesce ? kKeyBytes + kPairBytes : kKeyBytes}),
+      "leave it out, give the splits as files, or use a host with more memory");
 }
 
 absl::StatusOr<EdgeDivision> DivideEdges(const RawGraph& graph,

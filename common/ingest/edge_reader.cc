@@ -10,6 +10,7 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/graph_checks.h"
 
 namespace millrace {
 namespace {
@@ -130,8 +131,7 @@ absl::Status EdgeReader::IdError(int64_t edge, int64_t id, bool is_src) const {
   const RawNodes& type = graph_.nodes[is_src ? relation_.src : relation_.dst];
   return absl::InvalidArgumentError(StrCat(
       endpoints_.source->Where(edge), ": ", is_src ? "source " : "destination ",
-      id, " is out of range: node type ", type.name, " has ", type.count,
-      " nodes, ids are 0 to ", type.count - 1));
+      id, " is out of range: ", NodeRangeText(type)));
 }
 
 absl::Status EdgeReader::TooShort(const Column& column, int64_t rows) const {

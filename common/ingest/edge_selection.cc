@@ -73,14 +73,19 @@ class EdgePicker {
 absl::Status EdgePicker::RangeError(int64_t count,
                                     const std::string& relation) const {
   const auto row = static_cast<int64_t>(Row());
-  return absl::InvalidArgumentError(
-      StrCat(selection_.source != nullptr ? selection_.source->Where(row)
-                                          : StrCat("seed ", row),
-             ": edge id ", ids()[row], " is out of range: ", relation, " has ",
-             count, " edges, ids are 0 to ", count - 1));
+  return absl::InvalidArgumentError(EdgeIdRangeText(
+      selection_.source != nullptr ? selection_.source->Where(row)
+                                   : StrCat("seed ", row),
+      ids()[row], relation, count));
 }
 
 }  // namespace
+
+std::string EdgeIdRangeText(const std::string& where, int64_t id,
+                            const std::string& relation, int64_t count) {
+  return StrCat(where, ": edge id ", id, " is out of range: ", relation,
+                " has ", count, " edges, ids are 0 to ", count - 1);
+}
 
 RawEdges WithoutWeights(const RawEdges& relation) {
   RawEdges slim = relation;

@@ -28,6 +28,10 @@ absl::StatusOr<std::vector<EdgeSplitColumns>> SelectEdges(
     const RawGraph& graph, const RawEdges& relation,
     std::vector<EdgeSelection> selections);
 
+// "WHERE: edge id 7 is out of range: a__b__c has 5 edges, ids are 0 to 4".
+std::string EdgeIdRangeText(const std::string& where, int64_t id,
+                            const std::string& relation, int64_t count);
+
 // The relation without the columns that splits do not have.
 RawEdges WithoutWeights(const RawEdges& relation);
 

@@ -3,13 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "common/base/array.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -18,6 +15,8 @@
 #include "common/ingest/edge_division.h"
 #include "common/ingest/edge_selection.h"
 #include "common/ingest/edge_split.h"
+#include "common/ingest/given_splits.h"
+#include "common/ingest/graph_checks.h"
 #include "common/ingest/node_counts.h"
 #include "common/ingest/node_import.h"
 #include "common/ingest/relation_import.h"
@@ -29,41 +28,6 @@ namespace {
 constexpr std::array<const char*, 3> kFractionNames = {"train", "valid",
                                                        "test"};
 
-// Names become folders and parts of SRC__NAME__DST.
-absl::Status CheckName(const std::string& what, const std::string& name) {
-  const bool valid = !name.empty() && name[0] != '.' &&
-                     name.find_first_of("/=,\n") == std::string::npos;
-  if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(what, " \"", name,
-             "\": a name may not be empty, start with '.', or hold "
-             "'/', '=' or ','"));
-}
-
-absl::Status CheckNames(const RawGraph& graph) {
-  std::set<std::string> names;
-  for (const RawNodes& nodes : graph.nodes) {
-    MILLRACE_RETURN_IF_ERROR(CheckName("node type", nodes.name));
-    if (absl::StrContains(nodes.name, "__")) {
-      return absl::InvalidArgumentError(
-          StrCat("node type \"", nodes.name,
-                 "\": \"__\" separates the parts of relation names"));
-    }
-    if (!names.insert(nodes.name).second) {
-      return absl::InvalidArgumentError(
-          StrCat("node type \"", nodes.name, "\" is given twice"));
-    }
-  }
-  for (const RawEdges& edges : graph.edges) {
-    MILLRACE_RETURN_IF_ERROR(CheckName("relation", edges.name));
-    if (!names.insert(graph.RelationName(edges)).second) {
-      return absl::InvalidArgumentError(
-          StrCat("relation ", graph.RelationName(edges), " is given twice"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 class Importer {
  public:
   Importer(const RawGraph& graph, const ImportOptions& options,
@@ -71,22 +35,21 @@ class Importer {
       : graph_(graph), options_(options), store_(store) {}
 
   absl::StatusOr<Manifest> Run() {
+    MILLRACE_ASSIGN_OR_RETURN(GivenSplits given, ReadGivenSplits(graph_));
     MILLRACE_RETURN_IF_ERROR(AddNodes());
+    for (size_t i = 0; i < given.nodes.size(); ++i) {
+      const RawSplit& split = graph_.splits[i];
+      MILLRACE_RETURN_IF_ERROR(
+          AddSplit(split.type, split.name, std::move(given.nodes[i])));
+    }
     EdgeDivision division;
     if (!options_.edge_split_fractions.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(division, DivideEdges(graph_, options_));
     }
     MILLRACE_RETURN_IF_ERROR(AddRelations(division));
-    for (const RawSplit& split : graph_.splits) {
-      const NodeType& type = manifest_.schema.node_types[split.type];
-      MILLRACE_ASSIGN_OR_RETURN(
-          std::vector<int64_t> ids,
-          ReadSplitIds(*split.ids, type.count, type.name));
+    for (size_t i = 0; i < given.edges.size(); ++i) {
       MILLRACE_RETURN_IF_ERROR(
-          AddSplit(split.type, split.name, std::move(ids)));
-    }
-    for (const RawEdgeSplit& split : graph_.edge_splits) {
-      MILLRACE_RETURN_IF_ERROR(ImportEdgeSplit(split));
+          AddGivenEdges(graph_.edge_splits[i], std::move(given.edges[i])));
     }
     if (!options_.edge_split_fractions.empty()) {
       MILLRACE_RETURN_IF_ERROR(AddEdgeFractions(std::move(division)));
@@ -95,28 +58,15 @@ class Importer {
   }
 
  private:
-  absl::Status ImportEdgeSplit(const RawEdgeSplit& split) {
-    const RawEdges& edges = graph_.edges[split.edges];
-    if (split.ids != nullptr) {
-      MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> ids,
-                                ReadIntegers(*split.ids));
-      return AddSelected(split.edges,
-                         {{split.name, std::move(ids), split.ids}});
+  absl::Status AddGivenEdges(const RawEdgeSplit& split,
+                             EdgeSplitColumns columns) {
+    if (split.ids == nullptr) {
+      return AddEdgeSplit(split.edges, std::move(columns));
     }
-    MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns, ReadEdgeSplit(split));
-    const auto src = columns.src.As<int64_t>(), dst = columns.dst.As<int64_t>();
-    for (size_t i = 0; i < src.size(); ++i) {
-      for (const auto& [type, node] :
-           {std::pair(edges.src, src[i]), std::pair(edges.dst, dst[i])}) {
-        const RawNodes& nodes = graph_.nodes[type];
-        if (node >= 0 && node < nodes.count) continue;
-        return absl::InvalidArgumentError(
-            StrCat(split.endpoints->Where(static_cast<int64_t>(i)), ": node ",
-                   node, " is out of range: node type ", nodes.name, " has ",
-                   nodes.count, " nodes, ids are 0 to ", nodes.count - 1));
-      }
-    }
-    return AddEdgeSplit(split.edges, std::move(columns));
+    const auto ids = columns.edge_id.As<int64_t>();
+    return AddSelected(
+        split.edges, {{split.name, std::vector<int64_t>(ids.begin(), ids.end()),
+                       split.ids}});
   }
 
   absl::Status AddEdgeFractions(EdgeDivision division) {
@@ -248,21 +198,8 @@ class Importer {
   std::vector<std::vector<int64_t>> times_;  // per node type
 };
 
-// A reverse relation may not have the name of one of the user's.
-absl::Status CheckReverseNames(const RawGraph& graph) {
-  RawGraph all = graph;
-  for (const RawEdges& edges : graph.edges) {
-    RawEdges reverse = edges;
-    std::swap(reverse.src, reverse.dst);
-    reverse.name = StrCat("rev_", edges.name);
-    all.edges.push_back(std::move(reverse));
-  }
-  return CheckNames(all);
-}
-
 absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
-  MILLRACE_RETURN_IF_ERROR(options.add_reverse ? CheckReverseNames(graph)
-                                               : CheckNames(graph));
+  MILLRACE_RETURN_IF_ERROR(CheckGraphNames(graph, options));
   if (!options.edge_split_fractions.empty()) {
     MILLRACE_RETURN_IF_ERROR(CheckEdgeDivision(graph, options));
   }
@@ -295,7 +232,9 @@ absl::StatusOr<Manifest> ImportGraph(const RawGraph& graph,
                                      const ImportOptions& options,
                                      const std::filesystem::path& target) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(graph, options));
+  MILLRACE_RETURN_IF_ERROR(CheckRowCounts(graph));
   MILLRACE_RETURN_IF_ERROR(CheckNodeCounts(graph));
+  MILLRACE_RETURN_IF_ERROR(CheckImportMemory(graph, options));
   MILLRACE_ASSIGN_OR_RETURN(StoreWriter store, StoreWriter::Create(target));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest,
                             Importer(graph, options, store).Run());

@@ -10,12 +10,22 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/graph_checks.h"
 #include "common/ingest/npy_rows.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kBlockEdges = 16 << 10;
+// Far beyond what any memory holds, and room for sums.
+constexpr int64_t kLargestId = int64_t{1} << 62;
+
+absl::Status IdTooLarge(const RawEdges& edges, int64_t row, int64_t id) {
+  return absl::InvalidArgumentError(
+      StrCat(edges.endpoints->Where(row), ": node ", id,
+             " is above the largest id, 2^62\nids count from 0 without large "
+             "gaps: number the nodes anew"));
+}
 
 class NpyGraph {
  public:
@@ -25,10 +35,15 @@ class NpyGraph {
     MILLRACE_RETURN_IF_ERROR(AddRelations());
     MILLRACE_RETURN_IF_ERROR(AddNodeColumns());
     MILLRACE_RETURN_IF_ERROR(AddEdgeColumns());
-    MILLRACE_RETURN_IF_ERROR(CountNodes());
-    MILLRACE_RETURN_IF_ERROR(AddSplits("train", input_.train));
-    MILLRACE_RETURN_IF_ERROR(AddSplits("valid", input_.valid));
-    MILLRACE_RETURN_IF_ERROR(AddSplits("test", input_.test));
+    CountRows();
+    MILLRACE_RETURN_IF_ERROR(CheckGraphNames(graph_, {}));
+    MILLRACE_RETURN_IF_ERROR(AddAllSplits());
+    if (AllCounted()) return std::move(graph_);
+    MILLRACE_RETURN_IF_ERROR(CountByLargestId());
+    // Once more, now that the lengths of masks can be compared.
+    graph_.splits.clear();
+    graph_.edge_splits.clear();
+    MILLRACE_RETURN_IF_ERROR(AddAllSplits());
     return std::move(graph_);
   }
 
@@ -44,8 +59,14 @@ class NpyGraph {
   absl::Status AddEdgeColumns();
   absl::Status AddEdgeColumn(std::string_view option, const NamedFiles& files,
                              EdgeColumn column);
-  absl::Status CountNodes();
+  void CountRows();
+  bool AllCounted() const {
+    return std::all_of(graph_.nodes.begin(), graph_.nodes.end(),
+                       [](const RawNodes& nodes) { return nodes.count >= 0; });
+  }
+  absl::Status CountByLargestId();
   absl::StatusOr<int64_t> LargestId(TypeIndex type) const;
+  absl::Status AddAllSplits();
   absl::Status AddSplits(std::string_view name, const NamedFiles& files);
   absl::Status AddEdgeSplit(std::string_view name, const std::string& relation,
                             const std::filesystem::path& path);
@@ -148,6 +169,7 @@ absl::Status NpyGraph::AddNodeColumns() {
     }
     graph_.nodes[type].count = count;
     graph_.nodes[type].count_is_chosen = true;
+    graph_.nodes[type].count_reason = "--num-nodes says so";
   }
   MILLRACE_RETURN_IF_ERROR(
       AddNodeColumn("--features", input_.features, &RawNodes::feature));
@@ -186,16 +208,23 @@ absl::Status NpyGraph::AddEdgeColumns() {
                        &RawEdges::feature);
 }
 
-absl::Status NpyGraph::CountNodes() {
-  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-    RawNodes& nodes = graph_.nodes[i];
+void NpyGraph::CountRows() {
+  for (RawNodes& nodes : graph_.nodes) {
     for (const auto& column : {nodes.feature, nodes.label, nodes.time}) {
-      if (column != nullptr && nodes.count < 0) nodes.count = column->rows();
+      if (column == nullptr || nodes.count >= 0) continue;
+      nodes.count = column->rows();
+      nodes.count_reason = StrCat(column->name(), " has ", nodes.count,
+                                  nodes.count == 1 ? " row" : " rows");
     }
-    if (nodes.count >= 0) continue;
+  }
+}
+
+absl::Status NpyGraph::CountByLargestId() {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (graph_.nodes[i].count >= 0) continue;
     MILLRACE_ASSIGN_OR_RETURN(const int64_t largest,
                               LargestId(static_cast<TypeIndex>(i)));
-    nodes.count = largest + 1;
+    graph_.nodes[i].count = largest + 1;
   }
   return absl::OkStatus();
 }
@@ -209,18 +238,27 @@ absl::StatusOr<int64_t> NpyGraph::LargestId(TypeIndex type) const {
     if (edges.src != type && edges.dst != type) continue;
     MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader,
                               edges.endpoints->Open());
-    while (true) {
+    for (int64_t first = 0;; first += kBlockEdges) {
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(
           const int64_t rows, reader->ReadIntegers(kBlockEdges, block.data()));
       if (rows == 0) break;
       for (int64_t row = 0; row < rows; ++row) {
-        if (edges.src == type) largest = std::max(largest, block[2 * row]);
-        if (edges.dst == type) largest = std::max(largest, block[2 * row + 1]);
+        int64_t id = -1;
+        if (edges.src == type) id = block[2 * row];
+        if (edges.dst == type) id = std::max(id, block[2 * row + 1]);
+        if (id > kLargestId) return IdTooLarge(edges, first + row, id);
+        largest = std::max(largest, id);
       }
     }
   }
   return largest;
+}
+
+absl::Status NpyGraph::AddAllSplits() {
+  MILLRACE_RETURN_IF_ERROR(AddSplits("train", input_.train));
+  MILLRACE_RETURN_IF_ERROR(AddSplits("valid", input_.valid));
+  return AddSplits("test", input_.test);
 }
 
 absl::Status NpyGraph::AddSplits(std::string_view name,

@@ -176,6 +176,7 @@ absl::Status OgbFolder::AddHomogeneous() {
                             RequireCsv(raw_, "num-node-list"));
   RawNodes nodes{.name = std::string(kHomogeneousType)};
   MILLRACE_ASSIGN_OR_RETURN(nodes.count, ReadCount(counts));
+  nodes.count_reason = StrCat(counts.string(), " says so");
   if (!HasOwnFeatures(nodes.name)) {
     MILLRACE_ASSIGN_OR_RETURN(nodes.feature, OptionalRows(raw_, {"node-feat"}));
   }
@@ -226,6 +227,7 @@ absl::Status OgbFolder::AddNodeTypes() {
     const TypeIndex type = TypeOf(name);
     MILLRACE_ASSIGN_OR_RETURN(graph_.nodes[type].count,
                               ParseCount(path, 2, text));
+    graph_.nodes[type].count_reason = StrCat(path.string(), " says so");
   }
   for (RawNodes& nodes : graph_.nodes) {
     if (nodes.count < 0) {

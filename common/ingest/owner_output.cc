@@ -50,14 +50,17 @@ absl::Status WriteColumn(const RowSource& owners,
 
 }  // namespace
 
+absl::Status CheckNewOwnerFile(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      StrCat("--assignment-out ", path.string(),
+             ": there is such a file already\nremove it or name another"));
+}
+
 absl::Status CheckOwners(const RawGraph& graph,
                          const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    return absl::AlreadyExistsError(
-        StrCat("--assignment-out ", path.string(),
-               ": there is such a file already\nremove it or name another"));
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(path));
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.owner != nullptr) continue;
     return absl::InvalidArgumentError(

@@ -8,6 +8,9 @@
 
 namespace millrace {
 
+// ALREADY_EXISTS: `path` does.
+absl::Status CheckNewOwnerFile(const std::filesystem::path& path);
+
 // INVALID_ARGUMENT: `graph` has no owners. ALREADY_EXISTS: `path` does.
 absl::Status CheckOwners(const RawGraph& graph,
                          const std::filesystem::path& path);

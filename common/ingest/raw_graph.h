@@ -20,6 +20,8 @@ struct RawNodes {
   std::string name = {};
   int64_t count = 0;
   bool count_is_chosen = false;  // by the user, not read from the input
+  // What says so, for messages: "x.npy has 5 rows".
+  std::string count_reason = {};
   std::shared_ptr<const RowSource> feature = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;

@@ -11,6 +11,7 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/graph_checks.h"
 #include "common/sample/draw.h"
 
 namespace millrace {
@@ -57,18 +58,16 @@ Permutation OrderOf(const std::vector<int64_t>& labelled, uint64_t seed,
 }  // namespace
 
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
-                                                  int64_t node_count,
-                                                  const std::string& type) {
+                                                  const RawNodes& nodes) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<SeedRow> seeds, ReadRows(source));
   std::sort(seeds.begin(), seeds.end());
   std::vector<int64_t> ids;
   ids.reserve(seeds.size());
   for (const SeedRow& seed : seeds) {
-    if (seed.id < 0 || seed.id >= node_count) {
+    if (seed.id < 0 || seed.id >= nodes.count) {
       return absl::InvalidArgumentError(
           StrCat(source.Where(seed.row), ": node ", seed.id,
-                 " is out of range: node type ", type, " has ", node_count,
-                 " nodes, ids are 0 to ", node_count - 1));
+                 " is out of range: ", NodeRangeText(nodes)));
     }
     if (!ids.empty() && ids.back() == seed.id) {
       return absl::InvalidArgumentError(StrCat(source.Where(seed.row),

@@ -14,11 +14,10 @@
 
 namespace millrace {
 
-// All ids of `source`, ascending. INVALID_ARGUMENT: an id outside
-// [0, node_count), one that stands there twice; both name the place.
+// All ids of `source`, ascending. INVALID_ARGUMENT: an id that no node of
+// `nodes` has, one that stands there twice; both name the place.
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
-                                                  int64_t node_count,
-                                                  const std::string& type);
+                                                  const RawNodes& nodes);
 
 // INVALID_ARGUMENT (starting with `option`): not three numbers from 0 to 1
 // whose sum is at most 1.

@@ -69,6 +69,16 @@ TEST_F(AtomicDirectoryTest, NeverOverwrites) {
   }
 }
 
+TEST_F(AtomicDirectoryTest, TellsBeforehandWhatItWouldRefuse) {
+  fs::create_directory(directory_ / "taken");
+  EXPECT_EQ(AtomicDirectory::CheckTarget(directory_ / "taken/").code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(AtomicDirectory::CheckTarget("..").code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(AtomicDirectory::CheckTarget(directory_ / "new/store").ok());
+  EXPECT_EQ(Entries(), 1u);
+}
+
 TEST_F(AtomicDirectoryTest, LosesToTheFirstOfTwoWriters) {
   auto first = AtomicDirectory::Create(directory_ / "store");
   ASSERT_TRUE(first.ok());

@@ -137,6 +137,13 @@ TEST(SaturatedProductTest, StopsAtTheLargestNumber) {
   EXPECT_EQ(SaturatedProduct({large, large, 0}), 0u);
 }
 
+TEST(SaturatedSumTest, StopsAtTheLargestNumber) {
+  EXPECT_EQ(SaturatedSum({}), 0u);
+  EXPECT_EQ(SaturatedSum({3, 4, 5}), 12u);
+  EXPECT_EQ(SaturatedSum({UINT64_MAX - 1, 1}), UINT64_MAX);
+  EXPECT_EQ(SaturatedSum({UINT64_MAX, 1, 7}), UINT64_MAX);
+}
+
 TEST(BytesTextTest, ChoosesAUnit) {
   EXPECT_EQ(BytesText(999), "999 bytes");
   EXPECT_EQ(BytesText(1000), "1.0 kB");

@@ -3,15 +3,19 @@
 #include "common/ingest/importer.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -607,6 +611,150 @@ TEST_F(TinyImportTest, RefusesIdsThatAreNegative) {
   NpyInput input = Tiny();
   input.edges[0].second = File(std::vector<int64_t>{0, -1, 1, 2}, {2, 2});
   ExpectRefusal(input, "column.npy: edge 1: source -1 is out of range");
+}
+
+// Sums of such ids would not fit 64 bits.
+TEST_F(TinyImportTest, RefusesIdsBeyondAllMemory) {
+  NpyInput input;
+  for (const int64_t id :
+       {std::numeric_limits<int64_t>::max(), (int64_t{1} << 62) + 1}) {
+    input.edges = {{"", File(std::vector<int64_t>{0, 1, 2, 1, 2, id}, {2, 3})}};
+    ExpectRefusal(input, "column.npy: edge 2: node ");
+    ExpectRefusal(input, " is above the largest id, 2^62\nids count from 0");
+  }
+}
+
+TEST_F(TinyImportTest, NamesTheFileThatSaysHowManyNodes) {
+  NpyInput input = Tiny();
+  input.node_counts.clear();
+  input.features[""] = File(std::vector<float>{1, 2}, {2});
+  ExpectRefusal(input,
+                "tiny.npy: edge 1: destination 2 is out of range: node type "
+                "node has 2 nodes, because ");
+  ExpectRefusal(input, "column.npy has 2 rows; ids are 0 to 1");
+  input.labels[""] =
+      Save(directory_ / "labels.npy", std::vector<int64_t>{1, 2, 3}, {3});
+  ExpectRefusal(input, "labels.npy: 3 rows for 2 nodes (");
+  ExpectRefusal(input, "column.npy has 2 rows); each node needs a row");
+  input = Tiny();
+  input.node_counts[""] = 2;
+  ExpectRefusal(input, "has 2 nodes, because --num-nodes says so; ids are");
+}
+
+// What is quick to find out comes first: the edges are wrong too.
+class CheapChecksTest : public TinyImportTest {
+ protected:
+  NpyInput WrongEdges(const std::string& relation = "") {
+    NpyInput input;
+    input.edges = {
+        {relation, Save(directory_ / "wrong.npy",
+                        std::vector<int64_t>{0, -1, 1, 2, 2, 3}, {2, 3})}};
+    return input;
+  }
+};
+
+TEST_F(CheapChecksTest, NamesAreCheckedBeforeEdgesAreRead) {
+  ExpectRefusal(WrongEdges("a__wei\xc3\x9f__b"),
+                "cannot name a node type, relation or split");
+  ExpectRefusal(WrongEdges("a__" + std::string(81, 'x') + "__b"),
+                "cannot name a node type, relation or split: 1 to 80 ASCII");
+  ExpectRefusal(WrongEdges("a__,__b"), "it has '=' or ','");
+  NpyInput twice = WrongEdges("a__x__b");
+  twice.edges.push_back(twice.edges[0]);
+  ExpectRefusal(twice, "relation a__x__b is given twice");
+  NpyInput reverse = WrongEdges("a__x__b");
+  reverse.edges.emplace_back("b__rev_x__a", reverse.edges[0].second);
+  reverse.node_counts = {{"a", 9}, {"b", 9}};
+  ImportOptions options;
+  options.add_reverse = true;
+  ExpectRefusal(reverse, "relation b__rev_x__a is given twice", options);
+}
+
+TEST_F(CheapChecksTest, SplitsAreCheckedBeforeTheGraphIsRead) {
+  NpyInput input = WrongEdges();
+  input.test[""] = File(std::vector<float>{1}, {1});
+  ExpectRefusal(input, "column.npy: dtype float32, but integers");
+  input.node_counts[""] = 4;
+  input.features[""] =
+      Save(directory_ / "nan.npy", std::vector<float>{1, NAN, 1, 1}, {4});
+  input.test[""] = File(std::vector<int64_t>{3, 4}, {2});
+  ExpectRefusal(input, "column.npy: row 1: node 4 is out of range");
+  input.test[""] = File(std::vector<int64_t>{3, 3}, {2});
+  ExpectRefusal(input, "column.npy: row 1: node 3 stands twice");
+  input.test.clear();
+  input.test["node__to__node"] = File(std::vector<int64_t>{2, 3}, {2});
+  ExpectRefusal(input,
+                "column.npy: row 1: edge id 3 is out of range: node__to__node "
+                "has 3 edges, ids are 0 to 2");
+  input.test["node__to__node"] = File(std::vector<int64_t>{0, 1, 2, 4}, {2, 2});
+  ExpectRefusal(input, "column.npy: row 1: node 4 is out of range");
+}
+
+TEST_F(CheapChecksTest, MasksFitTheNodesThatEdgesSay) {
+  NpyInput input = Tiny();
+  input.node_counts.clear();
+  std::ofstream mask(directory_ / "mask.npy", std::ios::binary);
+  mask << "\x93NUMPY\1" << '\0' << "\x42" << '\0'
+       << "{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }"
+       << "        \n"
+       << std::string(5, '\1');
+  mask.close();
+  input.test[""] = directory_ / "mask.npy";
+  ExpectRefusal(input, "mask.npy: a mask of 5 elements for 3 nodes");
+}
+
+TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
+  NpyInput input = WrongEdges();
+  input.node_counts[""] = 4;
+  input.train[""] = File(std::vector<int64_t>{}, {0});
+  ExpectRefusal(input,
+                "column.npy: the split train of node has no seeds\ngive some");
+  input.train.clear();
+  input.train["node__to__node"] = File(std::vector<int64_t>{}, {0, 2});
+  ExpectRefusal(input, "the split train of node__to__node has no seeds");
+  // Another may be empty.
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  input = Tiny();
+  input.valid[""] = File(std::vector<int64_t>{}, {0});
+  const auto manifest = Import(input, {});
+  spdlog::set_default_logger(before);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->splits[0].count, 0);
+  EXPECT_THAT(log.str(),
+              HasSubstr("column.npy: the split valid of node has no seeds"));
+}
+
+TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
+  NpyInput input = Tiny();
+  input.node_counts[""] = int64_t{1} << 50;
+  ExpectRefusal(input, "importing 1125899906842624 nodes needs 18.0 PB of");
+  ExpectRefusal(input, " are available\ngive the number of nodes that there");
+  const auto fake = DescribeFake({.nodes = int64_t{1} << 48,
+                                  .average_degree = 0,
+                                  .features = 1,
+                                  .classes = 2});
+  ASSERT_TRUE(fake.ok()) << fake.status();
+  const auto status = ImportGraph(*fake, {}, directory_ / "out").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("needs 9.0 PB of"));
+}
+
+TEST_F(CheapChecksTest, MemoryToDivideTheEdgesMustBeThere) {
+  const auto fake = DescribeFake({.nodes = int64_t{1} << 20,
+                                  .average_degree = int64_t{1} << 20,
+                                  .features = 1,
+                                  .classes = 2});
+  ASSERT_TRUE(fake.ok()) << fake.status();
+  ImportOptions options;
+  options.edge_split_fractions = {0.8, 0.1, 0.1};
+  const auto status = ImportGraph(*fake, options, directory_ / "out").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("--edge-split-fractions of 1099511627776 edges needs "
+                        "17.6 TB of memory, but "));
 }
 
 }  // namespace
