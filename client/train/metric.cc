@@ -2,8 +2,8 @@
 #include "client/train/metric.h"
 
 #include <ATen/ops/argmax.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/one_hot.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -100,14 +100,10 @@ void Metric::AddScores(const at::Tensor& logits, const at::Tensor& labels) {
 }
 
 void Metric::AddConfusion(const at::Tensor& logits, const at::Tensor& labels) {
-  at::Tensor predicted = logits.gt(0);
-  at::Tensor actual = labels.eq(1);
-  at::Tensor counted = Labelled(labels);
-  if (task_.kind == TaskKind::kSingle) {
-    predicted = at::one_hot(at::argmax(logits, 1), outputs_).to(at::kBool);
-    actual = at::one_hot(labels.clamp_min(0), outputs_).to(at::kBool);
-    counted = counted.unsqueeze(1);
-  }
+  if (task_.kind == TaskKind::kSingle) return AddClasses(logits, labels);
+  const at::Tensor predicted = logits.gt(0);
+  const at::Tensor actual = labels.eq(1);
+  const at::Tensor counted = Labelled(labels);
   const auto count = [&](const at::Tensor& p, const at::Tensor& a) {
     return p.logical_and(a).logical_and(counted).sum(0).to(at::kDouble);
   };
@@ -116,6 +112,21 @@ void Metric::AddConfusion(const at::Tensor& logits, const at::Tensor& labels) {
           {count(predicted, actual), count(predicted, actual.logical_not()),
            count(predicted.logical_not(), actual)},
           1));
+}
+
+// The same of one class a row, in memory that does not grow with the classes.
+void Metric::AddClasses(const at::Tensor& logits, const at::Tensor& labels) {
+  const at::Tensor rows = Labelled(labels).nonzero().squeeze(1);
+  const at::Tensor predicted = at::argmax(logits, 1).index_select(0, rows);
+  const at::Tensor actual = labels.index_select(0, rows);
+  const at::Tensor right = actual.masked_select(predicted.eq(actual));
+  const auto count = [this](const at::Tensor& classes) {
+    return at::bincount(classes, {}, outputs_).to(at::kDouble);
+  };
+  const at::Tensor hits = count(right);
+  sums_.view({outputs_, 3})
+      .add_(at::stack(
+          {hits, count(predicted).sub(hits), count(actual).sub(hits)}, 1));
 }
 
 absl::Status Metric::AddOverRanks(Collectives& collectives) {

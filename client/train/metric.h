@@ -42,6 +42,7 @@ class Metric {
  private:
   void AddScores(const at::Tensor& logits, const at::Tensor& labels);
   void AddConfusion(const at::Tensor& logits, const at::Tensor& labels);
+  void AddClasses(const at::Tensor& logits, const at::Tensor& labels);
   std::optional<double> RocAuc() const;
   std::optional<double> F1() const;
 

@@ -213,6 +213,7 @@ OptionTexts TextsOfRanks(const TrainOptions& options) {
       {"--patience", absl::StrCat(options.patience)},
       {"--metric", MetricName(options.task)},
       {"--dropout", NumberText(options.model.dropout)},
+      {"--classes", absl::StrCat(options.classes)},
       {"--inference",
        evaluation.kind == InferenceKind::kFull ? "full" : "sampled"},
       {"--eval-fanouts", FanoutsText(evaluation.fanouts)},

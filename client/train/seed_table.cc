@@ -36,12 +36,6 @@ absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch, TaskKind task) {
 
 }  // namespace
 
-int64_t SeedTable::outputs() const {
-  if (size() == 0) return 0;
-  if (label.dim() == 2) return label.size(1);
-  return std::max<int64_t>(0, label.max().item().toLong() + 1);
-}
-
 absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
                                         const JobSpec& job, TaskKind task,
                                         const std::string& split,

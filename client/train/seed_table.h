@@ -23,9 +23,6 @@ struct SeedTable {
   at::Tensor label;        // [n] or [n, k], as ReadLabels
 
   int64_t size() const { return original_id.size(0); }
-  // What a model must tell of a node: 1 + the largest class, or the columns
-  // of the labels; 0 when nothing is labelled.
-  int64_t outputs() const;
 };
 
 // Reads the split of `job`'s seed type (or `seeds`, original ids) from the

@@ -83,6 +83,11 @@ void TrainFlags::AddModel(CLI::App& app) {
       ->check(CLI::IsMember(
           {"single", "multi", "binary", "regression", "graph", "link"}))
       ->group("Model");
+  app.add_option("--classes", classes_,
+                 "Classes of --task single and graph; 0: one more than the "
+                 "largest label of the splits")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Model");
   app.add_option("--decoder", decoder_,
                  "dot | distmult: an edge's score, of --task link")
       ->check(CLI::IsMember({"dot", "distmult"}))

@@ -56,6 +56,7 @@ class TrainFlags {
   std::string norm_ = "none";
   std::string gcn_norm_ = "full";
   std::string task_ = "single";
+  int64_t classes_ = 0;
   std::string decoder_ = "dot";
   std::string loss_;  // empty: that of --negatives
   int gin_mlp_ = 2;

@@ -143,6 +143,12 @@ absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
 }
 
 absl::Status TrainFlags::FillTask(TrainOptions& options) const {
+  options.classes = classes_;
+  if (classes_ > 0 && task_ != "single" && task_ != "graph") {
+    return absl::InvalidArgumentError(
+        StrCat("--classes is of --task single and graph, not of --task ", task_,
+               "\nleave it out"));
+  }
   if (task_ != "link") {
     for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
       if (app_->count(option) == 0) continue;

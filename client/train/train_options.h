@@ -31,6 +31,7 @@ struct TrainOptions {
   ModelConfig model;  // `in` and `out` come from the data
   std::string init;   // file of ReadWeights; empty: by the model's seed
   Task task;
+  int64_t classes = 0;  // of kSingle; 0: as many as the labels need
   OptimizerConfig optimizer;
   std::string lr_schedule = "constant";
   uint32_t epochs = 10;

@@ -86,6 +86,8 @@ class Trainer {
   absl::Status OpenFiles();
   absl::StatusOr<GraphShape> ShapeOfSource() const;
   absl::Status ReadTables(NodeEvaluator::Tables& tables);
+  absl::StatusOr<int64_t> CountOutputs(
+      const NodeEvaluator::Tables& tables) const;
   absl::Status CheckLabels(const SeedTable& train) const;
   absl::Status MakeNodeEvaluator();
   absl::Status ReadOrder(const SeedTable& train);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/class_count.h"
 #include "client/train/labels.h"
 #include "client/train/seed_table.h"
 #include "client/train/train_check.h"
@@ -146,12 +147,25 @@ absl::Status Trainer::ReadTables(NodeEvaluator::Tables& tables) {
       read_other(options_.valid_split, "valid", tables.valid));
   MILLRACE_RETURN_IF_ERROR(
       read_other(options_.test_split, "test", tables.test));
-  for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
-    if (!table->has_value()) continue;
-    options_.model.out = std::max(options_.model.out, (*table)->outputs());
-  }
+  MILLRACE_ASSIGN_OR_RETURN(options_.model.out, CountOutputs(tables));
   MILLRACE_RETURN_IF_ERROR(CheckLabels(*tables.train));
   return options_.task.CheckOutputs(options_.model.out);
+}
+
+// What a model must tell of a node: its class, or the columns of the labels; 0
+// when nothing is labelled.
+absl::StatusOr<int64_t> Trainer::CountOutputs(
+    const NodeEvaluator::Tables& tables) const {
+  std::vector<const SeedTable*> present;
+  for (const auto* table : {&tables.train, &tables.valid, &tables.test}) {
+    if (table->has_value() && (*table)->size() > 0) present.push_back(&**table);
+  }
+  return CatchTorch("counting classes", [&]() -> absl::StatusOr<int64_t> {
+    if (options_.task.kind == TaskKind::kSingle) {
+      return CountClasses(present, options_.classes);
+    }
+    return present.empty() ? 0 : present[0]->label.size(1);
+  });
 }
 
 absl::Status Trainer::CheckLabels(const SeedTable& train) const {
