@@ -38,9 +38,9 @@ constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 // found as soon as any other, and a pause stays below 2 s.
 constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
 
-// How long gRPC may put off an attempt to connect to a member that is
-// unreachable: its longest back-off (channel_args.cc). It counts that by timers
-// which are late when somebody sets the clock back.
+// How long gRPC may put off an attempt to connect to a member that does not
+// answer, or not by all connections: its longest back-off (channel_args.cc). It
+// counts that by timers which are late when somebody sets the clock back.
 constexpr absl::Duration kConnectInterval = absl::Seconds(1);
 
 // How late an interrupt may be noticed.
@@ -313,10 +313,11 @@ SteadyTime Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
 
 bool Fleet::Core::TakeConnect(FleetEntry& entry) {
   const SteadyTime now = SteadyNow();
-  const bool lost = entry.info.state == State::kUnreachable;
-  if (lost && now < entry.next_connect) return false;
+  const State state = entry.info.state;
+  if (state == State::kReady || state == State::kDraining) return false;
+  if (now < entry.next_connect) return false;
   entry.next_connect = now + kConnectInterval;
-  return lost;
+  return true;
 }
 
 void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {

@@ -26,7 +26,7 @@ struct FleetEntry {
   FleetMemberInfo info;
   SteadyTime next_ask = SteadyTime::InfinitePast();
   SteadyTime answered = SteadyTime::InfinitePast();  // last
-  // When gRPC is made to connect, if it has not done so itself.
+  // When gRPC is made to connect next, unless all is well by then.
   SteadyTime next_connect = SteadyTime::InfinitePast();
   BusyTime busy;
   bool asking = false;
