@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,7 +23,6 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
-#include "server/accept_watch.h"
 #include "server/server.h"
 #include "server/status_pages.h"
 #include "spdlog/spdlog.h"
@@ -87,7 +84,8 @@ void AddOptions(CLI::App& app, Arguments& args) {
                  "Partitions to serve: a number, a list 0,2 or all")
       ->required();
   app.add_option("--listen", args.server.listen,
-                 "HOST:PORT to serve at; port 0 takes a free one")
+                 "HOST:PORT to serve at; port 0 takes a free one; 0.0.0.0 is "
+                 "every IPv4 address, [::] every address")
       ->required()
       ->check(CheckListen);
   app.add_option("--advertise", args.advertise,
@@ -108,6 +106,15 @@ void AddOptions(CLI::App& app, Arguments& args) {
   app.add_option("--threads", args.server.threads,
                  "Sampling threads; 0: one per core")
       ->check(CLI::Range(0, 4096));
+  app.add_option("--max-connections", args.server.connections.all,
+                 "How many connections may be open; 0: three quarters of the "
+                 "files that this process may open (ulimit -n), at most 16384")
+      ->check(CLI::Range(0, 1 << 20));
+  app.add_option(
+         "--max-connections-per-address", args.server.connections.per_address,
+         "The same for one IPv4 address or one /64 network of IPv6; 0: a "
+         "quarter of --max-connections")
+      ->check(CLI::Range(0, 1 << 20));
   const CLI::IsMember tiers({"mmap", "ram", "pinned", "cuda"});
   app.add_option("--graph-memory", args.graph_memory,
                  "Where the graph lives: mmap or ram")
@@ -236,20 +243,6 @@ void AwaitSignal(const sigset_t& before) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// False: the server accepted nobody any more, which ends it as a signal does.
-bool ServeUntilSignal(const SamplerServer& server, const sigset_t& before) {
-  const auto address = ParseHostPort(server.address());
-  std::atomic<bool> lost = false;
-  const auto end = [&lost] {
-    lost = true;
-    kill(getpid(), SIGTERM);
-  };
-  std::optional<AcceptWatch> watch;
-  if (address.ok()) watch.emplace(*address, AcceptWatch::Options(), end);
-  AwaitSignal(before);
-  return !lost;
-}
-
 std::string PartitionList(const Store& store) {
   std::string list;
   for (const int part : store.partitions()) {
@@ -300,18 +293,14 @@ absl::Status Serve(const Arguments& args) {
   }
   spdlog::info("serving partitions {} on {}", PartitionList(*store),
                args.advertise.empty() ? server->address() : args.advertise);
-  const bool lost = !ServeUntilSignal(*server, signals);
+  AwaitSignal(signals);
   spdlog::info("draining, for up to {}", absl::FormatDuration(drain_timeout));
   if (!server->Drain(drain_timeout)) {
     spdlog::warn("calls still ran after {}; they are ended",
                  absl::FormatDuration(drain_timeout));
   }
   server->Stop();
-  if (!lost) return absl::OkStatus();
-  return absl::UnavailableError(
-      StrCat("the server accepted no connection at ", server->address(),
-             " any more\nstart it again; if it had too few file descriptors, "
-             "with a larger limit (ulimit -n)"));
+  return absl::OkStatus();
 }
 
 }  // namespace

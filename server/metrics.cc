@@ -48,7 +48,13 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
               gauges.peer_calls),
       Counter("millrace_hedged_peer_calls_total",
               "Calls to other servers that went to a second one too.",
-              gauges.hedged_peer_calls)};
+              gauges.hedged_peer_calls),
+      Gauge("millrace_open_connections", "Connections of clients and peers.",
+            gauges.open_connections),
+      Counter("millrace_refused_connections_total",
+              "Connections closed at once: too many were open, or no file "
+              "descriptor was left.",
+              gauges.refused_connections)};
   if (gauges.certificate_end.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                         "When the certificate in use ends (Unix time).",

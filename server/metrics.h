@@ -23,6 +23,8 @@ class ServerMetrics {
     double running_calls = 0;
     double peer_calls = 0;  // to other servers, so far
     double hedged_peer_calls = 0;
+    double open_connections = 0;
+    double refused_connections = 0;         // so far
     std::optional<double> certificate_end;  // Unix time; none: no TLS
   };
 

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/grpc/tls_options.h"
+#include "server/open_connections.h"
 
 namespace millrace {
 
@@ -25,6 +26,14 @@ struct ServerOptions {
 
   // Threads that sample; as many more answer leaf calls. 0: one per core.
   int threads = 0;
+
+  // How many connections may be open. 0: see DecideLimits().
+  ConnectionLimits connections;
+  // How long a client may take for the handshakes of TLS and HTTP/2.
+  absl::Duration handshake_timeout = absl::Seconds(5);
+  // How long a connection may be open without a call, 1 s at least. gRPC's
+  // clients connect again when they have one.
+  absl::Duration idle_timeout = absl::Minutes(1);
 
   // Sample calls that run or wait; more are answered RESOURCE_EXHAUSTED.
   int max_sample_calls = 1024;

@@ -19,7 +19,9 @@
 #include "common/grpc/time.h"
 #include "common/grpc/tls.h"
 #include "common/net/host_port.h"
+#include "common/net/listening_socket.h"
 #include "common/wire/error_info.h"
+#include "server/acceptor.h"
 #include "server/core.h"
 #include "server/limits.h"
 #include "server/port_check.h"
@@ -78,6 +80,14 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   return files;
 }
 
+absl::StatusOr<std::unique_ptr<ListeningSocket>> Listen(
+    const std::string& listen) {
+  const auto address = ParseHostPort(listen, /*least_port=*/0);
+  if (address.ok()) return ListeningSocket::Open(*address, "--listen");
+  return absl::InvalidArgumentError(
+      StrCat("--listen ", std::string(address.status().message())));
+}
+
 absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
                                                  const std::string& peers,
                                                  const TlsFilesPtr& tls) {
@@ -100,10 +110,29 @@ size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
 }
 
-// An address that leads from this host to a port at `listen`.
-std::string FromHere(const HostPort& listen, int port) {
-  const bool any = listen.host == "0.0.0.0" || listen.host == "::";
-  return any ? StrCat("127.0.0.1:", port) : listen.WithPort(port);
+// Where gRPC takes connections that were accepted elsewhere.
+using Intake = ::grpc::experimental::ExternalConnectionAcceptor;
+
+void Limit(const ServerOptions& options, ::grpc::ServerBuilder& builder) {
+  const auto milliseconds = [](absl::Duration time) {
+    return static_cast<int>(absl::ToInt64Milliseconds(time));
+  };
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             milliseconds(options.handshake_timeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             milliseconds(options.idle_timeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kMaxCallsPerConnection);
+  ::grpc::ResourceQuota quota("requests");
+  quota.Resize(RequestBytes(options));
+  builder.SetResourceQuota(quota);
+}
+
+// gRPC must be running: it would not close the connection otherwise.
+void HandOver(UniqueFd connection, Intake& intake) {
+  Intake::NewConnectionParameters parameters;
+  parameters.fd = connection.release();
+  intake.HandleNewConnection(&parameters);
 }
 
 }  // namespace
@@ -113,6 +142,8 @@ struct SamplerServer::State {
   std::unique_ptr<ServerCore> core;
   std::unique_ptr<SamplerService> service;
   std::unique_ptr<::grpc::Server> server;  // null once stopped
+  std::unique_ptr<Intake> intake;
+  std::unique_ptr<Acceptor> acceptor;
   int port = 0;
   std::string address;
   std::unique_ptr<PortCheck> port_check;
@@ -127,12 +158,10 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
     std::shared_ptr<const Store> store, ServerOptions options) {
   EnablePlugins();
   auto state = std::make_unique<State>();
-  const std::string listen = options.listen;
-  const auto address = ParseHostPort(listen, /*least_port=*/0);
-  if (!address.ok()) {
-    return absl::InvalidArgumentError(
-        StrCat("--listen ", std::string(address.status().message())));
-  }
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<ListeningSocket> socket,
+                            Listen(options.listen));
+  state->port = socket->port();
+  state->address = socket->address();
   MILLRACE_ASSIGN_OR_RETURN(state->tls, OpenTls(options));
   const auto credentials = state->tls == nullptr
                                ? ::grpc::InsecureServerCredentials()
@@ -144,27 +173,27 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->service = std::make_unique<SamplerService>(*state->core);
   ::grpc::ServerBuilder builder;
   ConfigureServer(builder);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             kMaxCallsPerConnection);
-  ::grpc::ResourceQuota quota("requests");
-  quota.Resize(RequestBytes(state->core->options));
-  builder.SetResourceQuota(quota);
-  builder.AddListeningPort(listen, credentials, &state->port);
+  Limit(state->core->options, builder);
+  using Type = ::grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  state->intake = builder.experimental().AddExternalConnectionAcceptor(
+      Type::FROM_FD, credentials);
   state->service->Register(builder);
   state->server = builder.BuildAndStart();
-  if (state->server == nullptr || state->port == 0) {
-    return absl::UnavailableError(
-        StrCat("cannot listen at ", listen,
-               "\nchoose another --listen HOST:PORT; port 0 takes a free one"));
+  if (state->server == nullptr) {
+    return absl::InternalError("gRPC could not start a server");
   }
-  state->address = address->WithPort(state->port);
   state->port_check =
-      std::make_unique<PortCheck>(FromHere(*address, state->port), state->tls);
+      std::make_unique<PortCheck>(socket->local_address(), state->tls);
   ::grpc::HealthCheckServiceInterface* health =
       state->server->GetHealthCheckService();
   for (const int part : state->core->store->partitions()) {
     health->SetServingStatus(StrCat("partition/", part), true);
   }
+  state->acceptor = std::make_unique<Acceptor>(
+      std::move(socket), DecideLimits(state->core->options.connections),
+      [&intake = *state->intake](UniqueFd connection) {
+        HandOver(std::move(connection), intake);
+      });
   return std::unique_ptr<SamplerServer>(new SamplerServer(std::move(state)));
 }
 
@@ -183,6 +212,7 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
+  state_->acceptor->Stop();
   // A moment for replies on their way; the rest is cancelled.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
@@ -208,6 +238,8 @@ std::string SamplerServer::Metrics() const {
                                              core.gather_calls.count());
   gauges.peer_calls = static_cast<double>(core.peer_hedging.calls());
   gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  gauges.open_connections = state_->acceptor->open();
+  gauges.refused_connections = static_cast<double>(state_->acceptor->refused());
   if (state_->tls != nullptr) {
     gauges.certificate_end = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());

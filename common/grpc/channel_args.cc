@@ -48,8 +48,6 @@ constexpr IntArgument kServer[] = {
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000},
     {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
-    // A second server on the port is a mistake, not a replica.
-    {GRPC_ARG_ALLOW_REUSEPORT, 0},
 };
 
 }  // namespace

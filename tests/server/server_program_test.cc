@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -44,14 +43,6 @@ class ServerProgramTest : public ::testing::Test {
     return arguments;
   }
 
-  // What the log says of --metrics HOST:0.
-  static int MetricsPort(const std::string& log) {
-    std::smatch match;
-    const std::regex line("metrics and health at http://[0-9.]+:([0-9]+)");
-    EXPECT_TRUE(std::regex_search(log, match, line)) << log;
-    return match.empty() ? 0 : std::stoi(match[1]);
-  }
-
   std::filesystem::path directory_;
 };
 
@@ -79,7 +70,7 @@ TEST_F(ServerProgramTest, ServesAllPartitionsFromMemory) {
 TEST_F(ServerProgramTest, AnswersProbesAndPrometheus) {
   Program server(Arguments({"--partition", "0", "--metrics", "127.0.0.1:0"}));
   ASSERT_TRUE(server.AwaitLog("serving partitions")) << server.log();
-  const int port = MetricsPort(server.log());
+  const int port = server.metrics_port();
   EXPECT_THAT(HttpGet(port, "/healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/metrics"),
@@ -93,7 +84,7 @@ TEST_F(ServerProgramTest, ServesMetricsBeyondThisHostWhereAskedTo) {
     Program server(
         Arguments({"--partition", "0", "--metrics", "0.0.0.0:0", flag}));
     ASSERT_TRUE(server.AwaitLog("serving partitions")) << server.log();
-    EXPECT_THAT(HttpGet(MetricsPort(server.log()), "/healthz"),
+    EXPECT_THAT(HttpGet(server.metrics_port(), "/healthz"),
                 StartsWith("HTTP/1.1 200 OK\r\n"));
   }
 }
@@ -114,8 +105,7 @@ TEST_F(ServerProgramTest, RefusesMetricsAddressesThatListenWouldNotTake) {
 TEST_F(ServerProgramTest, SaysWhyItCannotServeMetrics) {
   Program first(Arguments({"--partition", "0", "--metrics", "127.0.0.1:0"}));
   ASSERT_TRUE(first.AwaitLog("serving partitions")) << first.log();
-  const std::string taken =
-      "127.0.0.1:" + std::to_string(MetricsPort(first.log()));
+  const std::string taken = "127.0.0.1:" + std::to_string(first.metrics_port());
   Program second(Arguments({"--partition", "1", "--metrics", taken}));
   EXPECT_TRUE(second.AwaitLog("--metrics " + taken +
                               ": cannot listen there: Address already in use"))

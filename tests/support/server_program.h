@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ namespace millrace::testing {
 // A server program whose stderr is read through a pipe.
 class Program {
  public:
-  explicit Program(std::vector<std::string> arguments) {
+  // `max_files`: its limit of open files; 0: ours.
+  explicit Program(std::vector<std::string> arguments, int max_files = 0) {
     arguments.insert(arguments.begin(),
                      std::string(MILLRACE_BIN_DIR) + "/millrace-server");
     int pipe_fds[2];
@@ -34,6 +36,9 @@ class Program {
     pid_ = fork();
     if (pid_ == 0) {
       dup2(pipe_fds[1], STDERR_FILENO);
+      const auto files = static_cast<rlim_t>(max_files);
+      const rlimit limit = {files, files};
+      if (max_files > 0) setrlimit(RLIMIT_NOFILE, &limit);
       std::vector<char*> argv;
       for (std::string& argument : arguments) argv.push_back(argument.data());
       argv.push_back(nullptr);
@@ -79,6 +84,15 @@ class Program {
   }
 
   const std::string& log() const { return log_; }
+  // Of --metrics HOST:PORT, once "serving" is in the log.
+  int metrics_port() const {
+    const std::string text = "metrics and health at http://";
+    const size_t start = log_.find(text);
+    EXPECT_NE(start, std::string::npos) << log_;
+    if (start == std::string::npos) return 0;
+    const std::string line = log_.substr(start, log_.find('\n', start) - start);
+    return std::stoi(line.substr(line.rfind(':') + 1));
+  }
 
  private:
   pid_t pid_ = -1;

@@ -83,10 +83,11 @@ class SocketClient {
 };
 
 // `count` connections that say nothing.
-inline std::vector<SocketClient> SilentClients(int port, int count) {
+inline std::vector<SocketClient> SilentClients(int port, int count,
+                                               const char* from = "127.0.0.1") {
   std::vector<SocketClient> clients;
   for (int i = 0; i < count; ++i) {
-    clients.emplace_back(port);
+    clients.emplace_back(port, from);
     EXPECT_TRUE(clients.back().connected());
   }
   return clients;

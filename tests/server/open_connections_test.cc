@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/open_connections.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "common/base/file.h"
+#include "common/base/steady_time.h"
+#include "common/net/listening_socket.h"
+#include "tests/support/socket_client.h"
+
+namespace millrace {
+namespace {
+
+using testing::SocketClient;
+using Verdict = OpenConnections::Verdict;
+
+UniqueFd NewSocket() { return UniqueFd(socket(AF_INET, SOCK_STREAM, 0)); }
+
+// Looks are some microseconds apart at least.
+template <typename Condition>
+bool Soon(const Condition& condition) {
+  const SteadyTime end = SteadyNow() + absl::Minutes(1);
+  while (!condition()) {
+    if (SteadyNow() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+bool SoonCounts(OpenConnections& connections, int count) {
+  return Soon([&] { return connections.Count() == count; });
+}
+
+TEST(OpenConnectionsTest, CountsThoseThatAreOpen) {
+  OpenConnections connections({.all = 10, .per_address = 10});
+  EXPECT_EQ(connections.Count(), 0);
+  UniqueFd first = NewSocket();
+  const UniqueFd second = NewSocket();
+  EXPECT_EQ(connections.Add(first.get(), "a"), Verdict::kAdded);
+  EXPECT_EQ(connections.Add(second.get(), "b"), Verdict::kAdded);
+  EXPECT_TRUE(SoonCounts(connections, 2));
+  first = UniqueFd();
+  EXPECT_TRUE(SoonCounts(connections, 1));
+}
+
+TEST(OpenConnectionsTest, KeepsItsLimits) {
+  OpenConnections connections({.all = 3, .per_address = 2});
+  UniqueFd sockets[] = {NewSocket(), NewSocket(), NewSocket(), NewSocket()};
+  EXPECT_EQ(connections.Add(sockets[0].get(), "a"), Verdict::kAdded);
+  EXPECT_EQ(connections.Add(sockets[1].get(), "a"), Verdict::kAdded);
+  EXPECT_EQ(connections.Add(sockets[2].get(), "a"),
+            Verdict::kTooManyFromAddress);
+  EXPECT_EQ(connections.Add(sockets[2].get(), "b"), Verdict::kAdded);
+  EXPECT_EQ(connections.Add(sockets[3].get(), "c"), Verdict::kTooMany);
+  sockets[0] = UniqueFd();
+  EXPECT_TRUE(Soon([&] {
+    return connections.Add(sockets[3].get(), "a") == Verdict::kAdded;
+  }));
+}
+
+// The kernel gives out the lowest number that is free.
+TEST(OpenConnectionsTest, KnowsASocketFromTheNextOneWithItsNumber) {
+  OpenConnections connections({.all = 10, .per_address = 1});
+  UniqueFd socket = NewSocket();
+  const int number = socket.get();
+  EXPECT_EQ(connections.Add(number, "a"), Verdict::kAdded);
+  UniqueFd other = NewSocket();
+  ASSERT_EQ(dup2(other.get(), number), number);
+  EXPECT_TRUE(SoonCounts(connections, 0));
+  EXPECT_EQ(connections.Add(number, "a"), Verdict::kAdded);
+  EXPECT_TRUE(SoonCounts(connections, 1));
+  // It would not be accepted with that number if it were open.
+  EXPECT_EQ(connections.Add(number, "b"), Verdict::kAdded);
+  EXPECT_EQ(connections.Add(other.get(), "a"), Verdict::kAdded);
+  EXPECT_TRUE(SoonCounts(connections, 2));
+  const UniqueFd file(open("/dev/null", O_RDONLY));
+  ASSERT_EQ(dup2(file.get(), number), number);
+  EXPECT_TRUE(SoonCounts(connections, 1));
+}
+
+TEST(DecideLimitsTest, DependOnTheFilesThatMayBeOpen) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit small = {1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+  const ConnectionLimits limits = DecideLimits({});
+  EXPECT_EQ(limits.all, 768);
+  EXPECT_EQ(limits.per_address, 192);
+  EXPECT_EQ(DecideLimits({.all = 100, .per_address = 0}).per_address, 25);
+  const ConnectionLimits given = DecideLimits({.all = 5000, .per_address = 7});
+  EXPECT_EQ(given.all, 5000);
+  EXPECT_EQ(given.per_address, 7);
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+// The server's end of a connection to `listen`.
+UniqueFd Accept(ListeningSocket& socket) {
+  UniqueFd connection;
+  Soon([&] {
+    connection = socket.Accept();
+    return connection.get() >= 0;
+  });
+  return connection;
+}
+
+TEST(AddressOfTest, IsThatOfTheClient) {
+  const auto socket = ListeningSocket::Open({"0.0.0.0", 0}, "--listen");
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  const SocketClient client((*socket)->port(), "127.0.0.5");
+  EXPECT_EQ(AddressOf(Accept(**socket).get()), "127.0.0.5");
+  EXPECT_EQ(AddressOf(NewSocket().get()), "");
+}
+
+TEST(AddressOfTest, IsANetworkOfIpv6) {
+  const auto socket = ListeningSocket::Open({"::", 0}, "--listen");
+  if (!socket.ok()) GTEST_SKIP() << socket.status();
+  const SocketClient v4_client((*socket)->port(), "127.0.0.5");
+  EXPECT_EQ(AddressOf(Accept(**socket).get()), "127.0.0.5");
+  const UniqueFd client(::socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 server{};
+  server.sin6_family = AF_INET6;
+  server.sin6_port = htons(static_cast<uint16_t>((*socket)->port()));
+  server.sin6_addr = in6addr_loopback;
+  if (connect(client.get(), reinterpret_cast<sockaddr*>(&server),
+              sizeof server) != 0) {
+    GTEST_SKIP() << "there is no IPv6";
+  }
+  EXPECT_EQ(AddressOf(Accept(**socket).get()), "::/64");
+}
+
+}  // namespace
+}  // namespace millrace
