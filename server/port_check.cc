@@ -22,10 +22,22 @@ PortCheck::PortCheck(const std::string& address,
           ClientChannelArguments())) {}
 
 absl::Status PortCheck::Ask(absl::Duration timeout) const {
+  const SteadyTime deadline = SteadyNow() + timeout;
+  absl::Status status = AskUntil(deadline);
+  // The connection ended under the question, as an idle one may at any time.
+  if (absl::IsUnavailable(status)) status = AskUntil(deadline);
+  if (absl::IsCancelled(status)) {
+    return absl::DeadlineExceededError(
+        StrCat("no answer within ", absl::FormatDuration(timeout)));
+  }
+  return absl::IsUnavailable(status) ? status : absl::OkStatus();
+}
+
+absl::Status PortCheck::AskUntil(SteadyTime deadline) const {
   using Bytes = ::grpc::ByteBuffer;
   ::grpc::TemplatedGenericStub<Bytes, Bytes> stub(channel_);
   ::grpc::ClientContext context;
-  // A connection that the server ended in between is made again.
+  // A connection that the server ended before is made again.
   context.set_wait_for_ready(true);
   // A HealthCheckRequest without a service has no bytes.
   const ::grpc::Slice empty;
@@ -40,13 +52,11 @@ absl::Status PortCheck::Ask(absl::Duration timeout) const {
                    done.Notify();
                  });
   // No deadline of gRPC's, which is late when somebody sets the clock back.
-  if (!done.WaitForNotificationWithTimeout(timeout)) context.TryCancel();
-  done.WaitForNotification();
-  if (absl::IsCancelled(status)) {
-    return absl::DeadlineExceededError(
-        StrCat("no answer within ", absl::FormatDuration(timeout)));
+  if (!done.WaitForNotificationWithTimeout(deadline - SteadyNow())) {
+    context.TryCancel();
   }
-  return absl::IsUnavailable(status) ? status : absl::OkStatus();
+  done.WaitForNotification();
+  return status;
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/tls_files.h"
 
 namespace millrace {
@@ -26,6 +27,9 @@ class PortCheck {
   absl::Status Ask(absl::Duration timeout) const;
 
  private:
+  // CANCELLED: `deadline` passed first.
+  absl::Status AskUntil(SteadyTime deadline) const;
+
   // Shared with gRPC's calls.
   const std::shared_ptr<::grpc::Channel> channel_;
 };
