@@ -2,42 +2,206 @@
 #include "client/train/group.h"
 
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/numbers.h"
+#include "client/train/slurm.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
 namespace {
 
-absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
+// The variables with which a launcher tells a process its place.
+struct Launcher {
+  const char* rank;
+  const char* world;
+  const char* local_world;
+  bool srun = false;
+};
+
+// The first one that is set counts. srun comes last, because mpirun starts its
+// helpers by it, and their variables come down to the ranks.
+constexpr Launcher kLaunchers[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
+     "MV2_COMM_WORLD_LOCAL_SIZE"}};
+constexpr Launcher kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
+constexpr char kSlurmTasks[] = "SLURM_NTASKS";
+constexpr char kSlurmHost[] = "SLURM_NODEID";
+constexpr char kSlurmJob[] = "SLURM_JOB_ID";
+constexpr char kSlurmStep[] = "SLURM_STEP_ID";
+constexpr char kStepHosts[] = "SLURM_STEP_NODELIST";
+constexpr char kJobHosts[] = "SLURM_JOB_NODELIST";
+constexpr char kLaunchHost[] = "SLURM_LAUNCH_NODE_IPADDR";
+constexpr char kMasterAddr[] = "MASTER_ADDR";
+constexpr char kMasterPort[] = "MASTER_PORT";
+
+// Null when it is empty, too.
+const char* Variable(const char* name) {
   const char* text = std::getenv(name);
-  if (text == nullptr) {
-    return absl::InvalidArgumentError(
-        StrCat("WORLD_SIZE is set but ", name,
-               " is not\nset all of RANK, "
-               "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use --workers"));
-  }
+  return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
+absl::Status BadValue(const char* name, std::string_view why) {
+  return absl::InvalidArgumentError(
+      StrCat(name, " is \"", Variable(name), "\", ", why));
+}
+
+// Of a variable that is set.
+absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
   int value = 0;
-  if (!absl::SimpleAtoi(text, &value) || value < low || value > high) {
-    return absl::InvalidArgumentError(StrCat(
-        name, " is \"", text, "\", not a number from ", low, " to ", high));
+  if (absl::SimpleAtoi(Variable(name), &value) && value >= low &&
+      value <= high) {
+    return value;
   }
-  return value;
+  return BadValue(name, StrCat("not a number from ", low, " to ", high));
+}
+
+absl::Status Missing(const char* set, const char* missing) {
+  return absl::InvalidArgumentError(
+      StrCat(set, " is set but ", missing,
+             " is not\nset all of RANK, WORLD_SIZE, MASTER_ADDR and "
+             "MASTER_PORT, or none of them; or use --workers"));
+}
+
+absl::StatusOr<bool> IsSet(const Launcher& launcher) {
+  const bool rank = Variable(launcher.rank) != nullptr;
+  const bool world = Variable(launcher.world) != nullptr;
+  if (rank && !world) return Missing(launcher.rank, launcher.world);
+  if (world && !rank) return Missing(launcher.world, launcher.rank);
+  return rank;
+}
+
+// A shell of salloc and a batch script have many of Slurm's variables, too.
+std::optional<Launcher> Srun() {
+  Launcher srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                   "SLURM_STEP_TASKS_PER_NODE", true};
+  if (Variable(srun.world) == nullptr) srun.world = kSlurmTasks;
+  if (Variable(srun.rank) == nullptr || Variable(srun.world) == nullptr) {
+    return std::nullopt;
+  }
+  for (const char* name :
+       {kSlurmStep, "SLURM_STEP_NUM_TASKS", kStepHosts, kLaunchHost}) {
+    if (Variable(name) != nullptr) return srun;
+  }
+  return std::nullopt;
+}
+
+bool SaySame(const char* one, const char* other) {
+  return std::string_view(Variable(one)) == Variable(other);
+}
+
+absl::StatusOr<std::optional<Launcher>> FindLauncher() {
+  for (const Launcher& launcher : kLaunchers) {
+    MILLRACE_ASSIGN_OR_RETURN(const bool set, IsSet(launcher));
+    if (set) return launcher;
+  }
+  const std::optional<Launcher> srun = Srun();
+  MILLRACE_ASSIGN_OR_RETURN(const bool pmi, IsSet(kPmi));
+  // srun --mpi=pmi2 sets these as well, and says more by its own.
+  if (pmi && !(srun.has_value() && SaySame(kPmi.rank, srun->rank) &&
+               SaySame(kPmi.world, srun->world))) {
+    return kPmi;
+  }
+  return srun;
+}
+
+// Ranks on this host; 1 where nothing says how many.
+absl::StatusOr<int> LocalWorld(const Launcher& launcher, int world) {
+  const char* name = launcher.local_world;
+  if (Variable(name) == nullptr) return 1;
+  if (!launcher.srun) return NumberFrom(name, 1, world);
+  if (Variable(kSlurmHost) == nullptr) return 1;
+  MILLRACE_ASSIGN_OR_RETURN(const int host,
+                            NumberFrom(kSlurmHost, 0, world - 1));
+  const absl::StatusOr<int> tasks = SlurmTasksOnHost(Variable(name), host);
+  return tasks.ok() ? tasks
+                    : BadValue(name, "not a number of tasks for each host");
+}
+
+// A value, and the variable that it came from.
+template <typename Value>
+struct Found {
+  Value value;
+  const char* variable;
+};
+
+absl::StatusOr<Found<std::string>> FindHost(const Launcher& launcher,
+                                            const GroupAddress& group) {
+  if (const char* host = Variable(kMasterAddr)) return {{host, kMasterAddr}};
+  if (group.local_world == group.world) {
+    return {{"127.0.0.1", launcher.local_world}};
+  }
+  // A step may have some of the job's hosts only; but the step of mpirun's
+  // helpers may lack the first.
+  const char* hosts =
+      launcher.srun && Variable(kStepHosts) != nullptr ? kStepHosts : kJobHosts;
+  if (const char* list = Variable(hosts)) {
+    absl::StatusOr<std::string> first = FirstSlurmHost(list);
+    if (!first.ok()) return BadValue(hosts, "not a list of hosts");
+    return {{*std::move(first), hosts}};
+  }
+  if (launcher.srun && Variable(kLaunchHost) != nullptr) {
+    return {{Variable(kLaunchHost), kLaunchHost}};
+  }
+  return Missing(launcher.world, kMasterAddr);
+}
+
+absl::StatusOr<Found<uint16_t>> FindPort(const Launcher& launcher) {
+  if (Variable(kMasterPort) != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(const int port,
+                              NumberFrom(kMasterPort, 1, 65535));
+    return {{static_cast<uint16_t>(port), kMasterPort}};
+  }
+  const char* text = Variable(kSlurmJob);
+  if (text == nullptr) return Missing(launcher.world, kMasterPort);
+  uint64_t job = 0;
+  if (!absl::SimpleAtoi(text, &job)) return BadValue(kSlurmJob, "not a number");
+  // mpirun's helpers may be of several steps.
+  uint64_t step = 0;
+  if (const char* number = Variable(kSlurmStep); launcher.srun && number) {
+    if (!absl::SimpleAtoi(number, &step)) {
+      return BadValue(kSlurmStep, "not a number");
+    }
+  }
+  // Jobs and steps that share a host get different ports, all below those that
+  // the system gives to outgoing connections.
+  return {
+      {static_cast<uint16_t>(10000 + (61 * job + step) % 20000), kSlurmJob}};
 }
 
 }  // namespace
 
 absl::StatusOr<GroupAddress> GroupFromEnvironment() {
   GroupAddress group;
-  if (std::getenv("WORLD_SIZE") == nullptr) return group;
-  MILLRACE_ASSIGN_OR_RETURN(group.world, NumberFrom("WORLD_SIZE", 1, 1 << 20));
-  MILLRACE_ASSIGN_OR_RETURN(group.rank, NumberFrom("RANK", 0, group.world - 1));
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<Launcher> launcher,
+                            FindLauncher());
+  if (!launcher.has_value()) {
+    const char* tasks = Variable(kSlurmTasks);
+    if (tasks != nullptr && tasks != std::string_view("1")) {
+      group.origin = StrCat("training alone: ", kSlurmTasks, " is ", tasks,
+                            ", but srun did not start this process");
+    }
+    return group;
+  }
+  MILLRACE_ASSIGN_OR_RETURN(group.world,
+                            NumberFrom(launcher->world, 1, 1 << 20));
+  MILLRACE_ASSIGN_OR_RETURN(group.rank,
+                            NumberFrom(launcher->rank, 0, group.world - 1));
   if (group.world == 1) return group;
-  MILLRACE_ASSIGN_OR_RETURN(const int port,
-                            NumberFrom("MASTER_PORT", 1, 65535));
-  group.port = static_cast<uint16_t>(port);
-  if (const char* host = std::getenv("MASTER_ADDR")) group.host = host;
+  MILLRACE_ASSIGN_OR_RETURN(group.local_world,
+                            LocalWorld(*launcher, group.world));
+  MILLRACE_ASSIGN_OR_RETURN(const auto host, FindHost(*launcher, group));
+  MILLRACE_ASSIGN_OR_RETURN(const auto port, FindPort(*launcher));
+  group.host = host.value;
+  group.port = port.value;
+  group.origin =
+      StrCat("rank ", group.rank, " of ", group.world, " (", launcher->rank,
+             ", ", launcher->world, "), which meet at ", group.host, ":",
+             group.port, " (", host.variable, ", ", port.variable, ")");
   return group;
 }
 

@@ -12,6 +12,7 @@
 #include "client/train/launcher.h"
 #include "client/train/train_flags.h"
 #include "client/train/trainer.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cli/program.h"
 
@@ -22,12 +23,7 @@ namespace {
 int ThreadsPerRank(int asked, int workers) {
   if (asked > 0) return asked;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / std::max(1, workers));
-}
-
-int LocalRanks() {
-  const char* text = std::getenv("LOCAL_WORLD_SIZE");
-  return text == nullptr ? 1 : std::max(1, std::atoi(text));
+  return std::max(1, cores / workers);
 }
 
 absl::Status TrainInGroup(const SourceFlags& source_flags,
@@ -41,12 +37,22 @@ absl::Status TrainInGroup(const SourceFlags& source_flags,
   return trainer->Run();
 }
 
-absl::Status Train(const SourceFlags& source_flags,
-                   const TrainFlags& train_flags) {
+absl::StatusOr<GroupAddress> FindGroup(const TrainFlags& flags, bool worker) {
+  // --workers 1 asks for a group of one, whatever the environment says.
+  if (!worker && flags.workers() > 0) return GroupAddress();
   MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group, GroupFromEnvironment());
+  if (!worker && !group.origin.empty()) LogInfo(group.origin);
+  return group;
+}
+
+absl::Status Train(const SourceFlags& source_flags,
+                   const TrainFlags& train_flags, bool worker) {
+  MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group,
+                            FindGroup(train_flags, worker));
   MILLRACE_ASSIGN_OR_RETURN(const TrainOptions options,
                             train_flags.Options(group.world));
-  at::set_num_threads(ThreadsPerRank(source_flags.threads(), LocalRanks()));
+  at::set_num_threads(
+      ThreadsPerRank(source_flags.threads(), group.local_world));
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
@@ -67,7 +73,9 @@ int Main(int argc, char** argv) {
   flags.AddTo(app);
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
-    if (worker || flags.workers() <= 1) return Train(source, flags);
+    if (worker || flags.workers() <= 1) {
+      return Train(source, flags, worker);
+    }
     // Wrong usage is said once, by the launcher.
     MILLRACE_RETURN_IF_ERROR(flags.Options(flags.workers()).status());
     return RunWorkers(argv, flags.workers(), source.threads());

@@ -128,8 +128,8 @@ void TrainFlags::AddTraining(CLI::App& app) {
                  "never")
       ->group("Training");
   app.add_option("--workers", workers_,
-                 "Trainer processes to start on this host; without it RANK, "
-                 "WORLD_SIZE, MASTER_ADDR and MASTER_PORT count")
+                 "Trainer processes to start on this host; without it the "
+                 "variables of torchrun, mpirun or srun count")
       ->check(AtLeast(1))
       ->group("Training");
   app.add_option("--device", device_, "cpu")->group("Training");

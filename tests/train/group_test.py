@@ -158,6 +158,23 @@ class GroupTest(unittest.TestCase):
             self.assertEqual([status for status, _ in ends], [0, 0], ends)
             self.assertIn(told, ends[0][1])
 
+    def test_srun_starts_a_group(self):
+        port = str(free_port())
+        ranks = [subprocess.Popen(
+            self.command("--epochs", 1),
+            env=dict(os.environ, SLURM_PROCID=str(rank), SLURM_NODEID="0",
+                     SLURM_STEP_ID="0", SLURM_STEP_NUM_TASKS="2",
+                     SLURM_STEP_TASKS_PER_NODE="2", MASTER_PORT=port),
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for rank in range(2)]
+        for rank, process in enumerate(ranks):
+            self.addCleanup(self.end, process)
+            stdout, stderr = process.communicate(timeout=LIMIT)
+            self.assertEqual(process.returncode, 0, stderr)
+            self.assertIn(f"rank {rank} of 2 (SLURM_PROCID, ", stderr)
+            # Rank 0 prints for both.
+            self.assertEqual("epoch 0" in stdout, rank == 0)
+
     def launch(self):
         launcher = subprocess.Popen(
             self.command("--workers", 2, "--epochs", 1000000, "--eval-every",
