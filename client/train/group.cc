@@ -13,22 +13,22 @@ namespace millrace {
 namespace {
 
 // The variables with which a launcher tells a process its place.
-struct Launcher {
+struct LaunchVariables {
   const char* rank;
   const char* world;
   const char* local_world;
   bool srun = false;
 };
 
-// The first one that is set counts. srun comes last, because mpirun starts its
-// helpers by it, and their variables come down to the ranks.
-constexpr Launcher kLaunchers[] = {
+// The first one that is set counts. srun comes last: mpirun uses it to start
+// its helpers, and the ranks inherit their variables.
+constexpr LaunchVariables kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
      "MV2_COMM_WORLD_LOCAL_SIZE"}};
-constexpr Launcher kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
+constexpr LaunchVariables kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
 constexpr char kSlurmTasks[] = "SLURM_NTASKS";
 constexpr char kSlurmHost[] = "SLURM_NODEID";
 constexpr char kSlurmJob[] = "SLURM_JOB_ID";
@@ -39,7 +39,7 @@ constexpr char kLaunchHost[] = "SLURM_LAUNCH_NODE_IPADDR";
 constexpr char kMasterAddr[] = "MASTER_ADDR";
 constexpr char kMasterPort[] = "MASTER_PORT";
 
-// Null when it is empty, too.
+// Null if it is not set or empty.
 const char* Variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? nullptr : text;
@@ -50,7 +50,7 @@ absl::Status BadValue(const char* name, std::string_view why) {
       StrCat(name, " is \"", Variable(name), "\", ", why));
 }
 
-// Of a variable that is set.
+// The value of a variable that is set.
 absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
   int value = 0;
   if (absl::SimpleAtoi(Variable(name), &value) && value >= low &&
@@ -67,7 +67,7 @@ absl::Status Missing(const char* set, const char* missing) {
              "MASTER_PORT, or none of them; or use --workers"));
 }
 
-absl::StatusOr<bool> IsSet(const Launcher& launcher) {
+absl::StatusOr<bool> IsSet(const LaunchVariables& launcher) {
   const bool rank = Variable(launcher.rank) != nullptr;
   const bool world = Variable(launcher.world) != nullptr;
   if (rank && !world) return Missing(launcher.rank, launcher.world);
@@ -75,10 +75,11 @@ absl::StatusOr<bool> IsSet(const Launcher& launcher) {
   return rank;
 }
 
-// A shell of salloc and a batch script have many of Slurm's variables, too.
-std::optional<Launcher> Srun() {
-  Launcher srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                   "SLURM_STEP_TASKS_PER_NODE", true};
+// A batch script and the shell of salloc have many of Slurm's variables as
+// well, but none of those below.
+std::optional<LaunchVariables> Srun() {
+  LaunchVariables srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                          "SLURM_STEP_TASKS_PER_NODE", true};
   if (Variable(srun.world) == nullptr) srun.world = kSlurmTasks;
   if (Variable(srun.rank) == nullptr || Variable(srun.world) == nullptr) {
     return std::nullopt;
@@ -90,27 +91,27 @@ std::optional<Launcher> Srun() {
   return std::nullopt;
 }
 
-bool SaySame(const char* one, const char* other) {
+bool AreEqual(const char* one, const char* other) {
   return std::string_view(Variable(one)) == Variable(other);
 }
 
-absl::StatusOr<std::optional<Launcher>> FindLauncher() {
-  for (const Launcher& launcher : kLaunchers) {
+absl::StatusOr<std::optional<LaunchVariables>> FindLauncher() {
+  for (const LaunchVariables& launcher : kLaunchers) {
     MILLRACE_ASSIGN_OR_RETURN(const bool set, IsSet(launcher));
     if (set) return launcher;
   }
-  const std::optional<Launcher> srun = Srun();
+  const std::optional<LaunchVariables> srun = Srun();
   MILLRACE_ASSIGN_OR_RETURN(const bool pmi, IsSet(kPmi));
-  // srun --mpi=pmi2 sets these as well, and says more by its own.
-  if (pmi && !(srun.has_value() && SaySame(kPmi.rank, srun->rank) &&
-               SaySame(kPmi.world, srun->world))) {
+  // srun --mpi=pmi2 sets these as well, and its own say more.
+  if (pmi && !(srun.has_value() && AreEqual(kPmi.rank, srun->rank) &&
+               AreEqual(kPmi.world, srun->world))) {
     return kPmi;
   }
   return srun;
 }
 
-// Ranks on this host; 1 where nothing says how many.
-absl::StatusOr<int> LocalWorld(const Launcher& launcher, int world) {
+// How many ranks are on this host; 1 if that is not known.
+absl::StatusOr<int> LocalWorld(const LaunchVariables& launcher, int world) {
   const char* name = launcher.local_world;
   if (Variable(name) == nullptr) return 1;
   if (!launcher.srun) return NumberFrom(name, 1, world);
@@ -129,14 +130,14 @@ struct Found {
   const char* variable;
 };
 
-absl::StatusOr<Found<std::string>> FindHost(const Launcher& launcher,
+absl::StatusOr<Found<std::string>> FindHost(const LaunchVariables& launcher,
                                             const GroupAddress& group) {
   if (const char* host = Variable(kMasterAddr)) return {{host, kMasterAddr}};
   if (group.local_world == group.world) {
     return {{"127.0.0.1", launcher.local_world}};
   }
-  // A step may have some of the job's hosts only; but the step of mpirun's
-  // helpers may lack the first.
+  // A step may have only some of the job's hosts. That of mpirun's helpers may
+  // lack the first one, so mpirun's ranks meet at the first host of the job.
   const char* hosts =
       launcher.srun && Variable(kStepHosts) != nullptr ? kStepHosts : kJobHosts;
   if (const char* list = Variable(hosts)) {
@@ -150,7 +151,7 @@ absl::StatusOr<Found<std::string>> FindHost(const Launcher& launcher,
   return Missing(launcher.world, kMasterAddr);
 }
 
-absl::StatusOr<Found<uint16_t>> FindPort(const Launcher& launcher) {
+absl::StatusOr<Found<uint16_t>> FindPort(const LaunchVariables& launcher) {
   if (Variable(kMasterPort) != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(const int port,
                               NumberFrom(kMasterPort, 1, 65535));
@@ -160,7 +161,7 @@ absl::StatusOr<Found<uint16_t>> FindPort(const Launcher& launcher) {
   if (text == nullptr) return Missing(launcher.world, kMasterPort);
   uint64_t job = 0;
   if (!absl::SimpleAtoi(text, &job)) return BadValue(kSlurmJob, "not a number");
-  // mpirun's helpers may be of several steps.
+  // mpirun's helpers may belong to several steps.
   uint64_t step = 0;
   if (const char* number = Variable(kSlurmStep); launcher.srun && number) {
     if (!absl::SimpleAtoi(number, &step)) {
@@ -168,7 +169,7 @@ absl::StatusOr<Found<uint16_t>> FindPort(const Launcher& launcher) {
     }
   }
   // Jobs and steps that share a host get different ports, all below those that
-  // the system gives to outgoing connections.
+  // the system chooses for outgoing connections.
   return {
       {static_cast<uint16_t>(10000 + (61 * job + step) % 20000), kSlurmJob}};
 }
@@ -177,7 +178,7 @@ absl::StatusOr<Found<uint16_t>> FindPort(const Launcher& launcher) {
 
 absl::StatusOr<GroupAddress> GroupFromEnvironment() {
   GroupAddress group;
-  MILLRACE_ASSIGN_OR_RETURN(const std::optional<Launcher> launcher,
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<LaunchVariables> launcher,
                             FindLauncher());
   if (!launcher.has_value()) {
     const char* tasks = Variable(kSlurmTasks);
@@ -198,6 +199,9 @@ absl::StatusOr<GroupAddress> GroupFromEnvironment() {
   MILLRACE_ASSIGN_OR_RETURN(const auto port, FindPort(*launcher));
   group.host = host.value;
   group.port = port.value;
+  // A bool as Python prints it. Only torchrun sets it, with RANK.
+  const char* agent = Variable("TORCHELASTIC_USE_AGENT_STORE");
+  group.agent_listens = agent != nullptr && agent == std::string_view("True");
   group.origin =
       StrCat("rank ", group.rank, " of ", group.world, " (", launcher->rank,
              ", ", launcher->world, "), which meet at ", group.host, ":",

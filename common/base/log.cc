@@ -7,4 +7,6 @@ namespace millrace {
 
 void LogInfo(const std::string& line) { spdlog::info("{}", line); }
 
+void LogWarning(const std::string& line) { spdlog::warn("{}", line); }
+
 }  // namespace millrace

@@ -98,6 +98,17 @@ TEST(GroupTest, ReadsTorchrunsVariablesBeforeAllOthers) {
             "first.example:29500 (MASTER_ADDR, MASTER_PORT)");
 }
 
+TEST(GroupTest, KnowsWhetherTorchrunListens) {
+  EXPECT_FALSE(GroupOf(kTorchrun)->agent_listens);
+  for (const auto& [value, listens] :
+       {std::pair("True", true), std::pair("False", false)}) {
+    EXPECT_EQ(
+        GroupOf(With(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", value}}))
+            ->agent_listens,
+        listens);
+  }
+}
+
 TEST(GroupTest, NamesTheVariableThatIsMissing) {
   for (const char* name :
        {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
