@@ -12,7 +12,9 @@ after status 0 (done), 2 (wrong options), 126 and 127 (no such program), or 130
 
 Of a group on several hosts each host runs this with the same command, its own
 RANK, and MASTER_ADDR and MASTER_PORT as ever: a lost rank ends the others in
-seconds, all start again, and wait for each other.
+seconds, all start again, and wait for each other. With --rendezvous-secret
+FILE, wrong options of one rank end all hosts; without it, the other hosts start
+again.
 
 Exit status: the command's; 128 + N when signal N ended it.
 """

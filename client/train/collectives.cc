@@ -3,14 +3,9 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
+#include <openssl/sha.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -19,8 +14,11 @@
 
 #include "absl/strings/str_join.h"
 #include "client/tensor/torch_status.h"
+#include "client/train/rendezvous.h"
+#include "client/train/signed_store.h"
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -32,89 +30,20 @@ namespace {
 // another rank could miss: losses are the heartbeat's business.
 constexpr std::chrono::hours kNoDeadline{24 * 7};
 
-// Between two looks for a store.
-constexpr int kSliceMs = 100;
+// How soon an interrupt is noticed.
+constexpr absl::Duration kSlice = absl::Milliseconds(100);
 
-struct AddressListDeleter {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
+constexpr int kNoSocket = -1;
 
-// The address of this host that packets to `host` leave from; empty if that
-// cannot be told. A host's own name often resolves to an address that other
-// hosts cannot reach (Debian: 127.0.1.1).
-std::string AddressTowards(const std::string& host) {
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return "";
-  const std::unique_ptr<addrinfo, AddressListDeleter> list(found);
-  const UniqueFd fd(socket(list->ai_family, SOCK_DGRAM, 0));
-  sockaddr_storage own{};
-  socklen_t length = sizeof(own);
-  // Connecting a datagram socket sends nothing; it only picks the route.
-  if (fd.get() < 0 || connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0 ||
-      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0) {
-    return "";
-  }
-  char text[NI_MAXHOST];
-  const int failed =
-      getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof(text),
-                  nullptr, 0, NI_NUMERICHOST);
-  return failed == 0 ? text : "";
+std::vector<char> ToBytes(const std::string& text) {
+  return {text.begin(), text.end()};
 }
 
-std::shared_ptr<gloo::transport::Device> MakeDevice(const std::string& host) {
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
-    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-  }
-  const std::string address = AddressTowards(host);
-  return address.empty()
-             ? c10d::ProcessGroupGloo::createDefaultDevice()
-             : c10d::ProcessGroupGloo::createDeviceForHostname(address);
-}
-
-// Whether somebody accepts connections there. Gives each address a slice to
-// answer; the look-up of the name takes what the resolver takes.
-bool Listens(const GroupAddress& group) {
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(group.host.c_str(), std::to_string(group.port).c_str(),
-                  &hints, &found) != 0) {
-    return false;
-  }
-  const std::unique_ptr<addrinfo, AddressListDeleter> list(found);
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const UniqueFd fd(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
-    if (connect(fd.get(), at->ai_addr, at->ai_addrlen) == 0) return true;
-    pollfd connecting{fd.get(), POLLOUT, 0};
-    int error = errno;
-    socklen_t length = sizeof(error);
-    if (error == EINPROGRESS && poll(&connecting, 1, kSliceMs) == 1 &&
-        getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 &&
-        error == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// c10d's own wait for a store cannot be interrupted.
-absl::Status AwaitListener(const GroupAddress& group, SteadyTime deadline) {
-  const SteadyTime start = SteadyNow();
-  while (!Listens(group)) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    if (SteadyNow() >= deadline) {
-      return absl::UnavailableError(StrCat(
-          "rank ", group.rank, " waited ",
-          absl::FormatDuration(
-              absl::Trunc(SteadyNow() - start, absl::Milliseconds(1))),
-          " for the store of rank 0 at ", group.host, ":", group.port,
-          "\nstart rank 0 too, with the same MASTER_ADDR and MASTER_PORT"));
-    }
-    absl::SleepFor(absl::Milliseconds(kSliceMs));
-  }
-  return absl::OkStatus();
+std::string Sha256(const std::vector<char>& bytes) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
 }
 
 }  // namespace
@@ -149,87 +78,142 @@ absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
 }
 
 absl::Status Collectives::Join(const CollectiveOptions& options) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<std::string> interfaces,
+                            GlooInterfaces());
   c10d_ = std::make_unique<Group>();
   silence_ = options.heartbeat.silence;
-  const SteadyTime deadline = SteadyNow() + options.store_timeout;
-  absl::Status met = MeetAtStore(options, deadline);
-  // Until the group of an earlier start has ended, and its store with it.
-  while (!met.ok() && heartbeat_ != nullptr && heartbeat_->store_is_old() &&
-         SteadyNow() < deadline && !Interrupted()) {
+  const SteadyTime deadline = SteadyNow() + options.meet_timeout;
+  absl::Status met = Meet(options, deadline);
+  // Until the group of an earlier start has ended, and has left the port.
+  while (!met.ok() && heartbeat_ != nullptr && heartbeat_->group_is_old() &&
+         SteadyNow() < deadline) {
     heartbeat_.reset();
-    c10d_->store.reset();
-    absl::SleepFor(absl::Milliseconds(kSliceMs));
-    met = MeetAtStore(options, deadline);
+    absl::SleepFor(kSlice);
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    met = Meet(options, deadline);
   }
   MILLRACE_RETURN_IF_ERROR(met);
-  auto gloo_options = c10d::ProcessGroupGloo::Options::create(
-      absl::ToChronoMilliseconds(options.start_timeout));
-  gloo_options->devices.push_back(MakeDevice(group_.host));
-  absl::Status joined = Run("joining the group", [&] {
-    c10d_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10d_->store, group_.rank, group_.world, gloo_options);
-  });
-  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
-  return joined;
+  return ConnectGloo(interfaces, options.meet_timeout);
 }
 
-absl::Status Collectives::MeetAtStore(const CollectiveOptions& options,
-                                      SteadyTime deadline) {
-  // From its store on, rank 0 is watched: every word with a store whose rank
-  // 0 is stopped hangs, the first one too.
-  if (group_.rank == 0) {
-    MILLRACE_RETURN_IF_ERROR(OpenStore(deadline));
-    heartbeat_ = Heartbeat::Start(group_, options.heartbeat);
-  } else {
-    MILLRACE_RETURN_IF_ERROR(AwaitListener(group_, deadline));
-    heartbeat_ = Heartbeat::Start(group_, options.heartbeat);
-    MILLRACE_RETURN_IF_ERROR(OpenStore(deadline));
+// Every call to the store of a rank 0 that is stopped hangs, the first one too.
+// So only the heartbeat, which can tell, calls it until all ranks have come.
+absl::Status Collectives::Meet(const CollectiveOptions& options,
+                               SteadyTime deadline) {
+  meeting_point_ = group_;
+  const bool listens = group_.rank == 0 && !group_.agent_listens;
+  MILLRACE_RETURN_IF_ERROR(listens ? Listen(deadline) : Find(deadline));
+  heartbeat_ = Heartbeat::Start(meeting_point_, options.heartbeat);
+  MILLRACE_RETURN_IF_ERROR(WaitForAll(options.start_timeout));
+  return listens ? absl::OkStatus()
+                 : OpenStore(options.meet_timeout, kNoSocket);
+}
+
+absl::Status Collectives::Listen(SteadyTime deadline) {
+  MILLRACE_ASSIGN_OR_RETURN(BoundSocket socket,
+                            BindAtMeetingPoint(group_, deadline - SteadyNow()));
+  meeting_point_.host = own_address_ = socket.address;
+  if (socket.loopback && socket.address != group_.host) {
+    loopback_note_ = StrCat(" at ", group_.host, ", which is ", socket.address,
+                            " here, so other hosts cannot reach it");
   }
-  return Meet(options.start_timeout);
+  if (!socket.loopback) WarnWithoutSecret();
+  // The store takes over the socket.
+  return OpenStore(absl::Seconds(10), socket.fd.release());
 }
 
-absl::Status Collectives::OpenStore(SteadyTime deadline) {
-  const std::string address = StrCat(group_.host, ":", group_.port);
+absl::Status Collectives::Find(SteadyTime deadline) {
+  MILLRACE_ASSIGN_OR_RETURN(const MeetingPoint point,
+                            FindMeetingPoint(group_, deadline - SteadyNow()));
+  meeting_point_.host = point.address;
+  own_address_ = point.own_address;
+  if (group_.rank == 0 && !point.loopback) WarnWithoutSecret();
+  return absl::OkStatus();
+}
+
+void Collectives::WarnWithoutSecret() const {
+  if (!group_.secret.empty()) return;
+  LogWarning(StrCat("ranks meet at ", meeting_point_.host, ":", group_.port,
+                    " without a secret: anyone who reaches that port can pass "
+                    "for a rank; give every rank the same "
+                    "--rendezvous-secret"));
+}
+
+absl::Status Collectives::OpenStore(absl::Duration timeout,
+                                    int listening_socket) {
   c10d::TCPStoreOptions store_options;
   store_options.port = group_.port;
-  store_options.isServer = group_.rank == 0;
   store_options.waitWorkers = false;
-  store_options.timeout = absl::ToChronoMilliseconds(
-      std::max(deadline - SteadyNow(), absl::Seconds(1)));
+  store_options.timeout = absl::ToChronoMilliseconds(timeout);
+  if (listening_socket != kNoSocket) {
+    store_options.isServer = true;
+    store_options.masterListenFd = listening_socket;
+  }
   try {
     c10d_->store =
-        c10::make_intrusive<c10d::TCPStore>(group_.host, store_options);
+        c10::make_intrusive<c10d::TCPStore>(meeting_point_.host, store_options);
   } catch (const c10::Error& error) {
     const std::string what = error.what_without_backtrace();
     return absl::UnavailableError(StrCat(
-        group_.rank == 0 ? "rank 0 cannot open its store at "
-                         : "no store of rank 0 answers at ",
-        address, ": ", what.substr(0, what.find('\n')),
-        "\nMASTER_ADDR must be an address of rank 0's host, MASTER_PORT a "
-        "free port there"));
+        "rank ", group_.rank, " cannot ",
+        store_options.isServer ? "listen at " : "talk to rank 0 at ",
+        group_.host, ":", group_.port, ": ", what.substr(0, what.find('\n')),
+        store_options.isServer
+            ? "\nset MASTER_PORT to a free port of this host, everywhere"
+            : "\nstart the group again"));
   }
   return absl::OkStatus();
 }
 
-// Asks the heartbeat alone, since a question to the store may hang.
-absl::Status Collectives::Meet(absl::Duration timeout) {
+absl::Status Collectives::WaitForAll(absl::Duration timeout) {
   const SteadyTime deadline = SteadyNow() + timeout;
+  WaitNotice notice(deadline);
   while (true) {
-    // In slices, so that an interrupt ends the wait.
-    const std::vector<int> missing =
-        heartbeat_->WaitForAll(absl::Milliseconds(kSliceMs));
-    // First, since others that are interrupted too look failed.
+    const std::vector<int> missing = heartbeat_->WaitForAll(kSlice);
+    // Before the status: others that are interrupted as well look failed.
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
     if (missing.empty()) return absl::OkStatus();
-    if (SteadyNow() < deadline) continue;
-    return absl::DeadlineExceededError(
+    const std::string who =
         StrCat(missing.size() == 1 ? "rank " : "ranks ",
-               absl::StrJoin(missing, ", "), " of ", group_.world,
-               " did not come within ", absl::FormatDuration(timeout),
+               absl::StrJoin(missing, ", "), " of ", group_.world);
+    if (SteadyNow() < deadline) {
+      notice.Say(StrCat(who, loopback_note_));
+      continue;
+    }
+    return absl::DeadlineExceededError(
+        StrCat(who, " did not come within ", absl::FormatDuration(timeout),
+               loopback_note_,
                "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
                "WORLD_SIZE"));
   }
+}
+
+absl::Status Collectives::ConnectGloo(
+    const std::vector<std::string>& interfaces, absl::Duration timeout) {
+  using Gloo = c10d::ProcessGroupGloo;
+  auto options = Gloo::Options::create(absl::ToChronoMilliseconds(timeout));
+  const absl::Status joined = Run("connecting the ranks", [&] {
+    for (const std::string& interface : interfaces) {
+      options->devices.push_back(Gloo::createDeviceForInterface(interface));
+    }
+    if (interfaces.empty()) {
+      options->devices.push_back(Gloo::createDeviceForHostname(own_address_));
+    }
+    // Signed, so that strangers cannot give a rank an address of theirs.
+    auto store =
+        c10::make_intrusive<SignedStore>(c10d_->store, heartbeat_->signer());
+    c10d_->gloo =
+        c10::make_intrusive<Gloo>(store, group_.rank, group_.world, options);
+  });
+  if (absl::IsInternal(joined)) {
+    return absl::UnavailableError(
+        StrCat(std::string(joined.message()),
+               "\nlet the hosts of all ranks reach each other at all ports; "
+               "GLOO_SOCKET_IFNAME chooses the interface"));
+  }
+  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
+  return joined;
 }
 
 absl::Status Collectives::Run(const char* what,
@@ -240,6 +224,7 @@ absl::Status Collectives::Run(const char* what,
     return absl::OkStatus();
   });
   if (done.ok()) return done;
+  MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
   // A torn connection comes before the silence that names the rank.
   absl::Status loss = heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
   return loss.ok() ? done : loss;
@@ -263,6 +248,25 @@ absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
 absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
     std::vector<char> bytes) {
   if (c10d_ == nullptr) return bytes;
+  const MessageSigner signer = heartbeat_->signer();
+  const std::string key = StrCat("shared/", shared_++);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<char> digest,
+      BroadcastBytes(ToBytes(signer.Sign(key, Sha256(bytes)))));
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<char> shared,
+                            BroadcastBytes(std::move(bytes)));
+  if (signer.Verify(key, std::string_view(digest.data(), digest.size())) ==
+      Sha256(shared)) {
+    return shared;
+  }
+  return absl::UnavailableError(
+      "the data that came as rank 0's is not signed with the group's secret\n"
+      "keep the ranks in a network that nobody else reaches");
+}
+
+// Rank 0's bytes, if nobody has changed them on the way.
+absl::StatusOr<std::vector<char>> Collectives::BroadcastBytes(
+    std::vector<char> bytes) {
   return CatchTorch("sharing rank 0's bytes",
                     [&]() -> absl::StatusOr<std::vector<char>> {
                       at::Tensor size = at::zeros({1}, at::kLong);
@@ -303,7 +307,7 @@ void Collectives::Fail(const absl::Status& why) {
   if (heartbeat_ == nullptr || ended_) return;
   ended_ = true;
   heartbeat_->Fail(why);
-  // Rank 0 takes the store with it: the others shall read why first.
+  // Rank 0's store ends with it: the others get the time to read why.
   if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(3));
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,8 +18,9 @@
 namespace millrace {
 
 struct CollectiveOptions {
-  // How long rank 0's store, where the ranks meet, is waited for.
-  absl::Duration store_timeout = absl::Minutes(1);
+  // How long a rank waits for rank 0, at whose port the ranks meet, and, once
+  // all have come, for connections to the others.
+  absl::Duration meet_timeout = absl::Minutes(1);
   // How long the ranks wait for each other to come up.
   absl::Duration start_timeout = absl::Minutes(5);
   HeartbeatOptions heartbeat;
@@ -32,10 +34,13 @@ struct CollectiveOptions {
 // Threads: one at a time.
 class Collectives {
  public:
-  // Meets the other ranks. UNAVAILABLE: no store of rank 0 at the group's
-  // address within store_timeout, or a rank that came is lost (named).
-  // DEADLINE_EXCEEDED names the ranks that did
-  // not come within start_timeout. CANCELLED: interrupted.
+  // Meets the other ranks, and logs which it waits for. UNAVAILABLE: rank 0 is
+  // not at the group's address within meet_timeout, or cannot listen there, or
+  // a rank that came is lost (named), or ranks cannot reach each other.
+  // DEADLINE_EXCEEDED names the ranks that did not come within start_timeout.
+  // FAILED_PRECONDITION: the group's address is not rank 0's, or ranks have
+  // different secrets. INVALID_ARGUMENT: GLOO_SOCKET_IFNAME names an interface
+  // that this host does not have. CANCELLED: interrupted.
   static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
       const GroupAddress& group, const CollectiveOptions& options = {});
   // Ends the group for this rank; without Finish() before, as if Fail() had
@@ -50,7 +55,8 @@ class Collectives {
   absl::Status AllReduceSum(at::Tensor tensor);
   // Copies root's tensor into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
-  // Rank 0's bytes, of whatever length, on every rank.
+  // Rank 0's bytes, of any length, on every rank. UNAVAILABLE also: the bytes
+  // that came are not signed with the group's secret.
   absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
   // Rank 0's answer on every rank.
   absl::StatusOr<bool> ShareAnswer(bool answer);
@@ -66,15 +72,24 @@ class Collectives {
   struct Group;
   explicit Collectives(const GroupAddress& group);
   absl::Status Join(const CollectiveOptions& options);
-  absl::Status MeetAtStore(const CollectiveOptions& options,
-                           SteadyTime deadline);
-  absl::Status OpenStore(SteadyTime deadline);
-  absl::Status Meet(absl::Duration timeout);
+  absl::Status Meet(const CollectiveOptions& options, SteadyTime deadline);
+  absl::Status Listen(SteadyTime deadline);
+  absl::Status Find(SteadyTime deadline);
+  void WarnWithoutSecret() const;
+  absl::Status WaitForAll(absl::Duration timeout);
+  absl::Status OpenStore(absl::Duration timeout, int listening_socket);
+  absl::Status ConnectGloo(const std::vector<std::string>& interfaces,
+                           absl::Duration timeout);
+  absl::StatusOr<std::vector<char>> BroadcastBytes(std::vector<char> bytes);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);
 
   const GroupAddress group_;
   absl::Duration silence_;
+  GroupAddress meeting_point_;  // the group's, by a numeric address
+  std::string own_address_;     // of this host, towards rank 0's
+  std::string loopback_note_;   // for the log: only this host reaches rank 0
+  int64_t shared_ = 0;          // calls of ShareBytes
   bool ended_ = false;
   std::unique_ptr<Group> c10d_;           // null in a group of one
   std::unique_ptr<Heartbeat> heartbeat_;  // null in a group of one

@@ -12,8 +12,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "client/train/rank_state.h"
+#include "client/train/run_handshake.h"
+#include "client/train/signed_store.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -28,17 +30,20 @@ struct Heartbeat::State {
         counter(group.world, 0),
         ended(group.world, false) {}
 
-  void Connect();
-  void EndOldGroup();
   void Beat();
-  void Watch();
+  void Connect();
+  void ExchangeStates();
+  bool JoinRun();
+  void EndOldGroup();
+  void WriteOwnState();
   void ReadOthers();
-  void ReadFailures();
-  void Publish();
+  void Watch();
   void AwaitPublished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  void TakeFailure(int rank, const absl::Status& why)
+  void Accept(int rank, const RankState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void AcceptFailure(int rank, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   bool OthersEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
   std::vector<int> Missing() const ABSL_SHARED_LOCKS_REQUIRED(mutex);
@@ -53,8 +58,11 @@ struct Heartbeat::State {
 
   const GroupAddress group;
   const HeartbeatOptions options;
-  // Used by the beating thread alone; null until it has connected.
-  c10::intrusive_ptr<c10d::TCPStore> store;
+  // Used by the beating thread alone.
+  c10::intrusive_ptr<c10d::TCPStore> connection;  // null: not connected yet
+  std::unique_ptr<RunHandshake> handshake;        // null: not connected yet
+  c10::intrusive_ptr<SignedStore> store;          // null: in no run yet
+  int64_t beats = 0;
 
   Mutex mutex;
   CondVar changed;  // anything below but the times
@@ -67,7 +75,8 @@ struct Heartbeat::State {
   bool finishing ABSL_GUARDED_BY(mutex) = false;
   absl::Status failing ABSL_GUARDED_BY(mutex);    // why; OK: not failing
   bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
-  bool old_store ABSL_GUARDED_BY(mutex) = false;
+  bool old_group ABSL_GUARDED_BY(mutex) = false;
+  std::string run ABSL_GUARDED_BY(mutex);  // its id; empty: in none yet
   bool stop ABSL_GUARDED_BY(mutex) = false;
   bool beat_ended ABSL_GUARDED_BY(mutex) = false;
   bool watch_ended ABSL_GUARDED_BY(mutex) = false;
@@ -75,50 +84,41 @@ struct Heartbeat::State {
 
 namespace {
 
-std::string Key(const char* kind, int rank) {
-  return absl::StrCat("millrace/", kind, "/", rank);
-}
-constexpr char kFailures[] = "millrace/failures";
+std::string Key(int rank) { return StrCat("rank/", rank); }
+
 constexpr char kAdvice[] =
     "\nsee what that rank printed, and start the group again with --resume to "
     "go on from the last checkpoint";
 
-// How long a rank waits for its last word to reach the store.
-constexpr absl::Duration kLastWord = absl::Seconds(3);
+// How long a rank waits for its last message to reach the store.
+constexpr absl::Duration kLastMessage = absl::Seconds(3);
 
-// A status as a value of the store: its code, a space, its message.
-std::vector<uint8_t> ToBytes(const absl::Status& status) {
-  const std::string text = StrCat(status.raw_code(), " ", status.message());
-  return {text.begin(), text.end()};
-}
-
-absl::Status FromBytes(const std::vector<uint8_t>& bytes) {
-  const std::string text(bytes.begin(), bytes.end());
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(text, absl::MaxSplits(' ', 1));
-  int code = 0;
-  if (!absl::SimpleAtoi(parts.first, &code)) return absl::UnknownError(text);
-  return absl::Status(static_cast<absl::StatusCode>(code), parts.second);
+// Between two exchanges while ranks are missing: short, so that a small group
+// starts at once, but not too short for rank 0 to serve all of a large one.
+absl::Duration StartInterval(int world) {
+  return std::max(absl::Milliseconds(100), world * absl::Milliseconds(10));
 }
 
 }  // namespace
 
 void Heartbeat::State::Lose(const std::string& why) {
   if (!loss.ok()) return;
-  // Unless it says itself what to do.
+  // Unless the message says itself what to do.
   loss = absl::UnavailableError(
       StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
   changed.NotifyAll();
 }
 
-void Heartbeat::State::TakeFailure(int rank, const absl::Status& why) {
+void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
   ended[rank] = true;
   changed.NotifyAll();
-  if (!absl::StartsWith(why.message(), "--")) {
+  // Only ranks that know a secret can end this one with the status of wrong
+  // usage.
+  if (group.secret.empty() || !absl::StartsWith(why.message(), "--")) {
     return Lose(StrCat("rank ", rank, " failed: ", why.message()));
   }
   if (!loss.ok()) return;
-  // Wrong usage is it here, too: this host's supervisor shall not retry it.
+  // It is wrong usage here, too: this host's supervisor must not retry it.
   const std::pair<absl::string_view, absl::string_view> lines =
       absl::StrSplit(why.message(), absl::MaxSplits('\n', 1));
   loss = absl::Status(why.code(),
@@ -147,98 +147,131 @@ void Heartbeat::State::Connect() {
   c10d::TCPStoreOptions store_options;
   store_options.port = group.port;
   store_options.timeout = absl::ToChronoMilliseconds(options.silence);
-  store = c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
+  connection = c10::make_intrusive<c10d::TCPStore>(group.host, store_options);
+  handshake = std::make_unique<RunHandshake>(group, connection);
 }
 
-// A supervisor starts a rank again before the others have missed it, and its
-// beats would keep them from that for ever.
+// A supervisor may start a rank again before the others have missed it, and
+// with its beats they never would.
 void Heartbeat::State::EndOldGroup() {
+  MutexLock lock(&mutex);
+  Lose(StrCat("the group at ", group.host, ":", group.port,
+              " is of an earlier start, with another process as rank ",
+              group.rank, "\nend the processes that are left of it"));
+  old_group = true;
+  failing = absl::AbortedError("it was started again");
+}
+
+// Returns whether this rank is in a run. Rank 0 is from the beginning, and lets
+// the others join.
+bool Heartbeat::State::JoinRun() {
+  if (group.rank == 0) {
+    std::vector<bool> joined(group.world);
+    {
+      MutexLock lock(&mutex);
+      for (int r = 0; r < group.world; ++r) joined[r] = counter[r] != 0;
+    }
+    handshake->AnswerRanks(joined);
+  } else if (store == nullptr && handshake->AskRankZero() &&
+             handshake->restarted()) {
+    EndOldGroup();
+  }
+  MutexLock lock(&mutex);
+  if (!handshake->mismatch().ok() && loss.ok()) {
+    loss = handshake->mismatch();
+    changed.NotifyAll();
+  }
+  if (store == nullptr && !handshake->run().empty()) {
+    run = handshake->run();
+    store = c10::make_intrusive<SignedStore>(connection,
+                                             MessageSigner(group.secret, run));
+  }
+  return store != nullptr;
+}
+
+void Heartbeat::State::WriteOwnState() {
+  RankState own;
+  own.beats = ++beats;
   {
     MutexLock lock(&mutex);
-    Lose(StrCat("the store at ", group.host, ":", group.port,
-                " is of an earlier start of this group, with another rank ",
-                group.rank, "\nend what is left of it"));
-    old_store = true;
-    failing = absl::AbortedError("it was started again");
+    own.finished = finishing;
+    own.failure = failing;
   }
-  Publish();
+  store->Write(Key(group.rank), ToText(own));
 }
 
 void Heartbeat::State::ReadOthers() {
   for (int r = 0; r < group.world; ++r) {
     if (r == group.rank) continue;
-    const int64_t count = store->add(Key("beat", r), 0);
-    const bool done = store->add(Key("end", r), 0) > 0;
+    const std::optional<RankState> state =
+        RankStateFrom(store->Read(Key(r)).message);
     MutexLock lock(&mutex);
-    if (count != counter[r]) {
-      counter[r] = count;
-      heard[r] = watched;
-    }
-    if (done) ended[r] = true;
-    changed.NotifyAll();
+    if (state.has_value()) Accept(r, *state);
   }
 }
 
-void Heartbeat::State::ReadFailures() {
-  if (store->add(kFailures, 0) == 0) return;
-  for (int r = 0; r < group.world; ++r) {
-    if (r == group.rank || !store->check({Key("failed", r)})) continue;
-    const absl::Status why = FromBytes(store->get(Key("failed", r)));
-    MutexLock lock(&mutex);
-    TakeFailure(r, why);
-  }
-}
-
-void Heartbeat::State::Publish() {
-  absl::Status why;
-  {
-    MutexLock lock(&mutex);
-    if (published || (!finishing && failing.ok())) return;
-    why = failing;
-  }
-  if (!why.ok()) {
-    store->set(Key("failed", group.rank), ToBytes(why));
-    store->add(kFailures, 1);
-  }
-  store->add(Key("end", group.rank), 1);
-  MutexLock lock(&mutex);
-  published = true;
+void Heartbeat::State::Accept(int rank, const RankState& state) {
   changed.NotifyAll();
+  // An earlier message that a stranger repeats is not a sign of life.
+  if (state.beats > counter[rank]) {
+    counter[rank] = state.beats;
+    heard[rank] = watched;
+  }
+  if (state.finished) ended[rank] = true;
+  if (!state.failure.ok()) AcceptFailure(rank, state.failure);
 }
 
-// Of a last word that was just given to the beating thread.
+// Waits until the beating thread has written that this rank finishes or fails.
 void Heartbeat::State::AwaitPublished() {
   changed.NotifyAll();
-  WaitFor(kLastWord,
+  WaitFor(kLastMessage,
           [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) { return published; });
+}
+
+void Heartbeat::State::ExchangeStates() {
+  if (connection == nullptr) Connect();
+  bool last = false;
+  {
+    MutexLock lock(&mutex);
+    last = finishing || !failing.ok();
+  }
+  if (JoinRun()) {
+    WriteOwnState();
+    // TCPStore does not wait for an answer to a write; once these reads have
+    // answers, the store has the own state.
+    ReadOthers();
+  }
+  MutexLock lock(&mutex);
+  answered = watched;
+  // A rank that is in no run has nobody to tell.
+  published = published || last;
+  changed.NotifyAll();
 }
 
 void Heartbeat::State::Beat() {
   while (true) {
     try {
-      const bool first = store == nullptr;
-      if (first) Connect();
-      if (store->add(Key("beat", group.rank), 1) > 1 && first) {
-        EndOldGroup();
-        break;
-      }
-      Publish();
-      ReadOthers();
-      ReadFailures();
+      ExchangeStates();
     } catch (const std::exception&) {
       MutexLock lock(&mutex);
+      // Rank 0 may have left because of the mismatch.
+      if (store == nullptr && handshake != nullptr && loss.ok()) {
+        loss = handshake->suspected_mismatch();
+      }
       if (!published) {
-        Lose(StrCat("rank 0 is gone: its store at ", group.host, ":",
-                    group.port,
-                    store == nullptr ? " does not answer" : " has closed"));
+        Lose(
+            StrCat("rank 0 is gone: its port ", group.host, ":", group.port,
+                   connection == nullptr ? " does not answer" : " has closed"));
       }
       break;
     }
     MutexLock lock(&mutex);
-    answered = watched;
-    WaitFor(options.interval, [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-      return stop || (!published && (finishing || !failing.ok()));
-    });
+    WaitFor(Missing().empty()
+                ? options.interval
+                : std::min(options.interval, StartInterval(group.world)),
+            [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+              return stop || (!published && (finishing || !failing.ok()));
+            });
     if (stop) break;
   }
   MutexLock lock(&mutex);
@@ -250,7 +283,7 @@ void Heartbeat::State::Beat() {
 void Heartbeat::State::Look() {
   if (published) return;  // others may be gone already
   if (watched - answered > options.silence) {
-    Lose(StrCat("rank 0 is lost: its store at ", group.host, ":", group.port,
+    Lose(StrCat("rank 0 is lost: its port ", group.host, ":", group.port,
                 " has not answered for ",
                 absl::FormatDuration(options.silence)));
   }
@@ -310,9 +343,8 @@ Heartbeat::~Heartbeat() {
                      [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
                        return state.watch_ended;
                      });
-  state.WaitFor(kLastWord, [&state]() ABSL_SHARED_LOCKS_REQUIRED(state.mutex) {
-    return state.beat_ended;
-  });
+  state.WaitFor(kLastMessage, [&state]() ABSL_SHARED_LOCKS_REQUIRED(
+                                  state.mutex) { return state.beat_ended; });
 }
 
 absl::Status Heartbeat::status() const {
@@ -320,9 +352,14 @@ absl::Status Heartbeat::status() const {
   return state_->loss;
 }
 
-bool Heartbeat::store_is_old() const {
+bool Heartbeat::group_is_old() const {
   MutexLock lock(&state_->mutex);
-  return state_->old_store;
+  return state_->old_group;
+}
+
+MessageSigner Heartbeat::signer() const {
+  MutexLock lock(&state_->mutex);
+  return MessageSigner(state_->group.secret, state_->run);
 }
 
 std::vector<int> Heartbeat::WaitForAll(absl::Duration timeout) const {

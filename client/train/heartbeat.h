@@ -10,16 +10,17 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group.h"
+#include "client/train/message_signer.h"
 #include "common/base/steady_time.h"
 
 namespace millrace {
 
 struct HeartbeatOptions {
   absl::Duration interval = absl::Seconds(1);
-  // A rank unheard of for this long is lost, but for one that has not come up
-  // yet (see WaitForAll); so is rank 0 when its store takes as long to answer,
-  // even for the first time. Time in which this process did
-  // not run itself (a stopped job, a suspended computer) does not count.
+  // A rank that was heard once and then not for this long is lost; so is rank 0
+  // when its store takes this long to answer, even for the first time. Time in
+  // which this process did not run itself (a stopped job, a suspended computer)
+  // does not count.
   absl::Duration silence = absl::Seconds(12);
   // A process that has not ended this long after a loss was seen (its main
   // thread hangs in a collective) is ended with status 1 and the message.
@@ -28,27 +29,33 @@ struct HeartbeatOptions {
 };
 
 // Notices ranks that died, hang in the kernel or were stopped, and says which:
-// a blocked collective cannot. Each rank bumps a counter in rank 0's store
-// from a thread of its own and watches the others' counters; a second thread
-// watches the first, because a store whose rank 0 is stopped never answers.
+// a blocked collective cannot. From a thread of its own, each rank writes its
+// state to rank 0's store again and again, and reads those of the others. A
+// second thread watches the first one, because the store of a rank 0 that is
+// stopped never answers. Messages are signed with the group's secret; those
+// that are not signed are ignored.
 // States: beating -> ended, by Finish() or Fail() or a loss.
 // Threads: any may call any method.
 class Heartbeat {
  public:
-  // The store of rank 0 must be up; does not wait for it.
+  // Rank 0 must listen already. Does not wait for it to answer.
   static std::unique_ptr<Heartbeat> Start(const GroupAddress& group,
                                           const HeartbeatOptions& options = {});
   // Stops both threads; a rank that neither finished nor failed before looks
   // lost to the others.
   ~Heartbeat();
 
-  // OK, or UNAVAILABLE naming the first rank found lost, or failed and why;
-  // what an option was refused with ("--...") keeps its code.
+  // OK, or UNAVAILABLE naming the first rank that was lost or has failed, and
+  // why. FAILED_PRECONDITION: another rank has another secret. In a group with
+  // a secret, a failure that names an option first ("--...") keeps its code.
   absl::Status status() const;
-  // Whether the store has seen this rank before: it is of an earlier start of
-  // the group, which has lost the rank, may not know it yet and is told. Then
-  // status() is an error; a new start's store comes up at the same address.
-  bool store_is_old() const;
+  // Whether the group that was found is one of an earlier start, of which
+  // another process was this rank. That group is told that it has lost a rank.
+  // Then status() is an error, and a new group is to meet at the same address.
+  bool group_is_old() const;
+  // Signs messages of this run. To be called after WaitForAll() has returned no
+  // rank.
+  MessageSigner signer() const;
   // Waits until all ranks have come up or status() is an error, for at most
   // `timeout`; returns the ranks that have not come up.
   std::vector<int> WaitForAll(absl::Duration timeout) const;
@@ -59,9 +66,8 @@ class Heartbeat {
   void Finish();
   // Tells the others that this rank ends, and why (an error).
   void Fail(const absl::Status& why);
-  // Waits until every other rank that came up has finished or failed, at most
-  // `timeout`.
-  // Rank 0 calls it last: its store goes with it.
+  // Waits until every other rank that came up has finished or failed, for at
+  // most `timeout`. Rank 0 calls it last, because its store ends with it.
   void WaitForOthers(absl::Duration timeout) const;
 
  private:

@@ -24,8 +24,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
+#include "client/train/message_signer.h"
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
@@ -36,6 +38,8 @@ namespace millrace {
 namespace {
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
+// Other users cannot read the environment of a process.
+constexpr char kSecretVariable[] = "MILLRACE_LAUNCHER_SECRET";
 
 // This program's file; by its own name, so that ps and pkill show it.
 std::string Program() {
@@ -156,6 +160,7 @@ class Launcher {
 
   char** const argv_;
   const int threads_;
+  const std::string secret_ = absl::BytesToHexString(RandomBytes(32));
   std::vector<Worker> workers_;
   absl::Status failure_;  // the first rank that failed
   SteadyTime kill_at_ = SteadyTime::InfiniteFuture();
@@ -178,9 +183,11 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
                    {"LOCAL_WORLD_SIZE", absl::StrCat(workers_.size())},
                    {"MASTER_ADDR", "127.0.0.1"},
                    {"MASTER_PORT", absl::StrCat(port)},
+                   {"TORCHELASTIC_USE_AGENT_STORE", ""},
                    {"OMP_NUM_THREADS", absl::StrCat(threads_)},
                    {"OMP_WAIT_POLICY", "PASSIVE"},
-                   {kLauncherVariable, absl::StrCat(getpid())}});
+                   {kLauncherVariable, absl::StrCat(getpid())},
+                   {kSecretVariable, secret_}});
   const SpawnSettings settings(write_end.get());
   const int error =
       posix_spawn(&worker.pid, Program().c_str(), settings.actions(),
@@ -358,6 +365,11 @@ bool IsWorker() {
   if (getppid() == launcher) return true;
   if (kill(launcher, 0) == 0) return false;
   _exit(1);
+}
+
+std::string LauncherSecret() {
+  const char* secret = std::getenv(kSecretVariable);
+  return secret == nullptr ? "" : secret;
 }
 
 void EnsurePassiveThreads(char** argv) {

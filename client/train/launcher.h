@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace millrace {
@@ -19,6 +21,9 @@ absl::Status RunWorkers(char** argv, int workers, int threads);
 // Whether this process was started by RunWorkers. Arranges, if so, that it
 // dies with the launcher. Call it first in main().
 bool IsWorker();
+
+// In a worker: the secret of its group, which RunWorkers drew.
+std::string LauncherSecret();
 
 // Makes idle OpenMP threads sleep instead of spin: spinning ones steal the
 // cores that samplers and other ranks need. OpenMP reads this before main(),

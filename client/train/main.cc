@@ -2,6 +2,8 @@
 // millrace-train: trains graph neural networks on batches of a fleet or of a
 // store in this process.
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 
 #include "client/cli/job_flags.h"
 #include "client/train/collectives.h"
+#include "client/train/group_secret.h"
 #include "client/train/launcher.h"
 #include "client/train/train_flags.h"
 #include "client/train/trainer.h"
@@ -26,6 +29,23 @@ int ThreadsPerRank(int asked, int workers) {
   return std::max(1, cores / workers);
 }
 
+// LibTorch's warnings, as lines of our log.
+class WarningLines : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    LogWarning(warning.msg());
+  }
+};
+
+// Turns off c10d's log and its stack traces unless the user has asked for them:
+// errors reach the user as statuses.
+void SetUpTorchLog() {
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
+  c10::initLogging();
+  static WarningLines lines;
+  c10::WarningUtils::set_warning_handler(&lines);
+}
+
 absl::Status TrainInGroup(const SourceFlags& source_flags,
                           const TrainOptions& options,
                           Collectives& collectives) {
@@ -40,8 +60,16 @@ absl::Status TrainInGroup(const SourceFlags& source_flags,
 absl::StatusOr<GroupAddress> FindGroup(const TrainFlags& flags, bool worker) {
   // --workers 1 asks for a group of one, whatever the environment says.
   if (!worker && flags.workers() > 0) return GroupAddress();
-  MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group, GroupFromEnvironment());
-  if (!worker && !group.origin.empty()) LogInfo(group.origin);
+  MILLRACE_ASSIGN_OR_RETURN(GroupAddress group, GroupFromEnvironment());
+  if (worker) {
+    group.secret = LauncherSecret();
+    return group;
+  }
+  if (!group.origin.empty()) LogInfo(group.origin);
+  if (!flags.rendezvous_secret().empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(group.secret,
+                              ReadGroupSecret(flags.rendezvous_secret()));
+  }
   return group;
 }
 
@@ -65,6 +93,7 @@ absl::Status Train(const SourceFlags& source_flags,
 int Main(int argc, char** argv) {
   const bool worker = IsWorker();
   if (!worker) EnsurePassiveThreads(argv);
+  SetUpTorchLog();
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
   SourceFlags source;

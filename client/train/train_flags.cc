@@ -127,10 +127,16 @@ void TrainFlags::AddTraining(CLI::App& app) {
                  "Stop after so many evaluations without a better valid; 0: "
                  "never")
       ->group("Training");
-  app.add_option("--workers", workers_,
-                 "Trainer processes to start on this host; without it the "
-                 "variables of torchrun, mpirun or srun count")
-      ->check(AtLeast(1))
+  CLI::Option* workers =
+      app.add_option("--workers", workers_,
+                     "Trainer processes to start on this host; without it the "
+                     "variables of torchrun, mpirun or srun are used")
+          ->check(AtLeast(1))
+          ->group("Training");
+  app.add_option("--rendezvous-secret", rendezvous_secret_,
+                 "File with the secret, at least 16 bytes, by which trainers "
+                 "on several hosts know each other; --workers makes its own")
+      ->excludes(workers)
       ->group("Training");
   app.add_option("--device", device_, "cpu")->group("Training");
   app.add_option("--backend", backend_, "gloo")->group("Training");

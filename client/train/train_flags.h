@@ -19,6 +19,8 @@ class TrainFlags {
 
   // Trainer processes to start; 0: --workers was not given.
   int workers() const { return workers_; }
+  // File of ReadGroupSecret; empty: none.
+  const std::string& rendezvous_secret() const { return rendezvous_secret_; }
 
   // Of --model, before the file.
   static constexpr std::string_view kScript = "script:";
@@ -45,6 +47,7 @@ class TrainFlags {
   const CLI::App* app_ = nullptr;  // of AddTo
   JobFlags job_;
   int workers_ = 0;
+  std::string rendezvous_secret_;
 
   std::string model_ = "sage";
   int64_t hidden_ = 256;

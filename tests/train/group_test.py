@@ -1,86 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of millrace-train: a rank that dies or stops ends the others within
 30 seconds with an error that names it; no process outlives its launcher."""
-import argparse
-import contextlib
 import os
 import pathlib
 import select
 import signal
-import socket
 import subprocess
-import tempfile
 import time
-import unittest
 
-LIMIT = 30.0  # seconds
+from group_case import GroupCase, LIMIT, free_port, main, sockets
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+ESTABLISHED = "01"
 
 
 def connections(pid, port):
     """How many connections to `port` a process has."""
-    links = set()
-    for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            links.add(os.readlink(descriptor))
-    count = 0
-    for family in ("tcp", "tcp6"):
-        table = pathlib.Path(f"/proc/{pid}/net/{family}").read_text()
-        for words in map(str.split, table.splitlines()):
-            if (words[2].endswith(f":{port:04X}") and words[3] == "01"
-                    and f"socket:[{words[9]}]" in links):
-                count += 1
-    return count
+    return sum(remote == port and state == ESTABLISHED
+               for _, _, remote, state in sockets(pid))
 
 
-class GroupTest(unittest.TestCase):
-    bin = data = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(prefix="millrace-group-")
-        cls.store = pathlib.Path(cls.directory.name) / "cora"
-        subprocess.run(
-            [cls.bin / "millrace", "import", "ogb", cls.data / "cora",
-             "--out", cls.store, "--undirected", "--coalesce"],
-            check=True, stderr=subprocess.DEVNULL)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def command(self, *more):
-        return [str(word) for word in (
-            self.bin / "millrace-train", "--store", self.store, "--fanouts",
-            "5,5", "--batch-size", 32, "--hidden", 16, "--threads", 1,
-            *more)]
-
-    def start_rank(self, rank, world, port, *more, epochs=1000000):
-        environment = dict(
-            os.environ, RANK=str(rank), WORLD_SIZE=str(world),
-            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-        process = subprocess.Popen(
-            self.command("--epochs", epochs, "--eval-every", 0, *more),
-            env=environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        return process
-
+class GroupTest(GroupCase):
     def start_ranks(self, world):
         """Returns when all ranks have made an epoch."""
         port = free_port()
         ranks = [self.start_rank(rank, world, port) for rank in range(world)]
         self.assertIn("epoch 0", ranks[0].stdout.readline())
         return ranks
-
-    def end(self, process):
-        process.kill()
-        process.communicate()
 
     def lose(self, world, lost, number):
         ranks = self.start_ranks(world)
@@ -93,6 +38,7 @@ class GroupTest(unittest.TestCase):
             self.assertLessEqual(time.monotonic() - start, LIMIT)
             self.assertEqual(process.returncode, 1, stderr)
             self.assertIn(f"rank {lost}", stderr)
+            self.assertNotIn("c10d", stderr)
 
     def test_killed_rank(self):
         self.lose(3, 1, signal.SIGKILL)
@@ -121,15 +67,6 @@ class GroupTest(unittest.TestCase):
         self.assertEqual(one.returncode, 1, stderr)
         self.assertIn("rank 0", stderr)
 
-    def run_ranks(self, *options, epochs=1000000):
-        """Ranks with options of their own, to their end: (status, stderr)."""
-        port = free_port()
-        ranks = [self.start_rank(rank, len(options), port, *more, epochs=epochs)
-                 for rank, more in enumerate(options)]
-        ends = [rank.communicate(timeout=LIMIT) for rank in ranks]
-        return [(rank.returncode, stderr)
-                for rank, (_, stderr) in zip(ranks, ends)]
-
     def test_ranks_have_the_same_options(self):
         log = pathlib.Path(self.directory.name) / "one_alone.log"
         for option, first, other in (("--lr", "0.1", "0.25"),
@@ -137,7 +74,8 @@ class GroupTest(unittest.TestCase):
                                      ("--patience", "3", "4"),
                                      ("--consumed-log", None, log)):
             first_options = () if first is None else (option, first)
-            zero, one = self.run_ranks(first_options, (option, other))
+            zero, one = self.run_ranks((*first_options, *self.secret()),
+                                       (option, other, *self.secret()))
             self.assertEqual(one[0], 2, one[1])
             self.assertIn(f"{option} of rank 1: ", one[1])
             self.assertIn("start every rank with the same options", one[1])
@@ -145,6 +83,12 @@ class GroupTest(unittest.TestCase):
             self.assertEqual(zero[0], 2, zero[1])
             self.assertIn(f"{option} of rank 1: ", zero[1])
             self.assertIn("(says rank 1)", zero[1])
+
+    def test_without_a_secret_only_the_rank_itself_knows_of_wrong_usage(self):
+        zero, one = self.run_ranks(("--lr", "0.1"), ("--lr", "0.25"))
+        self.assertEqual(one[0], 2, one[1])
+        self.assertEqual(zero[0], 1, zero[1])
+        self.assertIn("rank 1 failed: --lr of rank 1: ", zero[1])
 
     def test_resume_is_what_rank_zero_says(self):
         """Supervisors add --resume, each to the ranks of its own host."""
@@ -174,19 +118,6 @@ class GroupTest(unittest.TestCase):
             self.assertIn(f"rank {rank} of 2 (SLURM_PROCID, ", stderr)
             # Rank 0 prints for both.
             self.assertEqual("epoch 0" in stdout, rank == 0)
-
-    def launch(self):
-        launcher = subprocess.Popen(
-            self.command("--workers", 2, "--epochs", 1000000, "--eval-every",
-                         0),
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(self.end, launcher)
-        self.assertIn("epoch 0", launcher.stdout.readline())
-        children = [int(pid) for pid in pathlib.Path(
-            f"/proc/{launcher.pid}/task/{launcher.pid}/children"
-        ).read_text().split()]
-        self.assertEqual(len(children), 2)
-        return launcher, children
 
     def assert_gone(self, pids):
         for pid in pids:
@@ -228,9 +159,4 @@ class GroupTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    flags, rest = parser.parse_known_args()
-    GroupTest.bin, GroupTest.data = flags.bin, flags.data
-    unittest.main(argv=[__file__, "-v", *rest])
+    main()

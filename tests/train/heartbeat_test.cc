@@ -7,6 +7,8 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "client/train/message_signer.h"
+#include "client/train/rank_state.h"
 #include "common/base/steady_time.h"
 #include "tests/support/silent_listener.h"
 
@@ -29,14 +31,29 @@ class HeartbeatTest : public ::testing::Test {
     store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
   }
 
+  GroupAddress Group(int rank, int world) const {
+    GroupAddress group = {rank, world, "127.0.0.1", store_->getPort()};
+    group.secret = secret_;
+    return group;
+  }
   std::unique_ptr<Heartbeat> Start(int rank, int world) {
     HeartbeatOptions options;
     options.interval = absl::Milliseconds(50);
     options.silence = absl::Seconds(2);
     options.grace = absl::Seconds(60);
-    return Heartbeat::Start({rank, world, "127.0.0.1", store_->getPort()},
-                            options);
+    return Heartbeat::Start(Group(rank, world), options);
   }
+
+  // What anybody who reaches the store can do.
+  std::string Overhear(const std::string& key) {
+    return store_->get_to_str("millrace/" + key);
+  }
+  void Interfere(const std::string& key, const std::string& value) {
+    store_->set("millrace/" + key,
+                std::vector<uint8_t>(value.begin(), value.end()));
+  }
+
+  std::string secret_ = "sixteen bytes or more";
 
   c10::intrusive_ptr<c10d::TCPStore> store_;
 };
@@ -45,6 +62,7 @@ TEST_F(HeartbeatTest, NamesTheRankThatFellSilent) {
   const auto zero = Start(0, 3);
   auto one = Start(1, 3);
   auto two = Start(2, 3);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
   one.reset();
   const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
   EXPECT_EQ(loss.code(), absl::StatusCode::kUnavailable);
@@ -108,21 +126,113 @@ TEST_F(HeartbeatTest, WrongUsageOfOneIsThatOfAll) {
   }
 }
 
+TEST_F(HeartbeatTest, WithoutASecretAFailureIsNeverWrongUsage) {
+  secret_ = "";
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  ASSERT_TRUE(one->WaitForAll(absl::Seconds(30)).empty());
+  zero->Fail(absl::InvalidArgumentError("--resume: no such file\nname one"));
+  EXPECT_EQ(one->WaitForLoss(absl::Seconds(30)),
+            absl::UnavailableError(
+                "rank 0 failed: --resume: no such file\nname one"));
+}
+
+// Messages count only if a rank signed them in this run.
+TEST_F(HeartbeatTest, IgnoresMessagesOfStrangers) {
+  RankState failed;
+  failed.beats = 1 << 20;
+  failed.failure = absl::InvalidArgumentError("--lr: a stranger");
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  ASSERT_TRUE(one->WaitForAll(absl::Seconds(30)).empty());
+  const std::string text = ToText(failed);
+  for (const std::string& value :
+       {text, std::string(), std::string(32, '\0') + text,
+        MessageSigner("", "").Sign("rank/1", text),
+        MessageSigner(secret_, "").Sign("rank/1", text),
+        MessageSigner(secret_, "another run").Sign("rank/1", text),
+        Overhear("rank/0")}) {
+    Interfere("rank/1", value);
+    Interfere("rank/0", value);
+    Interfere("hello/1", value);
+    Interfere("hello/0", value);
+    EXPECT_TRUE(zero->WaitForLoss(absl::Milliseconds(300)).ok());
+    EXPECT_TRUE(one->WaitForLoss(absl::Milliseconds(1)).ok());
+  }
+  // Nor do they keep the ranks from hearing each other.
+  one->Fail(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_EQ(FirstLine(zero->WaitForLoss(absl::Seconds(30))),
+            "rank 1 failed: the disk is full");
+}
+
+TEST_F(HeartbeatTest, ARepeatedMessageIsNotASignOfLife) {
+  const auto zero = Start(0, 2);
+  auto one = Start(1, 2);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  const std::string alive = Overhear("rank/1");
+  one.reset();
+  absl::Status loss;
+  const SteadyTime end = SteadyNow() + absl::Seconds(30);
+  while (loss.ok() && SteadyNow() < end) {
+    Interfere("rank/1", alive);
+    loss = zero->WaitForLoss(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(FirstLine(loss), "rank 1 is lost: silent for 2s");
+}
+
+TEST_F(HeartbeatTest, RanksWithDifferentSecretsSaySo) {
+  const auto zero = Start(0, 2);
+  secret_ = "";
+  const auto one = Start(1, 2);
+  EXPECT_EQ(FirstLine(zero->WaitForLoss(absl::Seconds(30))),
+            "rank 1 has another secret than this rank, or none");
+  EXPECT_EQ(FirstLine(one->WaitForLoss(absl::Seconds(30))),
+            "rank 0 has a secret, and this rank has none");
+}
+
+TEST_F(HeartbeatTest, AllRanksSignForTheSameRun) {
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  ASSERT_TRUE(one->WaitForAll(absl::Seconds(30)).empty());
+  EXPECT_EQ(one->signer().Verify("key", zero->signer().Sign("key", "message")),
+            "message");
+}
+
+// The main thread hangs in a collective.
+TEST_F(HeartbeatTest, EndsAProcessThatDoesNotEndItself) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const SilentListener store;
+        HeartbeatOptions options;
+        options.interval = absl::Milliseconds(50);
+        options.silence = absl::Milliseconds(300);
+        options.grace = absl::Milliseconds(200);
+        const auto one =
+            Heartbeat::Start({1, 2, "127.0.0.1", store.port()}, options);
+        absl::SleepFor(absl::Minutes(5));
+      },
+      ::testing::ExitedWithCode(1),
+      "rank 0 is (lost|gone): its port 127.0.0.1");
+}
+
 // Else its beats would pass for those of the rank that was lost.
 TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
   const auto zero = Start(0, 3);
   auto one = Start(1, 3);
   const auto two = Start(2, 3);
   ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
-  EXPECT_FALSE(one->store_is_old());
+  EXPECT_FALSE(one->group_is_old());
   one.reset();
   const auto again = Start(1, 3);
   EXPECT_FALSE(again->WaitForLoss(absl::Seconds(30)).ok());
-  EXPECT_TRUE(again->store_is_old());
+  EXPECT_TRUE(again->group_is_old());
   for (const auto* other : {&zero, &two}) {
     EXPECT_EQ(FirstLine((*other)->WaitForLoss(absl::Seconds(30))),
               "rank 1 failed: it was started again");
-    EXPECT_FALSE((*other)->store_is_old());
+    EXPECT_FALSE((*other)->group_is_old());
   }
 }
 
@@ -144,8 +254,7 @@ TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
   options.silence = absl::Seconds(2);
   options.grace = absl::Seconds(60);
   options.now = [&hours] { return SteadyNow() + absl::Hours(hours.load()); };
-  const auto zero =
-      Heartbeat::Start({0, 2, "127.0.0.1", store_->getPort()}, options);
+  const auto zero = Heartbeat::Start(Group(0, 2), options);
   auto one = Start(1, 2);
   ASSERT_TRUE(zero->WaitForLoss(absl::Milliseconds(200)).ok());
   ++hours;

@@ -242,8 +242,11 @@ class SuperviseTest(unittest.TestCase):
         # Only rank 0 looks for checkpoints.
         subprocess.run([str(word) for word in self.train()], check=True,
                        capture_output=True)
+        secret = self.work / "secret"
+        secret.write_text("sixteen bytes or more")
         said = []
-        for host in self.start_hosts("--lr", 0.1):
+        for host in self.start_hosts("--lr", 0.1, "--rendezvous-secret",
+                                     secret):
             _, stderr = host.communicate(timeout=LIMIT)
             self.assertEqual(host.returncode, 2, stderr)
             self.assertNotIn("starting again", stderr)
