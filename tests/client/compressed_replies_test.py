@@ -2,35 +2,26 @@
 """A server that answers with a few hundred KB that inflate to hundreds of MB:
 clients refuse what is compressed, and say so, instead of inflating it."""
 import argparse
+import pathlib
 import resource
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import unittest
 import zlib
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "abuse"))
+from http2 import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS,  # noqa: E402
+                   MAX_FRAME, PING, PREFACE, SETTINGS, WINDOW_UPDATE, frame,
+                   header_block)
 
 LIMIT = 60.0  # seconds, for anything
 INFLATED = 300 << 20
 # What a client may take more than for a reply that is no message. It does not
 # inflate a reply at all, so this is noise.
 MAX_GROWTH = 64 << 20
-
-DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
-ACK = END_STREAM = 1
-END_HEADERS = 4
-PIECE = 16 << 10  # bytes of a DATA frame that any client takes
-
-
-def frame(kind, flags, stream, payload=b""):
-    return (struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) +
-            struct.pack(">I", stream) + payload)
-
-
-def header_block(headers):
-    return b"".join(b"\0" + bytes((len(name),)) + name +
-                    bytes((len(value),)) + value for name, value in headers)
-
 
 def compressed_zeros(size):
     packer = zlib.compressobj(wbits=31)  # gzip
@@ -49,7 +40,7 @@ class Connection:
 
     def run(self):
         try:
-            self.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+            self.read(len(PREFACE))
             self.client.sendall(frame(SETTINGS, 0, 0))
             while True:
                 self.read_frame()
@@ -88,8 +79,8 @@ class Connection:
                 (b"grpc-encoding", self.encoding)))))
         compressed = self.encoding != b"identity"
         body = struct.pack(">BI", compressed, len(self.message)) + self.message
-        for at in range(0, len(body), PIECE):
-            piece = body[at:at + PIECE]
+        for at in range(0, len(body), MAX_FRAME):
+            piece = body[at:at + MAX_FRAME]
             while self.window < len(piece):
                 self.read_frame()
             self.window -= len(piece)

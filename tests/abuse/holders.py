@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections and calls that are held open and not used. Each holds them for
+HOLD seconds and returns how many they were."""
+import contextlib
+import socket
+
+from http2 import INITIAL_WINDOW_SIZE, Connection
+from sampler_requests import ALL_COLUMNS, SAMPLE, job, sample
+
+HOLD = 2.0
+CONNECTIONS = 300
+CALLS = 256  # the most that a connection may have
+
+# A ServerReflectionRequest that lists the services.
+LIST_SERVICES = b"\x3a\x00"
+REFLECTION = ("/grpc.reflection.v1alpha.ServerReflection/"
+              "ServerReflectionInfo")
+WATCH = "/grpc.health.v1.Health/Watch"
+
+
+def idle_tcp(target, source, _):
+    """Connections without a byte."""
+    host, port = target.address.rsplit(":", 1)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_connection(
+            (host, int(port)), source_address=(source, 0)))
+            for _ in range(CONNECTIONS)]
+        # One whose server says a word, so that the time is not just slept.
+        with Connection(target, source) as connection:
+            connection.greet()
+            connection.pump_for(HOLD)
+        return len(sockets)
+
+
+def idle_http2(target, source, _):
+    """Connections that only greet."""
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(Connection(target, source))
+                       for _ in range(CONNECTIONS)]
+        for connection in connections:
+            connection.greet()
+        connections[0].pump_for(HOLD)
+        return len(connections)
+
+
+def open_unread_streams(target, source):
+    """A connection whose batches nobody reads."""
+    connection = Connection(target, source, {INITIAL_WINDOW_SIZE: 0})
+    request = sample(job(split="train", fanouts=[10, 5], batch_size=256),
+                     columns=ALL_COLUMNS, partition=target.partition)
+    for _ in range(CALLS):
+        connection.start(SAMPLE, request)
+    return connection
+
+
+def open_unsent_requests(target, source):
+    """A connection of calls whose request does not come."""
+    connection = Connection(target, source)
+    connection.greet()
+    for _ in range(CALLS):
+        connection.open(SAMPLE)
+    return connection
+
+
+def open_watchers(target, source):
+    """A connection of calls that never end by themselves."""
+    connection = Connection(target, source)
+    for i in range(CALLS):
+        if i % 2:
+            connection.start(WATCH, b"")
+        else:
+            connection.greet()
+            stream = connection.open(REFLECTION)
+            connection.send_part(stream, LIST_SERVICES)
+    return connection
+
+
+def _hold(open_connection, target, source, connections):
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(open_connection(target, source))
+                for _ in range(connections)]
+        for connection in held:
+            connection.pump_for(HOLD / connections)
+    return CALLS * connections
+
+
+def unread_streams(target, source, _):
+    return _hold(open_unread_streams, target, source, 5)
+
+
+def unsent_requests(target, source, _):
+    return _hold(open_unsent_requests, target, source, 20)
+
+
+def watchers(target, source, _):
+    return _hold(open_watchers, target, source, 2)
+
+
+HOLDERS = [idle_tcp, idle_http2, unread_streams, unsent_requests, watchers]
