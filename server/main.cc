@@ -21,7 +21,9 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/cli/words.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
@@ -67,7 +69,7 @@ void AddTlsOptions(CLI::App& app, Arguments& args) {
   app.add_option("--tls-client-auth", args.client_auth,
                  "require (the default with --tls-ca): clients must show a "
                  "certificate that --tls-ca signs; none")
-      ->check(CLI::IsMember({"require", "none"}));
+      ->check(OneOf({"require", "none"}));
   app.add_option("--tls-allow", args.server.clients.allow,
                  "Names of clients and peers that are let in, one of their "
                  "certificates' DNS or URI names or the common name; *.NAME "
@@ -107,8 +109,8 @@ void AddOptions(CLI::App& app, Arguments& args) {
                "Serve --metrics beyond this host too; --plaintext implies it");
   app.add_option("--threads", args.server.threads,
                  "Sampling threads; 0: one per core")
-      ->check(CLI::Range(0, 4096));
-  const CLI::IsMember tiers({"mmap", "ram", "pinned", "cuda"});
+      ->check(WholeNumber(0, 4096));
+  const CLI::Validator tiers = OneOf({"mmap", "ram", "pinned", "cuda"});
   app.add_option("--graph-memory", args.graph_memory,
                  "Where the graph lives: mmap or ram")
       ->check(tiers);

@@ -17,6 +17,7 @@
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/cli/numbers.h"
 
 namespace millrace {
 namespace {
@@ -140,11 +141,13 @@ void AddBenchCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<BenchFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
+  flags->source.AddConnectionTo(*command);
   command
       ->add_option("--batches", flags->batches,
                    "batches to consume, over as many epochs as it takes")
-      ->check(CLI::Range(1, 1 << 30));
-  command->add_flag("--json", flags->json, "one JSON object");
+      ->check(WholeNumber(1, 1 << 30));
+  command->add_flag("--json", flags->json, "print one JSON object");
+  command->footer("  millrace bench --store cora-2 --fanouts 15,10,5");
   command->callback(
       [flags, &body] { body = [flags] { return RunBench(*flags); }; });
 }

@@ -81,10 +81,14 @@ void AddDigestCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<DigestFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
+  flags->source.AddConnectionTo(*command);
   command->add_option("--epoch", flags->epoch, "epoch of the batches");
   command->add_option("--batches", flags->batches,
                       "only the first so many batches; 0: all");
-  command->add_flag("--json", flags->json, "one JSON object a line");
+  command->add_flag("--json", flags->json, "print one JSON object a line");
+  command->footer(
+      "  millrace digest --store cora --fanouts 25,10 --batch-size 64 "
+      "--epoch 3");
   command->callback(
       [flags, &body] { body = [flags] { return RunDigest(*flags); }; });
 }

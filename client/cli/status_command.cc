@@ -16,6 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
@@ -164,23 +165,25 @@ absl::Status RunStatus(const StatusFlags& flags) {
 void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "status",
-      "Show the fleet: partitions, replica, state, load, version. Fails when "
+      "show the fleet: partitions, replica, state, load, version; fails when "
       "a partition has no ready server");
   const auto flags = std::make_shared<StatusFlags>();
-  command
-      ->add_option("--servers", flags->servers,
-                   "LIST: host:port,host:port | @FILE | dns:///name:port")
-      ->required()
-      ->check(ServerList());
+  AddServersFlag(*command->add_option_group("Source"), flags->servers)
+      ->required();
   AddTlsFlags(*command, flags->tls);
   command
       ->add_option("--timeout", flags->timeout_seconds,
-                   "Seconds that servers have to answer")
-      ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--wait", flags->wait,
-                      "How long to wait until every partition has a ready "
-                      "server, such as 30s");
-  command->add_flag("--json", flags->json, "Print one JSON object");
+                   "seconds that servers have to answer")
+      ->check(Number(0.1, 3600));
+  command
+      ->add_option("--wait", flags->wait,
+                   "how long to wait until every partition has a ready "
+                   "server, such as 30s")
+      ->type_name("DURATION");
+  command->add_flag("--json", flags->json, "print one JSON object");
+  command->footer(
+      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 "
+      "--wait 30s");
   command->callback(
       [flags, &body] { body = [flags] { return RunStatus(*flags); }; });
 }

@@ -13,6 +13,7 @@
 #include "client/train/train_flags.h"
 #include "client/train/trainer.h"
 #include "common/base/status_macros.h"
+#include "common/cli/completion.h"
 #include "common/cli/program.h"
 
 namespace millrace {
@@ -58,13 +59,19 @@ absl::Status Train(const SourceFlags& source_flags,
 
 int Main(int argc, char** argv) {
   const bool worker = IsWorker();
-  if (!worker) EnsurePassiveThreads(argv);
+  if (!worker && !IsCompletionRequest(argc, argv)) EnsurePassiveThreads(argv);
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
   SourceFlags source;
   TrainFlags flags;
   source.AddTo(app);
   flags.AddTo(app);
+  source.AddConnectionTo(app);
+  app.footer(
+      "  millrace-train --store cora-2 --workers 2 --model sage --hidden 256 "
+      "\\\n"
+      "      --fanouts 25,10 --batch-size 16 --lr 0.01 --epochs 15 \\\n"
+      "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) return Train(source, flags);

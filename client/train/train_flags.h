@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ class TrainFlags {
   void AddTo(CLI::App& app);
 
   // Trainer processes to start; 0: --workers was not given.
-  int workers() const { return workers_; }
+  int workers() const { return workers_.value_or(0); }
 
   // Of --model, before the file.
   static constexpr std::string_view kScript = "script:";
@@ -28,10 +29,12 @@ class TrainFlags {
   absl::StatusOr<TrainOptions> Options(int world) const;
 
  private:
-  void AddModel(CLI::App& app);
-  void AddTraining(CLI::App& app);
-  void AddEvaluation(CLI::App& app);
-  void AddFiles(CLI::App& app);
+  void AddTask(CLI::App& group);
+  void AddModel(CLI::App& group);
+  void AddTraining(CLI::App& group);
+  void AddProcesses(CLI::App& group);
+  void AddEvaluation(CLI::App& group);
+  void AddFiles(CLI::App& group);
   absl::Status CheckServed() const;
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
@@ -44,7 +47,7 @@ class TrainFlags {
 
   const CLI::App* app_ = nullptr;  // of AddTo
   JobFlags job_;
-  int workers_ = 0;
+  std::optional<int> workers_;
 
   std::string model_ = "sage";
   int64_t hidden_ = 256;
