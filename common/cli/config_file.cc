@@ -2,6 +2,7 @@
 #include "common/cli/config_file.h"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -101,6 +102,23 @@ bool IsChosen(const CLI::App& app, const Path& path) {
   return true;
 }
 
+// `line` without its comment, which CLI11 would leave behind a section and look
+// for within quotes.
+std::string WithoutComment(const std::string& line) {
+  const size_t value =
+      line.find_first_not_of(" \t", line.find('=') + 1);  // npos + 1: 0
+  const bool quoted = line.find('=') != line.npos && value != line.npos &&
+                      (line[value] == '"' || line[value] == '\'');
+  const size_t end = quoted ? line.find(line[value], value + 1) : 0;
+  return line.substr(0, line.find('#', end));
+}
+
+std::string WithoutComments(std::istream& input) {
+  std::string text, line;
+  while (std::getline(input, line)) text += WithoutComment(line) + "\n";
+  return text;
+}
+
 // CLI11 takes only the first item of an option.
 void Append(CLI::ConfigItem item, std::vector<CLI::ConfigItem>& items) {
   const auto same = std::find_if(
@@ -120,6 +138,7 @@ void Append(CLI::ConfigItem item, std::vector<CLI::ConfigItem>& items) {
 ConfigFile::ConfigFile(const CLI::App& app) : app_(app) {
   // Commas belong to the values: LIST and --fanouts.
   arrayDelimiter(';');
+  comment('\0');  // removed before CLI11 sees them
 }
 
 void ConfigFile::CheckShared(const CLI::ConfigItem& item) const {
@@ -164,8 +183,8 @@ const CLI::App* ConfigFile::CommandOf(CLI::ConfigItem& item) const {
 
 std::vector<CLI::ConfigItem> ConfigFile::from_config(
     std::istream& input) const {
-  const std::vector<CLI::ConfigItem> items =
-      CLI::ConfigBase::from_config(input);
+  std::istringstream text(WithoutComments(input));
+  const std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(text);
   filled_.clear();
   std::vector<CLI::ConfigItem> kept;
   // A command's own section beats what is for all.

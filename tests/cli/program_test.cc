@@ -445,6 +445,19 @@ TEST_F(ProgramTest, ReadsConfigFile) {
   EXPECT_EQ(price_, 0);
 }
 
+TEST_F(ProgramTest, CommentsEndLinesButNotQuotes) {
+  const std::string file = WriteConfig(
+      "list = \"a#b\"  # quoted\n"
+      "pair = x=1 # '\n"
+      "[mill.grind]  # a section\n"
+      "  # nothing else\n"
+      "wheels = 6# six\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_EQ(list_, "a#b");
+  EXPECT_THAT(pairs_, ElementsAre("x=1"));
+  EXPECT_EQ(wheels_, 6);
+}
+
 TEST_F(ProgramTest, ListInBracketsIsOneValue) {
   const std::string file = WriteConfig("list = [15, 10]\n");
   EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
