@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace digest: the fingerprint of every batch of an epoch.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -56,7 +58,9 @@ absl::Status RunDigest(const DigestFlags& flags) {
   const uint32_t total =
       flags.batches == 0 ? loader->batches_per_epoch()
                          : std::min(flags.batches, loader->batches_per_epoch());
-  Progress progress("digest", total, "batches");
+  // On a terminal the lines themselves show it.
+  std::optional<Progress> progress;
+  if (isatty(STDOUT_FILENO) == 0) progress.emplace("digest", total, "batches");
   DigestTotal sum;
   for (uint32_t i = 0; i < total; ++i) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -65,9 +69,9 @@ absl::Status RunDigest(const DigestFlags& flags) {
     const Sha256 digest = DigestBatch(*step->batch, source->manifest().schema);
     PrintBatch(flags, *step->batch, digest);
     sum.Add(digest);
-    progress.Add(1);
+    if (progress.has_value()) progress->Add(1);
   }
-  progress.Finish();
+  if (progress.has_value()) progress->Finish();
   const std::string hash = Hex(sum.Finish());
   std::printf(flags.json ? "{\"total\":\"%s\"}\n" : "total %s\n", hash.c_str());
   return absl::OkStatus();

@@ -27,6 +27,7 @@
 #include "common/base/file_limit.h"
 #include "common/base/interrupt.h"
 #include "common/base/mapped_file.h"
+#include "common/base/progress.h"
 #include "common/cli/command_tree.h"
 #include "common/cli/completion.h"
 #include "common/cli/help.h"
@@ -78,7 +79,9 @@ CLI::Validator RegularFile() {
 void SetUpLogging() {
   auto logger = std::make_shared<spdlog::logger>(
       "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  // Lines take the place of a bar that is drawn.
+  logger->set_pattern(
+      absl::StrCat(EraseLine(), "%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v"));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }

@@ -86,6 +86,7 @@ stderr_has "--parts 2709"
 stderr_has "2708 nodes"
 stderr_is_what_and_what_to_do
 run 0 millrace partition "$work/cora" --parts 2 --out "$work/store"
+stderr_has "METIS: [0-9.]* s$"
 run 0 millrace verify "$work/store"
 
 # Numbers that cannot be, options that are needed, lists that are none, words
