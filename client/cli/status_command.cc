@@ -59,13 +59,26 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
   return missing;
 }
 
-// How many others serve the same partitions before this one in the list.
+// How many others serve a partition of this one before it in the list; where
+// it serves several, of the partition with the most.
 int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
-  return static_cast<int>(std::count_if(
-      members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
-      [&](const FleetMemberInfo& other) {
-        return other.partitions == members[index].partitions;
-      }));
+  int number = 0;
+  for (const int partition : members[index].partitions) {
+    const auto before = std::count_if(
+        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
+        [partition](const FleetMemberInfo& other) {
+          return std::count(other.partitions.begin(), other.partitions.end(),
+                            partition) > 0;
+        });
+    number = std::max(number, static_cast<int>(before));
+  }
+  return number;
+}
+
+// "1h2m3s"; "0s" where absl says "0".
+std::string UptimeText(absl::Duration uptime) {
+  const absl::Duration whole = absl::Trunc(uptime, absl::Seconds(1));
+  return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
 void PrintTable(const std::vector<FleetMemberInfo>& members) {
@@ -85,8 +98,7 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
         absl::StrJoin(member.partitions, ","), ReplicaNumber(members, i),
         static_cast<double>(member.inflight_bytes) / (1 << 20),
         static_cast<double>(member.max_inflight_bytes) / (1 << 20),
-        absl::FormatDuration(absl::Trunc(member.uptime, absl::Seconds(1))),
-        member.version,
+        UptimeText(member.uptime), member.version,
         member.error.ok() ? "" : absl::StrCat("  ", FirstLine(member.error)));
   }
 }
@@ -112,6 +124,16 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
   all["servers"] = std::move(servers);
   all["missing_partitions"] = missing;
   absl::PrintF("%s\n", all.dump());
+}
+
+// Why nothing is known of the store, when each server's reason has been shown.
+absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
+  if (!absl::IsUnavailable(status) || servers == 0) return status;
+  return absl::UnavailableError(absl::StrCat(
+      servers == 1 ? "the server does not answer"
+                   : absl::StrCat("none of the ", servers, " servers answers"),
+      "\nits reason is shown with each; start the servers, or "
+      "correct the list"));
 }
 
 absl::Status RunStatus(const StatusFlags& flags) {
@@ -149,7 +171,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
   } else {
     PrintTable(members);
   }
-  MILLRACE_RETURN_IF_ERROR(manifest.status());
+  if (!manifest.ok()) return WhyNoManifest(manifest.status(), members.size());
   if (!missing.empty()) {
     return absl::UnavailableError(
         absl::StrCat("no ready server for partition ",

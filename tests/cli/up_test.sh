@@ -34,10 +34,16 @@ up_and_status() {
   wait "$group" || fail "up does not end with 0"
   ! group_runs "$group" || fail "up left something running"
   forget_group "$group"
-  if "$bin/millrace" status --servers "$list" --timeout 2 >status.txt 2>&1; then
+  if "$bin/millrace" status --servers "$list" --timeout 2 >status.txt \
+    2>error.txt; then
     fail "status of a stopped fleet"
   fi
+  # The reasons are in the table, and not said again.
+  (($(grep -c ' unreachable ' status.txt) == servers)) || fail "no reasons"
+  [[ -z $(awk 'length > 100' error.txt) ]] || fail "a long line of errors"
 }
+export TMPDIR=$PWD/tmp
+mkdir tmp
 up_and_status 1 '[0,1,2]'
 up_and_status 2 '[0]' '[1,2]'
 up_and_status 4 '[0]' '[1]' '[2]' '[0]'
@@ -68,3 +74,16 @@ for child in "${children[@]}"; do
     sleep 0.05
   done
 done
+
+# A server's place among the replicas of what it serves, beside larger ones.
+for partitions in 0,1 0 1,2; do
+  start_group "$bin/millrace-server" --store store --partition "$partitions" \
+    --listen 127.0.0.1:0 --port-file "port-$partitions" 2>server.txt
+  wait_for_file "port-$partitions" "$STARTED" || fail "no server"
+done
+"$bin/millrace" status --wait 60s \
+  --servers "127.0.0.1:$(<port-0,1),127.0.0.1:$(<port-0),127.0.0.1:$(<port-1,2)" \
+  >status.txt || fail "status of servers that share partitions"
+[[ $(awk '$2 == "ready" {print $3, $4}' status.txt | xargs) == "0,1 0 0 1 1,2 1" ]] ||
+  fail "wrong replicas"
+[[ -z $(awk '$2 == "ready" && $(NF - 1) !~ /s$/' status.txt) ]] || fail "no unit of time"
