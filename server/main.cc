@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
+#include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -189,20 +189,15 @@ absl::StatusOr<bool> InRam(const char* option, const std::string& tier) {
 
 // A reader never sees half a file.
 absl::Status WritePortFile(const std::string& path, int port) {
-  const std::string temporary = StrCat(path, ".tmp.", getpid());
+  const std::filesystem::path temporary = StrCat(path, ".tmp.", getpid());
   std::error_code error;
-  {
-    std::ofstream file(temporary);
-    file << port << '\n';
-    if (!file.flush()) error = std::make_error_code(std::errc::io_error);
+  absl::Status written = WriteNewFile(temporary, StrCat(port, "\n"));
+  if (written.ok()) {
+    std::filesystem::rename(temporary, path, error);
+    if (error) written = FileError("rename to", path, error.value());
   }
-  if (!error) std::filesystem::rename(temporary, path, error);
-  if (error) {
-    return absl::UnavailableError(
-        StrCat("cannot write --port-file ", path, ": ", error.message(),
-               "\nchoose a path in a directory that exists"));
-  }
-  return absl::OkStatus();
+  if (!written.ok()) std::filesystem::remove(temporary, error);
+  return written;
 }
 
 // Signals are held back in all threads made from here on, so that only

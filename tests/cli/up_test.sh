@@ -30,6 +30,7 @@ up_and_status() {
     cmp fleet.txt dataset.txt || fail "the fleet's batches differ"
   done
 
+  ! grep -q warning up.txt || fail "up warns"
   kill -INT "$group"
   wait "$group" || fail "up does not end with 0"
   ! group_runs "$group" || fail "up left something running"
@@ -59,6 +60,32 @@ wait "$group" || status=$?
 [[ $status == 1 ]] || fail "status $status after the death of a server"
 grep -q 'partitions 0 was killed by signal 9' up.txt || fail "no reason given"
 forget_group "$group"
+
+# Its LIST in a file serves commands that are started before it is there; when
+# the terminal is closed nothing is left.
+start_group "$bin/millrace" up store --servers 2 >list.txt 2>up.txt
+group=$STARTED
+"$bin/millrace" status --servers @list.txt --wait 60s >status.txt 2>error.txt ||
+  fail "no status of a fleet that is being started"
+(($(grep -c ' ready ' status.txt) == 2)) || fail "not both are ready"
+[[ ! -s error.txt ]] || fail "status complains"
+kill -HUP "$group"
+wait "$group" || fail "up does not end with 0"
+forget_group "$group"
+[[ -z $(ls tmp) ]] || fail "up left $(ls tmp)"
+
+# No room for what the servers write.
+mkdir full
+if mount -t tmpfs -o size=8k tmpfs full 2>mount.txt; then
+  trap 'umount full; stop_groups' EXIT
+  head -c 8192 /dev/zero >full/fill 2>/dev/null || true
+  status=0
+  TMPDIR=$PWD/full "$bin/millrace" up store >list.txt 2>up.txt || status=$?
+  [[ $status == 1 ]] || fail "status $status with a full TMPDIR"
+  grep -q "full/.*: No space left on device" up.txt || fail "no reason given"
+else
+  echo "skipped: full TMPDIR: $(head -n 1 mount.txt)"
+fi
 
 # Servers die with `millrace up`, however it ends.
 start_group "$bin/millrace" up store >list.txt 2>up.txt
