@@ -112,7 +112,7 @@ void Print(const Measured& m, bool json) {
 }
 
 absl::Status RunBench(const BenchFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   LoaderOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.columns, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
@@ -121,6 +121,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   options.epochs = flags.batches;  // an epoch has at least one batch
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
   MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));

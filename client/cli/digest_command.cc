@@ -43,10 +43,11 @@ void PrintBatch(const DigestFlags& flags, const Batch& batch,
 }
 
 absl::Status RunDigest(const DigestFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const Columns wanted, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   LoaderOptions options;
   options.first_epoch = flags.epoch;
   options.columns = DigestColumns(wanted.features, wanted.edge_features);

@@ -17,6 +17,7 @@
 #include "common/ingest/pyg_importer.h"
 #include "common/ingest/reddit_importer.h"
 #include "common/ingest/tu_importer.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -47,6 +48,20 @@ absl::StatusOr<NamedFiles> ParseFiles(const std::string& option,
     }
   }
   return files;
+}
+
+// Seeds without a name are of the one type with labels that has a name.
+void NameSeeds(NpyInput& input) {
+  if (input.labels.size() != 1 || input.labels.contains("")) return;
+  const std::string& type = input.labels.begin()->first;
+  for (NamedFiles* seeds : {&input.train, &input.valid, &input.test}) {
+    if (!seeds->contains("") || seeds->contains(type)) continue;
+    auto file = seeds->extract("");
+    file.key() = type;
+    spdlog::info("the seeds of {} are of type {}, which alone has labels",
+                 file.mapped().string(), type);
+    seeds->insert(std::move(file));
+  }
 }
 
 absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
@@ -80,6 +95,7 @@ absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
     MILLRACE_ASSIGN_OR_RETURN(*column.second,
                               ParseFiles(option, *column.first));
   }
+  NameSeeds(input);
   return input;
 }
 

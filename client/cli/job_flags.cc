@@ -17,6 +17,7 @@
 #include "common/cli/words.h"
 #include "common/grpc/address_list.h"
 #include "common/ingest/npy_rows.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -232,7 +233,7 @@ void JobFlags::AddSeeds(CLI::App& group) {
   group
       .add_option("--type", type_,
                   "node type of the seeds, or relation of edge seeds; not "
-                  "needed where there is only one")
+                  "needed where only one has the split")
       ->type_name("TYPE");
   group
       .add_option("--seeds-file", seeds_file_,
@@ -386,6 +387,29 @@ absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
   return Spec();
 }
 
+bool JobFlags::InferSeedType(const Manifest& manifest, JobSpec& spec) const {
+  const Schema& schema = manifest.schema;
+  const bool edges = spec.seed_kind == SeedKind::kEdge;
+  const size_t types =
+      edges ? schema.relations.size() : schema.node_types.size();
+  if (!spec.seed_type.empty() || has_seeds_file() || types == 1 ||
+      spec.seed_kind == SeedKind::kGraph) {
+    return false;
+  }
+  std::vector<std::string> with_split;
+  for (const SplitInfo& split : manifest.splits) {
+    if (edges || split.name != spec.split) continue;
+    with_split.push_back(schema.node_types[split.type].name);
+  }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    if (!edges || split.name != spec.split) continue;
+    with_split.push_back(schema.RelationName(split.relation));
+  }
+  if (with_split.size() != 1) return false;
+  spec.seed_type = with_split[0];
+  return true;
+}
+
 absl::StatusOr<Columns> JobFlags::WantedColumns() const {
   Columns columns;
   columns.features = !no_features_;
@@ -423,6 +447,11 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
     if (width > ends) seeds.times.push_back(array.IntegerAt(i * width + ends));
   }
   return seeds;
+}
+
+void LogSeedType(const JobSpec& spec) {
+  spdlog::info("seeds are of --type {}, which alone has a split {}",
+               spec.seed_type, spec.split);
 }
 
 }  // namespace millrace

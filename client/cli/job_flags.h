@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "client/loader.h"
 #include "client/open_source.h"
+#include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
@@ -66,6 +67,10 @@ class JobFlags {
   // Spec() of a job that exists to sample. INVALID_ARGUMENT also: no
   // --fanouts at all. (A trainer says that itself, in words of layers.)
   absl::StatusOr<JobSpec> SamplingSpec() const;
+  // Fills in the type of the seeds of a job of these flags where --type is not
+  // given and only one node type, or relation for edge seeds, has the split.
+  // Returns whether it did, which LogSeedType should say.
+  bool InferSeedType(const Manifest& manifest, JobSpec& spec) const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
   // The seeds file, read as seeds of this kind, or nullopt without one.
@@ -116,5 +121,8 @@ class JobFlags {
   int prefetch_batches_ = 4;
   int64_t prefetch_bytes_ = int64_t{1} << 30;
 };
+
+// Says in the log which type was filled in.
+void LogSeedType(const JobSpec& spec);
 
 }  // namespace millrace

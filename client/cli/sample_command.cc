@@ -103,9 +103,13 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
 
 absl::Status RunSample(const SampleFlags& flags) {
   MILLRACE_RETURN_IF_ERROR(CheckSeedFlags(flags));
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.seed_ids.empty() &&
+      flags.job.InferSeedType(source->manifest(), spec)) {
+    LogSeedType(spec);
+  }
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(spec, source->manifest()));
   MILLRACE_ASSIGN_OR_RETURN(BatchRequest request,

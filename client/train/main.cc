@@ -32,26 +32,31 @@ int LocalRanks() {
 }
 
 absl::Status TrainInGroup(const SourceFlags& source_flags,
-                          const TrainOptions& options,
+                          const TrainFlags& train_flags, TrainOptions options,
                           Collectives& collectives) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             source_flags.Open());
+  if (train_flags.InferSeedType(source->manifest(), options.job) &&
+      collectives.rank() == 0) {
+    LogSeedType(options.job);
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, options));
+      Trainer::Create(std::move(source), collectives, std::move(options)));
   return trainer->Run();
 }
 
 absl::Status Train(const SourceFlags& source_flags,
                    const TrainFlags& train_flags) {
   MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group, GroupFromEnvironment());
-  MILLRACE_ASSIGN_OR_RETURN(const TrainOptions options,
+  MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             train_flags.Options(group.world));
   at::set_num_threads(ThreadsPerRank(source_flags.threads(), LocalRanks()));
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
-  absl::Status status = TrainInGroup(source_flags, options, *collectives);
+  absl::Status status =
+      TrainInGroup(source_flags, train_flags, std::move(options), *collectives);
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;

@@ -28,6 +28,11 @@ class TrainFlags {
   // to a later version. Both name the option.
   absl::StatusOr<TrainOptions> Options(int world) const;
 
+  // JobFlags::InferSeedType of the job of Options().
+  bool InferSeedType(const Manifest& manifest, JobSpec& job) const {
+    return job_.InferSeedType(manifest, job);
+  }
+
  private:
   void AddTask(CLI::App& group);
   void AddModel(CLI::App& group);

@@ -175,8 +175,49 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "--inference full goes"
 fi
 
-# Options that another method or kind of split or seeds would not look at.
+# What only one type can mean need not be said.
 python=${MILLRACE_PYTHON:-/usr/bin/python3}
+"$python" -c "import numpy as np
+np.save('$work/buys', np.array([np.arange(60) % 20, np.arange(60) % 30]))
+np.save('$work/user', np.ones((20, 3), np.float32))
+np.save('$work/item', np.ones((30, 2), np.float32))
+np.save('$work/label', np.arange(30) % 4)
+np.save('$work/seeds', np.arange(10))"
+shop=(millrace import npy --edges "user__buys__item=$work/buys.npy"
+  --features "user=$work/user.npy" --features "item=$work/item.npy"
+  --labels "item=$work/label.npy" --undirected --add-reverse)
+run 0 "${shop[@]}" --train "$work/seeds.npy" --out "$work/shop"
+stderr_has "seeds.npy are of type item, which alone has labels"
+run 0 "${shop[@]}" --train "item=$work/seeds.npy" --out "$work/named"
+digest=(--fanouts 3,2 --batch-size 4)
+run 0 millrace digest --store "$work/named" --type item "${digest[@]}"
+! grep -q "of --type" err.txt || report "what was said is said again"
+cp out.txt expected.txt
+run 0 millrace digest --store "$work/shop" "${digest[@]}"
+stderr_has "seeds are of --type item, which alone has a split train"
+cmp -s out.txt expected.txt || report "another type"
+run 0 millrace bench --store "$work/shop" "${digest[@]}" --batches 1
+run 0 millrace sample --store "$work/shop" "${digest[@]}"
+wrong_usage millrace sample --store "$work/shop" "${digest[@]}" --seed-ids 3
+stderr_has "--type is needed"
+run 0 millrace split "$work/shop" --name train --type user \
+  --ids "$work/seeds.npy"
+wrong_usage millrace digest --store "$work/shop" "${digest[@]}"
+stderr_has "--type is needed"
+for type in user__buys__item item__rev_buys__user; do
+  run 0 millrace split "$work/shop" --name pairs --type $type --all
+  status=0
+  [[ $type == user* ]] || status=2
+  run $status millrace digest --store "$work/shop" "${digest[@]}" \
+    --seeds edge --split pairs
+done
+if [[ -x $bin/millrace-train ]]; then
+  run 0 millrace-train --store "$work/named" "${digest[@]}" --hidden 4 \
+    --epochs 1 --workers 2
+  [[ $(grep -c "of --type item" err.txt) == 1 ]] || report "not said once"
+fi
+
+# Options that another method or kind of split or seeds would not look at.
 "$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
 np.save('$work/timed', np.ones((4, 2), np.int64))
 np.save('$work/scalar', np.int64(3))"
