@@ -19,6 +19,7 @@
 #include "common/grpc/time.h"
 #include "common/grpc/tls.h"
 #include "common/net/host_port.h"
+#include "common/net/listening_socket.h"
 #include "common/wire/error_info.h"
 #include "server/core.h"
 #include "server/limits.h"
@@ -153,6 +154,9 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->service->Register(builder);
   state->server = builder.BuildAndStart();
   if (state->server == nullptr || state->port == 0) {
+    // gRPC does not say why; a socket of our own meets the same cause.
+    MILLRACE_RETURN_IF_ERROR(
+        ListeningSocket::Open(*address, "--listen").status());
     return absl::UnavailableError(
         StrCat("cannot listen at ", listen,
                "\nchoose another --listen HOST:PORT; port 0 takes a free one"));
