@@ -3,8 +3,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
 #include "client/cli/commands.h"
+#include "common/base/strings.h"
 #include "common/cli/completion.h"
 #include "common/cli/words.h"
 
@@ -16,9 +19,13 @@ void AddCompletionCommand(CLI::App& app, CommandBody& body) {
       "print a script that lets a shell complete commands, options and values "
       "of all three programs");
   const auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "shell that is to read the script")
+  const std::vector<std::string> shells = CompletionShells();
+  command
+      ->add_option("SHELL", *shell,
+                   StrCat("shell that is to read the script: ",
+                          absl::StrJoin(shells, ", ")))
       ->required()
-      ->check(OneOf(CompletionShells()));
+      ->check(OneOf(shells));
   command->footer("  source <(millrace completion bash)");
   command->callback([shell, &body] {
     body = [shell] {

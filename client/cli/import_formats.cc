@@ -168,10 +168,16 @@ void AddDirectory(CLI::App& command, ImportFlags& flags, const char* help) {
   command.add_option("DIR", flags.directory, help)->required();
 }
 
+void AddSplitFolder(CLI::App& command, ImportFlags& flags) {
+  command
+      .add_option("--split", flags.ogb_split,
+                  "folder under split/; needed where there are several")
+      ->type_name("NAME");
+}
+
 void AddOgb(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags, "the folder with raw/");
-  command.add_option("--split", flags.ogb_split,
-                     "folder under split/; needed where there are several");
+  AddSplitFolder(command, flags);
   AddFiles(command, "--features", flags.features,
            "node features (.npy) instead of the folder's, TYPE=FILE where "
            "there are several types; repeatable");
@@ -222,12 +228,11 @@ void AddTriples(CLI::App& command, ImportFlags& flags) {
   command
       .add_option("--columns", flags.triples.columns,
                   "what stands in a line: h (head), r (relation), t (tail)")
-      ->capture_default_str();
+      ->type_name("COLUMNS");
   command.add_flag("--reciprocal", flags.triples.reciprocal,
                    "after all triples (h, r, t) of train add (t, r + R, h), R "
                    "being the number of relations");
-  command.add_option("--split", flags.ogb_split,
-                     "folder under split/; needed where there are several");
+  AddSplitFolder(command, flags);
   command
       .add_option("--names-out", flags.names_out,
                   "folder for entities.txt and relations.txt: the names, "
@@ -245,9 +250,11 @@ void AddPartitions(CLI::App& command, ImportFlags& flags) {
                "the partitioner's folder; labels and splits are taken from "
                "DS-label/ and DS-*-partitions/ beside it where it is named "
                "DS-partitions");
-  command.add_option("--type", flags.label_type,
-                     "node type of labels and splits, where several types "
-                     "have as many nodes");
+  command
+      .add_option("--type", flags.label_type,
+                  "node type of labels and splits, where several types have "
+                  "as many nodes")
+      ->type_name("TYPE");
   command
       .add_option("--assignment-out", flags.assignment_out,
                   "where to write the partition of each node, for "

@@ -208,7 +208,7 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
                   "bytes for windows of rows and lists; METIS and what grows "
                   "with nodes come on top")
       ->transform(ByteSize())
-      ->type_name("BYTES");
+      ->default_str("1G");
   command.add_flag("--json", flags.json, "print the report as JSON");
 }
 

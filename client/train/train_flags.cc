@@ -135,8 +135,8 @@ void TrainFlags::AddProcesses(CLI::App& group) {
                   "trainer processes to start on this host; without it RANK, "
                   "WORLD_SIZE, MASTER_ADDR and MASTER_PORT count")
       ->check(AtLeast(1));
-  group.add_option("--device", device_, "where to train: cpu");
-  group.add_option("--backend", backend_, "how ranks talk: gloo");
+  group.add_option("--device", device_, "where to train")->type_name("cpu");
+  group.add_option("--backend", backend_, "how ranks talk")->type_name("gloo");
 }
 
 void TrainFlags::AddEvaluation(CLI::App& group) {

@@ -81,10 +81,12 @@ std::string NamesText(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) {
     names.push_back("--" + name);
   }
+  if (!TakesValue(option)) return absl::StrJoin(names, ", ");
+  const std::string value = ValueText(option);
   const bool repeatable =
-      option.get_expected_max() >= CLI::detail::expected_max_vector_size;
-  return StrCat(absl::StrJoin(names, ", "),
-                TakesValue(option) ? " " + ValueText(option) : "",
+      option.get_expected_max() >= CLI::detail::expected_max_vector_size &&
+      !absl::EndsWith(value, "...");
+  return StrCat(absl::StrJoin(names, ", "), " ", value,
                 repeatable ? " ..." : "");
 }
 

@@ -29,6 +29,10 @@ report() {
 stdout_has() { grep -qe "$1" out.txt || report "stdout lacks '$1'"; }
 stderr_has() { grep -qe "$1" err.txt || report "stderr lacks '$1'"; }
 stdout_is_empty() { [[ ! -s out.txt ]] || report "stdout is not empty"; }
+help_is_tidy() {
+  [[ -z $(awk 'length > 80' out.txt) ]] || report "lines of over 80 columns"
+  ! grep -E 'TEXT|BYTES:|\.\.\. \.\.\.' out.txt || report "words of CLI11"
+}
 # Two lines that start with the program's name, whatever was logged before.
 stderr_is_what_and_what_to_do() {
   [[ $(tail -n 2 err.txt | grep -c "^${last%% *}[^:]*: .") == 2 ]] ||
@@ -40,6 +44,7 @@ for program in "$bin"/millrace "$bin"/millrace-server "$bin"/millrace-train; do
   program=${program##*/}
   run 0 "$program" --help
   stdout_has "--config"
+  help_is_tidy
   run 0 "$program" --version
   stdout_has "^$program [0-9]"
   run 2 "$program" --no-such-option
@@ -62,6 +67,7 @@ for command in 'import ogb' 'import npy' 'import tu' 'import triples' \
   run 0 millrace $command --help
   stdout_has "^Usage: millrace $command "
   stdout_has "^Example:"
+  help_is_tidy
 done
 
 run 1 millrace import ogb "$work/nothing" --out "$work/cora"
