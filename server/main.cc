@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -16,10 +15,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
+#include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/cli/words.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
@@ -51,85 +53,132 @@ std::string CheckListen(const std::string& text) {
   return address.ok() ? "" : std::string(address.status().message());
 }
 
-void AddTlsOptions(CLI::App& app, Arguments& args) {
+void AddServing(CLI::App& group, Arguments& args) {
+  group.add_option("--store", args.store, "store to serve")
+      ->required()
+      ->type_name("STORE");
+  group
+      .add_option("--partition", args.partition,
+                  "partitions to serve: a number, a list 0,2 or all")
+      ->required()
+      ->type_name("N,...|all");
+  group
+      .add_option("--listen", args.server.listen,
+                  "address to serve at; port 0 takes a free one; 0.0.0.0 is "
+                  "every IPv4 address, [::] every address")
+      ->required()
+      ->type_name("HOST:PORT")
+      ->check(CheckListen);
+  group
+      .add_option("--advertise", args.advertise,
+                  "address that others reach this server at, for the log")
+      ->type_name("HOST:PORT");
+  group
+      .add_option("--peers", args.server.peers,
+                  "servers of the fleet: host:port,host:port | @FILE | "
+                  "dns:///name:port; this one may be among them")
+      ->type_name("LIST");
+  group
+      .add_option("--port-file", args.port_file,
+                  "write the port here once the server is ready")
+      ->type_name("FILE");
+  group
+      .add_option("--drain-timeout", args.drain_timeout,
+                  "how long SIGTERM waits for running calls, such as 30s or "
+                  "2m")
+      ->type_name("DURATION");
+  group.add_flag("--verify-on-start", args.verify,
+                 "check every checksum before serving");
+}
+
+void AddTls(CLI::App& group, Arguments& args) {
   TlsOptions& tls = args.server.tls;
-  app.add_option("--tls-cert", tls.cert,
-                 "TLS: PEM file of this server's certificate, which peers see "
-                 "too; all files are read again when they change");
-  app.add_option("--tls-key", tls.key,
-                 "TLS: PEM file of the key of --tls-cert");
-  app.add_option("--tls-ca", tls.ca,
-                 "TLS: PEM file of the CA that signs the certificates of "
-                 "clients and peers");
-  app.add_option("--tls-client-auth", args.client_auth,
-                 "require (the default with --tls-ca): clients must show a "
-                 "certificate that --tls-ca signs; none")
-      ->check(CLI::IsMember({"require", "none"}));
-  app.add_option("--tls-allow", args.server.clients.allow,
-                 "Names of clients and peers that are let in, one of their "
-                 "certificates' DNS or URI names or the common name; *.NAME "
-                 "for a DNS name with one label before NAME; without it all "
-                 "are")
+  group
+      .add_option("--tls-cert", tls.cert,
+                  "PEM file of this server's certificate, which peers see too; "
+                  "all files are read again when they change")
+      ->type_name("FILE");
+  group.add_option("--tls-key", tls.key, "PEM file of the key of --tls-cert")
+      ->type_name("FILE");
+  group
+      .add_option("--tls-ca", tls.ca,
+                  "PEM file of the CA that signs the certificates of clients "
+                  "and peers")
+      ->type_name("FILE");
+  group
+      .add_option("--tls-client-auth", args.client_auth,
+                  "require (the default with --tls-ca): clients must show a "
+                  "certificate that --tls-ca signs; none")
+      ->check(OneOf({"require", "none"}));
+  group
+      .add_option("--tls-allow", args.server.clients.allow,
+                  "names of clients and peers that are let in, one of their "
+                  "certificates' DNS or URI names or the common name; *.NAME "
+                  "for a DNS name with one label before NAME; without it all "
+                  "are")
+      ->type_name("NAME,...")
       ->delimiter(',');
-  app.add_option("--tls-server-name", tls.server_name,
-                 "Name that peers' certificates must have, instead of the host "
-                 "in --peers");
-  app.add_flag("--plaintext", args.plaintext,
-               "Serve without TLS beyond this host too");
+  group
+      .add_option("--tls-server-name", tls.server_name,
+                  "name that peers' certificates must have, instead of the "
+                  "host in --peers")
+      ->type_name("NAME");
+  group.add_flag("--plaintext", args.plaintext,
+                 "serve without TLS beyond this host too");
+}
+
+void AddMetrics(CLI::App& group, Arguments& args) {
+  group
+      .add_option("--metrics", args.metrics,
+                  "address of Prometheus metrics (/metrics) and of probes "
+                  "(/healthz, /readyz), over HTTP without TLS; port 0 takes a "
+                  "free one")
+      ->type_name("HOST:PORT")
+      ->check(CheckListen);
+  group.add_flag("--metrics-plaintext", args.metrics_plaintext,
+                 "serve --metrics beyond this host too; --plaintext implies "
+                 "it");
+}
+
+void AddResources(CLI::App& group, Arguments& args) {
+  group
+      .add_option("--threads", args.server.threads,
+                  "sampling threads; 0: one per core")
+      ->check(WholeNumber(0, 4096));
+  group
+      .add_option("--max-connections", args.server.connections.all,
+                  "how many connections may be open; 0: three quarters of the "
+                  "files that this process may open (ulimit -n), at most 16384")
+      ->check(WholeNumber(0, 1 << 20));
+  group
+      .add_option(
+          "--max-connections-per-address", args.server.connections.per_address,
+          "the same for one IPv4 address or one /64 network of IPv6; 0: "
+          "a quarter of --max-connections")
+      ->check(WholeNumber(0, 1 << 20));
+  const CLI::Validator tiers = OneOf({"mmap", "ram"});
+  group
+      .add_option("--graph-memory", args.graph_memory, "where the graph lives")
+      ->check(tiers);
+  group
+      .add_option("--feature-memory", args.feature_memory,
+                  "where features live")
+      ->check(tiers);
+  group
+      .add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
+                  "memory of all batches being made, such as 2G; 0: a quarter "
+                  "of the memory")
+      ->transform(ByteSize());
 }
 
 void AddOptions(CLI::App& app, Arguments& args) {
-  app.add_option("--store", args.store, "Store to serve")->required();
-  app.add_option("--partition", args.partition,
-                 "Partitions to serve: a number, a list 0,2 or all")
-      ->required();
-  app.add_option("--listen", args.server.listen,
-                 "HOST:PORT to serve at; port 0 takes a free one; 0.0.0.0 is "
-                 "every IPv4 address, [::] every address")
-      ->required()
-      ->check(CheckListen);
-  app.add_option("--advertise", args.advertise,
-                 "HOST:PORT that others reach this server at, for the log");
-  app.add_option("--peers", args.server.peers,
-                 "Servers of the fleet: host:port,host:port or @FILE or "
-                 "dns:///name:port; this one may be among them");
-  app.add_option("--port-file", args.port_file,
-                 "Write the port here once the server is ready");
-  AddTlsOptions(app, args);
-  app.add_option("--metrics", args.metrics,
-                 "HOST:PORT of Prometheus metrics (/metrics) and of probes "
-                 "(/healthz, /readyz), over HTTP without TLS; port 0 takes a "
-                 "free one")
-      ->check(CheckListen);
-  app.add_flag("--metrics-plaintext", args.metrics_plaintext,
-               "Serve --metrics beyond this host too; --plaintext implies it");
-  app.add_option("--threads", args.server.threads,
-                 "Sampling threads; 0: one per core")
-      ->check(CLI::Range(0, 4096));
-  app.add_option("--max-connections", args.server.connections.all,
-                 "How many connections may be open; 0: three quarters of the "
-                 "files that this process may open (ulimit -n), at most 16384")
-      ->check(CLI::Range(0, 1 << 20));
-  app.add_option(
-         "--max-connections-per-address", args.server.connections.per_address,
-         "The same for one IPv4 address or one /64 network of IPv6; 0: a "
-         "quarter of --max-connections")
-      ->check(CLI::Range(0, 1 << 20));
-  const CLI::IsMember tiers({"mmap", "ram", "pinned", "cuda"});
-  app.add_option("--graph-memory", args.graph_memory,
-                 "Where the graph lives: mmap or ram")
-      ->check(tiers);
-  app.add_option("--feature-memory", args.feature_memory,
-                 "Where features live: mmap or ram")
-      ->check(tiers);
-  app.add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
-                 "Memory of all batches being made, such as 2G; 0: a quarter "
-                 "of the memory")
-      ->transform(ByteSize());
-  app.add_option("--drain-timeout", args.drain_timeout,
-                 "How long SIGTERM waits for running calls, such as 30s or 2m");
-  app.add_flag("--verify-on-start", args.verify,
-               "Check every checksum before serving");
+  AddServing(*app.add_option_group("Serving"), args);
+  AddTls(*app.add_option_group("TLS"), args);
+  AddMetrics(*app.add_option_group("Metrics and probes"), args);
+  AddResources(*app.add_option_group("Resources"), args);
+  app.footer(
+      "  millrace-server --store cora-2 --partition 0 --listen "
+      "127.0.0.1:7001 \\\n      --peers 127.0.0.1:7001,127.0.0.1:7002");
 }
 
 absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
@@ -185,29 +234,17 @@ absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
              "them"));
 }
 
-// Whether a memory tier is "ram"; "mmap" is what a store opens with.
-absl::StatusOr<bool> InRam(const char* option, const std::string& tier) {
-  if (tier == "mmap" || tier == "ram") return tier == "ram";
-  return absl::InvalidArgumentError(StrCat(
-      option, " ", tier, " needs a GPU build; this build has mmap and ram"));
-}
-
 // A reader never sees half a file.
 absl::Status WritePortFile(const std::string& path, int port) {
-  const std::string temporary = StrCat(path, ".tmp.", getpid());
+  const std::filesystem::path temporary = StrCat(path, ".tmp.", getpid());
   std::error_code error;
-  {
-    std::ofstream file(temporary);
-    file << port << '\n';
-    if (!file.flush()) error = std::make_error_code(std::errc::io_error);
+  absl::Status written = WriteNewFile(temporary, StrCat(port, "\n"));
+  if (written.ok()) {
+    std::filesystem::rename(temporary, path, error);
+    if (error) written = FileError("rename to", path, error.value());
   }
-  if (!error) std::filesystem::rename(temporary, path, error);
-  if (error) {
-    return absl::UnavailableError(
-        StrCat("cannot write --port-file ", path, ": ", error.message(),
-               "\nchoose a path in a directory that exists"));
-  }
-  return absl::OkStatus();
+  if (!written.ok()) std::filesystem::remove(temporary, error);
+  return written;
 }
 
 // Signals are held back in all threads made from here on, so that only
@@ -252,17 +289,17 @@ std::string PartitionList(const Store& store) {
 }
 
 absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
-  MILLRACE_ASSIGN_OR_RETURN(const bool graph_in_ram,
-                            InRam("--graph-memory", args.graph_memory));
-  MILLRACE_ASSIGN_OR_RETURN(const bool features_in_ram,
-                            InRam("--feature-memory", args.feature_memory));
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
                             ParsePartitions(args.partition));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
-  if (graph_in_ram) store->LoadIntoMemory(Store::Content::kGraph);
-  if (features_in_ram) store->LoadIntoMemory(Store::Content::kFeatures);
+  if (args.graph_memory == "ram") {
+    store->LoadIntoMemory(Store::Content::kGraph);
+  }
+  if (args.feature_memory == "ram") {
+    store->LoadIntoMemory(Store::Content::kFeatures);
+  }
   // Shared with the calls that still run when the server ends.
   return std::shared_ptr<const Store>(std::move(store));
 }
@@ -271,9 +308,9 @@ absl::Status Serve(const Arguments& args) {
   absl::Duration drain_timeout;
   if (!absl::ParseDuration(args.drain_timeout, &drain_timeout) ||
       drain_timeout < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(StrCat("--drain-timeout ",
-                                             args.drain_timeout,
-                                             " is no duration; use 30s or 2m"));
+    return absl::InvalidArgumentError(
+        StrCat("--drain-timeout ", args.drain_timeout,
+               " is not a duration; use 30s or 2m"));
   }
   ServerOptions options = args.server;
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));

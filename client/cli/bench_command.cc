@@ -17,6 +17,7 @@
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/cli/numbers.h"
 
 namespace millrace {
 namespace {
@@ -111,7 +112,7 @@ void Print(const Measured& m, bool json) {
 }
 
 absl::Status RunBench(const BenchFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   LoaderOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.columns, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
@@ -120,6 +121,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   options.epochs = flags.batches;  // an epoch has at least one batch
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
   MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));
@@ -140,11 +142,13 @@ void AddBenchCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<BenchFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
+  flags->source.AddConnectionTo(*command);
   command
       ->add_option("--batches", flags->batches,
                    "batches to consume, over as many epochs as it takes")
-      ->check(CLI::Range(1, 1 << 30));
-  command->add_flag("--json", flags->json, "one JSON object");
+      ->check(WholeNumber(1, 1 << 30));
+  command->add_flag("--json", flags->json, "print one JSON object");
+  command->footer("  millrace bench --store cora-2 --fanouts 15,10,5");
   command->callback(
       [flags, &body] { body = [flags] { return RunBench(*flags); }; });
 }

@@ -25,5 +25,8 @@ void AddBenchCommand(CLI::App& app, CommandBody& body);
 void AddLineageCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);
+void AddCompletionCommand(CLI::App& app, CommandBody& body);
+// For the commands of `app`, those that are added later among them.
+void AddHelpCommand(CLI::App& app, CommandBody& body);
 
 }  // namespace millrace

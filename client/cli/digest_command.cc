@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace digest: the fingerprint of every batch of an epoch.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -41,10 +43,11 @@ void PrintBatch(const DigestFlags& flags, const Batch& batch,
 }
 
 absl::Status RunDigest(const DigestFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const Columns wanted, flags.job.WantedColumns());
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   LoaderOptions options;
   options.first_epoch = flags.epoch;
   options.columns = DigestColumns(wanted.features, wanted.edge_features);
@@ -56,7 +59,9 @@ absl::Status RunDigest(const DigestFlags& flags) {
   const uint32_t total =
       flags.batches == 0 ? loader->batches_per_epoch()
                          : std::min(flags.batches, loader->batches_per_epoch());
-  Progress progress("digest", total, "batches");
+  // On a terminal the lines themselves show it.
+  std::optional<Progress> progress;
+  if (isatty(STDOUT_FILENO) == 0) progress.emplace("digest", total, "batches");
   DigestTotal sum;
   for (uint32_t i = 0; i < total; ++i) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -65,9 +70,9 @@ absl::Status RunDigest(const DigestFlags& flags) {
     const Sha256 digest = DigestBatch(*step->batch, source->manifest().schema);
     PrintBatch(flags, *step->batch, digest);
     sum.Add(digest);
-    progress.Add(1);
+    if (progress.has_value()) progress->Add(1);
   }
-  progress.Finish();
+  if (progress.has_value()) progress->Finish();
   const std::string hash = Hex(sum.Finish());
   std::printf(flags.json ? "{\"total\":\"%s\"}\n" : "total %s\n", hash.c_str());
   return absl::OkStatus();
@@ -81,10 +86,14 @@ void AddDigestCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<DigestFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
+  flags->source.AddConnectionTo(*command);
   command->add_option("--epoch", flags->epoch, "epoch of the batches");
   command->add_option("--batches", flags->batches,
                       "only the first so many batches; 0: all");
-  command->add_flag("--json", flags->json, "one JSON object a line");
+  command->add_flag("--json", flags->json, "print one JSON object a line");
+  command->footer(
+      "  millrace digest --store cora --fanouts 25,10 --batch-size 64 "
+      "--epoch 3");
   command->callback(
       [flags, &body] { body = [flags] { return RunDigest(*flags); }; });
 }

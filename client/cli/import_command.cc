@@ -12,7 +12,9 @@
 #include "client/cli/label_json.h"
 #include "common/base/atomic_directory.h"
 #include "common/base/status_macros.h"
+#include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/cli/words.h"
 #include "common/graph/label_summary.h"
 #include "common/graph/manifest.h"
 #include "common/graph/store.h"
@@ -169,7 +171,7 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
   CLI::Option* fractions =
       command
           .add_option("--edge-split-fractions", options.edge_split_fractions,
-                      "Shares of train, valid and test among the edges, e.g. "
+                      "shares of train, valid and test among the edges, e.g. "
                       "0.8,0.1,0.1, as splits of edges")
           ->delimiter(',')
           ->allow_extra_args(false);
@@ -178,11 +180,11 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
                   "random: valid and test, and their reverses, are not in the "
                   "graph; time: train has the earliest edges, and all are in "
                   "the graph")
-      ->check(CLI::IsMember(kEdgeSplitBys))
+      ->check(OneOf(kEdgeSplitBys))
       ->needs(fractions);
   command
       .add_option("--edge-split-type", options.edge_split_type,
-                  "The relation to split, where there are several")
+                  "the relation to split, where there are several")
       ->type_name("SRC__NAME__DST")
       ->needs(fractions);
 }
@@ -190,49 +192,50 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
 // Options of all importers.
 void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
   ImportOptions& options = flags.options;
-  command.add_option("--out", flags.target, "Dataset to write; must not exist")
-      ->required();
+  command.add_option("--out", flags.target, "dataset to write; must not exist")
+      ->required()
+      ->type_name("DATASET");
   command.add_flag("--undirected", options.undirected,
-                   "Add the reverse of every edge inside one node type");
+                   "add the reverse of every edge inside one node type");
   command.add_flag("--add-reverse", options.add_reverse,
-                   "Add a relation DST__rev_NAME__SRC for every relation");
+                   "add a relation DST__rev_NAME__SRC for every relation");
   command.add_flag("--coalesce", options.coalesce,
-                   "Keep the lowest edge id of equal (source, destination)");
+                   "keep the lowest edge id of equal (source, destination)");
   command
       .add_option("--self-loops", flags.self_loops,
                   "keep, add (where a node has none) or remove")
-      ->check(CLI::IsMember(kSelfLoops));
+      ->check(OneOf(kSelfLoops));
   command
       .add_option("--normalize-features", flags.normalize_features,
                   "none, row (rows sum to 1, as PyG's NormalizeFeatures) or "
                   "standard (columns of mean 0, deviation 1)")
-      ->check(CLI::IsMember(kNormalizations));
+      ->check(OneOf(kNormalizations));
   CLI::Option* fractions =
       command
           .add_option(
               "--split-fractions", options.split_fractions,
-              "Shares of train, valid and test among the labelled nodes, "
+              "shares of train, valid and test among the labelled nodes, "
               "e.g. 0.8,0.1,0.1; replaces the input's splits")
           ->delimiter(',')
           ->allow_extra_args(false);
   command
       .add_option("--folds", options.folds,
-                  "Folds of cross validation among the labelled nodes, at "
+                  "folds of cross validation among the labelled nodes, at "
                   "least 3, with equal shares of each class: the splits "
                   "trainI, validI, testI for I from 0; replaces the input's "
                   "splits")
-      ->check(CLI::Range(3, 1000))
+      ->check(WholeNumber(3, 1000))
       ->excludes(fractions);
   command.add_option("--split-seed", options.split_seed,
-                     "Seed of --split-fractions, --folds and "
+                     "seed of --split-fractions, --folds and "
                      "--edge-split-fractions");
   AddEdgeSplitOptions(command, flags);
   command
       .add_option("--memory", options.memory_bytes,
-                  "Bytes for edges in memory; the rest waits on disk")
+                  "bytes for edges in memory; the rest waits on disk")
       ->transform(ByteSize())
       ->default_str("1G");
-  command.add_flag("--json", flags.json, "Print the result as JSON");
+  command.add_flag("--json", flags.json, "print the result as JSON");
 }
 
 void AddFormat(const ImportFormat& format, CLI::App& import,
@@ -242,6 +245,7 @@ void AddFormat(const ImportFormat& format, CLI::App& import,
   auto flags = std::make_shared<ImportFlags>();
   format.add_options(*command, *flags);
   AddSharedOptions(*command, *flags);
+  command->footer(std::string("  millrace import ") + format.example);
   command->callback([flags, &format, &body] {
     body = [flags, &format] { return RunImport(*flags, format); };
   });
@@ -251,7 +255,7 @@ void AddFormat(const ImportFormat& format, CLI::App& import,
 
 void AddImportCommand(CLI::App& app, CommandBody& body) {
   CLI::App* import =
-      app.add_subcommand("import", "Make a dataset of a graph's files");
+      app.add_subcommand("import", "make a dataset of a graph's files");
   import->require_subcommand(1);
   for (const ImportFormat& format : ImportFormats()) {
     AddFormat(format, *import, body);

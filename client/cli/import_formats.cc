@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/words.h"
 #include "common/ingest/glt_importer.h"
 #include "common/ingest/npy_importer.h"
 #include "common/ingest/ogb_importer.h"
@@ -16,6 +17,7 @@
 #include "common/ingest/pyg_importer.h"
 #include "common/ingest/reddit_importer.h"
 #include "common/ingest/tu_importer.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -46,6 +48,20 @@ absl::StatusOr<NamedFiles> ParseFiles(const std::string& option,
     }
   }
   return files;
+}
+
+// Seeds without a name are of the one type with labels that has a name.
+void NameSeeds(NpyInput& input) {
+  if (input.labels.size() != 1 || input.labels.contains("")) return;
+  const std::string& type = input.labels.begin()->first;
+  for (NamedFiles* seeds : {&input.train, &input.valid, &input.test}) {
+    if (!seeds->contains("") || seeds->contains(type)) continue;
+    auto file = seeds->extract("");
+    file.key() = type;
+    spdlog::info("the seeds of {} are of type {}, which alone has labels",
+                 file.mapped().string(), type);
+    seeds->insert(std::move(file));
+  }
 }
 
 absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
@@ -79,6 +95,7 @@ absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
     MILLRACE_ASSIGN_OR_RETURN(*column.second,
                               ParseFiles(option, *column.first));
   }
+  NameSeeds(input);
   return input;
 }
 
@@ -151,34 +168,40 @@ void AddDirectory(CLI::App& command, ImportFlags& flags, const char* help) {
   command.add_option("DIR", flags.directory, help)->required();
 }
 
+void AddSplitFolder(CLI::App& command, ImportFlags& flags) {
+  command
+      .add_option("--split", flags.ogb_split,
+                  "folder under split/; needed where there are several")
+      ->type_name("NAME");
+}
+
 void AddOgb(CLI::App& command, ImportFlags& flags) {
-  AddDirectory(command, flags, "The folder with raw/");
-  command.add_option("--split", flags.ogb_split,
-                     "Folder under split/; needed where there are several");
+  AddDirectory(command, flags, "the folder with raw/");
+  AddSplitFolder(command, flags);
   AddFiles(command, "--features", flags.features,
-           "Node features (.npy) instead of the folder's, TYPE=FILE where "
+           "node features (.npy) instead of the folder's, TYPE=FILE where "
            "there are several types; repeatable");
 }
 
 void AddNpy(CLI::App& command, ImportFlags& flags) {
   AddFiles(command, "--edges", flags.edges,
-           "Integers [2, E] (sources, destinations) or [E, 2]; "
+           "integers [2, E] (sources, destinations) or [E, 2]; "
            "SRC__NAME__DST=FILE for each of several relations");
   command.get_option("--edges")->required();
   command
       .add_option("--num-nodes", flags.node_counts,
-                  "Nodes of a type, where not all have features, labels or "
+                  "nodes of a type, where not all have features, labels or "
                   "edges")
       ->type_name("[TYPE=]N")
       ->allow_extra_args(false);
-  AddFiles(command, "--features", flags.features, "Node features [n, d]");
+  AddFiles(command, "--features", flags.features, "node features [n, d]");
   AddFiles(command, "--labels", flags.labels,
-           "Node labels [n] or [n, k]: integers, or floats (NaN: none)");
-  AddFiles(command, "--node-times", flags.node_times, "Integers [n]");
-  AddFiles(command, "--edge-weights", flags.edge_weights, "Floats [E]");
-  AddFiles(command, "--edge-times", flags.edge_times, "Integers [E]");
-  AddFiles(command, "--edge-types", flags.edge_types, "Integers [E]");
-  AddFiles(command, "--edge-features", flags.edge_features, "Floats [E, d]");
+           "node labels [n] or [n, k]: integers, or floats (NaN: none)");
+  AddFiles(command, "--node-times", flags.node_times, "integers [n]");
+  AddFiles(command, "--edge-weights", flags.edge_weights, "floats [E]");
+  AddFiles(command, "--edge-times", flags.edge_times, "integers [E]");
+  AddFiles(command, "--edge-types", flags.edge_types, "integers [E]");
+  AddFiles(command, "--edge-features", flags.edge_features, "floats [E, d]");
   const char* seeds =
       "Seeds: node ids or a bool mask [n]; with SRC__NAME__DST=FILE edge ids, "
       "a bool mask [E] or pairs of nodes [n, 2]";
@@ -188,82 +211,98 @@ void AddNpy(CLI::App& command, ImportFlags& flags) {
 }
 
 void AddTu(CLI::App& command, ImportFlags& flags) {
-  AddDirectory(command, flags, "The folder with DS_A.txt (or .txt.gz)");
+  AddDirectory(command, flags, "the folder with DS_A.txt (or .txt.gz)");
   command
       .add_option("--node-features", flags.node_features,
                   "ones, degree (one-hot in-degree), labels (one-hot node "
                   "labels) or attributes; default: labels where the "
                   "collection has them, else ones")
-      ->check(CLI::IsMember(kTuFeatures));
+      ->check(OneOf(kTuFeatures));
 }
 
 void AddTriples(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags,
-               "A folder with train.txt, valid.txt and test.txt of names (or "
+               "a folder with train.txt, valid.txt and test.txt of names (or "
                ".tsv, .csv), or with split/NAME/*.csv and raw/ of numbers; "
                "all also as .gz");
   command
       .add_option("--columns", flags.triples.columns,
-                  "What stands in a line: h (head), r (relation), t (tail)")
-      ->capture_default_str();
+                  "what stands in a line: h (head), r (relation), t (tail)")
+      ->type_name("COLUMNS");
   command.add_flag("--reciprocal", flags.triples.reciprocal,
-                   "After all triples (h, r, t) of train add (t, r + R, h), R "
+                   "after all triples (h, r, t) of train add (t, r + R, h), R "
                    "being the number of relations");
-  command.add_option("--split", flags.ogb_split,
-                     "Folder under split/; needed where there are several");
-  command.add_option("--names-out", flags.names_out,
-                     "Folder for entities.txt and relations.txt: the names, "
-                     "number 0 in the first line");
+  AddSplitFolder(command, flags);
+  command
+      .add_option("--names-out", flags.names_out,
+                  "folder for entities.txt and relations.txt: the names, "
+                  "number 0 in the first line")
+      ->type_name("DIR");
 }
 
 void AddReddit(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags,
-               "The folder with reddit_data.npz and reddit_graph.npz");
+               "the folder with reddit_data.npz and reddit_graph.npz");
 }
 
 void AddPartitions(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags,
-               "The partitioner's folder; labels and splits are taken from "
+               "the partitioner's folder; labels and splits are taken from "
                "DS-label/ and DS-*-partitions/ beside it where it is named "
                "DS-partitions");
-  command.add_option("--type", flags.label_type,
-                     "Node type of labels and splits, where several types "
-                     "have as many nodes");
-  command.add_option("--assignment-out", flags.assignment_out,
-                     "Where to write the partition of each node, for "
-                     "`millrace partition --method given`: a .npy file, or a "
-                     "folder of TYPE.npy where there are several types");
+  command
+      .add_option("--type", flags.label_type,
+                  "node type of labels and splits, where several types have "
+                  "as many nodes")
+      ->type_name("TYPE");
+  command
+      .add_option("--assignment-out", flags.assignment_out,
+                  "where to write the partition of each node, for "
+                  "`millrace partition --method given`: a .npy file, or a "
+                  "folder of TYPE.npy where there are several types")
+      ->type_name("FILE");
 }
 
 void AddFake(CLI::App& command, ImportFlags& flags) {
   FakeInput& input = flags.fake;
-  command.add_option("--nodes", input.nodes, "Number of nodes")->required();
-  command.add_option("--avg-degree", input.average_degree, "Edges per node")
+  command.add_option("--nodes", input.nodes, "number of nodes")->required();
+  command.add_option("--avg-degree", input.average_degree, "edges per node")
       ->required();
-  command.add_option("--features", input.features, "Features of a node")
+  command.add_option("--features", input.features, "features of a node")
       ->required();
-  command.add_option("--classes", input.classes, "Number of classes")
+  command.add_option("--classes", input.classes, "number of classes")
       ->required();
-  command.add_option("--seed", input.seed, "Of the random numbers");
+  command.add_option("--seed", input.seed, "of the random numbers");
   flags.options.split_fractions = {0.8, 0.1, 0.1};
 }
 
 constexpr ImportFormat kFormats[] = {
-    {"ogb", "A folder in OGB's raw layout: raw/ (CSV or binary), split/NAME/",
-     &AddOgb, &DescribeOgbFlags},
-    {"npy", "Arrays in .npy files", &AddNpy, &DescribeNpyFlags},
-    {"tu", "A collection of small graphs in TU Dortmund's format", &AddTu,
-     &DescribeTuFlags},
-    {"triples", "A knowledge graph: triples of head, relation and tail",
-     &AddTriples, &DescribeTriplesFlags},
-    {"reddit", "The Reddit data set as DGL and PyG ship it", &AddReddit,
-     &DescribeRedditFlags},
-    {"pyg-partitions", "A folder of torch_geometric.distributed.Partitioner",
+    {"ogb", "a folder in OGB's raw layout: raw/ (CSV or binary), split/NAME/",
+     "ogb tests/data/cora --split public --out cora", &AddOgb,
+     &DescribeOgbFlags},
+    {"npy", "arrays in .npy files",
+     "npy --edges edges.npy --features x.npy --labels y.npy \\\n"
+     "      --train train.npy --valid valid.npy --test test.npy --out graph",
+     &AddNpy, &DescribeNpyFlags},
+    {"tu", "a collection of small graphs in TU Dortmund's format",
+     "tu tests/data/mutag --folds 10 --out mutag", &AddTu, &DescribeTuFlags},
+    {"triples", "a knowledge graph: triples of head, relation and tail",
+     "triples FB15k-237 --reciprocal --out fb15k", &AddTriples,
+     &DescribeTriplesFlags},
+    {"reddit", "the Reddit data set as DGL and PyG ship it",
+     "reddit reddit/raw --out reddit.store", &AddReddit, &DescribeRedditFlags},
+    {"pyg-partitions", "a folder of torch_geometric.distributed.Partitioner",
+     "pyg-partitions products-partitions \\\n"
+     "      --assignment-out parts.npy --out products",
      &AddPartitions, &DescribePygFlags},
-    {"glt-partitions", "A folder of GraphLearn-for-PyTorch's partitioners",
+    {"glt-partitions", "a folder of GraphLearn-for-PyTorch's partitioners",
+     "glt-partitions products-partitions \\\n"
+     "      --assignment-out parts.npy --out products",
      &AddPartitions, &DescribeGltFlags},
-    {"fake", "Random numbers that a model can learn from", &AddFake,
-     &DescribeFakeFlags}};
+    {"fake", "random numbers that a model can learn from",
+     "fake --nodes 10000 --avg-degree 8 --features 32 --classes 4 \\\n"
+     "      --out fake",
+     &AddFake, &DescribeFakeFlags}};
 
 }  // namespace
 

@@ -45,6 +45,7 @@ struct ImportFlags {
 struct ImportFormat {
   const char* name;
   const char* help;
+  const char* example;  // what follows `millrace import`
   // Adds the options of this format alone.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
   // Errors that start with "--" are wrong usage.

@@ -306,11 +306,12 @@ void AddInspectCommand(CLI::App& app, CommandBody& body) {
   };
   CLI::App* command = app.add_subcommand(
       "inspect",
-      "Show what a dataset or store holds: schema, counts, sizes, "
+      "show what a dataset or store holds: schema, counts, sizes, "
       "splits, balance, edge cut");
   auto options = std::make_shared<Options>();  // lives as long as the options
-  command->add_option("path", options->path, "Dataset or store")->required();
-  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_option("STORE", options->path, "dataset or store")->required();
+  command->add_flag("--json", options->json, "print one JSON object");
+  command->footer("  millrace inspect cora-2");
   command->callback([options, &body] {
     body = [options] { return Inspect(options->path, options->json); };
   });

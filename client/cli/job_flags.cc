@@ -14,8 +14,10 @@
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/cli/words.h"
 #include "common/grpc/address_list.h"
 #include "common/ingest/npy_rows.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -129,39 +131,64 @@ CLI::Validator ServerList() {
 }
 
 void AddTlsFlags(CLI::App& app, TlsOptions& tls) {
-  app.add_option("--tls-ca", tls.ca,
-                 "--servers over TLS: PEM file of the CA that signs their "
-                 "certificates");
-  app.add_option("--tls-cert", tls.cert,
-                 "mutual TLS: PEM file of this client's certificate; all files "
-                 "are read again when they change");
-  app.add_option("--tls-key", tls.key,
-                 "mutual TLS: PEM file of the key of --tls-cert");
-  app.add_option("--tls-server-name", tls.server_name,
-                 "name that servers' certificates must have, instead of the "
-                 "host in --servers");
+  CLI::Option_group* group = app.add_option_group("TLS");
+  group
+      ->add_option("--tls-ca", tls.ca,
+                   "--servers over TLS: PEM file of the CA that signs their "
+                   "certificates")
+      ->type_name("FILE");
+  group
+      ->add_option("--tls-cert", tls.cert,
+                   "mutual TLS: PEM file of this client's certificate; all "
+                   "files are read again when they change")
+      ->type_name("FILE");
+  group
+      ->add_option("--tls-key", tls.key,
+                   "mutual TLS: PEM file of the key of --tls-cert")
+      ->type_name("FILE");
+  group
+      ->add_option("--tls-server-name", tls.server_name,
+                   "name that servers' certificates must have, instead of the "
+                   "host in --servers")
+      ->type_name("NAME");
+}
+
+CLI::Option* AddServersFlag(CLI::App& group, std::string& servers) {
+  return group
+      .add_option("--servers", servers,
+                  "fleet: host:port,host:port | @FILE | dns:///name:port")
+      ->type_name("LIST")
+      ->check(ServerList());
 }
 
 void SourceFlags::AddTo(CLI::App& app) {
-  CLI::Option_group* group = app.add_option_group("SOURCE");
-  group->add_option("--store", store_,
-                    "dataset or store: batches are made in this process");
-  group
-      ->add_option("--servers", servers_,
-                   "fleet: host:port,host:port | @FILE | dns:///name:port")
-      ->check(ServerList());
-  group->require_option(1);
+  CLI::Option_group* source = app.add_option_group("Source");
+  source
+      ->add_option("--store", store_,
+                   "dataset or store: batches are made in this process")
+      ->type_name("STORE");
+  AddServersFlag(*source, servers_);
+  source->require_option(1);
+}
+
+void SourceFlags::AddConnectionTo(CLI::App& app) {
   AddTlsFlags(app, tls_);
-  app.add_option("--threads", threads_,
-                 "threads of this process; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  app.add_option("--partition-wait", partition_wait_,
-                 "how long a partition without a living server is waited for");
-  app.add_option("--cache-ratio", cache_ratio_,
-                 "--servers: share of each partition's feature rows, the "
-                 "hottest, that this process fetches once and keeps; of "
-                 "workers on one host each holds its own")
-      ->check(CLI::Range(0.0, 1.0));
+  CLI::Option_group* fetching = app.add_option_group("Fetching");
+  fetching
+      ->add_option("--threads", threads_,
+                   "threads of this process; 0: one per core")
+      ->check(WholeNumber(0, 1024));
+  fetching
+      ->add_option("--partition-wait", partition_wait_,
+                   "how long a partition without a living server is waited "
+                   "for")
+      ->type_name("DURATION");
+  fetching
+      ->add_option("--cache-ratio", cache_ratio_,
+                   "--servers: share of each partition's feature rows, the "
+                   "hottest, that this process fetches once and keeps; of "
+                   "workers on one host each holds its own")
+      ->check(Number(0, 1));
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
@@ -182,92 +209,129 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
 }
 
 void JobFlags::AddTo(CLI::App& app) {
-  app.add_option("--seeds", seed_kind_, "what batches are built around")
-      ->check(CLI::IsMember(kSeedKinds));
-  app.add_option("--split", split_, "split that the seeds come from");
-  app.add_option("--type", type_,
-                 "node type of the seeds, or relation of edge seeds; not "
-                 "needed where there is only one");
-  app.add_option("--seeds-file", seeds_file_,
-                 "seeds by original id (.npy), instead of a split: [n], or "
-                 "[n, 2] with their times; edges: [n, 2] sources and "
-                 "destinations, or [n, 3] with times");
-  app.add_option("--fanouts", fanouts_,
-                 "neighbours per node and hop: 15,10,5, or per relation: "
-                 "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddSeeds(*app.add_option_group("Seeds"));
+  AddSampling(*app.add_option_group("Sampling"));
+  AddEdgeSeeds(*app.add_option_group("Edge seeds"));
+  AddColumns(*app.add_option_group("Columns"));
+  CLI::Option_group* fetching = app.add_option_group("Fetching");
+  fetching
+      ->add_option("--prefetch-batches", prefetch_batches_,
+                   "batches fetched ahead")
+      ->check(AtLeast(1));
+  fetching
+      ->add_option("--prefetch-bytes", prefetch_bytes_,
+                   "bytes fetched ahead (K, M, G)")
+      ->transform(ByteSize())
+      ->default_str("1G");
+}
+
+void JobFlags::AddSeeds(CLI::App& group) {
+  group.add_option("--seeds", seed_kind_, "what batches are built around")
+      ->check(OneOf(kSeedKinds));
+  group.add_option("--split", split_, "split that the seeds come from")
+      ->type_name("NAME");
+  group
+      .add_option("--type", type_,
+                  "node type of the seeds, or relation of edge seeds; not "
+                  "needed where only one has the split")
+      ->type_name("TYPE");
+  group
+      .add_option("--seeds-file", seeds_file_,
+                  "seeds by original id (.npy), instead of a split: [n], or "
+                  "[n, 2] with their times; edges: [n, 2] sources and "
+                  "destinations, or [n, 3] with times")
+      ->type_name("FILE");
   CLI::Option* per_trainer =
-      app.add_option("--batch-size", batch_size_, "seeds of one batch")
+      group.add_option("--batch-size", batch_size_, "seeds of one batch")
           ->check(AtLeast(1));
-  app.add_option("--global-batch-size", global_batch_size_,
-                 "seeds of one step over all trainers")
+  group
+      .add_option("--global-batch-size", global_batch_size_,
+                  "seeds of one step over all trainers")
       ->check(AtLeast(1))
       ->excludes(per_trainer);
-  app.add_option("--seed", seed_, "seed of all random draws");
-  app.add_flag("--shuffle,!--no-shuffle", shuffle_,
-               "permute the seeds anew each epoch");
-  app.add_option("--seed-order", seed_order_,
-                 "global, or local: one partition's seeds per batch")
-      ->check(CLI::IsMember({"global", "local"}));
-  app.add_flag("--drop-last", drop_last_,
-               "leave out the batch smaller than the rest, and the ragged "
-               "step");
-  app.add_flag("--replace", replace_, "draw with replacement");
-  app.add_flag("--disjoint", disjoint_, "one tree per seed");
-  app.add_option("--direction", direction_,
-                 "follow in-edges or out-edges from the seeds")
-      ->check(CLI::IsMember({"in", "out"}));
-  AddMethod(app);
-  AddEdgeSeeds(app);
-  app.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
-      ->check(CLI::IsMember({"seeds", "all"}));
-  app.add_flag("--no-features", no_features_, "topology and ids only");
-  app.add_flag("--edge-features", edge_features_, "features of edges too");
-  app.add_option("--feature-dtype", feature_dtype_,
-                 "cast of features on the wire; empty: as stored")
-      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
-  app.add_option("--prefetch-batches", prefetch_batches_,
-                 "batches fetched ahead")
-      ->check(AtLeast(1));
-  app.add_option("--prefetch-bytes", prefetch_bytes_,
-                 "bytes fetched ahead (K, M, G)")
-      ->transform(ByteSize());
+  group.add_option("--seed", seed_, "seed of all random draws");
+  group.add_flag("--shuffle,!--no-shuffle", shuffle_,
+                 "permute the seeds anew each epoch, as is the default, or "
+                 "keep their order");
+  group
+      .add_option("--seed-order", seed_order_,
+                  "global, or local: one partition's seeds per batch")
+      ->check(OneOf({"global", "local"}));
+  group.add_flag("--drop-last", drop_last_,
+                 "leave out the batch smaller than the rest, and the ragged "
+                 "step");
 }
 
-void JobFlags::AddMethod(CLI::App& app) {
-  app.add_option("--method", method_,
-                 "uniform; labor: neighbours that frontier nodes share; walk: "
-                 "random walks; ppr: what walks visit most; induced: all edges "
-                 "among the sampled nodes")
-      ->check(CLI::IsMember(kMethods));
-  app.add_flag("--weighted", weighted_, "draw by the edges' weights");
-  app.add_option("--temporal", temporal_,
-                 "draw among edges and nodes not later than the seed, "
-                 "uniformly or the last ones; implies --disjoint")
-      ->check(CLI::IsMember({"uniform", "last"}));
-  app.add_option("--walks", walks_, "walk, ppr: walks from each node");
-  app.add_option("--walk-length", walk_length_, "walk, ppr: steps of a walk");
-  app.add_option("--restart", restart_,
-                 "ppr: chance that a walk ends before a step; 0.15 if not "
-                 "given");
-  app.add_option("--metapath", metapath_,
-                 "walk, ppr: relations of the steps, in turn: "
-                 "SRC__REL__DST,...; not needed where there is only one")
+void JobFlags::AddSampling(CLI::App& group) {
+  group
+      .add_option("--fanouts", fanouts_,
+                  "neighbours per node and hop: 15,10,5, or per relation: "
+                  "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
+      ->type_name("N,N,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  group
+      .add_option("--method", method_,
+                  "uniform; labor: neighbours that frontier nodes share; walk: "
+                  "random walks; ppr: what walks visit most; induced: all "
+                  "edges among the sampled nodes")
+      ->check(OneOf(kMethods));
+  group
+      .add_option("--direction", direction_,
+                  "follow in-edges or out-edges from the seeds")
+      ->check(OneOf({"in", "out"}));
+  group.add_flag("--replace", replace_, "draw with replacement");
+  group.add_flag("--disjoint", disjoint_, "one tree per seed");
+  group.add_flag("--weighted", weighted_, "draw by the edges' weights");
+  group
+      .add_option("--temporal", temporal_,
+                  "draw among edges and nodes not later than the seed, "
+                  "uniformly or the last ones; implies --disjoint")
+      ->check(OneOf({"uniform", "last"}));
+  group
+      .add_option("--train-graph", train_graph_,
+                  "full, or induced:SPLIT: only nodes of that split are "
+                  "neighbours, for inductive training")
+      ->type_name("full|induced:SPLIT");
+  AddWalks(group);
+}
+
+void JobFlags::AddWalks(CLI::App& group) {
+  group.add_option("--walks", walks_, "walk, ppr: walks from each node");
+  group.add_option("--walk-length", walk_length_, "walk, ppr: steps of a walk");
+  group.add_option("--restart", restart_,
+                   "ppr: chance that a walk ends before a step; 0.15 if not "
+                   "given");
+  group
+      .add_option("--metapath", metapath_,
+                  "walk, ppr: relations of the steps, in turn; not needed "
+                  "where there is only one")
+      ->type_name("SRC__REL__DST,...")
       ->delimiter(',');
-  app.add_option("--train-graph", train_graph_,
-                 "full, or induced:SPLIT: only nodes of that split are "
-                 "neighbours, for inductive training");
 }
 
-void JobFlags::AddEdgeSeeds(CLI::App& app) {
-  app.add_option("--negatives", negatives_,
-                 "edge seeds: binary:R pairs a seed, triplet:K destinations a "
-                 "seed, shared:K for the batch, in-batch");
-  app.add_option("--exclude-seed-edges", exclude_seed_edges_,
-                 "edge seeds: leave the seeds' edges out of the batch: none, "
-                 "self, or reverse: their reverses too")
-      ->check(CLI::IsMember({"none", "self", "reverse"}));
+void JobFlags::AddEdgeSeeds(CLI::App& group) {
+  group
+      .add_option("--negatives", negatives_,
+                  "binary:R pairs a seed, triplet:K destinations a seed, "
+                  "shared:K for the batch, in-batch")
+      ->type_name("KIND");
+  group
+      .add_option("--exclude-seed-edges", exclude_seed_edges_,
+                  "leave the seeds' edges out of the batch: none, self, or "
+                  "reverse: their reverses too")
+      ->check(OneOf({"none", "self", "reverse"}));
+}
+
+void JobFlags::AddColumns(CLI::App& group) {
+  group.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
+      ->check(OneOf({"seeds", "all"}));
+  group.add_flag("--no-features", no_features_, "topology and ids only");
+  group.add_flag("--edge-features", edge_features_, "features of edges too");
+  group
+      .add_option("--feature-dtype", feature_dtype_,
+                  "cast of features on the wire; without it as stored")
+      ->check(OneOf({"float32", "float16", "bfloat16"}));
 }
 
 absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
@@ -277,14 +341,14 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.split = split_;
   MILLRACE_RETURN_IF_ERROR(AddFanouts(fanouts_, spec));
   spec.batch_size = batch_size_;
-  if (global_batch_size_ != 0) {
-    if (global_batch_size_ < world || global_batch_size_ % world != 0) {
+  if (global_batch_size_.has_value()) {
+    if (*global_batch_size_ < world || *global_batch_size_ % world != 0) {
       return absl::InvalidArgumentError(
-          StrCat("--global-batch-size ", global_batch_size_,
+          StrCat("--global-batch-size ", *global_batch_size_,
                  " does not divide by the world size ", world,
                  "; use a multiple of it"));
     }
-    spec.batch_size = global_batch_size_ / world;
+    spec.batch_size = *global_batch_size_ / world;
   }
   spec.shuffle = shuffle_;
   spec.seed_order =
@@ -321,6 +385,29 @@ absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
         "alone");
   }
   return Spec();
+}
+
+bool JobFlags::InferSeedType(const Manifest& manifest, JobSpec& spec) const {
+  const Schema& schema = manifest.schema;
+  const bool edges = spec.seed_kind == SeedKind::kEdge;
+  const size_t types =
+      edges ? schema.relations.size() : schema.node_types.size();
+  if (!spec.seed_type.empty() || has_seeds_file() || types == 1 ||
+      spec.seed_kind == SeedKind::kGraph) {
+    return false;
+  }
+  std::vector<std::string> with_split;
+  for (const SplitInfo& split : manifest.splits) {
+    if (edges || split.name != spec.split) continue;
+    with_split.push_back(schema.node_types[split.type].name);
+  }
+  for (const EdgeSplitInfo& split : manifest.edge_splits) {
+    if (!edges || split.name != spec.split) continue;
+    with_split.push_back(schema.RelationName(split.relation));
+  }
+  if (with_split.size() != 1) return false;
+  spec.seed_type = with_split[0];
+  return true;
 }
 
 absl::StatusOr<Columns> JobFlags::WantedColumns() const {
@@ -360,6 +447,11 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
     if (width > ends) seeds.times.push_back(array.IntegerAt(i * width + ends));
   }
   return seeds;
+}
+
+void LogSeedType(const JobSpec& spec) {
+  spdlog::info("seeds are of --type {}, which alone has a split {}",
+               spec.seed_type, spec.split);
 }
 
 }  // namespace millrace

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "client/loader.h"
 #include "client/open_source.h"
+#include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
@@ -21,13 +22,22 @@ namespace millrace {
 // For CLI::Option::check: a LIST, as AddressList::Parse takes it.
 CLI::Validator ServerList();
 
+// All of these are added in option groups, which makes them the same in all
+// commands that have them (program.h).
+
 // --tls-ca, --tls-cert, --tls-key, --tls-server-name of a client.
 void AddTlsFlags(CLI::App& app, TlsOptions& tls);
+
+// --servers LIST, to an option group.
+CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
 // --store | --servers, --tls-*, --threads, --partition-wait, --cache-ratio.
 class SourceFlags {
  public:
+  // --store and --servers. Both are needed; there are two for the order of
+  // --help.
   void AddTo(CLI::App& app);
+  void AddConnectionTo(CLI::App& app);
   // Errors of OpenSource.
   absl::StatusOr<std::shared_ptr<BatchSource>> Open() const;
   int threads() const { return threads_; }
@@ -57,6 +67,10 @@ class JobFlags {
   // Spec() of a job that exists to sample. INVALID_ARGUMENT also: no
   // --fanouts at all. (A trainer says that itself, in words of layers.)
   absl::StatusOr<JobSpec> SamplingSpec() const;
+  // Fills in the type of the seeds of a job of these flags where --type is not
+  // given and only one node type, or relation for edge seeds, has the split.
+  // Returns whether it did, which LogSeedType should say.
+  bool InferSeedType(const Manifest& manifest, JobSpec& spec) const;
   // Features, edge features, labels and wire dtype.
   absl::StatusOr<Columns> WantedColumns() const;
   // The seeds file, read as seeds of this kind, or nullopt without one.
@@ -70,8 +84,11 @@ class JobFlags {
   int64_t prefetch_bytes() const { return prefetch_bytes_; }
 
  private:
-  void AddMethod(CLI::App& app);
-  void AddEdgeSeeds(CLI::App& app);
+  void AddSeeds(CLI::App& group);
+  void AddSampling(CLI::App& group);
+  void AddWalks(CLI::App& group);
+  void AddEdgeSeeds(CLI::App& group);
+  void AddColumns(CLI::App& group);
 
   std::string seed_kind_ = "node";
   std::string split_ = "train";
@@ -79,7 +96,7 @@ class JobFlags {
   std::string seeds_file_;
   std::vector<std::string> fanouts_;
   int64_t batch_size_ = 1024;
-  int64_t global_batch_size_ = 0;  // 0: not given
+  std::optional<int64_t> global_batch_size_;  // none: not given
   uint64_t seed_ = 1;
   bool shuffle_ = true;
   std::string seed_order_ = "global";
@@ -104,5 +121,8 @@ class JobFlags {
   int prefetch_batches_ = 4;
   int64_t prefetch_bytes_ = int64_t{1} << 30;
 };
+
+// Says in the log which type was filled in.
+void LogSeedType(const JobSpec& spec);
 
 }  // namespace millrace

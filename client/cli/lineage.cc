@@ -84,7 +84,7 @@ absl::Status CheckRegularFile(const std::string& path) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      StrCat(path, " is no regular file, and a log is read twice\n",
+      StrCat(path, " is not a regular file, and a log is read twice\n",
              "write its lines to a file and name that"));
 }
 

@@ -10,6 +10,7 @@
 #include "client/cli/lineage.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 
 namespace millrace {
 namespace {
@@ -68,7 +69,7 @@ void AddLineageCommand(CLI::App& app, CommandBody& body) {
       "once an epoch");
   const auto flags = std::make_shared<LineageFlags>();
   command
-      ->add_option("logs", flags->logs,
+      ->add_option("FILE", flags->logs,
                    "files of millrace-train --consumed-log; of all hosts")
       ->required();
   command->add_flag("--valid", flags->valid,
@@ -76,7 +77,8 @@ void AddLineageCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--seeds", flags->seeds,
                    "seeds that each epoch must have; 0: not known")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
+  command->footer("  millrace lineage consumed.jsonl --seeds 140");
   command->callback(
       [flags, &body] { body = [flags] { return RunLineage(*flags); }; });
 }

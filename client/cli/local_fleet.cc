@@ -31,6 +31,11 @@ constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
 
 constexpr char kPeersFile[] = "peers";
 
+// SIGHUP comes when a terminal is closed.
+bool MeansStop(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
 // The signal, or 0 after `limit`.
 int WaitSignal(const sigset_t& signals, absl::Duration limit) {
   const timespec time = absl::ToTimespec(limit);
@@ -60,7 +65,7 @@ std::string PartitionsOfServer(int index, int servers, int parts) {
 LocalFleet::LocalFleet(std::filesystem::path program)
     : program_(std::move(program)) {
   sigemptyset(&waited_for_);
-  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
     sigaddset(&waited_for_, signal);
   }
   sigprocmask(SIG_BLOCK, &waited_for_, &mask_before_);
@@ -75,8 +80,7 @@ LocalFleet::~LocalFleet() {
       // Wakes at the end of a server.
       const int signal =
           WaitSignal(waited_for_, std::max(left, absl::Milliseconds(100)));
-      const bool impatient = signal == SIGINT || signal == SIGTERM;
-      if (impatient || left <= absl::ZeroDuration()) SignalAll(SIGKILL);
+      if (MeansStop(signal) || left <= absl::ZeroDuration()) SignalAll(SIGKILL);
     }
     server.pid = -1;
   }
@@ -152,7 +156,7 @@ absl::StatusOr<std::string> LocalFleet::WaitForPort(const Server& server) {
     std::string port;
     if (std::ifstream(server.port_file) >> port) return port;
     const int signal = WaitSignal(waited_for_, kPortFileInterval);
-    if (signal == SIGINT || signal == SIGTERM) {
+    if (MeansStop(signal)) {
       return absl::CancelledError("stopped before all servers were up");
     }
     MILLRACE_RETURN_IF_ERROR(Reap());
@@ -166,7 +170,7 @@ absl::StatusOr<std::string> LocalFleet::WaitForPort(const Server& server) {
 absl::Status LocalFleet::WaitForSignal() {
   while (true) {
     const int signal = WaitSignal(waited_for_, absl::Hours(24));
-    if (signal == SIGINT || signal == SIGTERM) return absl::OkStatus();
+    if (MeansStop(signal)) return absl::OkStatus();
     MILLRACE_RETURN_IF_ERROR(Reap());
   }
 }

@@ -15,8 +15,8 @@ namespace millrace {
 
 // Server processes on loopback, for `millrace up`. No server outlives this
 // process, however it ends.
-// Threads: one; while it lives, SIGINT, SIGTERM and SIGCHLD are blocked in
-// the thread that made it, to be waited for. Start no other thread before.
+// Threads: one; while it lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked
+// in the thread that made it, to be waited for. Start no other thread before.
 class LocalFleet {
  public:
   // `program` is millrace-server.
@@ -35,7 +35,7 @@ class LocalFleet {
   absl::StatusOr<std::string> Start(const std::filesystem::path& store,
                                     int parts, int servers);
 
-  // Until SIGINT or SIGTERM: OK. UNAVAILABLE: a server ended (names its
+  // Until SIGINT, SIGTERM or SIGHUP: OK. UNAVAILABLE: a server ended (names its
   // partitions).
   absl::Status WaitForSignal();
 

@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
   millrace::AddUpCommand(app, body);
   millrace::AddBenchCommand(app, body);
   millrace::AddLineageCommand(app, body);
+  millrace::AddCompletionCommand(app, body);
+  millrace::AddHelpCommand(app, body);
   millrace::FinishOptions(app);
   return millrace::RunProgram(app, argc, argv, [&body] { return body(); });
 }

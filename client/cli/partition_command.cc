@@ -16,6 +16,8 @@
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
+#include "common/cli/report.h"
+#include "common/cli/words.h"
 #include "common/graph/schema.h"
 #include "common/ingest/partition.h"
 
@@ -71,12 +73,12 @@ absl::StatusOr<JobSpec> ParseHotJob(const std::string& text) {
   CLI::App parser("JOB");
   JobFlags flags;
   flags.AddTo(parser);
-  CheckWholeNumbers(parser);
+  CheckValues(parser);
   try {
     parser.parse(text, /*program_name_included=*/false);
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
-        StrCat("--hot-job '", text, "': ", std::string(error.what())));
+        StrCat("--hot-job '", text, "': ", DescribeParseError(parser, error)));
   }
   absl::StatusOr<JobSpec> spec = flags.SamplingSpec();
   if (spec.ok()) return spec;
@@ -155,9 +157,8 @@ absl::Status RunPartition(const PartitionFlags& flags) {
 
 void AddWhat(CLI::App& command, PartitionFlags& flags) {
   PartitionOptions& options = flags.options;
-  command.add_option("dataset", flags.dataset, "dataset to partition")
-      ->required()
-      ->type_name("DATASET");
+  command.add_option("DATASET", flags.dataset, "dataset to partition")
+      ->required();
   command.add_option("--parts", options.parts, "number of partitions")
       ->required();
   command.add_option("--out", flags.out, "store to write; must not exist")
@@ -168,7 +169,7 @@ void AddWhat(CLI::App& command, PartitionFlags& flags) {
                   "metis: few cut edges, graph in memory; ldg: streaming; "
                   "random: equal shares; hash: by original id alone; given: "
                   "--assignment")
-      ->check(CLI::IsMember(kMethods));
+      ->check(OneOf(kMethods));
   command
       .add_option("--assignment", flags.assignment,
                   "F.npy or TYPE=F.npy: the partition of each node, for "
@@ -182,12 +183,12 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
   command
       .add_option("--directions", flags.directions,
                   "neighbour lists to store: in, out or both")
-      ->check(CLI::IsMember(kDirections));
+      ->check(OneOf(kDirections));
   command
       .add_option("--hot", flags.hot,
                   "order of ids inside a partition: by degree, or by the "
                   "visits of sampled batches")
-      ->check(CLI::IsMember(kHotness));
+      ->check(OneOf(kHotness));
   command
       .add_option("--hot-job", flags.hot_job,
                   "options of the job that --hot presample samples, at most "
@@ -197,7 +198,7 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
   command
       .add_option("--feature-dtype", flags.feature_dtype,
                   "convert node features (default: as in the dataset)")
-      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
+      ->check(OneOf({"float32", "float16", "bfloat16"}));
   command.add_flag("--neighbor-original-ids,!--no-neighbor-original-ids",
                    options.neighbor_original_ids,
                    "store the original id of each neighbour in the lists, "
@@ -207,7 +208,7 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
                   "bytes for windows of rows and lists; METIS and what grows "
                   "with nodes come on top")
       ->transform(ByteSize())
-      ->type_name("BYTES");
+      ->default_str("1G");
   command.add_flag("--json", flags.json, "print the report as JSON");
 }
 
@@ -219,6 +220,7 @@ void AddPartitionCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<PartitionFlags>();
   AddWhat(*command, *flags);
   AddHow(*command, *flags);
+  command->footer("  millrace partition cora --parts 2 --out cora-2");
   command->callback(
       [flags, &body] { body = [flags] { return RunPartition(*flags); }; });
 }

@@ -24,7 +24,7 @@ namespace {
 CLI::Validator NotEmpty() {
   return CLI::Validator(
       [](const std::string& text) -> std::string {
-        return text.empty() ? "an empty field is no number" : "";
+        return text.empty() ? "an empty field is not a number" : "";
       },
       "");
 }
@@ -103,9 +103,13 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
 
 absl::Status RunSample(const SampleFlags& flags) {
   MILLRACE_RETURN_IF_ERROR(CheckSeedFlags(flags));
-  MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, flags.job.SamplingSpec());
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, flags.job.SamplingSpec());
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
                             flags.source.Open());
+  if (flags.seed_ids.empty() &&
+      flags.job.InferSeedType(source->manifest(), spec)) {
+    LogSeedType(spec);
+  }
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
                             ResolveJob(spec, source->manifest()));
   MILLRACE_ASSIGN_OR_RETURN(BatchRequest request,
@@ -127,6 +131,7 @@ void AddSampleCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<SampleFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
+  flags->source.AddConnectionTo(*command);
   command->add_option("--epoch", flags->epoch, "epoch of the batch");
   command->add_option("--batch", flags->batch, "index of the batch");
   command
@@ -149,6 +154,8 @@ void AddSampleCommand(CLI::App& app, CommandBody& body) {
                     "add x and y: features and labels");
   command->add_flag("--json", flags->json,
                     "machine-readable output (always on)");
+  command->footer(
+      "  millrace sample --store cora --fanouts 2,2 --seed-ids 7,2");
   command->callback(
       [flags, &body] { body = [flags] { return RunSample(*flags); }; });
 }

@@ -89,28 +89,42 @@ absl::Status RunSplit(const SplitFlags& flags) {
 
 void AddSplitCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command =
-      app.add_subcommand("split", "Add a split to a dataset or store");
+      app.add_subcommand("split", "add a split to a dataset or store");
   auto flags = std::make_shared<SplitFlags>();
-  command->add_option("DATASET", flags->store, "Dataset or store")->required();
-  command->add_option("--name", flags->name, "Name of the new split")
-      ->required();
-  command->add_option("--type", flags->type,
-                      "Node type, or SRC__REL__DST for a split of edges; "
-                      "where there are several");
-  command->add_option("--ids", flags->ids,
-                      ".npy: original ids of nodes, or a bool mask [n]; of a "
-                      "relation: edge ids [n]");
+  command->add_option("DATASET", flags->store, "dataset or store")->required();
+  command->add_option("--name", flags->name, "name of the new split")
+      ->required()
+      ->type_name("NAME");
+  command
+      ->add_option("--type", flags->type,
+                   "node type, or SRC__REL__DST for a split of edges; where "
+                   "there are several")
+      ->type_name("TYPE");
+  command
+      ->add_option("--ids", flags->ids,
+                   ".npy: original ids of nodes, or a bool mask [n]; of a "
+                   "relation: edge ids [n]")
+      ->type_name("FILE");
   NewEdgeSplit& edges = flags->edges;
-  command->add_flag("--all", edges.all, "All edges of the relation");
-  command->add_option("--pairs", edges.pairs,
-                      ".npy: pairs of nodes [n, 2], edges or not");
-  command->add_option("--times", edges.times, "With --pairs: integers [n]");
-  command->add_option("--edge-types", edges.edge_types,
-                      "With --pairs: integers [n]");
-  command->add_option("--labels", edges.labels, "With --pairs: numbers [n]");
-  command->add_option("--negatives", edges.negatives,
-                      "With --pairs: destinations that are no edges [n, k]");
-  command->add_flag("--json", flags->json, "Print the result as JSON");
+  command->add_flag("--all", edges.all, "all edges of the relation");
+  command
+      ->add_option("--pairs", edges.pairs,
+                   ".npy: pairs of nodes [n, 2], edges or not")
+      ->type_name("FILE");
+  command->add_option("--times", edges.times, "with --pairs: integers [n]")
+      ->type_name("FILE");
+  command
+      ->add_option("--edge-types", edges.edge_types,
+                   "with --pairs: integers [n]")
+      ->type_name("FILE");
+  command->add_option("--labels", edges.labels, "with --pairs: numbers [n]")
+      ->type_name("FILE");
+  command
+      ->add_option("--negatives", edges.negatives,
+                   "with --pairs: destinations that are no edges [n, k]")
+      ->type_name("FILE");
+  command->add_flag("--json", flags->json, "print the result as JSON");
+  command->footer("  millrace split cora --name few --ids few.npy");
   command->callback(
       [flags, &body] { body = [flags] { return RunSplit(*flags); }; });
 }

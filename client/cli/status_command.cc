@@ -16,6 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/cli/numbers.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/tls.h"
 #include "common/wire/error_info.h"
@@ -58,13 +59,26 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
   return missing;
 }
 
-// How many others serve the same partitions before this one in the list.
+// How many others serve a partition of this one before it in the list; where
+// it serves several, of the partition with the most.
 int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
-  return static_cast<int>(std::count_if(
-      members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
-      [&](const FleetMemberInfo& other) {
-        return other.partitions == members[index].partitions;
-      }));
+  int number = 0;
+  for (const int partition : members[index].partitions) {
+    const auto before = std::count_if(
+        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
+        [partition](const FleetMemberInfo& other) {
+          return std::count(other.partitions.begin(), other.partitions.end(),
+                            partition) > 0;
+        });
+    number = std::max(number, static_cast<int>(before));
+  }
+  return number;
+}
+
+// "1h2m3s"; "0s" where absl says "0".
+std::string UptimeText(absl::Duration uptime) {
+  const absl::Duration whole = absl::Trunc(uptime, absl::Seconds(1));
+  return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
 void PrintTable(const std::vector<FleetMemberInfo>& members) {
@@ -84,8 +98,7 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
         absl::StrJoin(member.partitions, ","), ReplicaNumber(members, i),
         static_cast<double>(member.inflight_bytes) / (1 << 20),
         static_cast<double>(member.max_inflight_bytes) / (1 << 20),
-        absl::FormatDuration(absl::Trunc(member.uptime, absl::Seconds(1))),
-        member.version,
+        UptimeText(member.uptime), member.version,
         member.error.ok() ? "" : absl::StrCat("  ", FirstLine(member.error)));
   }
 }
@@ -111,6 +124,16 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
   all["servers"] = std::move(servers);
   all["missing_partitions"] = missing;
   absl::PrintF("%s\n", all.dump());
+}
+
+// Why nothing is known of the store, when each server's reason has been shown.
+absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
+  if (!absl::IsUnavailable(status) || servers == 0) return status;
+  return absl::UnavailableError(absl::StrCat(
+      servers == 1 ? "the server does not answer"
+                   : absl::StrCat("none of the ", servers, " servers answers"),
+      "\nits reason is shown with each; start the servers, or "
+      "correct the list"));
 }
 
 absl::Status RunStatus(const StatusFlags& flags) {
@@ -148,7 +171,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
   } else {
     PrintTable(members);
   }
-  MILLRACE_RETURN_IF_ERROR(manifest.status());
+  if (!manifest.ok()) return WhyNoManifest(manifest.status(), members.size());
   if (!missing.empty()) {
     return absl::UnavailableError(
         absl::StrCat("no ready server for partition ",
@@ -164,23 +187,25 @@ absl::Status RunStatus(const StatusFlags& flags) {
 void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "status",
-      "Show the fleet: partitions, replica, state, load, version. Fails when "
+      "show the fleet: partitions, replica, state, load, version; fails when "
       "a partition has no ready server");
   const auto flags = std::make_shared<StatusFlags>();
-  command
-      ->add_option("--servers", flags->servers,
-                   "LIST: host:port,host:port | @FILE | dns:///name:port")
-      ->required()
-      ->check(ServerList());
+  AddServersFlag(*command->add_option_group("Source"), flags->servers)
+      ->required();
   AddTlsFlags(*command, flags->tls);
   command
       ->add_option("--timeout", flags->timeout_seconds,
-                   "Seconds that servers have to answer")
-      ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--wait", flags->wait,
-                      "How long to wait until every partition has a ready "
-                      "server, such as 30s");
-  command->add_flag("--json", flags->json, "Print one JSON object");
+                   "seconds that servers have to answer")
+      ->check(Number(0.1, 3600));
+  command
+      ->add_option("--wait", flags->wait,
+                   "how long to wait until every partition has a ready "
+                   "server, such as 30s")
+      ->type_name("DURATION");
+  command->add_flag("--json", flags->json, "print one JSON object");
+  command->footer(
+      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 "
+      "--wait 30s");
   command->callback(
       [flags, &body] { body = [flags] { return RunStatus(*flags); }; });
 }

@@ -9,6 +9,8 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_fleet.h"
 #include "common/base/status_macros.h"
+#include "common/cli/numbers.h"
+#include "common/cli/program.h"
 #include "common/graph/store.h"
 
 namespace millrace {
@@ -48,7 +50,7 @@ absl::Status RunUp(const UpFlags& flags) {
       fleet.Start(flags.store, parts,
                   flags.servers == 0 ? parts : flags.servers));
   std::printf("%s\n", list.c_str());
-  std::fflush(stdout);
+  MILLRACE_RETURN_IF_ERROR(FlushResults());
   return fleet.WaitForSignal();
 }
 
@@ -56,15 +58,16 @@ absl::Status RunUp(const UpFlags& flags) {
 
 void AddUpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
-      "up", "Run a fleet on this machine; prints its LIST, stops with Ctrl-C");
+      "up", "run a fleet on this machine; prints its LIST, stops with Ctrl-C");
   const auto flags = std::make_shared<UpFlags>();
-  command->add_option("STORE", flags->store, "Dataset or store to serve")
+  command->add_option("STORE", flags->store, "dataset or store to serve")
       ->required();
   command
       ->add_option("--servers", flags->servers,
-                   "Server processes; more than partitions: replicas. 0: one "
+                   "server processes; more than partitions: replicas. 0: one "
                    "a partition")
-      ->check(CLI::Range(0, 1000));
+      ->check(WholeNumber(0, 1000));
+  command->footer("  millrace up cora-2 --servers 4");
   command->callback(
       [flags, &body] { body = [flags] { return RunUp(*flags); }; });
 }

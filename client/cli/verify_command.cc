@@ -22,10 +22,11 @@ absl::Status Verify(const std::string& path) {
 void AddVerifyCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "verify",
-      "Check every checksum and every invariant of a dataset or "
+      "check every checksum and every invariant of a dataset or "
       "store");
   auto path = std::make_shared<std::string>();  // lives as long as the option
-  command->add_option("path", *path, "Dataset or store")->required();
+  command->add_option("STORE", *path, "dataset or store")->required();
+  command->footer("  millrace verify cora-2");
   command->callback([path, &body] { body = [path] { return Verify(*path); }; });
 }
 

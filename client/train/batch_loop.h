@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "client/loader.h"
@@ -13,9 +14,11 @@
 namespace millrace {
 
 // Calls `use` with the batches of a loader, in order; ends with the first
-// error of either, or CANCELLED when interrupted.
+// error of either, or CANCELLED when interrupted. Shows how far it is as
+// progress of `what`; an empty one: does not.
 absl::Status ForEachBatch(std::shared_ptr<BatchSource> source,
                           const JobSpec& job, LoaderOptions options,
+                          const std::string& what,
                           const std::function<absl::Status(const Batch&)>& use);
 
 }  // namespace millrace

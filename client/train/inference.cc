@@ -107,7 +107,8 @@ absl::Status FullInference::CheckMemory(int layers) const {
 }
 
 template <typename Use>
-absl::Status FullInference::ForEachChunk(TypeIndex type, int32_t fanout,
+absl::Status FullInference::ForEachChunk(const std::string& what,
+                                         TypeIndex type, int32_t fanout,
                                          const Columns& columns,
                                          Use&& use) const {
   const int64_t begin = BoundOf(type, collectives_.rank());
@@ -124,6 +125,7 @@ absl::Status FullInference::ForEachChunk(TypeIndex type, int32_t fanout,
   options.prefetch_bytes = options_.prefetch_bytes;
   options.seeds.emplace().ids = std::move(seeds);
   return ForEachBatch(source_, job, std::move(options),
+                      collectives_.rank() == 0 ? what : "",
                       [&](const Batch& batch) -> absl::Status {
                         return use(batch, batch.seed.IntegerAt(0) - begin);
                       });
@@ -202,8 +204,10 @@ absl::StatusOr<at::Tensor> FullInference::RunLayer(int layer, TypeIndex type,
   columns.labels = LabelRows::kNone;
   columns.original_ids = true;
   columns.degrees = model_.weighs_neighbors();
+  const std::string what =
+      StrCat("inference, layer ", layer + 1, " of ", model_.config().layers);
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
-      type, kAllNeighbors, columns, [&](const Batch& batch, int64_t row) {
+      what, type, kAllNeighbors, columns, [&](const Batch& batch, int64_t row) {
         return RunChunk(layer, type, input, batch,
                         output.narrow(0, row, batch.seed_count()));
       }));
@@ -218,7 +222,8 @@ absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
   columns.labels = LabelRows::kNone;
   columns.original_ids = true;
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
-      type, 0, columns, [&](const Batch& batch, int64_t row) -> absl::Status {
+      "inference, features", type, 0, columns,
+      [&](const Batch& batch, int64_t row) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
         const NodeTensors& nodes = tensors.nodes[type];
         const at::Tensor feature = nodes.feature.defined()
@@ -254,7 +259,7 @@ absl::Status FullInference::CountOthers() {
   columns.labels = LabelRows::kNone;
   at::Tensor own = at::zeros({end() - begin()}, at::kInt);
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
-      seed_type(), kAllNeighbors, columns,
+      "inference, degrees", seed_type(), kAllNeighbors, columns,
       [&own](const Batch& batch, int64_t row) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
         own.narrow(0, row, batch.seed_count())

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -61,10 +62,11 @@ class FullInference {
   int64_t BoundOf(TypeIndex type, int rank) const;
   absl::Status CheckMemory(int layers) const;
   // Calls `use` with batches of one hop of `fanout` around this rank's nodes
-  // of `type`.
+  // of `type`; rank 0 shows how far it is, as progress of `what`.
   template <typename Use>
-  absl::Status ForEachChunk(TypeIndex type, int32_t fanout,
-                            const Columns& columns, Use&& use) const;
+  absl::Status ForEachChunk(const std::string& what, TypeIndex type,
+                            int32_t fanout, const Columns& columns,
+                            Use&& use) const;
   // This rank's rows of the output types after `layers` layers.
   absl::StatusOr<PerType> RunTypes(int layers);
   // What layer 0 reads of this rank's range of `type`.

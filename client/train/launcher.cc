@@ -30,6 +30,7 @@
 #include "client/train/message_signer.h"
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
+#include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -204,7 +205,8 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
 }
 
 void Launcher::PrintLine(int rank, const std::string& line) {
-  const std::string text = StrCat("[rank ", rank, "] ", line, "\n");
+  const std::string text =
+      StrCat(EraseLine(), "[rank ", rank, "] ", line, "\n");
   // One write, so that lines of several ranks do not mix.
   [[maybe_unused]] const ssize_t written =
       write(STDERR_FILENO, text.data(), text.size());

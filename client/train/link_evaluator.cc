@@ -273,8 +273,10 @@ absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
     options.columns.features = options_.kind == InferenceKind::kSampled;
     options.columns.labels = LabelRows::kNone;
     AskForColumns(model_, options.columns);
-    MILLRACE_RETURN_IF_ERROR(
-        ForEachBatch(source_, job, std::move(options), [&](const Batch& batch) {
+    MILLRACE_RETURN_IF_ERROR(ForEachBatch(
+        source_, job, std::move(options),
+        collectives_.rank() == 0 ? StrCat("evaluate ", *split) : "",
+        [&](const Batch& batch) {
           return CountBatch(batch, job.negatives.mode,
                             negatives == EvalNegatives::kAll, metric);
         }));

@@ -17,6 +17,7 @@
 #include "client/train/trainer.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/cli/completion.h"
 #include "common/cli/program.h"
 
 namespace millrace {
@@ -47,13 +48,17 @@ void SetUpTorchLog() {
 }
 
 absl::Status TrainInGroup(const SourceFlags& source_flags,
-                          const TrainOptions& options,
+                          const TrainFlags& train_flags, TrainOptions options,
                           Collectives& collectives) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             source_flags.Open());
+  if (train_flags.InferSeedType(source->manifest(), options.job) &&
+      collectives.rank() == 0) {
+    LogSeedType(options.job);
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, options));
+      Trainer::Create(std::move(source), collectives, std::move(options)));
   return trainer->Run();
 }
 
@@ -77,14 +82,15 @@ absl::Status Train(const SourceFlags& source_flags,
                    const TrainFlags& train_flags, bool worker) {
   MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group,
                             FindGroup(train_flags, worker));
-  MILLRACE_ASSIGN_OR_RETURN(const TrainOptions options,
+  MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             train_flags.Options(group.world));
   at::set_num_threads(
       ThreadsPerRank(source_flags.threads(), group.local_world));
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
-  absl::Status status = TrainInGroup(source_flags, options, *collectives);
+  absl::Status status =
+      TrainInGroup(source_flags, train_flags, std::move(options), *collectives);
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -92,7 +98,7 @@ absl::Status Train(const SourceFlags& source_flags,
 
 int Main(int argc, char** argv) {
   const bool worker = IsWorker();
-  if (!worker) EnsurePassiveThreads(argv);
+  if (!worker && !IsCompletionRequest(argc, argv)) EnsurePassiveThreads(argv);
   SetUpTorchLog();
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
@@ -100,6 +106,12 @@ int Main(int argc, char** argv) {
   TrainFlags flags;
   source.AddTo(app);
   flags.AddTo(app);
+  source.AddConnectionTo(app);
+  app.footer(
+      "  millrace-train --store cora-2 --workers 2 --model sage --hidden 256 "
+      "\\\n"
+      "      --fanouts 25,10 --batch-size 16 --lr 0.01 --epochs 15 \\\n"
+      "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) {

@@ -12,6 +12,7 @@
 #include "client/train/batch_loop.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
@@ -64,7 +65,8 @@ absl::Status NodeEvaluator::CountFull(
 }
 
 template <typename Use>
-absl::Status NodeEvaluator::ForEachSampled(std::vector<int64_t> seeds,
+absl::Status NodeEvaluator::ForEachSampled(const std::string& what,
+                                           std::vector<int64_t> seeds,
                                            Use&& use) {
   if (!options_.inference.all_ranks && collectives_.rank() != 0) {
     return absl::OkStatus();
@@ -77,7 +79,7 @@ absl::Status NodeEvaluator::ForEachSampled(std::vector<int64_t> seeds,
   options.seeds.emplace().ids = std::move(seeds);
   c10::NoGradGuard no_grad;
   return ForEachBatch(
-      source_, job, std::move(options),
+      source_, job, std::move(options), collectives_.rank() == 0 ? what : "",
       [&](const Batch& batch) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
                                   MakeMinibatch(batch, model_, options_.task));
@@ -88,7 +90,8 @@ absl::Status NodeEvaluator::ForEachSampled(std::vector<int64_t> seeds,
 
 absl::Status NodeEvaluator::CountSampled(const SeedTable& table,
                                          Metric& metric) {
-  return ForEachSampled(ToVector(table.original_id),
+  return ForEachSampled(StrCat("evaluate ", table.split),
+                        ToVector(table.original_id),
                         [&metric](const Batch&, const Minibatch& minibatch,
                                   const at::Tensor& logits) {
                           if (minibatch.labels.defined()) {
@@ -130,7 +133,7 @@ absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
   // Each row is written by one rank; the sum with the others' zeros is it.
   at::Tensor rows = at::zeros({nodes, model_.config().out}, at::kFloat);
   MILLRACE_RETURN_IF_ERROR(
-      ForEachSampled(std::move(seeds),
+      ForEachSampled("predict", std::move(seeds),
                      [&rows](const Batch& batch, const Minibatch&,
                              const at::Tensor& logits) -> absl::Status {
                        MILLRACE_ASSIGN_OR_RETURN(const at::Tensor ids,

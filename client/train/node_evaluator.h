@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -43,9 +44,11 @@ class NodeEvaluator final : public Evaluator {
                          std::vector<Metric>& metrics);
   absl::Status CountSampled(const SeedTable& table, Metric& metric);
   absl::StatusOr<at::Tensor> PredictSampled();
-  // This rank's logits of seeds and of which, batch by batch.
+  // This rank's logits of seeds and of which, batch by batch; rank 0 shows how
+  // far it is, as progress of `what`.
   template <typename Use>
-  absl::Status ForEachSampled(std::vector<int64_t> seeds, Use&& use);
+  absl::Status ForEachSampled(const std::string& what,
+                              std::vector<int64_t> seeds, Use&& use);
 
   const std::shared_ptr<BatchSource> source_;  // shared with the trainer
   const JobSpec job_;

@@ -177,13 +177,9 @@ std::string EpochLine(const MetricsRecord& record) {
   AppendAccuracy("train", record.accuracy.train, line);
   AppendAccuracy("valid", record.accuracy.valid, line);
   AppendAccuracy("test", record.accuracy.test, line);
-  absl::StrAppendFormat(
-      &line,
-      "  %.2f s (waiting %.2f, copying %.2f, computing %.2f, evaluating %.2f; "
-      "CPU %.2f)",
-      record.seconds + record.eval_seconds, record.wait_seconds,
-      record.copy_seconds, record.compute_seconds, record.eval_seconds,
-      record.cpu_seconds);
+  absl::StrAppendFormat(&line, "  %.2f s (waiting %.2f, evaluating %.2f)",
+                        record.seconds + record.eval_seconds,
+                        record.wait_seconds, record.eval_seconds);
   return line;
 }
 

@@ -57,8 +57,10 @@ class LineFile {
 
 // One JSON object.
 std::string MetricsLine(const MetricsRecord& record);
-// One line for people, e.g.
-// "epoch 3  loss 0.5321  train 0.981  valid 0.791  test 0.804  1.9 s (...)".
+// One line for people of about 100 characters; --metrics-json has the other
+// times, too:
+// "epoch 3  loss 0.532100  train 0.9810  valid 0.7910  test 0.8040  1.92 s
+// (waiting 0.05, evaluating 0.61)".
 std::string EpochLine(const MetricsRecord& record);
 
 // The first line of an attempt in each of its files: of no batch, for one that

@@ -37,9 +37,14 @@ absl::Status CheckWritableFile(const std::string& option,
                                const std::string& path) {
   constexpr char kAdvice[] = "name a file in a folder that can be written";
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
+  const std::filesystem::file_status there =
+      std::filesystem::status(path, error);
+  // A new file would take the place of a device or a pipe.
+  if (exists(there) && !is_regular_file(there)) {
     return Refuse(option,
-                  absl::InvalidArgumentError(StrCat(path, " is a folder")),
+                  absl::InvalidArgumentError(StrCat(
+                      path, is_directory(there) ? " is a folder"
+                                                : " is not a regular file")),
                   kAdvice);
   }
   const std::string probe = path + ".tmp";

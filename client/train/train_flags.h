@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ class TrainFlags {
   void AddTo(CLI::App& app);
 
   // Trainer processes to start; 0: --workers was not given.
-  int workers() const { return workers_; }
+  int workers() const { return workers_.value_or(0); }
   // File of ReadGroupSecret; empty: none.
   const std::string& rendezvous_secret() const { return rendezvous_secret_; }
 
@@ -29,11 +30,18 @@ class TrainFlags {
   // to a later version. Both name the option.
   absl::StatusOr<TrainOptions> Options(int world) const;
 
+  // JobFlags::InferSeedType of the job of Options().
+  bool InferSeedType(const Manifest& manifest, JobSpec& job) const {
+    return job_.InferSeedType(manifest, job);
+  }
+
  private:
-  void AddModel(CLI::App& app);
-  void AddTraining(CLI::App& app);
-  void AddEvaluation(CLI::App& app);
-  void AddFiles(CLI::App& app);
+  void AddTask(CLI::App& group);
+  void AddModel(CLI::App& group);
+  void AddTraining(CLI::App& group);
+  void AddProcesses(CLI::App& group);
+  void AddEvaluation(CLI::App& group);
+  void AddFiles(CLI::App& group);
   absl::Status CheckServed() const;
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
@@ -46,7 +54,7 @@ class TrainFlags {
 
   const CLI::App* app_ = nullptr;  // of AddTo
   JobFlags job_;
-  int workers_ = 0;
+  std::optional<int> workers_;
   std::string rendezvous_secret_;
 
   std::string model_ = "sage";

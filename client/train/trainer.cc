@@ -174,7 +174,7 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
   if (leader()) {
     progress_ = std::make_unique<Progress>(StrCat("epoch ", at_.epoch),
                                            at_.step + steps, "steps");
-    progress_->Set(at_.step);
+    progress_->StartAt(at_.step);
   }
   Clock clock;
   for (uint32_t i = 0; i < steps; ++i) {

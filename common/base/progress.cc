@@ -2,6 +2,7 @@
 #include "common/base/progress.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr absl::Duration kRedraw = absl::Milliseconds(200);
 constexpr absl::Duration kLogEvery = absl::Seconds(10);
-constexpr int kBarWidth = 30;
+constexpr int kBarWidth = 20;
 
 // "950", "12.3k", "4.56M".
 std::string Short(double number) {
@@ -37,57 +38,112 @@ std::string Bar(double fraction) {
                       std::string(kBarWidth - filled, '.'), "]");
 }
 
+// Columns of the terminal at stderr; 0: not known.
+size_t TerminalColumns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// "12.3 s, 4.5k/s"
+std::string TimeText(const ProgressState& state) {
+  const double seconds = std::max(absl::ToDoubleSeconds(state.elapsed), 1e-9);
+  std::string text = absl::StrFormat("%.1f s", seconds);
+  if (state.unit.empty()) return text;
+  const double rate = static_cast<double>(state.done - state.before) / seconds;
+  return absl::StrCat(text, ", ", Short(rate), "/s");
+}
+
 }  // namespace
 
+std::string ProgressText(const ProgressState& state, bool bar) {
+  std::string text = absl::StrCat(state.what, ": ");
+  const bool known = state.total > 0;
+  if (!state.unit.empty()) {
+    absl::StrAppend(
+        &text, Short(static_cast<double>(state.done)), known ? "/" : "",
+        known ? Short(static_cast<double>(state.total)) : "", " ", state.unit);
+  }
+  if (known) {
+    const double fraction = std::clamp(
+        static_cast<double>(state.done) / static_cast<double>(state.total), 0.0,
+        1.0);
+    if (bar) absl::StrAppend(&text, " ", Bar(fraction));
+    absl::StrAppendFormat(&text, " %.0f%%", 100 * fraction);
+  }
+  absl::StrAppend(&text, state.unit.empty() ? "" : ", ", TimeText(state));
+  if (known && state.done > state.before && state.done < state.total) {
+    const absl::Duration left = absl::Trunc(
+        state.elapsed * (static_cast<double>(state.total - state.done) /
+                         static_cast<double>(state.done - state.before)),
+        absl::Seconds(1));
+    absl::StrAppend(&text, ", ",
+                    absl::FormatDuration(std::max(left, absl::Seconds(1))),
+                    " left");
+  }
+  return absl::StrCat(text, state.note.empty() ? "" : ", ", state.note);
+}
+
+std::string SummaryText(const ProgressState& state) {
+  std::string text = absl::StrCat(state.what, ": ");
+  if (!state.unit.empty()) {
+    absl::StrAppend(&text, Short(static_cast<double>(state.done)), " ",
+                    state.unit, ", ");
+  }
+  return absl::StrCat(text, TimeText(state), state.note.empty() ? "" : ", ",
+                      state.note);
+}
+
 Progress::Progress(std::string what, int64_t total, std::string unit)
-    : what_(std::move(what)),
-      total_(total),
-      unit_(std::move(unit)),
+    : state_{.what = std::move(what),
+             .unit = std::move(unit),
+             .total = total,
+             .done = 0,
+             .before = 0,
+             .elapsed = {},
+             .note = {}},
       start_(SteadyNow()),
       terminal_(isatty(STDERR_FILENO) != 0),
       next_show_(start_ + (terminal_ ? kRedraw : kLogEvery)) {}
 
 Progress::~Progress() {
-  if (drawn_ && !finished_) std::fputc('\n', stderr);
+  if (drawn_) Draw("", "");
 }
 
 void Progress::Set(int64_t done) {
-  done_ = done;
+  state_.done = done;
   const SteadyTime now = SteadyNow();
   if (now < next_show_) return;
   next_show_ = now + (terminal_ ? kRedraw : kLogEvery);
-  Show(/*final_line=*/false);
+  state_.elapsed = now - start_;
+  if (!terminal_) {
+    spdlog::info("{}", ProgressText(state_, /*bar=*/false));
+    return;
+  }
+  std::string text = ProgressText(state_, /*bar=*/true);
+  // A line that wraps could not be erased.
+  const size_t columns = TerminalColumns();
+  if (columns > 0 && text.size() >= columns) text.resize(columns - 1);
+  Draw(text, "");
+  drawn_ = true;
 }
 
 void Progress::Finish() {
   if (finished_) return;
-  Show(/*final_line=*/true);
   finished_ = true;
+  state_.elapsed = SteadyNow() - start_;
+  if (terminal_) {
+    Draw(SummaryText(state_), "\n");
+  } else {
+    spdlog::info("{}", SummaryText(state_));
+  }
 }
 
-void Progress::Show(bool final_line) {
-  const double seconds =
-      std::max(absl::ToDoubleSeconds(SteadyNow() - start_), 1e-9);
-  const double rate = static_cast<double>(done_) / seconds;
-  std::string line = absl::StrCat(what_, ": ", Short(done_));
-  const bool known = total_ > 0 && !final_line;
-  if (known) absl::StrAppend(&line, "/", Short(total_));
-  absl::StrAppend(&line, " ", unit_);
-  if (known) {
-    const double fraction = std::clamp(
-        static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
-    if (terminal_) absl::StrAppend(&line, " ", Bar(fraction));
-    absl::StrAppendFormat(&line, " %.0f%%", 100 * fraction);
-  }
-  absl::StrAppendFormat(&line, ", %.1f s, %s/s", seconds, Short(rate));
-  if (!note_.empty()) absl::StrAppend(&line, ", ", note_);
-  if (terminal_) {
-    std::fprintf(stderr, "\r\x1b[K%s%s", line.c_str(), final_line ? "\n" : "");
-    std::fflush(stderr);
-    drawn_ = !final_line;
-  } else {
-    spdlog::info("{}", line);
-  }
+void Progress::Draw(const std::string& text, const char* end) {
+  std::fprintf(stderr, "%s%s%s", EraseLine(), text.c_str(), end);
+  std::fflush(stderr);
+  drawn_ = false;
 }
+
+const char* EraseLine() { return isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : ""; }
 
 }  // namespace millrace

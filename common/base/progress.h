@@ -8,38 +8,59 @@
 
 namespace millrace {
 
+// How far a long job is.
+struct ProgressState {
+  std::string what;   // "read edges"
+  std::string unit;   // a plural noun, "edges"; empty: nothing is counted
+  int64_t total = 0;  // < 0: unknown
+  int64_t done = 0;
+  int64_t before = 0;  // of `done`, when the time began to count
+  absl::Duration elapsed;
+  std::string note;  // e.g. "loss 0.53"
+};
+
+// "read edges: 1.2M/4M edges [######..............] 30%, 2.0 s, 600k/s, 4s
+// left, NOTE", in one line; without the bar where there is no terminal. The
+// time left is what the rest takes at the average rate so far.
+std::string ProgressText(const ProgressState& state, bool bar);
+// "read edges: 4M edges, 6.6 s, 600k/s, NOTE": the job is done.
+std::string SummaryText(const ProgressState& state);
+
 // Shows how far a long job is: a bar that redraws itself on stderr when it is
 // a terminal, else a log line every 10 seconds and one at the end.
 // Single-threaded.
 class Progress {
  public:
-  // `total` < 0: unknown. `unit` is a plural noun: "edges", "batches".
+  // As in ProgressState.
   Progress(std::string what, int64_t total, std::string unit);
-  // Ends the line (a terminal) without a summary.
+  // Erases the bar; what is there to say of the job, its caller says.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // A job that goes on from here: what was done before took none of its time.
+  void StartAt(int64_t done) { state_.done = state_.before = done; }
   void Set(int64_t done);
-  void Add(int64_t more) { Set(done_ + more); }
+  void Add(int64_t more) { Set(state_.done + more); }
   // Text shown behind the numbers, e.g. "loss 0.53".
-  void SetNote(std::string note) { note_ = std::move(note); }
+  void SetNote(std::string note) { state_.note = std::move(note); }
   // Final line with the total and the time it took.
   void Finish();
 
  private:
-  void Show(bool final_line);
+  void Draw(const std::string& text, const char* end);
 
-  const std::string what_;
-  const int64_t total_;
-  const std::string unit_;
+  ProgressState state_;
   const SteadyTime start_;
   const bool terminal_;
-  int64_t done_ = 0;
-  std::string note_;
   SteadyTime next_show_;
   bool drawn_ = false;
   bool finished_ = false;
 };
+
+// What makes a terminal forget the line that the cursor is in: goes before a
+// line that may be written while a bar is drawn. Empty where stderr is not a
+// terminal.
+const char* EraseLine();
 
 }  // namespace millrace

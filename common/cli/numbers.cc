@@ -2,54 +2,112 @@
 #include "common/cli/numbers.h"
 
 #include <cerrno>
-#include <cstdlib>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
-#include "absl/strings/str_cat.h"
+#include "common/base/strings.h"
+#include "common/cli/command_tree.h"
 
 namespace millrace {
 namespace {
 
-// What is wrong with `text` as a number of 64 bits; what is no number at all
-// is left to CLI11. The base is found as CLI11 finds it: 0x10 is 16.
-std::string WrongSigned(const std::string& text) {
+// What CLI11 makes of `text`; nothing where it is not one or exceeds 64 bits,
+// which CLI11 cuts. The base is found as CLI11 finds it: 0x10 is 16.
+template <typename Type>
+std::optional<Type> Read(const std::string& text) {
+  Type number{};
   errno = 0;
-  std::strtoll(text.c_str(), nullptr, 0);
-  return errno == ERANGE ? absl::StrCat(text, " exceeds 64 bits") : "";
+  if (!CLI::detail::lexical_cast(text, number) || errno == ERANGE) return {};
+  return number;
+}
+
+std::string Wrong(const std::string& text, const std::string& expected) {
+  return StrCat("\"", text, "\" is not ", expected);
+}
+
+std::string WrongSigned(const std::string& text) {
+  if (Read<int64_t>(text).has_value()) return "";
+  return errno == ERANGE ? StrCat("\"", text, "\" exceeds 64 bits")
+                         : Wrong(text, "a whole number");
 }
 
 std::string WrongUnsigned(const std::string& text) {
   if (text.find('-') != std::string::npos) {
-    return absl::StrCat(text, " is no whole number of at least 0");
+    return Wrong(text, "a whole number of at least 0");
   }
-  errno = 0;
-  std::strtoull(text.c_str(), nullptr, 0);
-  return errno == ERANGE ? absl::StrCat(text, " exceeds 64 bits") : "";
+  if (Read<uint64_t>(text).has_value()) return "";
+  return errno == ERANGE ? StrCat("\"", text, "\" exceeds 64 bits")
+                         : Wrong(text, "a whole number");
+}
+
+std::string WrongNumber(const std::string& text) {
+  return Read<double>(text).has_value() ? "" : Wrong(text, "a number");
+}
+
+std::string WrongFlag(const std::string& text) {
+  try {
+    CLI::detail::to_flag_value(text);
+    return "";
+  } catch (const std::invalid_argument&) {
+    return Wrong(text, "true or false");
+  }
+}
+
+void CheckOption(CLI::Option& option) {
+  // The name of the type goes on with those of validators.
+  const std::string names = option.get_type_name();
+  const std::string type = names.substr(0, names.find(':'));
+  if (type == "UINT") option.check(CLI::Validator(WrongUnsigned, ""));
+  if (type == "INT") option.check(CLI::Validator(WrongSigned, ""));
+  if (type == "FLOAT") option.check(CLI::Validator(WrongNumber, ""));
+  if (option.get_expected_max() == 0) {
+    option.check(CLI::Validator(WrongFlag, ""));
+  }
 }
 
 }  // namespace
 
-void CheckWholeNumbers(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    // Exactly these: the name of a type goes on with those of validators.
-    const std::string type = option->get_type_name();
-    if (type == "UINT") option->check(CLI::Validator(WrongUnsigned, ""));
-    if (type == "INT") option->check(CLI::Validator(WrongSigned, ""));
-  }
-  for (CLI::App* sub : app.get_subcommands(nullptr)) CheckWholeNumbers(*sub);
+void CheckValues(CLI::App& app) {
+  for (CLI::Option* option : OptionsOf(app)) CheckOption(*option);
+  for (CLI::App* sub : Subcommands(app)) CheckValues(*sub);
 }
 
 CLI::Validator AtLeast(int64_t least) {
   return CLI::Validator(
       [least](const std::string& text) -> std::string {
-        int64_t number = 0;
-        if (CLI::detail::lexical_cast(text, number) && number >= least &&
-            WrongSigned(text).empty()) {
+        const std::optional<int64_t> number = Read<int64_t>(text);
+        if (number.has_value() && *number >= least) return "";
+        return Wrong(text, StrCat("a whole number of at least ", least));
+      },
+      "");
+}
+
+CLI::Validator WholeNumber(int64_t least, int64_t most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) -> std::string {
+        const std::optional<int64_t> number = Read<int64_t>(text);
+        if (number.has_value() && *number >= least && *number <= most) {
           return "";
         }
-        return absl::StrCat(text, " is no whole number of at least ", least);
+        return Wrong(text, StrCat("a whole number from ", least, " to ", most));
       },
-      absl::StrCat("at least ", least));
+      "");
+}
+
+CLI::Validator Number(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) -> std::string {
+        const std::optional<double> number = Read<double>(text);
+        if (number.has_value() && *number >= least && *number <= most) {
+          return "";
+        }
+        return Wrong(text, std::isinf(most)
+                               ? StrCat("a number of at least ", least)
+                               : StrCat("a number from ", least, " to ", most));
+      },
+      "");
 }
 
 }  // namespace millrace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/program.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -13,110 +15,73 @@
 #include <iostream>
 #include <memory>
 #include <new>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/file_limit.h"
 #include "common/base/interrupt.h"
 #include "common/base/mapped_file.h"
-#include "common/cli/config_file.h"
+#include "common/base/progress.h"
+#include "common/cli/command_tree.h"
+#include "common/cli/completion.h"
+#include "common/cli/help.h"
 #include "common/cli/numbers.h"
+#include "common/cli/option_sources.h"
 #include "common/cli/report.h"
+#include "common/cli/words.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
 
-constexpr char kFooter[] =
-    "Every long option may also be set by the environment variable\n"
-    "MILLRACE_<OPTION> (--batch-size: MILLRACE_BATCH_SIZE) or in a file given\n"
-    "with --config. Exit status: 0 done, 1 failed, 2 wrong usage, 130 "
-    "interrupted.";
-
-std::string EnvName(const std::string& option) {
-  return "MILLRACE_" +
-         absl::AsciiStrToUpper(absl::StrReplaceAll(option, {{"-", "_"}}));
-}
-
-using Names = std::set<std::string>;
-
-// The long options on the command line, without dashes.
-Names GivenOptions(int argc, char** argv) {
-  Names given;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (!absl::ConsumePrefix(&argument, "--")) continue;
-    given.emplace(argument.substr(0, argument.find('=')));
+// Scripts add options behind those of another's command line, so the last of
+// those that take one value counts; what must be given has no default.
+void FinishOption(CLI::Option& option) {
+  if (option.get_items_expected_max() == 1 && !option.get_positional()) {
+    option.take_last();
   }
-  return given;
-}
-
-bool HasGivenRival(const CLI::App& app, const CLI::Option& option,
-                   const Names& given) {
-  for (const CLI::Option* rival : Rivals(app, option)) {
-    for (const std::string& name : rival->get_lnames()) {
-      if (given.contains(name)) return true;
-    }
-  }
-  return false;
-}
-
-// `app` is a command or one of its option groups.
-void NameVariables(const CLI::App& command, CLI::App& app, const Names& given) {
-  for (CLI::Option* option : app.get_options()) {
-    const std::vector<std::string>& names = option->get_lnames();
-    if (names.empty() || !option->get_configurable()) continue;
-    if (HasGivenRival(command, *option, given)) continue;
-    option->envname(EnvName(names.front()));
-  }
-  for (CLI::App* sub : app.get_subcommands(nullptr)) {
-    if (sub->get_name().empty()) NameVariables(command, *sub, given);
-  }
-}
-
-// A command's variables get their names only when it is about to parse: CLI11
-// would otherwise hand a variable to the equally named options of all
-// subcommands, chosen or not.
-void ReadVariables(CLI::App& app, const Names& given) {
-  app.preparse_callback(
-      [&app, given](size_t) { NameVariables(app, app, given); });
-  for (CLI::App* sub : app.get_subcommands(nullptr)) {
-    if (!sub->get_name().empty()) ReadVariables(*sub, given);
-  }
-}
-
-void ShowDefaults(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    // What must be given has no default, whatever its variable holds.
-    if (option->get_required() || !option->get_default_str().empty()) continue;
-    option->capture_default_str();
-    const std::string shown = option->get_default_str();
-    if (shown == "[]" || shown == "{}") option->default_str("");
-  }
+  if (option.get_required() || !option.get_default_str().empty()) return;
+  option.capture_default_str();
+  const std::string shown = option.get_default_str();
+  if (shown == "[]" || shown == "{}") option.default_str("");
 }
 
 void FinishCommand(CLI::App& app) {
-  ShowDefaults(app);
-  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+  for (CLI::Option* option : OptionsOf(app)) FinishOption(*option);
+  for (CLI::App* sub : Subcommands(app)) {
     sub->fallthrough();  // --config is the outermost command's
     FinishCommand(*sub);
   }
 }
 
+// CLI11 would open a pipe and wait until somebody writes to it.
+CLI::Validator RegularFile() {
+  return CLI::Validator(
+      [](const std::string& path) -> std::string {
+        struct stat info {};
+        if (stat(path.c_str(), &info) != 0) {
+          return absl::StrCat(path, ": ", std::strerror(errno));
+        }
+        return S_ISREG(info.st_mode)
+                   ? ""
+                   : absl::StrCat(path, " is not a regular file");
+      },
+      "");
+}
+
 void SetUpLogging() {
   auto logger = std::make_shared<spdlog::logger>(
       "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  // Lines take the place of a bar that is drawn.
+  logger->set_pattern(
+      absl::StrCat(EraseLine(), "%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v"));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
@@ -162,14 +127,7 @@ absl::Status RunBody(const std::function<absl::Status()>& body) {
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }
-  // A result that did not reach its file is a failure.
-  std::cout.flush();
-  if (std::fflush(stdout) != 0 || !std::cout.good()) {
-    return absl::ResourceExhaustedError(
-        "cannot write the results to standard output\n"
-        "check that the disk is not full and that the reader is alive");
-  }
-  return absl::OkStatus();
+  return FlushResults();
 }
 
 // The part of `text` after the number, as a factor; 0 when it is no unit.
@@ -182,42 +140,8 @@ double UnitFactor(absl::string_view unit) {
   return std::exp2(10.0 * (power + 1));
 }
 
-}  // namespace
-
-void FinishOptions(CLI::App& app) {
-  app.set_version_flag("--version",
-                       absl::StrCat(app.get_name(), " ", MILLRACE_VERSION));
-  app.add_option_function<std::string>(
-         "--log-level",
-         [](const std::string& level) {
-           spdlog::set_level(spdlog::level::from_str(level));
-         },
-         "What to log to stderr")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->default_str("info");
-  // CLI11 reads its variables after the file, so this one is read here.
-  const char* from_env = std::getenv("MILLRACE_CONFIG");
-  const std::string default_file = from_env == nullptr ? "" : from_env;
-  app.set_config("--config", default_file, "Read options from this file",
-                 /*config_required=*/!default_file.empty());
-  app.config_formatter(std::make_shared<ConfigFile>(app));
-  CheckWholeNumbers(app);
-  app.footer(kFooter);
-  FinishCommand(app);
-}
-
-int RunProgram(CLI::App& app, int argc, char** argv,
-               const std::function<absl::Status()>& body) {
-  SetUpLogging();
-  // gRPC's own log lines are for those who ask for them; errors reach the
-  // user as statuses.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  ReadVariables(app, GivenOptions(argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return static_cast<int>(ReportParseError(app, error));
-  }
+// What the parsed command line has nothing to do with.
+void PrepareProcess(const CLI::App& app) {
   program_name = app.get_name().c_str();
   std::set_terminate(OnTerminate);
   InstallInterruptHandler();
@@ -228,10 +152,79 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   std::signal(SIGXFSZ, SIG_IGN);
   // On by default in Debian's build of Abseil, at a cost for every lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  const TruncationWatch watch;
-  const absl::Status status = RunBody(body);
+}
+
+int ExitStatusOf(const CLI::App& app, const OptionSources& sources,
+                 const absl::Status& status) {
   return static_cast<int>(status.ok() ? ExitStatus::kDone
-                                      : ReportStatus(FullName(app), status));
+                                      : ReportStatus(app, sources, status));
+}
+
+}  // namespace
+
+void FinishOptions(CLI::App& app) {
+  app.set_version_flag("--version",
+                       absl::StrCat(app.get_name(), " ", MILLRACE_VERSION),
+                       "print the version and exit")
+      ->group(kGeneralOptions);
+  app.add_option_function<std::string>(
+         "--log-level",
+         [](const std::string& level) {
+           spdlog::set_level(spdlog::level::from_str(level));
+         },
+         "what to log to stderr")
+      ->check(OneOf({"debug", "info", "warning", "error", "off"}))
+      ->default_str("info")
+      ->group(kGeneralOptions);
+  // CLI11 reads its variables after the file, so this one is read here.
+  const char* from_env = std::getenv("MILLRACE_CONFIG");
+  const std::string default_file = from_env == nullptr ? "" : from_env;
+  app.set_config("--config", default_file, "read options from this file",
+                 /*config_required=*/!default_file.empty())
+      ->check(RegularFile())
+      ->type_name("FILE")
+      ->group(kGeneralOptions);
+  CheckValues(app);
+  FinishCommand(app);
+  FinishHelp(app);
+}
+
+absl::Status FlushResults() {
+  std::cout.flush();
+  // The stream remembers what failed before.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ||
+      !std::cout.good()) {
+    return absl::ResourceExhaustedError(
+        "cannot write the results to standard output\n"
+        "check that the disk is not full and that the reader is alive");
+  }
+  return absl::OkStatus();
+}
+
+int RunProgram(CLI::App& app, int argc, char** argv,
+               const std::function<absl::Status()>& body) {
+  SetUpLogging();
+  // gRPC's own log lines are for those who ask for them; errors reach the
+  // user as statuses.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  if (IsCompletionRequest(argc, argv)) {
+    std::cout << Completions(app, {argv + 2, argv + argc});
+    return 0;
+  }
+  const OptionSources sources(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& information) {
+    app.exit(information);
+    return ExitStatusOf(app, sources, FlushResults());
+  } catch (const CLI::ParseError& error) {
+    sources.WarnOfMisspeltVariables();
+    return static_cast<int>(ReportParseError(app, sources, error));
+  }
+  sources.WarnOfMisspeltVariables();
+  PrepareProcess(app);
+  const TruncationWatch watch;
+  return ExitStatusOf(app, sources, RunBody(body));
 }
 
 CLI::Validator ByteSize() {

@@ -10,35 +10,50 @@
 
 namespace millrace {
 
-// Adds --version, --config FILE and --log-level to `app`, and to every long
-// option of it and of its subcommands the environment variable
-// MILLRACE_<OPTION> (upper case, '-' as '_'). Shows the defaults of all options
-// in --help. Call it once, when all options are added; it takes the
-// preparse_callback of `app` and of every subcommand.
+// Adds --version, --config FILE and --log-level to `app`, finishes its help
+// (help.h) and checks its numbers and flags (numbers.h). An option that takes
+// one value may be repeated: the last one counts. Call it once, when all
+// options are added.
 //
 // An option is taken from the command line, else from the configuration file,
-// else from the environment. Only the chosen subcommand reads the latter two,
-// so a variable or a key that means something to another one does no harm. Of
-// options that exclude each other the command line's wins.
+// else from the environment. Of options that exclude each other the command
+// line's wins.
+//
+// Options of `app` itself and of option groups (App::add_option_group) mean
+// the same in all commands that have them; any other option belongs to its
+// command alone, whatever others call theirs:
+//   variable  MILLRACE_<OPTION>, and MILLRACE_<COMMAND>_<OPTION> (upper case,
+//             '-' as '_'): MILLRACE_SERVERS is a LIST everywhere, and
+//             MILLRACE_UP_SERVERS how many servers `up` starts.
+//   file      keys above all sections, and keys in [command]. A section may
+//             hold the former too, for its command.
+// A variable that looks like a misspelt one is warned about. A key that no
+// command has where it stands is wrong usage.
 //
 // The file holds `option = value` lines as in TOML or INI, without the dashes;
 // a list is one value (15,10,5 or [15,10,5]), a repeatable option is repeated.
-// Keys before the first section are for every subcommand that has the option;
-// [import.ogb] is for that one only. A key that no subcommand has is wrong
-// usage.
+// It must be a regular file.
 void FinishOptions(CLI::App& app);
 
 // Parses the command line, installs the interrupt handler, raises the limit of
-// open files, sets up logging to stderr and runs `body`. Returns the exit
-// status: 0 done (and --help, --version), 1 failed (stderr: one line of what,
-// one of what to do), 2 wrong usage, 130 interrupted.
+// open files, sets up logging to stderr and runs `body`. Takes the
+// preparse_callback of `app` and of every subcommand. Returns the exit status:
+// 0 done (and --help, --version), 1 failed (stderr: one line of what, one of
+// what to do), 2 wrong usage, 130 interrupted.
 // INVALID_ARGUMENT and UNIMPLEMENTED from `body` are wrong usage where the
 // message starts with the option, "--".
 //
 // A status message may hold one '\n': what went wrong before it, what to do
 // after it. Without one the second line is a general hint for its code.
+//
+// Answers requests of completion.h instead, without `body`.
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body);
+
+// Hands on what was printed to stdout. RESOURCE_EXHAUSTED: it, or something
+// that was printed before, cannot be written. RunProgram calls it at the end;
+// a body that goes on after its results does so itself.
+absl::Status FlushResults();
 
 // "64M", "2.5G", "1048576": bytes with binary suffixes K, M, G, T (also KB,
 // KiB, ...). For CLI::Option::transform.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/report.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <utility>
@@ -13,7 +14,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/interrupt.h"
-#include "common/cli/config_file.h"
+#include "common/base/strings.h"
+#include "common/cli/command_tree.h"
+#include "common/cli/words.h"
 
 namespace millrace {
 namespace {
@@ -99,16 +102,23 @@ void PrintFailure(const std::string& name, absl::string_view what,
             << std::endl;
 }
 
-// The innermost command that was chosen.
-const CLI::App& ChosenCommand(const CLI::App& app) {
-  const std::vector<const CLI::App*> chosen = ChosenCommands(app);
-  return chosen.empty() ? app : *chosen.back();
-}
-
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
-    if (!sub->get_name().empty()) names.push_back(sub->get_name());
+  for (const CLI::App* sub : Subcommands(app)) names.push_back(sub->get_name());
+  return names;
+}
+
+// The long options that may follow the chosen command, with their dashes.
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  std::vector<const CLI::App*> commands = ChosenCommands(app);
+  commands.push_back(&app);
+  for (const CLI::App* command : commands) {
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back(absl::StrCat("--", name));
+      }
+    }
   }
   return names;
 }
@@ -122,68 +132,132 @@ std::string FirstRemaining(const CLI::App& app, bool option) {
 }
 
 // CLI11 looks for what is missing before what is too much; but a misspelt
-// option or command is both, and its name says more.
-std::string WhatIsOdd(const CLI::App& app, const CLI::ParseError& error) {
-  if (const std::string option = FirstRemaining(app, true); !option.empty()) {
-    return absl::StrCat("there is no option ", option);
-  }
-  if (CommandNames(ChosenCommand(app)).empty()) {
-    return absl::StrReplaceAll(error.what(), {{"\n", " "}});
+// option or command is both, and its name says more. Empty: nothing is too
+// much.
+std::string WhatIsOdd(const CLI::App& app) {
+  if (std::string option = FirstRemaining(app, true); !option.empty()) {
+    option.resize(std::min(option.find('='), option.size()));
+    return StrCat("there is no option ", option,
+                  DidYouMean(option, OptionNames(app)));
   }
   const std::string word = FirstRemaining(app, false);
-  return word.empty() ? "a command is missing"
-                      : absl::StrCat("there is no command ", word);
+  const std::vector<std::string> names = CommandNames(ChosenCommand(app));
+  if (names.empty()) {
+    return word.empty() ? ""
+                        : StrCat("\"", word, "\" is one argument too many");
+  }
+  return StrCat(word.empty() ? "a command is missing"
+                             : StrCat("there is no command ", word,
+                                      DidYouMean(word, names)),
+                "\nthe commands are ", absl::StrJoin(names, ", "), "; see `",
+                FullName(app), " --help`");
+}
+
+// "--a, --b"
+std::string JoinNames(const std::vector<const CLI::Option*>& options) {
+  return absl::StrJoin(options, ", ",
+                       [](std::string* out, const CLI::Option* option) {
+                         absl::StrAppend(out, option->get_name());
+                       });
+}
+
+// Of options that exclude each other, or of which one is needed, what is
+// wrong; empty where that is not it.
+std::string WhatIsChosenWrongly(const CLI::App& command) {
+  for (const CLI::App* group : OptionGroups(command)) {
+    if (group->get_require_option_max() != 1) continue;
+    const std::vector<const CLI::Option*> members = group->get_options();
+    const auto given = std::count_if(
+        members.begin(), members.end(),
+        [](const CLI::Option* option) { return option->count() > 0; });
+    if (given == 0 && group->get_require_option_min() == 1) {
+      return StrCat("one of ", JoinNames(members), " is needed");
+    }
+    if (given > 1) {
+      return StrCat("only one of ", JoinNames(members), " can be given");
+    }
+  }
+  for (const CLI::Option* option : OptionsOf(command)) {
+    for (const CLI::Option* other : option->get_excludes()) {
+      if (option->count() == 0 || other->count() == 0) continue;
+      return StrCat(option->get_name(), " and ", other->get_name(),
+                    " exclude each other\nleave one out");
+    }
+    for (const CLI::Option* other : option->get_needs()) {
+      if (option->count() == 0 || other->count() > 0) continue;
+      return StrCat(option->get_name(), " needs ", other->get_name(),
+                    "\ngive that too, or leave it out");
+    }
+  }
+  return "";
+}
+
+// The name that CLI11's text begins with: of an option, or of a positional.
+std::string NameAtStart(const std::string& text) {
+  return text.substr(0, text.find_first_of(": "));
+}
+
+std::string WhatCannotBeConverted(const CLI::App& app,
+                                  const std::string& text) {
+  constexpr absl::string_view kStart = "Could not convert: ";
+  if (!absl::StartsWith(text, kStart)) return text;
+  const std::string name = NameAtStart(text.substr(kStart.size()));
+  const CLI::Option* option =
+      FindChosenOption(app, name.substr(std::min<size_t>(2, name.size())));
+  if (option == nullptr || option->results().empty()) return text;
+  // What is not a number at all was refused before.
+  return StrCat(name, ": \"", option->results().back(), "\" is out of range");
 }
 
 }  // namespace
 
-std::string FullName(const CLI::App& app) {
-  std::string name = app.get_name();
-  for (const CLI::App* command : ChosenCommands(app)) {
-    absl::StrAppend(&name, " ", command->get_name());
+std::string DescribeParseError(const CLI::App& app,
+                               const CLI::ParseError& error) {
+  const std::string text = error.what();
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::RequiredError:
+    case CLI::ExitCodes::RequiresError:
+    case CLI::ExitCodes::ExcludesError:
+    case CLI::ExitCodes::ExtrasError: {
+      if (const std::string odd = WhatIsOdd(app); !odd.empty()) return odd;
+      const std::string wrong = WhatIsChosenWrongly(ChosenCommand(app));
+      return wrong.empty() ? text : wrong;
+    }
+    case CLI::ExitCodes::ArgumentMismatch:
+      return StrCat(NameAtStart(text), " needs a value");
+    case CLI::ExitCodes::ConversionError:
+      return WhatCannotBeConverted(app, text);
+    case CLI::ExitCodes::FileError:
+      return StrCat("--config: ", text);
+    default:
+      return text;
   }
-  return name;
 }
 
-ExitStatus ReportStatus(const std::string& name, const absl::Status& status) {
+ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
+                        const absl::Status& status) {
+  const std::string name = FullName(app);
   if (absl::IsCancelled(status) && Interrupted()) {
     std::cerr << name << ": interrupted" << std::endl;
     return ExitStatus::kInterrupted;
   }
-  const std::pair<absl::string_view, absl::string_view> parts =
+  const bool wrong_usage = IsWrongUsage(status);
+  const std::pair<std::string, std::string> parts =
       absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
-  PrintFailure(name, parts.first,
-               parts.second.empty() ? GeneralHint(status, name)
-                                    : std::string(parts.second));
-  return IsWrongUsage(status) ? ExitStatus::kWrongUsage : ExitStatus::kFailed;
+  PrintFailure(
+      name, StrCat(parts.first, wrong_usage ? sources.Notes(parts.first) : ""),
+      parts.second.empty() ? GeneralHint(status, name) : parts.second);
+  return wrong_usage ? ExitStatus::kWrongUsage : ExitStatus::kFailed;
 }
 
-ExitStatus ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) {  // --help, --version
-    app.exit(error);
-    return ExitStatus::kDone;
-  }
+ExitStatus ReportParseError(const CLI::App& app, const OptionSources& sources,
+                            const CLI::ParseError& error) {
   const std::string name = FullName(app);
-  std::string what = absl::StrReplaceAll(error.what(), {{"\n", " "}});
-  std::string to_do = absl::StrCat("see `", name, " --help`");
-  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
-    case CLI::ExitCodes::RequiredError:
-    case CLI::ExitCodes::ExtrasError: {
-      what = WhatIsOdd(app, error);
-      const std::vector<std::string> names = CommandNames(ChosenCommand(app));
-      if (!names.empty()) {
-        to_do = absl::StrCat("the commands are ", absl::StrJoin(names, ", "),
-                             "; ", to_do);
-      }
-      break;
-    }
-    case CLI::ExitCodes::FileError:
-      what = absl::StrCat("--config: ", what);
-      break;
-    default:
-      break;
-  }
-  PrintFailure(name, what, to_do);
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(DescribeParseError(app, error), absl::MaxSplits('\n', 1));
+  PrintFailure(
+      name, StrCat(parts.first, sources.Notes(parts.first)),
+      parts.second.empty() ? StrCat("see `", name, " --help`") : parts.second);
   return ExitStatus::kWrongUsage;
 }
 

@@ -76,9 +76,9 @@ absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
           StrCat(path, " line ", number, ": ", std::string(status.message())));
     }
   }
-  // As a file is while it is written anew.
+  // As a file is before it is filled, and while it is written anew.
   if (addresses.empty()) {
-    return absl::UnavailableError(
+    return absl::NotFoundError(
         StrCat("the list of servers ", path, " names nobody"));
   }
   return addresses;

@@ -238,7 +238,12 @@ void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   if (stopping_) return;
   if (addresses.ok()) {
     if (directory_.Apply(*addresses)) TellNews();
-  } else if (directory_.NoteListError(addresses.status())) {
+    return;
+  }
+  // `millrace up` fills the file once its servers are up.
+  const bool unfilled =
+      absl::IsNotFound(addresses.status()) && directory_.entries().empty();
+  if (directory_.NoteListError(addresses.status()) && !unfilled) {
     spdlog::warn("{}; keeping the servers known so far",
                  std::string(addresses.status().message()));
   }

@@ -18,6 +18,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "common/base/file.h"
 #include "common/base/interrupt.h"
+#include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/metis_graph.h"
@@ -107,10 +108,11 @@ absl::Status ChildStatus(int wait_status) {
 }
 
 // Waits until the child closes its end of the pipe, which is when it ends.
-absl::Status AwaitChild(pid_t child, int pipe_fd) {
+absl::Status AwaitChild(pid_t child, int pipe_fd, Progress& progress) {
   while (true) {
     pollfd wait = {pipe_fd, POLLIN, 0};
     if (poll(&wait, 1, kPollMilliseconds) > 0) break;
+    progress.Add(0);
     if (absl::Status status = CheckInterrupted(); !status.ok()) {
       kill(child, SIGKILL);
       waitpid(child, nullptr, 0);
@@ -136,7 +138,11 @@ absl::Status RunMetis(MetisGraph& graph, int parts, uint64_t seed,
   if (child < 0) return absl::ErrnoToStatus(errno, "cannot start METIS");
   if (child == 0) RunChild(graph, parts, seed, result);
   write_end = UniqueFd();
-  return AwaitChild(child, read_end.get());
+  // METIS does not tell how far it is, and graphs of one size differ tenfold.
+  Progress progress("METIS", /*total=*/-1, /*unit=*/"");
+  MILLRACE_RETURN_IF_ERROR(AwaitChild(child, read_end.get(), progress));
+  progress.Finish();
+  return absl::OkStatus();
 }
 
 Assignment SplitByType(const MetisGraph& graph, const idx_t* result) {

@@ -208,7 +208,7 @@ TEST_F(LineageTest, RefusesPipes) {
   const absl::Status status = Lineage::Read({pipe}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr(pipe + " is no regular file"),
+              AllOf(HasSubstr(pipe + " is not a regular file"),
                     HasSubstr("write its lines to a file")));
 }
 

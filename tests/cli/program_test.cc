@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,9 +12,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/cli/numbers.h"
+#include "common/cli/words.h"
 
 namespace millrace {
 namespace {
@@ -38,8 +41,8 @@ class ScopedVariable {
   const char* const name_;
 };
 
-// A program with two subcommands that share option names; `grind` is nested
-// in `mill`.
+// A program with two subcommands that both have --mode, each its own, and the
+// options of the group "Names"; `grind` is nested in `mill`.
 class ProgramTest : public ::testing::Test {
  protected:
   ProgramTest() : app_("A mill", "race") {
@@ -50,10 +53,9 @@ class ProgramTest : public ::testing::Test {
     grind_->add_option("--grains", grains_, "Grains");
     grind_->add_option("--height", height_, "Height");
     grind_->add_option("--stones", stones_, "Stones")->check(AtLeast(1));
-    grind_->add_option("--list", list_, "Names");
-    grind_->add_option("--mode", mode_, "Mode")
-        ->check(CLI::IsMember({"fast", "slow"}));
-    grind_->add_option("--pair", pairs_, "NAME=VALUE, repeatable");
+    grind_->add_option("--ratio", ratio_, "Ratio");
+    grind_->add_option("--mode", mode_, "Mode")->check(OneOf({"fast", "slow"}));
+    AddNames(*grind_);
     grind_->add_option("--memory", memory_, "Memory")->transform(ByteSize());
     grind_->add_flag("--wet,!--dry", wet_, "Wet or dry");
     CLI::Option_group* source = grind_->add_option_group("SOURCE");
@@ -62,8 +64,15 @@ class ProgramTest : public ::testing::Test {
     source->require_option(0, 1);
     CLI::App* sell = app_.add_subcommand("sell", "Sells");
     sell->add_option("--mode", price_, "Price");
-    sell->add_option("--buyer", list_, "Buyer");
+    sell->add_option("BUYER", buyer_, "Buyer");
+    AddNames(*sell);
     FinishOptions(app_);
+  }
+
+  void AddNames(CLI::App& command) {
+    CLI::Option_group* group = command.add_option_group("Names");
+    group->add_option("--list", list_, "Names");
+    group->add_option("--pair", pairs_, "NAME=VALUE, repeatable");
   }
 
   ~ProgramTest() override { std::filesystem::remove(file_); }
@@ -96,7 +105,9 @@ class ProgramTest : public ::testing::Test {
   uint64_t grains_ = 0;
   int64_t height_ = 0;
   int stones_ = 2;
+  double ratio_ = 0.5;
   int price_ = 0;
+  std::string buyer_;
   std::string list_;
   std::string mode_ = "fast";
   std::vector<std::string> pairs_;
@@ -120,17 +131,9 @@ TEST_F(ProgramTest, RunsBodyAndReturnsZero) {
 TEST_F(ProgramTest, PrintsHelpWithDefaultsOnStdout) {
   EXPECT_EQ(Run({"mill", "grind", "--help"}), 0);
   EXPECT_FALSE(ran_);
-  EXPECT_THAT(out_, AllOf(HasSubstr("--wheels"), HasSubstr("INT=3"),
-                          HasSubstr("MILLRACE_WHEELS")));
+  EXPECT_THAT(out_, AllOf(HasSubstr("--wheels"), HasSubstr("(default: 3)"),
+                          HasSubstr("MILLRACE_MILL_GRIND_<OPTION>")));
   EXPECT_THAT(err_, IsEmpty());
-}
-
-TEST(FinishOptionsTest, ShowsNoDefaultOfARequiredOption) {
-  CLI::App app;
-  int parts = 1;
-  app.add_option("--parts", parts, "Parts")->required();
-  FinishOptions(app);
-  EXPECT_THAT(app.help(), HasSubstr("--parts INT REQUIRED"));
 }
 
 TEST_F(ProgramTest, PrintsVersion) {
@@ -152,11 +155,11 @@ TEST_F(ProgramTest, MissingSubcommandNamesThoseThatExist) {
 }
 
 TEST_F(ProgramTest, UnknownSubcommandNamesThoseThatExist) {
-  EXPECT_EQ(Run({"mil"}), 2);
-  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command mil\n"),
+  EXPECT_EQ(Run({"weave"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command weave\n"),
                           HasSubstr("the commands are mill, sell")));
-  EXPECT_EQ(Run({"mill", "grin"}), 2);
-  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command grin\n"),
+  EXPECT_EQ(Run({"mill", "weave"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("there is no command weave\n"),
                           HasSubstr("the commands are grind; see `race mill "
                                     "--help`")));
 }
@@ -236,13 +239,13 @@ TEST_F(ProgramTest, AtLeastNamesItsLimit) {
     EXPECT_THAT(err_, HasSubstr("--stones"));
   }
   Run({"mill", "grind", "--stones", "0"});
-  EXPECT_THAT(err_, HasSubstr("0 is no whole number of at least 1\n"));
+  EXPECT_THAT(err_, HasSubstr("\"0\" is not a whole number of at least 1\n"));
 }
 
 TEST_F(ProgramTest, ReadsVariables) {
-  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   ScopedVariable pair("MILLRACE_PAIR", "a=1,2");
-  ScopedVariable wet("MILLRACE_WET", "false");
+  ScopedVariable wet("MILLRACE_MILL_GRIND_WET", "false");
   EXPECT_EQ(Run({"mill", "grind"}), 0);
   EXPECT_EQ(wheels_, 8);
   EXPECT_THAT(pairs_, ElementsAre("a=1,2"));
@@ -250,25 +253,50 @@ TEST_F(ProgramTest, ReadsVariables) {
 }
 
 TEST_F(ProgramTest, CommandLineBeatsVariable) {
-  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   EXPECT_EQ(Run({"mill", "grind", "--wheels", "2"}), 0);
   EXPECT_EQ(wheels_, 2);
 }
 
-TEST_F(ProgramTest, VariableReachesOnlyChosenSubcommand) {
-  // A mode of `sell`, which `mill grind` would refuse.
-  ScopedVariable mode("MILLRACE_MODE", "12");
+TEST_F(ProgramTest, OptionsOfOneNameHaveVariablesOfTheirOwn) {
+  ScopedVariable price("MILLRACE_SELL_MODE", "12");
+  ScopedVariable mode("MILLRACE_MILL_GRIND_MODE", "slow");
   ScopedVariable unrelated("MILLRACE_MOON", "full");
   EXPECT_EQ(Run({"sell"}), 0) << err_;
   EXPECT_EQ(price_, 12);
   EXPECT_EQ(mode_, "fast");
-}
-
-TEST_F(ProgramTest, VariableReachesNestedSubcommand) {
-  // A mode of `mill grind`, which `sell` could not convert.
-  ScopedVariable mode("MILLRACE_MODE", "slow");
   EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
   EXPECT_EQ(mode_, "slow");
+  EXPECT_THAT(err_, IsEmpty());
+}
+
+TEST_F(ProgramTest, VariableOfGroupReachesEverySubcommand) {
+  ScopedVariable list("MILLRACE_LIST", "oats");
+  EXPECT_EQ(Run({"sell"}), 0) << err_;
+  EXPECT_EQ(list_, "oats");
+  list_ = "";
+  EXPECT_EQ(Run({"mill", "grind"}), 0) << err_;
+  EXPECT_EQ(list_, "oats");
+}
+
+TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutOnce) {
+  ScopedVariable list("MILLRACE_LSIT", "oats");
+  ScopedVariable bare("MILLRACE_WHEELS", "4");
+  EXPECT_EQ(Run({"mill", "grind"}), 0);
+  EXPECT_THAT(err_,
+              AllOf(HasSubstr("race does not read MILLRACE_LSIT; did you mean "
+                              "MILLRACE_LIST?"),
+                    HasSubstr("does not read MILLRACE_WHEELS; did you mean "
+                              "MILLRACE_MILL_GRIND_WHEELS?")));
+  EXPECT_EQ(wheels_, 3);
+  // Nor by processes that are started.
+  EXPECT_EQ(std::getenv("MILLRACE_LSIT"), nullptr);
+}
+
+TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutThoughUsageIsWrong) {
+  ScopedVariable list("MILLRACE_LSIT", "oats");
+  EXPECT_EQ(Run({"mill", "grind", "--wheels"}), 2);
+  EXPECT_THAT(err_, HasSubstr("did you mean MILLRACE_LIST?"));
 }
 
 TEST_F(ProgramTest, VariableReachesOptionGroup) {
@@ -292,22 +320,119 @@ TEST_F(ProgramTest, MisspeltOptionIsNamedThoughOneIsMissing) {
   EXPECT_THAT(err_, HasSubstr("--whels"));
 }
 
-TEST_F(ProgramTest, BadVariableIsWrongUsage) {
-  ScopedVariable wheels("MILLRACE_WHEELS", "many");
+TEST_F(ProgramTest, BadVariableIsNamed) {
+  ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "many");
   EXPECT_EQ(Run({"mill", "grind"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--wheels"));
+  EXPECT_THAT(err_, HasSubstr("--wheels: \"many\" is not a whole number "
+                              "(MILLRACE_MILL_GRIND_WHEELS=many in the "
+                              "environment)\n"));
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "few"}), 2);
+  EXPECT_THAT(err_, Not(HasSubstr("MILLRACE")));
+}
+
+TEST_F(ProgramTest, VariableThatTheBodyRefusesIsNamed) {
+  ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "7");
+  const absl::Status refused =
+      absl::InvalidArgumentError("--wheels is 7, at most 6\ntake one off");
+  EXPECT_EQ(Run({"mill", "grind"}, refused), 2);
+  EXPECT_EQ(err_,
+            "race mill grind: --wheels is 7, at most 6 "
+            "(MILLRACE_MILL_GRIND_WHEELS=7 in the environment)\n"
+            "race mill grind: take one off\n");
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "7"}, refused), 2);
+  EXPECT_THAT(err_, Not(HasSubstr("MILLRACE")));
+}
+
+TEST_F(ProgramTest, BadValueOfAFileNamesTheFile) {
+  const std::string file = WriteConfig("[mill.grind]\nwheels = many\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 2);
+  EXPECT_THAT(err_, HasSubstr("--wheels: \"many\" is not a whole number "
+                              "(--wheels is from " +
+                              file + ")\n"));
+}
+
+TEST_F(ProgramTest, ValuesThatAreNotOfTheirTypeSayWhatIsExpected) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--wheels", "two"}, "--wheels: \"two\" is not a whole number\n"},
+      {{"--wheels", "2.5"}, "--wheels: \"2.5\" is not a whole number\n"},
+      {{"--wheels", "99999999999"},
+       "--wheels: \"99999999999\" is out of range\n"},
+      {{"--grains", "x"}, "--grains: \"x\" is not a whole number\n"},
+      {{"--ratio", "abc"}, "--ratio: \"abc\" is not a number\n"},
+      {{"--wet=maybe"}, "--wet: \"maybe\" is not true or false\n"},
+      {{"--mode", "quick"}, "--mode: \"quick\" is not one of fast, slow\n"},
+      {{"--wheels"}, "--wheels needs a value\n"},
+      {{"--wind", "a", "--water", "b"},
+       "only one of --wind, --water can be given\n"},
+      {{"oats"}, "\"oats\" is one argument too many\n"}};
+  for (auto [args, message] : cases) {
+    args.insert(args.begin(), {"mill", "grind"});
+    EXPECT_EQ(Run(args), 2) << message;
+    EXPECT_THAT(err_, HasSubstr("race mill grind: " + message));
+  }
+}
+
+TEST_F(ProgramTest, ExcludedAndNeededOptionsAreNamed) {
+  CLI::Option* wheels = grind_->get_option("--wheels");
+  grind_->get_option("--stones")->needs(wheels);
+  grind_->get_option("--height")->excludes(wheels);
+  EXPECT_EQ(Run({"mill", "grind", "--stones", "3"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--stones needs --wheels\n"));
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "3", "--height", "3"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--wheels and --height exclude each other\n"));
+  grind_->get_option("--memory")->required();
+  EXPECT_EQ(Run({"mill", "grind"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--memory is required\n"));
+}
+
+TEST_F(ProgramTest, NoneOfAGroupIsNamed) {
+  grind_->get_option_group("SOURCE")->require_option(1);
+  EXPECT_EQ(Run({"mill", "grind"}), 2);
+  EXPECT_THAT(err_, HasSubstr("one of --wind, --water is needed\n"));
+}
+
+TEST_F(ProgramTest, MisspeltWordsAreGuessed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"mill", "gridn"}, "there is no command gridn; did you mean grind?\n"},
+      {{"mill", "grind", "--whels=3"},
+       "there is no option --whels; did you mean --wheels?\n"},
+      {{"mill", "grind", "--verison"},
+       "there is no option --verison; did you mean --version?\n"},
+      {{"mill", "grind", "--mode", "slwo"},
+       "\"slwo\" is not one of fast, slow; did you mean slow?\n"}};
+  for (const auto& [args, message] : cases) {
+    EXPECT_EQ(Run(args), 2) << message;
+    EXPECT_THAT(err_, HasSubstr(message));
+  }
+}
+
+TEST_F(ProgramTest, LastOfRepeatedOptionCounts) {
+  EXPECT_EQ(Run({"mill", "grind", "--wheels", "5", "--mode", "slow", "--wheels",
+                 "6", "--mode", "fast"}),
+            0)
+      << err_;
+  EXPECT_EQ(wheels_, 6);
+  EXPECT_EQ(mode_, "fast");
+}
+
+TEST_F(ProgramTest, HelpShowsNoDefaultOfWhatIsRequired) {
+  CLI::App app("A mill", "race");
+  int wheels = 3;
+  app.add_option("--wheels", wheels, "Wheels")->required();
+  FinishOptions(app);
+  EXPECT_THAT(app.help(), HasSubstr("Wheels (required)\n"));
 }
 
 TEST_F(ProgramTest, ReadsConfigFile) {
   const std::string file = WriteConfig(
       "# a comment\n"
-      "wheels = 6\n"
       "list = a:1,b:2\n"
-      "buyer = miller\n"
+      "pair = z=3\n"
       "[mill.grind]\n"
+      "wheels = 6\n"
       "pair = x=15,10\n"
-      "pair = y=[1,2]\n"
       "mode = \"slow\"\n"
+      "pair = y=[1,2]\n"
       "dry = true\n"
       "[sell]\n"
       "mode = 9\n");
@@ -320,6 +445,19 @@ TEST_F(ProgramTest, ReadsConfigFile) {
   EXPECT_EQ(price_, 0);
 }
 
+TEST_F(ProgramTest, CommentsEndLinesButNotQuotes) {
+  const std::string file = WriteConfig(
+      "list = \"a#b\"  # quoted\n"
+      "pair = x=1 # '\n"
+      "[mill.grind]  # a section\n"
+      "  # nothing else\n"
+      "wheels = 6# six\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_EQ(list_, "a#b");
+  EXPECT_THAT(pairs_, ElementsAre("x=1"));
+  EXPECT_EQ(wheels_, 6);
+}
+
 TEST_F(ProgramTest, ListInBracketsIsOneValue) {
   const std::string file = WriteConfig("list = [15, 10]\n");
   EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
@@ -327,13 +465,59 @@ TEST_F(ProgramTest, ListInBracketsIsOneValue) {
 }
 
 TEST_F(ProgramTest, CommandLineBeatsConfigBeatsVariable) {
-  ScopedVariable wheels("MILLRACE_WHEELS", "8");
+  ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   ScopedVariable list("MILLRACE_LIST", "env");
-  const std::string file = WriteConfig("wheels = 6\nlist = file\n");
+  const std::string file =
+      WriteConfig("list = file\n[mill.grind]\nwheels = 6\n");
   EXPECT_EQ(Run({"--config", file, "mill", "grind", "--list", "line"}), 0)
       << err_;
   EXPECT_EQ(wheels_, 6);
   EXPECT_EQ(list_, "line");
+}
+
+TEST_F(ProgramTest, SectionBeatsKeysForAllCommands) {
+  const std::string file =
+      WriteConfig("list = all\npair = a=1\n[mill.grind]\nlist = ground\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_EQ(list_, "ground");
+  EXPECT_THAT(pairs_, ElementsAre("a=1"));
+  EXPECT_EQ(Run({"sell", "--config", file}), 0) << err_;
+  EXPECT_EQ(list_, "all");
+}
+
+TEST_F(ProgramTest, KeyOfOneCommandBelongsInItsSection) {
+  const std::string file = WriteConfig("mode = slow\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 2);
+  EXPECT_THAT(err_, HasSubstr("write it below [mill.grind] or [sell]\n"));
+}
+
+TEST_F(ProgramTest, ConfigInAnotherFormatIsNamed) {
+  for (const char* text :
+       {"{\n  \"list\": \"a\"\n}\n", "list: a\nmode: b\n", "---\nlist: a\n"}) {
+    EXPECT_EQ(Run({"mill", "grind", "--config", WriteConfig(text)}), 2);
+    EXPECT_THAT(err_, AllOf(HasSubstr("is not a line `option = value`\n"),
+                            HasSubstr("neither YAML nor JSON")));
+  }
+}
+
+TEST_F(ProgramTest, ConfigMustBeARegularFile) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_EQ(Run({"mill", "grind", "--config", file_}), 2);
+  EXPECT_THAT(err_,
+              HasSubstr("--config: " + file_ + " is not a regular file\n"));
+}
+
+TEST_F(ProgramTest, BadConfigVariableIsNamed) {
+  // Read when the options are added.
+  ScopedVariable config("MILLRACE_CONFIG", "/nothing/here");
+  CLI::App app("A mill", "race");
+  FinishOptions(app);
+  std::string name = "race";
+  char* argv[] = {name.data()};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(RunProgram(app, 1, argv, [] { return absl::OkStatus(); }), 2);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("MILLRACE_CONFIG=/nothing/here in the environment"));
 }
 
 TEST_F(ProgramTest, UnknownConfigKeyIsWrongUsage) {

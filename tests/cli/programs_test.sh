@@ -29,6 +29,10 @@ report() {
 stdout_has() { grep -qe "$1" out.txt || report "stdout lacks '$1'"; }
 stderr_has() { grep -qe "$1" err.txt || report "stderr lacks '$1'"; }
 stdout_is_empty() { [[ ! -s out.txt ]] || report "stdout is not empty"; }
+help_is_tidy() {
+  [[ -z $(awk 'length > 80' out.txt) ]] || report "lines of over 80 columns"
+  ! grep -E 'TEXT|BYTES:|\.\.\. \.\.\.' out.txt || report "words of CLI11"
+}
 # Two lines that start with the program's name, whatever was logged before.
 stderr_is_what_and_what_to_do() {
   [[ $(tail -n 2 err.txt | grep -c "^${last%% *}[^:]*: .") == 2 ]] ||
@@ -40,6 +44,7 @@ for program in "$bin"/millrace "$bin"/millrace-server "$bin"/millrace-train; do
   program=${program##*/}
   run 0 "$program" --help
   stdout_has "--config"
+  help_is_tidy
   run 0 "$program" --version
   stdout_has "^$program [0-9]"
   run 2 "$program" --no-such-option
@@ -60,7 +65,9 @@ for command in 'import ogb' 'import npy' 'import tu' 'import triples' \
   split inspect verify sample digest status up bench; do
   # shellcheck disable=SC2086  # two words
   run 0 millrace $command --help
-  stdout_has "--help"
+  stdout_has "^Usage: millrace $command "
+  stdout_has "^Example:"
+  help_is_tidy
 done
 
 run 1 millrace import ogb "$work/nothing" --out "$work/cora"
@@ -85,6 +92,7 @@ stderr_has "--parts 2709"
 stderr_has "2708 nodes"
 stderr_is_what_and_what_to_do
 run 0 millrace partition "$work/cora" --parts 2 --out "$work/store"
+stderr_has "METIS: [0-9.]* s$"
 run 0 millrace verify "$work/store"
 
 # Numbers that cannot be, options that are needed, lists that are none, words
@@ -110,15 +118,15 @@ run 0 millrace digest "${source[@]}" --fanouts 0 --batches 1
 wrong_usage millrace digest "${source[@]}" --fanouts 5 --config "$work/none"
 stderr_has "$work/none"
 wrong_usage millrace import ogb "$data/cora" --out "$work/x" --self-loops all
-stderr_has "all not in {add,keep,remove}"
+stderr_has '"all" is not one of add, keep, remove$'
 wrong_usage millrace import ogb "$data/cora" --out "$work/x" \
   --normalize-features all
-stderr_has "all not in {none,row,standard}"
+stderr_has '"all" is not one of none, row, standard$'
 wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 2
 stderr_has "--folds"
 wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 3 \
   --split-fractions 0.5,0.2,0.3
-stderr_has "--split-fractions excludes --folds"
+stderr_has "--split-fractions and --folds exclude each other"
 for format in ogb tu triples reddit pyg-partitions glt-partitions; do
   run 1 millrace import $format "$work/nothing" --out "$work/x"
   stderr_is_what_and_what_to_do
@@ -159,7 +167,7 @@ if [[ -x $bin/millrace-train ]]; then
     --batch-size 0
   [[ $(grep -c batch-size err.txt) == 1 ]] || report "it was said twice"
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 0
-  stderr_has "0 is no whole number of at least 1"
+  stderr_has '"0" is not a whole number of at least 1'
   wrong_usage millrace-train "${source[@]}" --layers 2
   stderr_has "--fanouts is needed to train"
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --layers -1
@@ -173,8 +181,49 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "--inference full goes"
 fi
 
-# Options that another method or kind of split or seeds would not look at.
+# What only one type can mean need not be said.
 python=${MILLRACE_PYTHON:-/usr/bin/python3}
+"$python" -c "import numpy as np
+np.save('$work/buys', np.array([np.arange(60) % 20, np.arange(60) % 30]))
+np.save('$work/user', np.ones((20, 3), np.float32))
+np.save('$work/item', np.ones((30, 2), np.float32))
+np.save('$work/label', np.arange(30) % 4)
+np.save('$work/seeds', np.arange(10))"
+shop=(millrace import npy --edges "user__buys__item=$work/buys.npy"
+  --features "user=$work/user.npy" --features "item=$work/item.npy"
+  --labels "item=$work/label.npy" --undirected --add-reverse)
+run 0 "${shop[@]}" --train "$work/seeds.npy" --out "$work/shop"
+stderr_has "seeds.npy are of type item, which alone has labels"
+run 0 "${shop[@]}" --train "item=$work/seeds.npy" --out "$work/named"
+digest=(--fanouts 3,2 --batch-size 4)
+run 0 millrace digest --store "$work/named" --type item "${digest[@]}"
+! grep -q "of --type" err.txt || report "what was said is said again"
+cp out.txt expected.txt
+run 0 millrace digest --store "$work/shop" "${digest[@]}"
+stderr_has "seeds are of --type item, which alone has a split train"
+cmp -s out.txt expected.txt || report "another type"
+run 0 millrace bench --store "$work/shop" "${digest[@]}" --batches 1
+run 0 millrace sample --store "$work/shop" "${digest[@]}"
+wrong_usage millrace sample --store "$work/shop" "${digest[@]}" --seed-ids 3
+stderr_has "--type is needed"
+run 0 millrace split "$work/shop" --name train --type user \
+  --ids "$work/seeds.npy"
+wrong_usage millrace digest --store "$work/shop" "${digest[@]}"
+stderr_has "--type is needed"
+for type in user__buys__item item__rev_buys__user; do
+  run 0 millrace split "$work/shop" --name pairs --type $type --all
+  status=0
+  [[ $type == user* ]] || status=2
+  run $status millrace digest --store "$work/shop" "${digest[@]}" \
+    --seeds edge --split pairs
+done
+if [[ -x $bin/millrace-train ]]; then
+  run 0 millrace-train --store "$work/named" "${digest[@]}" --hidden 4 \
+    --epochs 1 --workers 2
+  [[ $(grep -c "of --type item" err.txt) == 1 ]] || report "not said once"
+fi
+
+# Options that another method or kind of split or seeds would not look at.
 "$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
 np.save('$work/timed', np.ones((4, 2), np.int64))
 np.save('$work/scalar', np.int64(3))"
@@ -267,12 +316,130 @@ same
 MILLRACE_STORE=$work/store MILLRACE_FANOUTS=5,5 MILLRACE_BATCH_SIZE=50 \
   MILLRACE_PARTS=many run 0 millrace digest
 same
-run 2 millrace digest --store "$work/store" --config <(echo 'fanoutz = 5')
+# The file that docs/command-line.md shows.
+sed -n '/^# cora.toml/,/^```/p' "$data/../../docs/command-line.md" |
+  sed -e '/^```/d' -e "s|cora-2|$work/store|" >cora.toml
+run 0 millrace digest --store "$work/store" --fanouts 25,10 --batch-size 16 \
+  --drop-last --epoch 3
+cp out.txt expected.txt
+run 0 millrace digest --config cora.toml
+same
+run 0 millrace partition "$work/cora" --parts 2 --out "$work/documented" \
+  --config cora.toml
+run 0 millrace inspect "$work/documented"
+stdout_has "^partitioning ldg"
+echo 'fanoutz = 5' >misspelt.toml
+wrong_usage millrace digest --store "$work/store" --config misspelt.toml
+stderr_has "no option --fanoutz; did you mean fanouts?"
+# What would be waited for.
+mkfifo fifo.toml
+wrong_usage millrace digest --store "$work/store" --config fifo.toml
+stderr_has "fifo.toml is not a regular file"
 
-# Results that cannot be written are a failure.
-last="millrace digest >/dev/full"
-if "$bin/millrace" digest --config options.toml >/dev/full 2>err.txt; then
-  report "status 0"
+# A value from elsewhere is named with where it is from; options of one name
+# and two meanings have two variables.
+MILLRACE_FANOUTS=many run 2 millrace digest "${source[@]}"
+stderr_has "(MILLRACE_FANOUTS=many in the environment)"
+MILLRACE_UP_SERVERS=many run 2 millrace up "$work/store"
+stderr_has "(MILLRACE_UP_SERVERS=many in the environment)"
+MILLRACE_METHOD=labor MILLRACE_LABELS=all MILLRACE_SEEDS=node run 0 \
+  millrace partition "$work/cora" --parts 2 --out "$work/other"
+! grep -q MILLRACE err.txt || report "a variable of others is complained about"
+
+# Each program knows its own variables; none takes another's for misspelt ones
+# of its own.
+programs=(millrace millrace-server)
+[[ ! -x $bin/millrace-train ]] || programs+=(millrace-train)
+commands() { "$bin/millrace" __complete "$@" '' | cut -f 1; }
+# variables PREFIX WHICH PROGRAM ARG...: those of the options in the section
+# "Options" of --help, or in the others.
+variables() {
+  "$bin/$3" "${@:4}" --help | awk -v prefix="MILLRACE_$1" -v own="$2" '
+    /^[A-Z].*:$/ {section = $1}
+    section != "General:" && (section == "Options:") == own && /^  --/ {
+      sub(/^--/, "", $1); sub(/,$/, "", $1); gsub(/-/, "_", $1)
+      print prefix toupper($1)
+    }'
+}
+{
+  for program in "${programs[@]:1}"; do
+    variables '' 0 "$program"
+    variables '' 1 "$program"
+  done
+  variables '' 0 millrace digest
+  for command in $(commands); do
+    path=("$command")
+    [[ $command != import ]] || mapfile -t path < <(commands import)
+    for sub in "${path[@]}"; do
+      words=("$command")
+      [[ $sub == "$command" ]] || words+=("$sub")
+      prefix=$(tr 'a-z -' 'A-Z__' <<<"${words[*]} ")
+      variables "$prefix" 1 millrace "${words[@]}"
+    done
+  done
+  printf 'MILLRACE_%s\n' DATA JOBS SSH PYTHON TORCH_PYTHON GRPC_PYTHON
+} | sort -u >variables.txt
+for variable in STORE LISTEN UP_SERVERS PARTITION_METHOD IMPORT_NPY_LABELS; do
+  grep -qx "MILLRACE_$variable" variables.txt || report "no MILLRACE_$variable"
+done
+for program in "${programs[@]}" "millrace digest" "millrace up"; do
+  # A mistake ends it before it does anything.
+  mapfile -t all < <(sed 's/$/=/' variables.txt)
+  # shellcheck disable=SC2086  # a program and its command
+  env "${all[@]}" "$bin"/$program --no-such-option >out.txt 2>err.txt || true
+  last="$program with all variables"
+  ! grep 'does not read' err.txt || report "a variable is taken for misspelt"
+done
+MILLRACE_BATCHSIZE=7 run 0 millrace digest "${source[@]}" --fanouts 5
+stderr_has "does not read MILLRACE_BATCHSIZE; did you mean MILLRACE_BATCH_SIZE?"
+MILLRACE_BATCHSIZE=7 run 0 millrace inspect "$work/store"
+! grep -q MILLRACE err.txt || report "it speaks of what it has no use for"
+
+# Words that are misspelt.
+wrong_usage millrace improt
+stderr_has "no command improt; did you mean import?"
+wrong_usage millrace import npy --edge e.npy --out "$work/x"
+stderr_has "no option --edge; did you mean --edges?"
+wrong_usage millrace partition "$work/cora" --parts 2 --out x --method metsi
+stderr_has "did you mean metis?"
+
+# help COMMAND is COMMAND --help.
+run 0 millrace import ogb --help
+cp out.txt expected.txt
+run 0 millrace help import ogb
+cmp -s out.txt expected.txt || report "help differs from --help"
+run 0 millrace help
+stdout_has "^Commands:"
+run 1 millrace help import obg
+stderr_has "no command obg; did you mean ogb?"
+
+# Results that cannot be written are a failure, of help, too.
+full() {
+  last="$* >/dev/full"
+  local status=0
+  "$bin/$1" "${@:2}" >/dev/full 2>err.txt || status=$?
+  [[ $status == 1 ]] || report "status $status instead of 1"
+  stderr_has "cannot write the results"
+}
+: >out.txt
+full millrace digest --config options.toml
+full millrace inspect "$work/store"
+full millrace completion bash
+full millrace up "$work/store"
+for program in "${programs[@]}"; do full "$program" --help; done
+if [[ -x $bin/millrace-train ]]; then
+  train=("${source[@]}" --fanouts 5 --hidden 4 --epochs 1 --batch-size 70)
+  full millrace-train "${train[@]}"
+  full millrace-train "${train[@]}" --workers 2
+  for option in --metrics-json --consumed-log; do
+    run 1 millrace-train "${train[@]}" "$option" /dev/full
+    stderr_has "/dev/full.*No space left"
+  done
+  # Its file is made anew, in the place of whatever is there.
+  mkfifo pipe
+  wrong_usage millrace-train "${train[@]}" --predict pipe
+  stderr_has "pipe is not a regular file"
+  [[ -p pipe ]] || report "the pipe is gone"
 fi
 
 ((failures == 0))

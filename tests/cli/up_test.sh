@@ -11,8 +11,9 @@ set -euo pipefail
 up_and_status() {
   local servers=$1 group list ratio expected=("${@:2}") actual
   rm -f list.txt
-  start_group "$bin/millrace" up store --servers "$servers" \
-    >list.txt 2>up.txt
+  # The LIST of other commands is not how many servers there are.
+  start_group env MILLRACE_SERVERS=127.0.0.1:1 \
+    "$bin/millrace" up store --servers "$servers" >list.txt 2>up.txt
   group=$STARTED
   wait_for_file list.txt "$group" || fail "up prints no LIST"
   list=$(<list.txt)
@@ -29,14 +30,21 @@ up_and_status() {
     cmp fleet.txt dataset.txt || fail "the fleet's batches differ"
   done
 
+  ! grep -q warning up.txt || fail "up warns"
   kill -INT "$group"
   wait "$group" || fail "up does not end with 0"
   ! group_runs "$group" || fail "up left something running"
   forget_group "$group"
-  if "$bin/millrace" status --servers "$list" --timeout 2 >status.txt 2>&1; then
+  if "$bin/millrace" status --servers "$list" --timeout 2 >status.txt \
+    2>error.txt; then
     fail "status of a stopped fleet"
   fi
+  # The reasons are in the table, and not said again.
+  (($(grep -c ' unreachable ' status.txt) == servers)) || fail "no reasons"
+  [[ -z $(awk 'length > 100' error.txt) ]] || fail "a long line of errors"
 }
+export TMPDIR=$PWD/tmp
+mkdir tmp
 up_and_status 1 '[0,1,2]'
 up_and_status 2 '[0]' '[1,2]'
 up_and_status 4 '[0]' '[1]' '[2]' '[0]'
@@ -53,6 +61,32 @@ wait "$group" || status=$?
 grep -q 'partitions 0 was killed by signal 9' up.txt || fail "no reason given"
 forget_group "$group"
 
+# Its LIST in a file serves commands that are started before it is there; when
+# the terminal is closed nothing is left.
+start_group "$bin/millrace" up store --servers 2 >list.txt 2>up.txt
+group=$STARTED
+"$bin/millrace" status --servers @list.txt --wait 60s >status.txt 2>error.txt ||
+  fail "no status of a fleet that is being started"
+(($(grep -c ' ready ' status.txt) == 2)) || fail "not both are ready"
+[[ ! -s error.txt ]] || fail "status complains"
+kill -HUP "$group"
+wait "$group" || fail "up does not end with 0"
+forget_group "$group"
+[[ -z $(ls tmp) ]] || fail "up left $(ls tmp)"
+
+# No room for what the servers write.
+mkdir full
+if mount -t tmpfs -o size=8k tmpfs full 2>mount.txt; then
+  trap 'umount full; stop_groups' EXIT
+  head -c 8192 /dev/zero >full/fill 2>/dev/null || true
+  status=0
+  TMPDIR=$PWD/full "$bin/millrace" up store >list.txt 2>up.txt || status=$?
+  [[ $status == 1 ]] || fail "status $status with a full TMPDIR"
+  grep -q "full/.*: No space left on device" up.txt || fail "no reason given"
+else
+  echo "skipped: full TMPDIR: $(head -n 1 mount.txt)"
+fi
+
 # Servers die with `millrace up`, however it ends.
 start_group "$bin/millrace" up store >list.txt 2>up.txt
 group=$STARTED
@@ -67,3 +101,16 @@ for child in "${children[@]}"; do
     sleep 0.05
   done
 done
+
+# A server's place among the replicas of what it serves, beside larger ones.
+for partitions in 0,1 0 1,2; do
+  start_group "$bin/millrace-server" --store store --partition "$partitions" \
+    --listen 127.0.0.1:0 --port-file "port-$partitions" 2>server.txt
+  wait_for_file "port-$partitions" "$STARTED" || fail "no server"
+done
+"$bin/millrace" status --wait 60s \
+  --servers "127.0.0.1:$(<port-0,1),127.0.0.1:$(<port-0),127.0.0.1:$(<port-1,2)" \
+  >status.txt || fail "status of servers that share partitions"
+[[ $(awk '$2 == "ready" {print $3, $4}' status.txt | xargs) == "0,1 0 0 1 1,2 1" ]] ||
+  fail "wrong replicas"
+[[ -z $(awk '$2 == "ready" && $(NF - 1) !~ /s$/' status.txt) ]] || fail "no unit of time"

@@ -21,8 +21,10 @@ void ReadConfig(const std::string& text) {
   std::string name, other;
   app.add_option("--number", number);
   CLI::App* command = app.add_subcommand("run");
-  command->add_option("--name", name);
-  command->add_option("--other", other)->excludes("--name");
+  command->add_option("--own", number);
+  CLI::Option_group* shared = command->add_option_group("Shared");
+  shared->add_option("--name", name);
+  shared->add_option("--other", other)->excludes("--name");
   app.require_subcommand(1);
   const auto config = std::make_shared<ConfigFile>(app);
   app.config_formatter(config);

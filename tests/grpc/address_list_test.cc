@@ -51,7 +51,7 @@ TEST(AddressListTest, RefusesFilesThatNameNobody) {
   const std::string path = (folder / "servers").string();
   std::ofstream(path) << "# written anew in a moment\n";
   const absl::Status empty = AddressList::Parse("@" + path)->Read().status();
-  EXPECT_TRUE(absl::IsUnavailable(empty)) << empty;
+  EXPECT_TRUE(absl::IsNotFound(empty)) << empty;
   EXPECT_THAT(std::string(empty.message()), HasSubstr("names nobody"));
   const absl::Status of_folder =
       AddressList::Parse("@" + folder.string())->Read().status();

@@ -102,6 +102,23 @@ TEST_F(ServerProgramTest, RefusesMetricsAddressesThatListenWouldNotTake) {
   }
 }
 
+TEST_F(ServerProgramTest, SaysWhyItCannotListen) {
+  Program first(Arguments({"--partition", "0"}));
+  ASSERT_TRUE(first.AwaitLog("serving partitions")) << first.log();
+  std::string port;
+  ASSERT_TRUE(std::ifstream(directory_ / "port") >> port);
+  for (const auto& [listen, why] : std::map<std::string, std::string>{
+           {"127.0.0.1:" + port, "Address already in use"},
+           {"192.0.2.1:0", "Cannot assign requested address"}}) {
+    Program second(
+        Arguments({"--partition", "1", "--plaintext", "--listen", listen}));
+    EXPECT_TRUE(
+        second.AwaitLog("--listen " + listen + ": cannot listen there: " + why))
+        << second.log();
+    EXPECT_EQ(second.ExitStatus(), 1);
+  }
+}
+
 TEST_F(ServerProgramTest, SaysWhyItCannotServeMetrics) {
   Program first(Arguments({"--partition", "0", "--metrics", "127.0.0.1:0"}));
   ASSERT_TRUE(first.AwaitLog("serving partitions")) << first.log();

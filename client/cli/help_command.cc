@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace help: what COMMAND --help prints.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "common/base/strings.h"
+#include "common/cli/command_tree.h"
+#include "common/cli/help.h"
+#include "common/cli/words.h"
+
+namespace millrace {
+namespace {
+
+absl::Status PrintHelp(const CLI::App& app,
+                       const std::vector<std::string>& path) {
+  const CLI::App* command = &app;
+  for (const std::string& word : path) {
+    std::vector<std::string> names;
+    const CLI::App* found = nullptr;
+    for (const CLI::App* sub : Subcommands(*command)) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == word) found = sub;
+    }
+    if (found == nullptr) {
+      return absl::NotFoundError(StrCat("there is no command ", word,
+                                        DidYouMean(word, names),
+                                        "\nsee `millrace --help`"));
+    }
+    command = found;
+  }
+  std::cout << HelpOf(*command);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddHelpCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = app.add_subcommand("help", "print the help of a command");
+  const auto path = std::make_shared<std::vector<std::string>>();
+  command->add_option("COMMAND", *path,
+                      "command, and subcommand where it has some; none: the "
+                      "list of commands");
+  command->footer("  millrace help import ogb");
+  command->callback([path, &app, &body] {
+    body = [path, &app] { return PrintHelp(app, *path); };
+  });
+}
+
+}  // namespace millrace

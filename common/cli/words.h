@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words that a user may choose from: options, commands, values.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+// How many edits make one word of the other: a character more, less or other,
+// or two neighbours swapped.
+size_t EditDistance(std::string_view a, std::string_view b);
+
+// The candidate that `word` may be a misspelling of: one that begins with it,
+// or else the first of those with the fewest edits, at most one for three
+// characters. Empty when there is none. Case counts.
+std::string NearestWord(std::string_view word,
+                        const std::vector<std::string>& candidates);
+
+// "; did you mean NEAREST?", or nothing when no candidate is near.
+std::string DidYouMean(std::string_view word,
+                       const std::vector<std::string>& candidates);
+
+// For CLI::Option::check: one of these words. --help and completion show them.
+CLI::Validator OneOf(std::vector<std::string> words);
+
+// OneOf the keys of a map from words to values.
+template <typename Value>
+CLI::Validator OneOf(const std::map<std::string, Value>& values) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : values) words.push_back(word);
+  return OneOf(std::move(words));
+}
+
+// The words of an option that was checked by OneOf; else empty.
+std::vector<std::string> WordsOf(const CLI::Option& option);
+
+}  // namespace millrace
