@@ -26,7 +26,7 @@ PACKAGES=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libabsl-dev libssl-dev zlib1g-dev libxxhash-dev librandom123-dev
   libfast-float-dev libmetis-dev libtbb-dev libspdlog-dev libcli11-dev
-  nlohmann-json3-dev prometheus-cpp-dev
+  nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev
   libgtest-dev libgmock-dev libbenchmark-dev python3 python3-numpy
 )
 # libgloo-dev: headers only, for c10d's Gloo process group.

@@ -112,13 +112,6 @@ def text_files():
         write("text", name, b"\1" + text.encode())
 
 
-def http_requests():
-    for name, text in {
-            "get": "GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n",
-            "proxy": "HEAD http://a:1/healthz HTTP/1.0\r\n\r\nmore"}.items():
-        write("http", name, text.encode())
-
-
 def import_names():
     """The lists of support/import_files.h, in the order of the formats."""
     text = (HERE / "support" / "import_files.h").read_text()
@@ -238,7 +231,6 @@ npz_files()
 torch_files()
 csv_files()
 text_files()
-http_requests()
 npy_folder()
 ogb_folders()
 small_folders()

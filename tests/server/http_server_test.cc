@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/net/http_server.h"
+#include "server/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,17 +8,19 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "tests/support/socket_client.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::HttpGet;
+using ::testing::Not;
 using testing::SocketClient;
 using ::testing::StartsWith;
 
@@ -32,10 +34,9 @@ HttpPages OnePage(const std::string& body = "a page\n") {
            }}};
 }
 
-std::unique_ptr<HttpServer> Start(HttpPages pages,
-                                  const HttpServerOptions& options = {}) {
-  auto server = HttpServer::Start({"127.0.0.1", 0}, "--metrics",
-                                  std::move(pages), options);
+std::unique_ptr<HttpServer> Start(HttpPages pages) {
+  auto server =
+      HttpServer::Start({"127.0.0.1", 0}, "--metrics", std::move(pages));
   EXPECT_TRUE(server.ok()) << server.status();
   return *std::move(server);
 }
@@ -52,61 +53,57 @@ std::string Ask(const HttpServer& server, const std::string& bytes) {
 
 TEST(HttpServerTest, AnswersGetAndHead) {
   const auto server = Start(OnePage());
-  const std::string head =
-      "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
-      "Content-Length: 7\r\nCache-Control: no-store\r\nConnection: close\r\n"
-      "\r\n";
-  EXPECT_EQ(Ask(*server, kGetPage), head + "a page\n");
-  EXPECT_EQ(Ask(*server, "HEAD /page?x=1 HTTP/1.0\r\n\r\n"), head);
+  const auto head =
+      AllOf(StartsWith("HTTP/1.1 200 OK\r\n"),
+            HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"),
+            HasSubstr("\r\nContent-Length: 7\r\n"),
+            HasSubstr("\r\nCache-Control: no-store\r\n"),
+            HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(Ask(*server, kGetPage),
+              AllOf(head, EndsWith("\r\n\r\na page\n")));
+  EXPECT_THAT(Ask(*server, "HEAD /page?x=1 HTTP/1.1\r\n\r\n"),
+              AllOf(head, EndsWith("\r\n\r\n")));
 }
 
 TEST(HttpServerTest, RefusesTheRest) {
   const auto server = Start(OnePage());
-  EXPECT_THAT(HttpGet(PortOf(*server), "/pages"),
-              StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  for (const char* path : {"/pages", "/page/more", "/", "/etc/passwd"}) {
+    EXPECT_THAT(HttpGet(PortOf(*server), path),
+                StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  }
   EXPECT_THAT(Ask(*server, "HEAD / HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\n"));
   const std::string post =
       Ask(*server, "POST /page HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
   EXPECT_THAT(post, StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"));
   EXPECT_THAT(post, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
-  EXPECT_THAT(Ask(*server, "hello\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(Ask(*server, "GET / HTTP/3\r\n\r\n"),
-              StartsWith("HTTP/1.1 505 "));
-  EXPECT_THAT(Ask(*server, "GET / HTTP/1.1\r\n" + std::string(9000, 'x')),
-              StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(Ask(*server, "hello\r\n\r\n"), HasSubstr(" 400 Bad Request\r\n"));
+  EXPECT_THAT(Ask(*server, "GET / HTTP/3\r\n\r\n"), HasSubstr(" 505 HTTP "));
+  EXPECT_THAT(Ask(*server, "GET /page HTTP/1.1\r\nX: " +
+                               std::string(9000, 'x') + "\r\n\r\n"),
+              Not(HasSubstr("a page")));
 }
 
 TEST(HttpServerTest, SilentClientsKeepNobodyFromAnAnswer) {
-  HttpServerOptions options;
-  options.request_timeout = absl::Hours(1);
-  const auto server = Start(OnePage(), options);
-  const auto silent = testing::SilentClients(PortOf(*server), 300);
-  const SocketClient slow(PortOf(*server));
-  slow.Send("GET /page HTTP/1.1\r\nHost: ");
+  const auto server = Start(OnePage());
+  const auto silent = testing::SilentClients(PortOf(*server), 300, "127.0.0.2");
+  const SteadyTime start = SteadyNow();
   EXPECT_THAT(HttpGet(PortOf(*server), "/page"), EndsWith("a page\n"));
-  // Room was made by those that had been silent for longest.
-  EXPECT_TRUE(silent.front().AwaitEnd());
-  EXPECT_FALSE(silent.back().AwaitReadable(/*timeout_ms=*/0));
-  slow.Send("test\r\n\r\n");
-  EXPECT_THAT(slow.ReadAll(), EndsWith("a page\n"));
+  RecordProperty(
+      "milliseconds",
+      std::to_string(absl::ToInt64Milliseconds(SteadyNow() - start)));
+  for (const SocketClient& client : silent) EXPECT_TRUE(client.AwaitEnd());
 }
 
 TEST(HttpServerTest, EndsARequestThatTakesTooLong) {
-  HttpServerOptions options;
-  options.request_timeout = absl::Milliseconds(50);
-  const auto server = Start(OnePage(), options);
-  const SocketClient silent(PortOf(*server));
+  const auto server = Start(OnePage());
   const SocketClient half(PortOf(*server));
   half.Send("GET /page");
-  EXPECT_EQ(silent.ReadAll(), "");
-  EXPECT_EQ(half.ReadAll(), "");
+  EXPECT_TRUE(half.AwaitEnd());
 }
 
 TEST(HttpServerTest, EndsAnAnswerThatNobodyTakes) {
-  HttpServerOptions options;
-  options.answer_timeout = absl::Milliseconds(50);
   const std::string large(64 << 20, 'x');
-  const auto server = Start(OnePage(large), options);
+  const auto server = Start(OnePage(large));
   const SocketClient client(PortOf(*server));
   client.Send(kGetPage);
   ASSERT_TRUE(client.AwaitReadable());
@@ -169,6 +166,16 @@ TEST(HttpServerTest, SaysWhyItCannotListen) {
   EXPECT_THAT(std::string(second.status().message()),
               StartsWith("--metrics " + first->address() +
                          ": cannot listen there: Address already in use\n"));
+}
+
+TEST(HttpServerTest, ListensAtIpv6OrSaysWhyNot) {
+  const auto server = HttpServer::Start({"::", 0}, "--metrics", OnePage());
+  if (server.ok()) {
+    EXPECT_THAT(HttpGet(PortOf(**server), "/page"), EndsWith("a page\n"));
+    return;
+  }
+  EXPECT_THAT(std::string(server.status().message()),
+              StartsWith("--metrics [::]:0: cannot listen there: "));
 }
 
 }  // namespace

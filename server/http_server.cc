@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http_server.h"
+
+#include <civetweb.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// CivetWeb's. Each client takes a thread until it has sent its request, for 1 s
+// at most; what comes meanwhile waits in the kernel's queue.
+constexpr const char* kThreads = "128";
+constexpr const char* kRequestTimeoutMs = "1000";
+constexpr const char* kBacklog = "1024";
+constexpr const char* kMaxRequestBytes = "8192";
+
+// As CivetWeb writes addresses: "+PORT" is every one, of IPv6 and of IPv4.
+std::string ListeningPort(const HostPort& address) {
+  return address.host == "::" ? StrCat("+", address.port)
+                              : address.WithPort(address.port);
+}
+
+// What is known to keep the library from listening there; "": nothing.
+std::string Obstacle(const HostPort& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return v6 && mg_check_feature(MG_FEATURES_IPV6) == 0
+             ? "CivetWeb, which serves it, was built without IPv6"
+             : "";
+}
+
+absl::Status CannotListen(const HostPort& address, const std::string& option,
+                          std::string_view cause) {
+  return absl::UnavailableError(
+      StrCat(option, " ", address.WithPort(address.port),
+             ": cannot listen there: ", cause,
+             "\ngive an IPv4 address of this host and a free port (`ss -tln` "
+             "shows those in use); port 0 takes a free one"));
+}
+
+void Send(mg_connection* connection, const HttpResponse& response) {
+  const std::string length = StrCat(response.body.size());
+  const auto add = [connection](const char* name, std::string_view value) {
+    mg_response_header_add(connection, name, value.data(),
+                           static_cast<int>(value.size()));
+  };
+  mg_response_header_start(connection, response.status);
+  add("Content-Type", response.type);
+  add("Content-Length", length);
+  add("Cache-Control", "no-store");
+  add("Connection", "close");
+  if (response.status == 405) add("Allow", "GET, HEAD");
+  mg_response_header_send(connection);
+  if (std::string_view("HEAD") !=
+      mg_get_request_info(connection)->request_method) {
+    mg_write(connection, response.body.data(), response.body.size());
+  }
+}
+
+HttpResponse Refusal(int status) {
+  HttpResponse response;
+  response.status = status;
+  response.body = status == 404 ? "there is no such page\n"
+                                : "there are GET and HEAD only\n";
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
+    const HostPort& address, const std::string& option, HttpPages pages) {
+  std::unique_ptr<HttpServer> made(new HttpServer(std::move(pages)));
+  MILLRACE_RETURN_IF_ERROR(made->Listen(address, option));
+  return made;
+}
+
+HttpServer::HttpServer(HttpPages pages) : pages_(std::move(pages)) {
+  mg_init_library(MG_FEATURES_DEFAULT);
+}
+
+HttpServer::~HttpServer() {
+  if (context_ != nullptr) mg_stop(context_);
+  mg_exit_library();
+}
+
+absl::Status HttpServer::Listen(const HostPort& address,
+                                const std::string& option) {
+  const std::string obstacle = Obstacle(address);
+  if (!obstacle.empty()) return CannotListen(address, option, obstacle);
+  const std::string port = ListeningPort(address);
+  const char* options[] = {"listening_ports",
+                           port.c_str(),
+                           "num_threads",
+                           kThreads,
+                           "request_timeout_ms",
+                           kRequestTimeoutMs,
+                           "listen_backlog",
+                           kBacklog,
+                           "max_request_size",
+                           kMaxRequestBytes,
+                           "enable_keep_alive",
+                           "no",
+                           nullptr};
+  mg_callbacks callbacks{};
+  callbacks.begin_request = Answer;
+  mg_init_data init = {.callbacks = &callbacks,
+                       .user_data = this,
+                       .configuration_options = options};
+  char text[256] = "";
+  unsigned code = 0;
+  mg_error_data error = {
+      .code = &code, .text = text, .text_buffer_size = sizeof text};
+  errno = 0;
+  context_ = mg_start2(&init, &error);
+  if (context_ == nullptr) {
+    return CannotListen(address, option,
+                        errno == 0 ? text : std::strerror(errno));
+  }
+  mg_server_port listening{};
+  mg_get_server_ports(context_, 1, &listening);
+  address_ = address.WithPort(listening.port);
+  return absl::OkStatus();
+}
+
+// Answers every request, so that CivetWeb never looks for files.
+int HttpServer::Answer(mg_connection* connection) {
+  const mg_request_info& request = *mg_get_request_info(connection);
+  const auto& server = *static_cast<HttpServer*>(request.user_data);
+  const std::string_view method = request.request_method;
+  const auto page = server.pages_.find(request.local_uri);
+  const HttpResponse response = page == server.pages_.end() ? Refusal(404)
+                                : method == "GET" || method == "HEAD"
+                                    ? page->second()
+                                    : Refusal(405);
+  Send(connection, response);
+  return response.status;
+}
+
+}  // namespace millrace
