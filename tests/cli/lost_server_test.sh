@@ -55,18 +55,23 @@ await_client() {
   wait "$client"
 }
 
+# Until the client says that it waits for partition 1.
+await_warning() {
+  local until=$((SECONDS + 30))
+  until grep -q 'partition 1.*trying again' client.txt; do
+    kill -0 "$client" 2>/dev/null || fail "the client ended without partition 1"
+    ((SECONDS < until)) || fail "the client does not say what it waits for"
+    sleep 0.05
+  done
+}
+
 # Lost while the client runs, back some seconds later.
 start_group "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
   --partition-wait 60s >digest.txt 2>client.txt
 client=$STARTED
 wait_for_file digest.txt "$client" || fail "no digest is printed"
 kill_server
-until=$((SECONDS + 30))
-until grep -q 'partition 1.*trying again' client.txt; do
-  kill -0 "$client" 2>/dev/null || fail "the client ended without partition 1"
-  ((SECONDS < until)) || fail "the client does not say what it waits for"
-  sleep 0.05
-done
+await_warning
 start_server 1  # elsewhere: the list is read again
 lost=$SERVER
 write_list "$first" "$PORT"
@@ -85,6 +90,17 @@ took=$((SECONDS - start))
 ((took >= 19 && took <= 30)) || fail "the client gave up after $took s, not 20"
 grep -q '^millrace digest: partition 1:.*gave up after 20s' client.txt ||
   fail "the error does not name the partition"
+
+# A signal ends the wait, of one batch too.
+start_group "$bin/millrace" sample --servers @fleet.list --split test \
+  --fanouts 25,10 --batch-size 100 --partition-wait 5m >batch.txt 2>client.txt
+client=$STARTED
+await_warning
+kill -TERM "$client"
+status=0
+await_client 30 || status=$?
+forget_group "$client"
+((status == 130)) || fail "status $status of a client that was interrupted"
 
 # Nothing but a look at the file's size tells that its last byte is gone.
 start_server 1

@@ -93,6 +93,17 @@ fails 1 'does it want a certificate' \
 grep -q 'a client is refused: certificate "CN=stranger"' server-0.txt ||
   fail "the server does not say whom it refuses"
 fails 1 'does it want TLS' "${digest[@]}" --partition-wait 3s
+# handshake VERSION PATTERN: what s_client must say of its handshake.
+handshake() {
+  timeout 20 openssl s_client -connect "$first" "-$1" \
+    -cipher 'ALL:@SECLEVEL=0' -cert client.pem -key client.key \
+    </dev/null >s_client.txt 2>&1 || true
+  grep -q -- "$2" s_client.txt || fail "no \"$2\" in a handshake by $1"
+}
+handshake tls1_3 'New, TLSv1.3'
+for version in tls1 tls1_1; do
+  handshake "$version" 'has read 0 bytes and written [1-9]'
+done
 fails 1 'expired.pem has expired' "${digest[@]}" --tls-ca our-ca.pem \
   --tls-cert expired.pem --tls-key expired.key
 fails 1 'client.key does not fit --tls-cert laptop.pem' "${digest[@]}" \

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -605,6 +606,23 @@ TEST_F(TinyImportTest, RefusesBadInputByPlace) {
   ImportOptions options;
   options.split_fractions = {0.5, 0.6, 0.1};
   ExpectRefusal(input, "--split-fractions", options);
+}
+
+// Reading a pipe or a device would not end.
+TEST_F(TinyImportTest, RefusesWhatIsNotARegularFile) {
+  const std::filesystem::path pipe = directory_ / "pipe.npy";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", directory_ / "link.npy");
+  const std::string others[] = {pipe, "/dev/zero", directory_ / "link.npy",
+                                directory_};
+  for (const std::string& other : others) {
+    NpyInput input = Tiny();
+    input.edges[0].second = other;
+    ExpectRefusal(input, other.c_str());
+    input = Tiny();
+    input.features[""] = other;
+    ExpectRefusal(input, other.c_str());
+  }
 }
 
 TEST_F(TinyImportTest, RefusesIdsThatAreNegative) {
