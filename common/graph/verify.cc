@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/graph/verify.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "common/base/file.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -62,6 +65,38 @@ absl::Status VerifyNoOthers(const Store& store) {
   return absl::OkStatus();
 }
 
+// Checks what can be known about the names in store.json. Two things must be
+// believed: from which dataset a partitioned store was made, and the number
+// that the uuid is.
+absl::Status VerifyNames(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  const auto bad = [&](std::string_view what) {
+    return absl::DataLossError(
+        StrCat((store.path() / "store.json").native(), ": ", what));
+  };
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  const bool is_uuid = std::equal(
+      manifest.uuid.begin(), manifest.uuid.end(), kForm.begin(), kForm.end(),
+      [](char c, char form) {
+        return form == 'x' ? absl::ascii_isxdigit(static_cast<unsigned char>(c))
+                           : c == form;
+      });
+  if (!is_uuid) return bad("'uuid' does not have the form of a UUID");
+  const auto within = [](const auto& split) {
+    return split.identity.within_store;
+  };
+  // Where an earlier version added splits, the fingerprint changed with each.
+  const bool old =
+      std::any_of(manifest.splits.begin(), manifest.splits.end(), within) ||
+      std::any_of(manifest.edge_splits.begin(), manifest.edge_splits.end(),
+                  within);
+  if (!manifest.is_dataset() || old ||
+      manifest.dataset_fingerprint == manifest.fingerprint) {
+    return absl::OkStatus();
+  }
+  return bad("'dataset_fingerprint' of a dataset is not its fingerprint");
+}
+
 absl::Status VerifyContent(const Store& store) {
   const Manifest& manifest = store.manifest();
   const size_t types = manifest.schema.node_types.size();
@@ -112,6 +147,7 @@ absl::Status VerifyFiles(const Store& store) {
 absl::Status VerifyStore(const fs::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(path));
+  MILLRACE_RETURN_IF_ERROR(VerifyNames(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyNoOthers(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
   return VerifyContent(*store);

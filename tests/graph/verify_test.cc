@@ -66,7 +66,10 @@ class VerifyTest : public testing::DirectoryTest {
     for (FileInfo& info : manifest.files) {
       if (info.path == file) info.xxh3 = summary.xxh3;
     }
-    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    SetFingerprints(manifest);
+    if (manifest.is_dataset()) {
+      manifest.dataset_fingerprint = manifest.fingerprint;
+    }
     WriteManifest(manifest);
   }
 
@@ -112,6 +115,22 @@ TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
     std::ofstream(path() / info.path) << good;
   }
   EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+}
+
+TEST_F(VerifyTest, CatchesNamesThatTheFilesContradict) {
+  ASSERT_TRUE(BuildDataset(RichGraph(), path()).ok());
+  const Manifest good = ReadManifest();
+  Manifest manifest = good;
+  manifest.dataset_fingerprint = ComputeFingerprint(std::vector<FileInfo>());
+  WriteManifest(manifest);
+  ExpectViolation("store.json", "'dataset_fingerprint'");
+  for (const char* uuid : {"", "me", "01234567-89ab-4cde-8f01-23456789abcg",
+                           "01234567+89ab-4cde-8f01-23456789abcd"}) {
+    manifest = good;
+    manifest.uuid = uuid;
+    WriteManifest(manifest);
+    ExpectViolation("store.json", "'uuid'");
+  }
 }
 
 TEST_F(VerifyTest, CatchesFilesThatAreNotListed) {
