@@ -43,7 +43,6 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
     : store(std::move(store_in)),
-      split_seeds(*store),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
       fleet(std::move(fleet_in)),
@@ -61,7 +60,9 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                     4 * static_cast<size_t>(options.max_leaf_calls)),
       // Some of the sampling threads wait for other servers.
       sample_pool("sample", fleet ? 2 * options.threads : options.threads,
-                  2 * static_cast<size_t>(options.max_sample_calls)) {}
+                  2 * static_cast<size_t>(options.max_sample_calls)),
+      look_pool("look", /*threads=*/1,
+                2 * static_cast<size_t>(options.max_leaf_calls)) {}
 
 absl::Status ServerCore::CheckTarget(uint32_t partition,
                                      const std::string& fingerprint) const {

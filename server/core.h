@@ -14,12 +14,12 @@
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
-#include "common/sample/split_seeds.h"
 #include "server/admission.h"
 #include "server/connection_calls.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
 #include "server/options.h"
+#include "server/served_store.h"
 
 namespace millrace {
 
@@ -39,8 +39,7 @@ struct ServerCore {
   // from now on.
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
-  const std::shared_ptr<const Store> store;  // shared with whoever opened it
-  const SplitSeeds split_seeds;
+  ServedStore store;
   const ServerOptions options;
   const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;
@@ -64,6 +63,8 @@ struct ServerCore {
   // Last: their tasks use all of the above.
   ThreadPool leaf_pool;
   ThreadPool sample_pool;
+  // Looks into the store for Describe calls, which must not wait for others.
+  ThreadPool look_pool;
 };
 
 }  // namespace millrace

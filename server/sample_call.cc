@@ -258,6 +258,20 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), proto));
   MILLRACE_RETURN_IF_ERROR(
       core().CheckTarget(proto.partition(), proto.fingerprint()));
+  MILLRACE_RETURN_IF_ERROR(core().store.CheckSplits(
+      UsedSplitsFromProto(proto.splits()), proto.job().train_graph()));
+  const Store& seen = *core().store;
+  absl::Status resolved = Resolve(request);
+  // Clients that name no fingerprints may mean a split that is new, too.
+  if (absl::IsNotFound(resolved) && core().store.LookForSplits(seen)) {
+    resolved = Resolve(request);
+  }
+  MILLRACE_RETURN_IF_ERROR(resolved);
+  return request;
+}
+
+absl::Status SampleCall::Resolve(Request& request) const {
+  const v1::SampleRequest& proto = request.proto;
   const Manifest& manifest = core().store->manifest();
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, JobFromProto(proto.job()));
   MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
@@ -275,12 +289,12 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   } else {
     MILLRACE_RETURN_IF_ERROR(CheckNoSeeds(proto));
     MILLRACE_ASSIGN_OR_RETURN(
-        request.seeds,
-        core().split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));
+        request.seeds, core().store.seeds().OfBatch(request.job, proto.epoch(),
+                                                    proto.batch()));
   }
   request.job_hash = std::hash<std::string>()(
       proto.job().SerializeAsString() + proto.columns().SerializeAsString());
-  return request;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(

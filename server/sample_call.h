@@ -35,6 +35,8 @@ class SampleCall final : public FrameStream {
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
   absl::Status MakeBatch();
   absl::StatusOr<Request> ReadRequest();
+  // Fills in what the message of a request means; may be called again.
+  absl::Status Resolve(Request& request) const;
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);

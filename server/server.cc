@@ -189,6 +189,7 @@ void SamplerServer::Stop() {
   state_->server.reset();
   state_->core->sample_pool.Close();
   state_->core->leaf_pool.Close();
+  state_->core->look_pool.Close();
 }
 
 bool SamplerServer::draining() const {

@@ -142,6 +142,9 @@ absl::Status BatchFetch::StartSample() {
     AppendExplicitSeeds(message);
     message.mutable_job()->clear_split();
   }
+  UsedSplitsToProto(
+      SplitsOfJob(job_, context_.manifest, request_.explicit_seeds.has_value()),
+      *message.mutable_splits());
   ColumnsToProto(request_.columns, *message.mutable_columns());
   message.mutable_cached_rows()->Add(cached_rows_.begin(), cached_rows_.end());
   message.set_partition(static_cast<uint32_t>(options_.home));

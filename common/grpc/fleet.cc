@@ -294,6 +294,9 @@ SteadyTime Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
     MutexLock lock(&mutex_);
     connect = TakeConnect(*ask->entry);
     ask->of_suspect = ask->entry->suspected;
+    // Where the store is known, so are its splits, or nobody asks for them.
+    ask->request.set_look_for_splits(options_.fingerprint.empty() &&
+                                     !directory_.settled());
     const absl::Duration timeout =
         ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
     deadline = ask->deadline = SteadyNow() + timeout;
@@ -449,6 +452,7 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     AwaitNews(news_, moment);
   }
   MILLRACE_RETURN_IF_ERROR(directory_.CheckOneStore());
+  directory_.Settle();
   return &*directory_.manifest();
 }
 

@@ -100,11 +100,11 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  // Schema, books and splits of the store that the fleet serves, once one
-  // member answered and the others of the list did too or had half a second
-  // more. The reference lives as long as the fleet.
-  // UNAVAILABLE: nobody of this fleet answered by `deadline` (says what was
-  // tried). All other errors come without waiting, since time does not mend
+  // Schema and books of the store that the fleet serves, and the splits that
+  // any of its members has, once one member answered and the others of the list
+  // did too or had half a second more. The reference lives as long as the
+  // fleet. UNAVAILABLE: nobody of this fleet answered by `deadline` (says what
+  // was tried). All other errors come without waiting, since time does not mend
   // them. UNAUTHENTICATED, PERMISSION_DENIED: TLS or names keep us from all.
   // FAILED_PRECONDITION: all were refused, or they have several stores and the
   // options do not say which. CANCELLED: the program was interrupted.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "common/wire/job_proto.h"
@@ -119,18 +120,55 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                    : StrCat(" as ", manifest_from_, " has"),
                "\nserve one store everywhere"));
   }
-  if (!manifest_) {
-    auto manifest = ManifestFromProto(reply);
-    if (!manifest.ok()) {
-      return absl::FailedPreconditionError(
-          StrCat("server ", info.address, " describes an impossible store: ",
-                 std::string(manifest.status().message())));
-    }
-    manifest_ = *std::move(manifest);
-    manifest_from_ = info.address;
+  if (!settled_) {
+    MILLRACE_RETURN_IF_ERROR(LearnManifest(reply, info.address));
   }
   info.state = reply.draining() ? State::kDraining : State::kReady;
   return absl::OkStatus();
+}
+
+absl::Status FleetDirectory::LearnManifest(const v1::DescribeReply& reply,
+                                           const std::string& address) {
+  auto theirs = ManifestFromProto(reply);
+  if (!theirs.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat("server ", address, " describes an impossible store: ",
+               std::string(theirs.status().message())));
+  }
+  if (!manifest_) {
+    manifest_ = *theirs;
+    manifest_from_ = address;
+    manifest_->splits.clear();
+    manifest_->edge_splits.clear();
+  }
+  MergeSplits(theirs->splits, address, manifest_->splits);
+  MergeSplits(theirs->edge_splits, address, manifest_->edge_splits);
+  return absl::OkStatus();
+}
+
+template <typename Split>
+void FleetDirectory::MergeSplits(const std::vector<Split>& theirs,
+                                 const std::string& address,
+                                 std::vector<Split>& ours) {
+  for (const Split& split : theirs) {
+    const std::string folder = SplitFolder(manifest_->schema, split);
+    const auto [known, is_new] =
+        known_splits_.try_emplace(folder, KnownSplit{ours.size(), address});
+    if (is_new) {
+      ours.push_back(split);
+      continue;
+    }
+    SplitIdentity& expected = ours[known->second.place].identity;
+    const std::string& fingerprint = split.identity.fingerprint;
+    if (expected.fingerprint.empty()) expected.fingerprint = fingerprint;
+    if (fingerprint.empty() || fingerprint == expected.fingerprint) continue;
+    expected.conflict =
+        StrCat(folder, " is not the same everywhere: server ",
+               known->second.from, " has fingerprint ", expected.fingerprint,
+               ", server ", address, " has ", fingerprint,
+               "\nmake it under another name, the same on all copies of the "
+               "store");
+  }
 }
 
 bool FleetDirectory::AnyUnknown() const {

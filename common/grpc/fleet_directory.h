@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,11 @@ class FleetDirectory {
   absl::Status Learn(const v1::DescribeReply& reply, FleetMemberInfo& info);
   // Whether some have neither answered nor been found unreachable.
   bool AnyUnknown() const;
-  // Set once, by the first answer.
+  // Set by the first answer. Until it is settled, splits that only others have
+  // are added, and those that are not the same everywhere are marked.
   const std::optional<Manifest>& manifest() const { return manifest_; }
+  bool settled() const { return settled_; }
+  void Settle() { settled_ = true; }
 
   // Of the list.
   Entries OwnersIn(FleetMemberInfo::State state, int partition) const;
@@ -86,6 +90,12 @@ class FleetDirectory {
 
  private:
   std::shared_ptr<FleetEntry> MakeEntry(const std::string& address) const;
+  absl::Status LearnManifest(const v1::DescribeReply& reply,
+                             const std::string& address);
+  // Splits of `theirs` that a member at `address` has.
+  template <typename Split>
+  void MergeSplits(const std::vector<Split>& theirs, const std::string& address,
+                   std::vector<Split>& ours);
 
   const FleetOptions options_;
   MemberKeeper& keeper_;
@@ -93,7 +103,14 @@ class FleetDirectory {
   Entries entries_;
   Entries left_;  // the list
   std::optional<Manifest> manifest_;
+  bool settled_ = false;
   std::string manifest_from_;  // address
+  // Where a split stands in the manifest, and the first member that has it.
+  struct KnownSplit {
+    size_t place;
+    std::string from;  // address
+  };
+  std::map<std::string, KnownSplit> known_splits_;  // by the split's folder
   absl::Status list_error_;
 };
 
