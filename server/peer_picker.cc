@@ -33,6 +33,9 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
+    // Then one that has failed, but none that refuses.
+    other = refusals_.Pick(*fleet, partition_);
+    if (other.ok() || !absl::IsUnavailable(other.status())) return other;
   }
   return Await();
 }
@@ -56,7 +59,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 }
 
 absl::Status PeerPicker::Report(const FleetMember& member,
-                                absl::Status status) const {
+                                absl::Status status) {
   if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
     // Not by us: of calls that were given up we are not told. A server that
     // stops.
@@ -64,6 +67,7 @@ absl::Status PeerPicker::Report(const FleetMember& member,
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
   if (IsServedElsewhere(status)) {
+    refusals_.Add(partition_, member, status);
     return absl::UnavailableError(std::string(status.message()));
   }
   return status;

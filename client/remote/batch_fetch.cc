@@ -24,8 +24,8 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
       retry_(options.partition_wait),
-      context_{options.fleet, options.manifest, options.call_timeout,
-               retry_,        options.hedging,  options.received},
+      context_{options.fleet, options.manifest, options.call_timeout, retry_,
+               refusals_,     options.hedging,  options.received},
       job_(job),
       cached_rows_(options.cache == nullptr
                        ? std::vector<uint64_t>()

@@ -50,6 +50,7 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
   if (!of_another) context.fleet.ReportFailure(member, status);
   info.partition = info.partition.value_or(partition);
   if (!of_another && IsServedElsewhere(status)) {
+    context.refusals.Add(partition, member, status);
     info.moved = false;
     return WithErrorInfo(
         absl::UnavailableError(StrCat("server ", member.address, ": ",

@@ -46,7 +46,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions given) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      given.context.fleet.Pick(given.partition, SteadyTime::InfinitePast()));
+      given.context.refusals.Pick(given.context.fleet, given.partition));
   // Shared by the functions below.
   const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
   const SteadyTime deadline = TimesOf(options->context).deadline;

@@ -115,7 +115,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
     const CallContext& context, ResolveRequest request, CallDone done) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      context.fleet.Pick(request.partition, SteadyTime::InfinitePast()));
+      context.refusals.Pick(context.fleet, request.partition));
   grpc::ByteBuffer message = MessageOf(context.manifest, request);
   const auto resolving = std::make_shared<const Resolving>(
       Resolving{context, std::move(request), std::move(message),

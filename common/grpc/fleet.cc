@@ -101,6 +101,11 @@ class Fleet::Core {
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid);
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const {
+    MutexLock lock(&mutex_);
+    return directory_.OnlyThese(partition, members);
+  }
   void ReportFailure(const FleetMember& member, const absl::Status& status);
   void Suspect(const FleetMember& member);
   bool IsLost(const FleetMember& member) const;
@@ -553,6 +558,11 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
     int partition, SteadyTime deadline,
     const std::vector<const FleetMember*>& avoid) {
   return core_->Pick(partition, deadline, avoid);
+}
+
+bool Fleet::OnlyThese(int partition,
+                      const std::vector<const FleetMember*>& members) const {
+  return core_->OnlyThese(partition, members);
 }
 
 void Fleet::ReportFailure(const FleetMember& member,

@@ -124,6 +124,11 @@ class Fleet {
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid = {});
 
+  // Whether these are all the servers of a partition, one at least, and
+  // everyone else in the list answers: there is nobody to wait for.
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const;
+
   // Tells that a call failed: a member whose connection broke, or that refuses
   // what another one may take, is asked again before it is handed out. One that
   // refuses for want of room is busy for as long as it says (see BusyTime).

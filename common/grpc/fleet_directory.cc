@@ -242,18 +242,32 @@ absl::Status FleetDirectory::CheckOneStore() const {
   return absl::OkStatus();
 }
 
+bool FleetDirectory::AllAnswer() const {
+  return std::none_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+    return entry->info.state == State::kUnknown ||
+           entry->info.state == State::kUnreachable;
+  });
+}
+
+bool FleetDirectory::OnlyThese(
+    int partition, const std::vector<const FleetMember*>& members) const {
+  const auto owners = Owners(partition);
+  return AllAnswer() && !owners.empty() &&
+         std::all_of(owners.begin(), owners.end(), [&](const auto& owner) {
+           return std::find(members.begin(), members.end(), owner.get()) !=
+                  members.end();
+         });
+}
+
 absl::Status FleetDirectory::NoOwner(int partition) const {
   const FleetMemberInfo* refused = nullptr;
-  bool all_answer = true;
   for (const auto& entry : entries_) {
     const FleetMemberInfo& info = entry->info;
     if (info.state == State::kRefused && Serves(info, partition)) {
       refused = &info;
     }
-    all_answer &=
-        info.state != State::kUnknown && info.state != State::kUnreachable;
   }
-  if (refused != nullptr && all_answer) {
+  if (refused != nullptr && AllAnswer()) {
     return WithErrorInfo(absl::FailedPreconditionError(
                              StrCat("partition ", partition, ": ",
                                     std::string(refused->error.message()))),

@@ -75,6 +75,12 @@ class FleetDirectory {
   // The ready ones and then those that drain.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
 
+  // Whether nobody is unknown or unreachable.
+  bool AllAnswer() const;
+  // See Fleet::OnlyThese.
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const;
+
   // Why nobody serves the partition: FAILED_PRECONDITION when those that do
   // are refused and all others answer, so that nobody need be waited for; else
   // UNAVAILABLE.

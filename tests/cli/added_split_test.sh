@@ -101,6 +101,11 @@ start_server c copy 0
 list c a b
 digest "${job[@]}" || fail "a replica without the split is not left"
 cmp expected.txt digest.txt || fail "the fleet's batches differ"
+list c b
+if digest "${job[@]}"; then fail "a server lacks the split"; fi
+grep -q "^millrace digest: partition 0: server 127.0.0.1:${PORTS[c]}: .*has no $(
+  )split \"added\"" client.txt || fail "the error does not say who lacks it"
+list c a b
 "$bin/millrace" split copy --name added --ids others.npy
 if digest "${job[@]}"; then fail "two splits of one name are one"; fi
 # It is said which two servers differ: a and b have the same split.
