@@ -16,6 +16,7 @@
 #include "common/grpc/hedging.h"
 #include "server/admission.h"
 #include "server/connection_calls.h"
+#include "server/damage.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
 #include "server/options.h"
@@ -32,14 +33,27 @@ struct ServerCore {
 
   // OK when this server can answer for `partition` of that store.
   // FAILED_PRECONDITION: another store, or not a partition it serves.
+  // DATA_LOSS: the partition is damaged.
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
+
+  // Whether the partition is read here, and not asked of other servers.
+  bool Reads(int partition) const {
+    return store->partition(partition) != nullptr &&
+           !damage.IsDamaged(partition);
+  }
+
+  // The error that a call ends with. One about a damaged file of ours becomes
+  // one for another server to be asked, and the file's partition is served no
+  // more.
+  absl::Status NoteDamage(absl::Status status);
 
   // The client's deadline, but no more than may be asked for, or the default
   // from now on.
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   ServedStore store;
+  Damage damage;
   const ServerOptions options;
   const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;

@@ -123,6 +123,11 @@ void AddOptions(CLI::App& app, Arguments& args) {
                  "How long SIGTERM waits for running calls, such as 30s or 2m");
   app.add_flag("--verify-on-start", args.verify,
                "Check every checksum before serving");
+  app.add_option("--scrub", args.server.scrub_bytes_per_second,
+                 "Bytes a second, such as 20M, at which all files are read "
+                 "again and again while serving, past the page cache, and "
+                 "their checksums compared; 0: not at all")
+      ->transform(ByteSize());
 }
 
 absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {

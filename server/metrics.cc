@@ -48,7 +48,15 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
               gauges.peer_calls),
       Counter("millrace_hedged_peer_calls_total",
               "Calls to other servers that went to a second one too.",
-              gauges.hedged_peer_calls)};
+              gauges.hedged_peer_calls),
+      Gauge("millrace_damaged_partitions",
+            "Partitions that are served no more: a file is damaged.",
+            gauges.damaged_partitions)};
+  if (gauges.scrubbed_bytes.has_value()) {
+    all.push_back(Counter("millrace_scrubbed_bytes_total",
+                          "Bytes read and compared with checksums.",
+                          *gauges.scrubbed_bytes));
+  }
   if (gauges.certificate_end.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                         "When the certificate in use ends (Unix time).",

@@ -23,6 +23,8 @@ class ServerMetrics {
     double running_calls = 0;
     double peer_calls = 0;  // to other servers, so far
     double hedged_peer_calls = 0;
+    double damaged_partitions = 0;
+    std::optional<double> scrubbed_bytes;   // none: no --scrub
     std::optional<double> certificate_end;  // Unix time; none: no TLS
   };
 

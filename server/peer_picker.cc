@@ -23,6 +23,7 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   Fleet* const fleet = scope_.core.fleet.get();
   if (fleet == nullptr) {
+    MILLRACE_RETURN_IF_ERROR(scope_.core.damage.Check(partition_));
     return WithErrorInfo(
         absl::FailedPreconditionError(
             StrCat("partition ", partition_,
@@ -100,6 +101,7 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
 absl::Status PeerPicker::Named(const absl::Status& status) const {
   ErrorInfo info = ErrorInfoOf(status);
   info.partition = partition_;
+  info.moved = false;  // we do not look further
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
                                          speaker_->address, ": ",

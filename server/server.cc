@@ -23,6 +23,7 @@
 #include "server/core.h"
 #include "server/limits.h"
 #include "server/port_check.h"
+#include "server/scrubber.h"
 #include "server/service.h"
 #include "spdlog/spdlog.h"
 
@@ -113,6 +114,7 @@ struct SamplerServer::State {
   std::unique_ptr<ServerCore> core;
   std::unique_ptr<SamplerService> service;
   std::unique_ptr<::grpc::Server> server;  // null once stopped
+  std::unique_ptr<Scrubber> scrubber;      // null: none
   int port = 0;
   std::string address;
   std::unique_ptr<PortCheck> port_check;
@@ -165,6 +167,15 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   for (const int part : state->core->store->partitions()) {
     health->SetServingStatus(StrCat("partition/", part), true);
   }
+  ServerCore& core = *state->core;
+  core.damage.Listen([health, &core](int part) {
+    health->SetServingStatus(StrCat("partition/", part), false);
+    if (core.damage.AreAllDamaged()) health->SetServingStatus("", false);
+  });
+  if (core.options.scrub_bytes_per_second > 0) {
+    state->scrubber = std::make_unique<Scrubber>(
+        core.store, core.options.scrub_bytes_per_second, core.damage);
+  }
   return std::unique_ptr<SamplerServer>(new SamplerServer(std::move(state)));
 }
 
@@ -183,6 +194,9 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
+  // Nobody finds damage any more once the calls are done, too; who is told of
+  // it belongs to the server.
+  if (state_->scrubber != nullptr) state_->scrubber->Stop();
   // A moment for replies on their way; the rest is cancelled.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
@@ -194,6 +208,10 @@ void SamplerServer::Stop() {
 
 bool SamplerServer::draining() const {
   return state_->core->sample_calls.draining();
+}
+
+bool SamplerServer::sound() const {
+  return !state_->core->damage.AreAllDamaged();
 }
 
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
@@ -209,6 +227,10 @@ std::string SamplerServer::Metrics() const {
                                              core.gather_calls.count());
   gauges.peer_calls = static_cast<double>(core.peer_hedging.calls());
   gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  gauges.damaged_partitions = static_cast<double>(core.damage.damaged().size());
+  if (state_->scrubber != nullptr) {
+    gauges.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
+  }
   if (state_->tls != nullptr) {
     gauges.certificate_end = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());

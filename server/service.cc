@@ -44,7 +44,7 @@ class UnaryCall : public RequestCall {
   // Ends the call, with reply() if `status` is OK.
   void End(const absl::Status& status) final {
     core().metrics.CountCall(method_, status);
-    if (!status.ok()) return Finish(ToGrpcStatus(status));
+    if (!status.ok()) return Finish(ToGrpcStatus(core().NoteDamage(status)));
     AwaitClient();
     StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
   }

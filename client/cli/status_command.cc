@@ -67,6 +67,16 @@ int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
       }));
 }
 
+// What is to be said of a member besides the numbers; empty: nothing.
+std::string Remarks(const FleetMemberInfo& member) {
+  std::string remarks = FirstLine(member.error);
+  for (const auto& [partition, what] : member.damaged) {
+    absl::StrAppend(&remarks, remarks.empty() ? "" : "; ", "partition ",
+                    partition, " is damaged: ", what);
+  }
+  return remarks;
+}
+
 void PrintTable(const std::vector<FleetMemberInfo>& members) {
   absl::PrintF("%-24s %-12s %-12s %7s %19s %10s  %s\n", "ADDRESS", "STATE",
                "PARTITIONS", "REPLICA", "INFLIGHT/LIMIT MiB", "UPTIME",
@@ -78,6 +88,7 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
                    AbslView(StateName(member.state)), FirstLine(member.error));
       continue;
     }
+    const std::string remarks = Remarks(member);
     absl::PrintF(
         "%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n", member.address,
         AbslView(StateName(member.state)),
@@ -85,8 +96,7 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
         static_cast<double>(member.inflight_bytes) / (1 << 20),
         static_cast<double>(member.max_inflight_bytes) / (1 << 20),
         absl::FormatDuration(absl::Trunc(member.uptime, absl::Seconds(1))),
-        member.version,
-        member.error.ok() ? "" : absl::StrCat("  ", FirstLine(member.error)));
+        member.version, remarks.empty() ? "" : absl::StrCat("  ", remarks));
   }
 }
 
@@ -105,6 +115,11 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
     server["uptime_seconds"] = absl::ToDoubleSeconds(member.uptime);
     server["version"] = member.version;
     server["error"] = FirstLine(member.error);
+    nlohmann::ordered_json damaged = nlohmann::ordered_json::object();
+    for (const auto& [partition, what] : member.damaged) {
+      damaged[absl::StrCat(partition)] = what;
+    }
+    server["damaged_partitions"] = std::move(damaged);
     servers.push_back(std::move(server));
   }
   nlohmann::ordered_json all;

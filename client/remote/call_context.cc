@@ -47,16 +47,16 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
   ErrorInfo info = ErrorInfoOf(status);
   const bool of_another =
       info.partition.has_value() && *info.partition != partition;
-  if (!of_another) context.fleet.ReportFailure(member, status);
-  info.partition = info.partition.value_or(partition);
-  if (!of_another && IsServedElsewhere(status)) {
+  const bool refused = IsServedElsewhere(status);
+  if (!of_another || refused) context.fleet.ReportFailure(member, status);
+  if (refused) {
     context.refusals.Add(partition, member, status);
-    info.moved = false;
     return WithErrorInfo(
         absl::UnavailableError(StrCat("server ", member.address, ": ",
                                       std::string(status.message()))),
-        info);
+        {.partition = partition});
   }
+  info.partition = info.partition.value_or(partition);
   if (absl::IsDeadlineExceeded(status)) {
     const SteadyTime now = SteadyNow();
     context.retry.NoteSilence(*info.partition, start, now);

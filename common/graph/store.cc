@@ -14,6 +14,7 @@
 #include "common/base/file.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
@@ -437,10 +438,9 @@ absl::StatusOr<SplitMembers> Store::MakeMembers(size_t split) const {
   for (int64_t i = 0; i < ids.rows(); ++i) {
     const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
     if (id >= count) {
-      return absl::DataLossError(
-          absl::StrCat((path_ / SplitPath(type.name, info.name, "id")).string(),
-                       " is damaged: seed ", i, " has id ", id, " of ", count,
-                       "\nrun `millrace verify` on the store"));
+      return DamagedFile(
+          *this, SplitPath(type.name, info.name, "id"),
+          absl::StrCat("is damaged: seed ", i, " has id ", id, " of ", count));
     }
     members.Add(id);
   }

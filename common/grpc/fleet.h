@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,7 @@ struct FleetMemberInfo {
   std::string address;
   State state = State::kUnknown;
   std::vector<int> partitions;
+  std::map<int, std::string> damaged;  // what is wrong, by partition
   std::string version;
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
@@ -118,8 +120,8 @@ class Fleet {
   // in turn, one that is busy (see ReportFailure) only where all are. Errors
   // name the partition and what was tried: UNAVAILABLE when there is none by
   // `deadline` (a past deadline: does not wait), or at once when all are in
-  // `avoid`; FAILED_PRECONDITION when those of it are refused and all others
-  // answer.
+  // `avoid`; FAILED_PRECONDITION or DATA_LOSS when those of it are refused or
+  // have damaged files, and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid = {});

@@ -95,6 +95,10 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                                    FleetMemberInfo& info) {
   info.version = reply.version();
   info.partitions.assign(reply.partitions().begin(), reply.partitions().end());
+  info.damaged.clear();
+  for (const auto& damage : reply.damage()) {
+    info.damaged[static_cast<int>(damage.partition())] = damage.what();
+  }
   info.inflight_bytes = reply.inflight_bytes();
   info.max_inflight_bytes = reply.max_inflight_bytes();
   info.uptime = absl::Seconds(reply.uptime_seconds());
@@ -225,6 +229,9 @@ std::string FleetDirectory::Tried() const {
     } else if (!info.error.ok()) {
       tried += StrCat(", ", FirstLine(info.error));
     }
+    for (const auto& [partition, what] : info.damaged) {
+      tried += StrCat(", partition ", partition, " is damaged: ", what);
+    }
     if (tried.size() > 600) return tried + "; ...";
   }
   if (!list_error_.ok()) {
@@ -261,17 +268,33 @@ bool FleetDirectory::OnlyThese(
 
 absl::Status FleetDirectory::NoOwner(int partition) const {
   const FleetMemberInfo* refused = nullptr;
+  std::string reasons;  // of those that have it
+  bool any_damaged = false;
   for (const auto& entry : entries_) {
     const FleetMemberInfo& info = entry->info;
+    const auto damage = info.damaged.find(partition);
+    std::string reason;
     if (info.state == State::kRefused && Serves(info, partition)) {
       refused = &info;
+      reason = FirstLine(info.error);
+    } else if (damage != info.damaged.end()) {
+      any_damaged = true;
+      reason = StrCat("server ", info.address, ": ", damage->second);
     }
+    if (reason.empty()) continue;
+    reasons += StrCat(reasons.empty() ? "" : "; ", reason);
   }
-  if (refused != nullptr && AllAnswer()) {
-    return WithErrorInfo(absl::FailedPreconditionError(
-                             StrCat("partition ", partition, ": ",
-                                    std::string(refused->error.message()))),
-                         {.partition = partition});
+  if (!reasons.empty() && AllAnswer()) {
+    const std::string what = StrCat("partition ", partition, ": ", reasons);
+    return WithErrorInfo(
+        any_damaged
+            ? absl::DataLossError(StrCat(
+                  what,
+                  "\nrestore the store from a copy, check it with `millrace "
+                  "verify`, and start the server again"))
+            : absl::FailedPreconditionError(
+                  StrCat(what, AdviceOf(refused->error))),
+        {.partition = partition});
   }
   return WithErrorInfo(
       absl::UnavailableError(StrCat("partition ", partition,

@@ -81,9 +81,9 @@ class FleetDirectory {
   bool OnlyThese(int partition,
                  const std::vector<const FleetMember*>& members) const;
 
-  // Why nobody serves the partition: FAILED_PRECONDITION when those that do
-  // are refused and all others answer, so that nobody need be waited for; else
-  // UNAVAILABLE.
+  // Why nobody serves the partition: DATA_LOSS or FAILED_PRECONDITION when
+  // those that do have damaged files or are refused and all others answer, so
+  // that nobody need be waited for; else UNAVAILABLE.
   absl::Status NoOwner(int partition) const;
   // FAILED_PRECONDITION: members have different stores, and nobody has said
   // which one is meant.

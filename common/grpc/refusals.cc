@@ -41,13 +41,9 @@ absl::Status Refusals::Explain(int partition,
                       ": ", FirstLine(refusal.why));
   }
   const absl::Status& first = refusals.front().why;
-  const std::string message(first.message());
-  const size_t line_end = message.find('\n');
   return WithErrorInfo(
-      absl::Status(
-          first.code(),
-          StrCat("partition ", partition, ": ", reasons,
-                 line_end == message.npos ? "" : message.substr(line_end))),
+      absl::Status(first.code(), StrCat("partition ", partition, ": ", reasons,
+                                        AdviceOf(first))),
       {.partition = partition});
 }
 

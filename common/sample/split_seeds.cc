@@ -9,6 +9,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
@@ -214,9 +215,7 @@ absl::Status SplitSeeds::OutOfRange(TypeIndex type, const std::string& path,
 
 absl::Status SplitSeeds::Damaged(const std::string& path,
                                  const std::string& what) const {
-  return absl::DataLossError(StrCat((store_.path() / path).string(),
-                                    " is damaged: ", what,
-                                    "\nrun `millrace verify` on the store"));
+  return DamagedFile(store_, path, StrCat("is damaged: ", what));
 }
 
 }  // namespace millrace
