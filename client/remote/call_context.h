@@ -33,13 +33,13 @@ struct CallContext {
   std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
 
-// When a call began, and by when it must be done.
+// By when a call must be done, and how long it may say nothing.
 struct CallTimes {
-  SteadyTime start;
   SteadyTime deadline;
+  absl::Duration patience;
 };
-// Of a call that starts now.
-CallTimes TimesOf(const CallContext& context);
+// Of a call for a partition that starts now.
+CallTimes TimesOf(const CallContext& context, int partition);
 
 // INTERNAL, naming `member`: what it sent is not what the protocol says. Such
 // an error is nobody's usage and is not repeated.
