@@ -273,8 +273,7 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
   }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;
-  MILLRACE_ASSIGN_OR_RETURN(fleet_options.credentials,
-                            ChannelCredentials(options.tls, options.servers));
+  MILLRACE_ASSIGN_OR_RETURN(fleet_options.tls, OpenClientTls(options.tls));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(fleet_options)));
   MILLRACE_ASSIGN_OR_RETURN(

@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
   options.list = peers;
   options.fingerprint = store.manifest().fingerprint;
   options.max_receive_bytes = kMaxPeerMessageBytes;
-  if (tls != nullptr) options.credentials = ChannelCredentials(tls, peers);
+  options.tls = tls;
   auto fleet = Fleet::Create(std::move(options));
   if (fleet.ok()) return fleet;
   return absl::InvalidArgumentError(

@@ -139,8 +139,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
       start + std::max(wait, absl::Seconds(flags.timeout_seconds));
   FleetOptions options;
   options.list = flags.servers;
-  MILLRACE_ASSIGN_OR_RETURN(options.credentials,
-                            ChannelCredentials(flags.tls, flags.servers));
+  MILLRACE_ASSIGN_OR_RETURN(options.tls, OpenClientTls(flags.tls));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(options)));
   const absl::StatusOr<const Manifest*> manifest =

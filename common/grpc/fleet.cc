@@ -370,13 +370,13 @@ void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
   const bool busy = absl::IsResourceExhausted(status);
   if (status.ok() || busy) entry.answered = now;
   if (status.ok()) {
+    NoteConnection(info.address, options_.tls.get());
     info.error = directory_.Learn(reply, info);
     if (!info.error.ok()) info.state = State::kRefused;
     entry.next_ask = now + options_.ready_interval;
     return;
   }
-  info.error =
-      ExplainConnection(status, info.address, options_.credentials != nullptr);
+  info.error = ExplainConnection(status, info.address, options_.tls.get());
   if (!busy) {
     info.state = State::kUnreachable;
   } else if (info.state == State::kUnreachable) {

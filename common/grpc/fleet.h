@@ -2,7 +2,6 @@
 #pragma once
 
 #include <grpcpp/channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <atomic>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/channel_args.h"
+#include "common/grpc/tls_files.h"
 
 namespace millrace {
 
@@ -81,8 +81,8 @@ struct FleetOptions {
   absl::Duration ready_interval = absl::Seconds(5);
   absl::Duration retry_interval = absl::Milliseconds(500);
 
-  // See common/grpc/tls.h. Null: plaintext.
-  std::shared_ptr<::grpc::ChannelCredentials> credentials;
+  // Shared with the channels; see OpenClientTls(). Null: plaintext.
+  std::shared_ptr<TlsFiles> tls;
 };
 
 // The directory of a fleet: keeps the list of addresses fresh, asks every

@@ -32,9 +32,7 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
   entry->member->address = address;
   for (int i = 0; i < std::max(1, options_.connections); ++i) {
     entry->member->channels.push_back(::grpc::CreateCustomChannel(
-        address,
-        options_.credentials ? options_.credentials
-                             : ::grpc::InsecureChannelCredentials(),
+        address, credentials_,
         ClientChannelArguments(options_.max_receive_bytes)));
   }
   entry->info.address = address;

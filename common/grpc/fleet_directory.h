@@ -13,6 +13,7 @@
 #include "common/grpc/busy_time.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/member_keeper.h"
+#include "common/grpc/tls.h"
 
 namespace millrace {
 
@@ -45,7 +46,11 @@ class FleetDirectory {
 
   // `keeper` makes the members and must outlive it.
   FleetDirectory(const FleetOptions& options, MemberKeeper& keeper)
-      : options_(options), keeper_(keeper) {}
+      : options_(options),
+        credentials_(options.tls == nullptr
+                         ? ::grpc::InsecureChannelCredentials()
+                         : ChannelCredentials(options.tls, options.list)),
+        keeper_(keeper) {}
 
   // Takes over the addresses of a list that was read; whether it is another.
   // Members that are no longer in it serve nothing, but are kept for those who
@@ -104,6 +109,8 @@ class FleetDirectory {
                    std::vector<Split>& ours);
 
   const FleetOptions options_;
+  // Shared with the channels.
+  const std::shared_ptr<::grpc::ChannelCredentials> credentials_;
   MemberKeeper& keeper_;
 
   Entries entries_;
