@@ -149,8 +149,10 @@ class FleetBatchSource final : public RemoteBatchSource {
   template <typename Request, typename StartCall>
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
-    const CallContext context{*fleet_, manifest_, options_.call_timeout,
-                              retry,   hedging_,  received_};
+    Refusals refusals;
+    const CallContext context{*fleet_,  manifest_, options_.call_timeout,
+                              retry,    refusals,  hedging_,
+                              received_};
     while (true) {
       if (closing_.HasBeenNotified()) return Closed();
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -271,8 +273,7 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
   }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;
-  MILLRACE_ASSIGN_OR_RETURN(fleet_options.credentials,
-                            ChannelCredentials(options.tls, options.servers));
+  MILLRACE_ASSIGN_OR_RETURN(fleet_options.tls, OpenClientTls(options.tls));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(fleet_options)));
   MILLRACE_ASSIGN_OR_RETURN(

@@ -20,8 +20,8 @@ struct RemoteOptions {
   // How long a partition without a living server is waited for before calls
   // that need it fail.
   absl::Duration partition_wait = absl::Minutes(5);
-  // Of one attempt of one call, which gets no more than is left of
-  // partition_wait either, but 5 s at least; a longer one is retried elsewhere.
+  // Of one attempt of one call; a longer one is retried elsewhere. An attempt
+  // also gets no more than what is left of partition_wait, but 1 s at least.
   absl::Duration call_timeout = absl::Seconds(60);
   // Largest batch that is accepted.
   uint64_t max_batch_bytes = uint64_t{4} << 30;

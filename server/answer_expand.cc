@@ -13,6 +13,7 @@
 #include "common/sample/job.h"
 #include "common/sample/live_watch.h"
 #include "common/wire/ids.h"
+#include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 #include "server/call_scope.h"
 #include "server/limits.h"
@@ -295,7 +296,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
 
 }  // namespace
 
-absl::Status AnswerExpand(const ServerCore& core,
+absl::Status AnswerExpand(ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,
                           Admission::Reservation& memory,
@@ -317,8 +318,15 @@ absl::Status AnswerExpand(const ServerCore& core,
         StrCat(request.frontiers_size(), " frontiers: the graph has ",
                relations, " relations\nsend at most one for each"));
   }
-  MILLRACE_RETURN_IF_ERROR(
-      CheckWithin(core.store->manifest(), request.within()));
+  MILLRACE_RETURN_IF_ERROR(core.store.CheckSplits(
+      UsedSplitsFromProto(request.splits()), request.within()));
+  const Store& seen = *core.store;
+  absl::Status within = CheckWithin(seen.manifest(), request.within());
+  // Others may know a split that is new, without its fingerprint.
+  if (!within.ok() && core.store.LookForSplits(seen)) {
+    within = CheckWithin(core.store->manifest(), request.within());
+  }
+  MILLRACE_RETURN_IF_ERROR(within);
   Expansion expansion(core, context, request, memory);
   for (const v1::ExpandRequest::Frontier& in : request.frontiers()) {
     MILLRACE_ASSIGN_OR_RETURN(const bool whole,

@@ -19,7 +19,7 @@ class ExpandRequest;
 // other server. Statuses are those of docs/protocol.md.
 // `context`: to notice that nobody waits any more. `memory`: of the call; grows
 // before what is made for the reply does, with the errors of GrowTo.
-absl::Status AnswerExpand(const ServerCore& core,
+absl::Status AnswerExpand(ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,
                           Admission::Reservation& memory,

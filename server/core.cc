@@ -8,6 +8,7 @@
 #include "common/base/host_memory.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 #include "common/grpc/time.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
@@ -43,7 +44,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
     : store(std::move(store_in)),
-      split_seeds(*store),
+      damage(store->partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
       fleet(std::move(fleet_in)),
@@ -61,7 +62,9 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                     4 * static_cast<size_t>(options.max_leaf_calls)),
       // Some of the sampling threads wait for other servers.
       sample_pool("sample", fleet ? 2 * options.threads : options.threads,
-                  2 * static_cast<size_t>(options.max_sample_calls)) {}
+                  2 * static_cast<size_t>(options.max_sample_calls)),
+      look_pool("look", /*threads=*/1,
+                2 * static_cast<size_t>(options.max_leaf_calls)) {}
 
 absl::Status ServerCore::CheckTarget(uint32_t partition,
                                      const std::string& fingerprint) const {
@@ -86,7 +89,15 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
                              list, " of ", store->parts(), " are)")),
                          {.partition = asked, .moved = true});
   }
-  return absl::OkStatus();
+  return damage.Check(asked);
+}
+
+absl::Status ServerCore::NoteDamage(absl::Status status) {
+  const std::string file = DamagedFileOf(status);
+  if (file.empty()) return status;
+  damage.Note(file, status);
+  return WithErrorInfo(std::move(status),
+                       {.partition = PartitionOfFile(file), .moved = true});
 }
 
 SteadyTime ServerCore::DeadlineOf(

@@ -14,12 +14,13 @@
 #include "common/graph/store.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
-#include "common/sample/split_seeds.h"
 #include "server/admission.h"
 #include "server/connection_calls.h"
+#include "server/damage.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
 #include "server/options.h"
+#include "server/served_store.h"
 
 namespace millrace {
 
@@ -32,15 +33,27 @@ struct ServerCore {
 
   // OK when this server can answer for `partition` of that store.
   // FAILED_PRECONDITION: another store, or not a partition it serves.
+  // DATA_LOSS: the partition is damaged.
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
+
+  // Whether the partition is read here, and not asked of other servers.
+  bool Reads(int partition) const {
+    return store->partition(partition) != nullptr &&
+           !damage.IsDamaged(partition);
+  }
+
+  // The error that a call ends with. One about a damaged file of ours becomes
+  // one for another server to be asked, and the file's partition is served no
+  // more.
+  absl::Status NoteDamage(absl::Status status);
 
   // The client's deadline, but no more than may be asked for, or the default
   // from now on.
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
-  const std::shared_ptr<const Store> store;  // shared with whoever opened it
-  const SplitSeeds split_seeds;
+  ServedStore store;
+  Damage damage;
   const ServerOptions options;
   const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;
@@ -64,6 +77,8 @@ struct ServerCore {
   // Last: their tasks use all of the above.
   ThreadPool leaf_pool;
   ThreadPool sample_pool;
+  // Looks into the store for Describe calls, which must not wait for others.
+  ThreadPool look_pool;
 };
 
 }  // namespace millrace

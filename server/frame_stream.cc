@@ -85,6 +85,7 @@ void FrameStream::Produce() {
   while (more) {
     absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame =
         cancelled_ ? absl::CancelledError("the client gave up") : NextFrame();
+    if (!frame.ok()) frame = core().NoteDamage(frame.status());
     Actions actions;
     {
       MutexLock lock(&mutex_);

@@ -2,11 +2,14 @@
 #include "server/leaf_answers.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 #include "common/sample/edge_directory.h"
 #include "common/sample/live_watch.h"
 #include "common/wire/ids.h"
@@ -36,17 +39,19 @@ absl::Status AnswerResolve(const ServerCore& core,
                             ReadIds(request.original_ids(), DType::kUint64,
                                     begin, end, "original_ids"));
   const Array& lookup = core.store->partition(part)->nodes[type].lookup;
+  const auto damaged = [&](const std::string& what) {
+    return DamagedFile(*core.store,
+                       LookupPath(part, schema.node_types[type].name), what);
+  };
   for (uint64_t& id : ids) {
     const auto at = static_cast<int64_t>(id - begin);
     if (at >= lookup.rows()) {
-      return absl::DataLossError(StrCat(
-          LookupPath(part, schema.node_types[type].name), " ends before ", at));
+      return damaged(StrCat("ends before ", at));
     }
     id = static_cast<uint64_t>(lookup.IntegerAt(at));
     if (id >= book.node_count()) {
-      return absl::DataLossError(
-          StrCat(LookupPath(part, schema.node_types[type].name), ": index ", at,
-                 " is ", id, " of ", book.node_count(), " nodes"));
+      return damaged(StrCat("is damaged: index ", at, " is ", id, " of ",
+                            book.node_count(), " nodes"));
     }
   }
   AppendIds(ids, schema.node_types[type].id_dtype(), *reply.mutable_ids());
@@ -94,8 +99,15 @@ absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   ManifestToProto(core.store->manifest(), reply);
   reply.set_version(MILLRACE_VERSION);
   reply.set_protocol_version(kProtocolVersion);
+  const std::map<int, std::string> damaged = core.damage.damaged();
   for (const int part : core.store->partitions()) {
+    if (damaged.contains(part)) continue;
     reply.add_partitions(static_cast<uint32_t>(part));
+  }
+  for (const auto& [part, what] : damaged) {
+    v1::DescribeReply::Damage& damage = *reply.add_damage();
+    damage.set_partition(static_cast<uint32_t>(part));
+    damage.set_what(what);
   }
   reply.set_draining(core.sample_calls.draining());
   reply.set_inflight_bytes(core.admission.in_use());

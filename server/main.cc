@@ -89,6 +89,12 @@ void AddServing(CLI::App& group, Arguments& args) {
       ->type_name("DURATION");
   group.add_flag("--verify-on-start", args.verify,
                  "check every checksum before serving");
+  group
+      .add_option("--scrub", args.server.scrub_bytes_per_second,
+                  "bytes a second, such as 20M, at which all files are read "
+                  "again and again while serving, past the page cache, and "
+                  "their checksums compared; 0: not at all")
+      ->transform(ByteSize());
 }
 
 void AddTls(CLI::App& group, Arguments& args) {

@@ -54,7 +54,15 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
       Counter("millrace_refused_connections_total",
               "Connections closed at once: too many were open, or no file "
               "descriptor was left.",
-              gauges.refused_connections)};
+              gauges.refused_connections),
+      Gauge("millrace_damaged_partitions",
+            "Partitions that are served no more: a file is damaged.",
+            gauges.damaged_partitions)};
+  if (gauges.scrubbed_bytes.has_value()) {
+    all.push_back(Counter("millrace_scrubbed_bytes_total",
+                          "Bytes read and compared with checksums.",
+                          *gauges.scrubbed_bytes));
+  }
   if (gauges.certificate_end.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                         "When the certificate in use ends (Unix time).",

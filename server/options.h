@@ -62,6 +62,9 @@ struct ServerOptions {
   // How long a client may take to take each message.
   absl::Duration client_timeout = absl::Seconds(60);
 
+  // How fast the files are read again and again to find damage; 0: not at all.
+  uint64_t scrub_bytes_per_second = 0;
+
   // How long a hop waits for a server of another partition to appear.
   absl::Duration peer_wait = absl::Seconds(2);
 };

@@ -10,6 +10,7 @@
 #include "common/grpc/channel_args.h"
 #include "common/sample/batch.h"
 #include "common/wire/ids.h"
+#include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 #include "server/expand_reply.h"
 
@@ -93,6 +94,9 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
   request.set_edge_ids(hop_.draw.edge_ids);
   request.set_feature_rows(hop_.draw.feature_rows);
   request.set_within(std::string(hop_.draw.within));
+  UsedSplitsToProto(
+      SplitsOfTrainGraph(hop_.draw.within, hop_.core.store->manifest()),
+      *request.mutable_splits());
   request.set_partition(static_cast<uint32_t>(partition_));
   request.set_fingerprint(hop_.core.store->manifest().fingerprint);
   const Schema& schema = hop_.core.store->schema();

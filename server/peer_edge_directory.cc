@@ -29,14 +29,14 @@ struct Question {
   std::function<Request(const OwnerGroup&)> request;
   // The answers of a reply, one for each item.
   std::function<absl::StatusOr<std::vector<Answer>>(const Reply&)> read;
-  // The answers about a group whose partition is mapped here.
+  // The answers about a group whose partition is read here.
   std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 
 using PeerCalls = std::vector<std::unique_ptr<PeerCall>>;
 
-// Starts the calls about the groups of partitions that are not mapped here;
-// null for the others.
+// Starts the calls about the groups of partitions that are not read here; null
+// for the others.
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<PeerCalls> StartCalls(
     const CallScope& scope, const std::vector<OwnerGroup>& groups,
@@ -45,7 +45,7 @@ absl::StatusOr<PeerCalls> StartCalls(
   PeerCalls calls(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const int partition = groups[g].partition;
-    if (store.partition(partition) != nullptr) continue;
+    if (scope.core.Reads(partition)) continue;
     Request request = question.request(groups[g]);
     request.set_partition(static_cast<uint32_t>(partition));
     request.set_fingerprint(store.manifest().fingerprint);

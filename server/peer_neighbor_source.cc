@@ -129,9 +129,14 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
                                                std::span<Picks> picks) {
   const Store& store = *hop.core.store;
   Groups groups = GroupNodes(hop);
+  std::vector<int> ours;
   std::vector<std::unique_ptr<OwnerExpand>> calls;
   for (int part = 0; part < store.parts(); ++part) {
-    if (!groups.busy[part] || store.partition(part) != nullptr) continue;
+    if (!groups.busy[part]) continue;
+    if (hop.core.Reads(part)) {
+      ours.push_back(part);
+      continue;
+    }
     MILLRACE_RETURN_IF_ERROR(
         hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
     calls.push_back(
@@ -141,8 +146,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
     peer_wait_ += SteadyNow() - starting;
   }
   // Our own lists while the others are on their way.
-  for (int part = 0; part < store.parts(); ++part) {
-    if (!groups.busy[part] || store.partition(part) == nullptr) continue;
+  for (const int part : ours) {
     for (size_t f = 0; f < hop.frontiers.size(); ++f) {
       OwnedFrontier& owned = groups.owned[part][f];
       Frontier own = hop.frontiers[f];

@@ -23,6 +23,7 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   Fleet* const fleet = scope_.core.fleet.get();
   if (fleet == nullptr) {
+    MILLRACE_RETURN_IF_ERROR(scope_.core.damage.Check(partition_));
     return WithErrorInfo(
         absl::FailedPreconditionError(
             StrCat("partition ", partition_,
@@ -33,6 +34,9 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
+    // Then one that has failed, but none that refuses.
+    other = refusals_.Pick(*fleet, partition_);
+    if (other.ok() || !absl::IsUnavailable(other.status())) return other;
   }
   return Await();
 }
@@ -56,7 +60,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 }
 
 absl::Status PeerPicker::Report(const FleetMember& member,
-                                absl::Status status) const {
+                                absl::Status status) {
   if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
     // Not by us: of calls that were given up we are not told. A server that
     // stops.
@@ -64,6 +68,7 @@ absl::Status PeerPicker::Report(const FleetMember& member,
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
   if (IsServedElsewhere(status)) {
+    refusals_.Add(partition_, member, status);
     return absl::UnavailableError(std::string(status.message()));
   }
   return status;
@@ -96,6 +101,7 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
 absl::Status PeerPicker::Named(const absl::Status& status) const {
   ErrorInfo info = ErrorInfoOf(status);
   info.partition = partition_;
+  info.moved = false;  // we do not look further
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
                                          speaker_->address, ": ",

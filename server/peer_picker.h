@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/grpc/fleet.h"
+#include "common/grpc/refusals.h"
 #include "server/call_scope.h"
 
 namespace millrace {
@@ -20,12 +21,13 @@ class PeerPicker {
       : scope_(scope), partition_(partition) {}
 
   // A living server, one that has not failed yet where there is one; waits for
-  // ServerOptions::peer_wait at most and no longer than the client does.
+  // ServerOptions::peer_wait at most and no longer than the client does. Where
+  // all have refused: the error of Refusals::Pick.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
 
   // Tells the fleet how a call to `member` has ended. Returns what that says
   // about the member. Any thread.
-  absl::Status Report(const FleetMember& member, absl::Status status) const;
+  absl::Status Report(const FleetMember& member, absl::Status status);
 
   // Whose answer or failure it is that the following are about.
   void NoteSpeaker(std::shared_ptr<FleetMember> member);
@@ -43,6 +45,7 @@ class PeerPicker {
   const int partition_;
   int failures_ = 0;
   std::vector<const FleetMember*> failed_;
+  Refusals refusals_;
   std::shared_ptr<FleetMember> speaker_;  // shared with the fleet
 };
 

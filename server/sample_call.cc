@@ -10,10 +10,12 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 #include "common/sample/negatives.h"
 #include "common/sample/split_seeds.h"
 #include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
+#include "common/wire/error_info.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
@@ -222,12 +224,29 @@ void SampleCall::OnDone() {
 }
 
 absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
-  if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(MakeBatch());
+  if (source_ == nullptr) {
+    if (const absl::Status made = MakeBatch(); !made.ok()) {
+      return WithOwnersDamage(made);
+    }
+  }
   auto frame = source_->Next();
   if (frame.ok() && frame->has_value()) {
     core().metrics.AddBytes((*frame)->Length());
   }
   return frame;
+}
+
+// Damage of another partition than the home, which this server has, too: when
+// it is asked again, it will ask another server for that.
+absl::Status SampleCall::WithOwnersDamage(const absl::Status& status) {
+  const absl::Status noted = core().NoteDamage(status);
+  const ErrorInfo info = ErrorInfoOf(noted);
+  if (DamagedFileOf(status).empty() || core().fleet == nullptr ||
+      info.partition.value_or(home_) == home_) {
+    return noted;
+  }
+  return WithErrorInfo(absl::UnavailableError(FirstLine(status)),
+                       {.partition = info.partition});
 }
 
 absl::Status SampleCall::MakeBatch() {
@@ -258,6 +277,21 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), proto));
   MILLRACE_RETURN_IF_ERROR(
       core().CheckTarget(proto.partition(), proto.fingerprint()));
+  home_ = static_cast<int>(proto.partition());
+  MILLRACE_RETURN_IF_ERROR(core().store.CheckSplits(
+      UsedSplitsFromProto(proto.splits()), proto.job().train_graph()));
+  const Store& seen = *core().store;
+  absl::Status resolved = Resolve(request);
+  // Clients that name no fingerprints may mean a split that is new, too.
+  if (absl::IsNotFound(resolved) && core().store.LookForSplits(seen)) {
+    resolved = Resolve(request);
+  }
+  MILLRACE_RETURN_IF_ERROR(resolved);
+  return request;
+}
+
+absl::Status SampleCall::Resolve(Request& request) const {
+  const v1::SampleRequest& proto = request.proto;
   const Manifest& manifest = core().store->manifest();
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, JobFromProto(proto.job()));
   MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
@@ -275,12 +309,12 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
   } else {
     MILLRACE_RETURN_IF_ERROR(CheckNoSeeds(proto));
     MILLRACE_ASSIGN_OR_RETURN(
-        request.seeds,
-        core().split_seeds.OfBatch(request.job, proto.epoch(), proto.batch()));
+        request.seeds, core().store.seeds().OfBatch(request.job, proto.epoch(),
+                                                    proto.batch()));
   }
   request.job_hash = std::hash<std::string>()(
       proto.job().SerializeAsString() + proto.columns().SerializeAsString());
-  return request;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
@@ -304,15 +338,14 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
 void SampleCall::MakeSource(const Request& request,
                             std::shared_ptr<const Batch> batch) {
   const Manifest& manifest = core().store->manifest();
-  const int home = static_cast<int>(request.proto.partition());
-  const auto rows = std::make_shared<const SentRows>(
-      SelectRows(*batch, manifest, request.columns, home, request.cached_rows));
+  const auto rows = std::make_shared<const SentRows>(SelectRows(
+      *batch, manifest, request.columns, home_, request.cached_rows));
   StreamLayout layout = LayoutBatch(
       *batch,
       {manifest, request.job, request.columns, request.explicit_seeds,
        !request.proto.explicit_negative_ids().empty()},
       *rows);
-  layout.partition = home;
+  layout.partition = home_;
   std::vector<StreamPart> parts(layout.arrays.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     const ArrayInfo& info = layout.arrays[i];
@@ -324,7 +357,7 @@ void SampleCall::MakeSource(const Request& request,
         rows, &RowsOf(*rows, info.kind, info.index)};
     if (info.kind == ArrayKind::kEdgeFeature) {
       parts[i].edge_relation = info.index;
-      parts[i].edge_part = home;
+      parts[i].edge_part = home_;
       parts[i].ids = RowsOfEdges(batch, info.index, sent);
       continue;
     }

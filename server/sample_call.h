@@ -34,12 +34,16 @@ class SampleCall final : public FrameStream {
   void OnRequest() override;
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() override;
   absl::Status MakeBatch();
+  absl::Status WithOwnersDamage(const absl::Status& status);
   absl::StatusOr<Request> ReadRequest();
+  // Fills in what the message of a request means; may be called again.
+  absl::Status Resolve(Request& request) const;
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
   const SteadyTime owners_deadline_;  // of what other owners are asked
+  int home_ = -1;                     // partition, once the request is read
   std::unique_ptr<FrameSource> source_;
 };
 

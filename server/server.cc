@@ -25,6 +25,7 @@
 #include "server/core.h"
 #include "server/limits.h"
 #include "server/port_check.h"
+#include "server/scrubber.h"
 #include "server/service.h"
 #include "spdlog/spdlog.h"
 
@@ -96,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
   options.list = peers;
   options.fingerprint = store.manifest().fingerprint;
   options.max_receive_bytes = kMaxPeerMessageBytes;
-  if (tls != nullptr) options.credentials = ChannelCredentials(tls, peers);
+  options.tls = tls;
   auto fleet = Fleet::Create(std::move(options));
   if (fleet.ok()) return fleet;
   return absl::InvalidArgumentError(
@@ -144,6 +145,7 @@ struct SamplerServer::State {
   std::unique_ptr<::grpc::Server> server;  // null once stopped
   std::unique_ptr<Intake> intake;
   std::unique_ptr<Acceptor> acceptor;
+  std::unique_ptr<Scrubber> scrubber;  // null: none
   int port = 0;
   std::string address;
   std::unique_ptr<PortCheck> port_check;
@@ -189,6 +191,15 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   for (const int part : state->core->store->partitions()) {
     health->SetServingStatus(StrCat("partition/", part), true);
   }
+  ServerCore& core = *state->core;
+  core.damage.Listen([health, &core](int part) {
+    health->SetServingStatus(StrCat("partition/", part), false);
+    if (core.damage.AreAllDamaged()) health->SetServingStatus("", false);
+  });
+  if (core.options.scrub_bytes_per_second > 0) {
+    state->scrubber = std::make_unique<Scrubber>(
+        core.store, core.options.scrub_bytes_per_second, core.damage);
+  }
   state->acceptor = std::make_unique<Acceptor>(
       std::move(socket), DecideLimits(state->core->options.connections),
       [&intake = *state->intake](UniqueFd connection) {
@@ -213,16 +224,24 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
   state_->acceptor->Stop();
+  // Nobody finds damage any more once the calls are done, too; who is told of
+  // it belongs to the server.
+  if (state_->scrubber != nullptr) state_->scrubber->Stop();
   // A moment for replies on their way; the rest is cancelled.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
   state_->server.reset();
   state_->core->sample_pool.Close();
   state_->core->leaf_pool.Close();
+  state_->core->look_pool.Close();
 }
 
 bool SamplerServer::draining() const {
   return state_->core->sample_calls.draining();
+}
+
+bool SamplerServer::sound() const {
+  return !state_->core->damage.AreAllDamaged();
 }
 
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
@@ -240,6 +259,10 @@ std::string SamplerServer::Metrics() const {
   gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
   gauges.open_connections = state_->acceptor->open();
   gauges.refused_connections = static_cast<double>(state_->acceptor->refused());
+  gauges.damaged_partitions = static_cast<double>(core.damage.damaged().size());
+  if (state_->scrubber != nullptr) {
+    gauges.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
+  }
   if (state_->tls != nullptr) {
     gauges.certificate_end = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());

@@ -43,6 +43,9 @@ class SamplerServer {
 
   bool draining() const;
 
+  // Whether it serves any partition: not all of them are damaged.
+  bool sound() const;
+
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;
 

@@ -44,7 +44,7 @@ class UnaryCall : public RequestCall {
   // Ends the call, with reply() if `status` is OK.
   void End(const absl::Status& status) final {
     core().metrics.CountCall(method_, status);
-    if (!status.ok()) return Finish(ToGrpcStatus(status));
+    if (!status.ok()) return Finish(ToGrpcStatus(core().NoteDamage(status)));
     AwaitClient();
     StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
   }
@@ -102,7 +102,8 @@ class LeafCall final : public UnaryCall {
   const Answer answer_;
 };
 
-// Answered at once and counted apart, so that a busy server does not look dead.
+// Answered at once, unless it asks for a look into the store, and counted
+// apart, so that a busy server does not look dead.
 class DescribeCall final : public UnaryCall {
  public:
   DescribeCall(ServerCore& core, ::grpc::CallbackServerContext* context)
@@ -112,16 +113,31 @@ class DescribeCall final : public UnaryCall {
   }
 
  private:
-  void OnRequest() override { End(MakeReply()); }
+  void OnRequest() override {
+    v1::DescribeRequest request;
+    if (const absl::Status status = Parse(request); !status.ok()) {
+      return End(status);
+    }
+    if (!request.look_for_splits()) return End(MakeReply());
+    const auto look = [this] {
+      core().store.LookForSplits(*core().store);
+      End(MakeReply());
+    };
+    if (!core().look_pool.TrySubmit(look)) {
+      End(absl::UnavailableError("the server is shutting down"));
+    }
+  }
 
-  absl::Status MakeReply() {
+  absl::Status Parse(v1::DescribeRequest& request) {
     if (message().Length() > kMaxDescribeBytes) {
       return absl::InvalidArgumentError(
           StrCat("the request has ", message().Length(),
                  " bytes; a DescribeRequest has at most ", kMaxDescribeBytes));
     }
-    v1::DescribeRequest request;
-    MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
+    return ParseRequest(message(), request);
+  }
+
+  absl::Status MakeReply() {
     v1::DescribeReply reply;
     MILLRACE_RETURN_IF_ERROR(AnswerDescribe(core(), reply));
     return SetReply(reply);

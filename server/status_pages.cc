@@ -75,7 +75,9 @@ HttpResponse StatusPages::Health() const {
 HttpResponse StatusPages::Readiness() const {
   const auto server = this->server();
   if (server == nullptr) return Starting();
-  return server->draining() ? No("draining") : Answers(*server, "ready");
+  if (server->draining()) return No("draining");
+  if (!server->sound()) return No("damaged: the log names the file");
+  return Answers(*server, "ready");
 }
 
 }  // namespace millrace

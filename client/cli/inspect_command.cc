@@ -168,7 +168,7 @@ absl::StatusOr<Json> Describe(const Store& store,
   const Sizes sizes = SizesUnder(manifest, "");
   const Json partitions = DescribePartitions(store);
   return Json{{"path", store.path().string()},
-              {"version", kStoreVersion},
+              {"version", manifest.version},
               {"uuid", manifest.uuid},
               {"fingerprint", manifest.fingerprint},
               {"dataset_fingerprint", manifest.dataset_fingerprint},

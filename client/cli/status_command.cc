@@ -81,6 +81,16 @@ std::string UptimeText(absl::Duration uptime) {
   return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
+// What is to be said of a member besides the numbers; empty: nothing.
+std::string Remarks(const FleetMemberInfo& member) {
+  std::string remarks = FirstLine(member.error);
+  for (const auto& [partition, what] : member.damaged) {
+    absl::StrAppend(&remarks, remarks.empty() ? "" : "; ", "partition ",
+                    partition, " is damaged: ", what);
+  }
+  return remarks;
+}
+
 void PrintTable(const std::vector<FleetMemberInfo>& members) {
   absl::PrintF("%-24s %-12s %-12s %7s %19s %10s  %s\n", "ADDRESS", "STATE",
                "PARTITIONS", "REPLICA", "INFLIGHT/LIMIT MiB", "UPTIME",
@@ -92,14 +102,15 @@ void PrintTable(const std::vector<FleetMemberInfo>& members) {
                    AbslView(StateName(member.state)), FirstLine(member.error));
       continue;
     }
-    absl::PrintF(
-        "%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n", member.address,
-        AbslView(StateName(member.state)),
-        absl::StrJoin(member.partitions, ","), ReplicaNumber(members, i),
-        static_cast<double>(member.inflight_bytes) / (1 << 20),
-        static_cast<double>(member.max_inflight_bytes) / (1 << 20),
-        UptimeText(member.uptime), member.version,
-        member.error.ok() ? "" : absl::StrCat("  ", FirstLine(member.error)));
+    const std::string remarks = Remarks(member);
+    absl::PrintF("%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n",
+                 member.address, AbslView(StateName(member.state)),
+                 absl::StrJoin(member.partitions, ","),
+                 ReplicaNumber(members, i),
+                 static_cast<double>(member.inflight_bytes) / (1 << 20),
+                 static_cast<double>(member.max_inflight_bytes) / (1 << 20),
+                 UptimeText(member.uptime), member.version,
+                 remarks.empty() ? "" : absl::StrCat("  ", remarks));
   }
 }
 
@@ -118,6 +129,11 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
     server["uptime_seconds"] = absl::ToDoubleSeconds(member.uptime);
     server["version"] = member.version;
     server["error"] = FirstLine(member.error);
+    nlohmann::ordered_json damaged = nlohmann::ordered_json::object();
+    for (const auto& [partition, what] : member.damaged) {
+      damaged[absl::StrCat(partition)] = what;
+    }
+    server["damaged_partitions"] = std::move(damaged);
     servers.push_back(std::move(server));
   }
   nlohmann::ordered_json all;
@@ -147,8 +163,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
       start + std::max(wait, absl::Seconds(flags.timeout_seconds));
   FleetOptions options;
   options.list = flags.servers;
-  MILLRACE_ASSIGN_OR_RETURN(options.credentials,
-                            ChannelCredentials(flags.tls, flags.servers));
+  MILLRACE_ASSIGN_OR_RETURN(options.tls, OpenClientTls(flags.tls));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             Fleet::Create(std::move(options)));
   const absl::StatusOr<const Manifest*> manifest =

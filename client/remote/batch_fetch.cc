@@ -24,8 +24,8 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
       retry_(options.partition_wait),
-      context_{options.fleet, options.manifest, options.call_timeout,
-               retry_,        options.hedging,  options.received},
+      context_{options.fleet, options.manifest, options.call_timeout, retry_,
+               refusals_,     options.hedging,  options.received},
       job_(job),
       cached_rows_(options.cache == nullptr
                        ? std::vector<uint64_t>()
@@ -142,6 +142,9 @@ absl::Status BatchFetch::StartSample() {
     AppendExplicitSeeds(message);
     message.mutable_job()->clear_split();
   }
+  UsedSplitsToProto(
+      SplitsOfJob(job_, context_.manifest, request_.explicit_seeds.has_value()),
+      *message.mutable_splits());
   ColumnsToProto(request_.columns, *message.mutable_columns());
   message.mutable_cached_rows()->Add(cached_rows_.begin(), cached_rows_.end());
   message.set_partition(static_cast<uint32_t>(options_.home));

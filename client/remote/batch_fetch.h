@@ -94,6 +94,7 @@ class BatchFetch : public Sleeper,
 
   const Options options_;
   Retry retry_;
+  Refusals refusals_;
   const CallContext context_;
   const ResolvedJob& job_;
   const std::vector<uint64_t> cached_rows_;  // of the home

@@ -35,9 +35,10 @@ absl::Status ProtocolError(const FleetMember& member,
       std::string(status.message()), "\nrun the same version everywhere"));
 }
 
-CallTimes TimesOf(const CallContext& context) {
+CallTimes TimesOf(const CallContext& context, int partition) {
   const SteadyTime now = SteadyNow();
-  return {now, now + context.retry.TimeoutOf(context.timeout, now)};
+  return {now + context.retry.TimeoutOf(context.timeout, now),
+          context.retry.PatienceOf(partition, now)};
 }
 
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
@@ -47,18 +48,19 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
   ErrorInfo info = ErrorInfoOf(status);
   const bool of_another =
       info.partition.has_value() && *info.partition != partition;
-  if (!of_another) context.fleet.ReportFailure(member, status);
-  info.partition = info.partition.value_or(partition);
-  if (!of_another && IsServedElsewhere(status)) {
-    info.moved = false;
+  const bool refused = IsServedElsewhere(status);
+  if (!of_another || refused) context.fleet.ReportFailure(member, status);
+  if (refused) {
+    context.refusals.Add(partition, member, status);
     return WithErrorInfo(
         absl::UnavailableError(StrCat("server ", member.address, ": ",
                                       std::string(status.message()))),
-        info);
+        {.partition = partition});
   }
+  info.partition = info.partition.value_or(partition);
   if (absl::IsDeadlineExceeded(status)) {
     const SteadyTime now = SteadyNow();
-    context.retry.NoteSilence(*info.partition, start, now);
+    context.retry.NoteSilence(*info.partition, start);
     return WithErrorInfo(
         absl::UnavailableError(of_another
                                    ? std::string(status.message())
@@ -73,6 +75,9 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
         absl::UnavailableError(
             StrCat(member.address, " ended a call before it was done")),
         info);
+  }
+  if (of_another && absl::IsUnavailable(status)) {
+    context.retry.NoteWait(*info.partition, start);
   }
   if (IsRetryable(status)) return WithErrorInfo(status, info);
   if (absl::IsResourceExhausted(status)) return TooLarge(member, status);

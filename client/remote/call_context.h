@@ -14,6 +14,7 @@
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/hedging.h"
+#include "common/grpc/refusals.h"
 
 namespace millrace {
 
@@ -27,17 +28,18 @@ struct CallContext {
   const Manifest& manifest;
   absl::Duration timeout;           // of one attempt, at most
   Retry& retry;                     // learns who answers
+  Refusals& refusals;               // learns who is not to be asked again
   Hedging& hedging;                 // learns how fast
   std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
 
-// When a call began, and by when it must be done.
+// By when a call must be done, and how long it may say nothing.
 struct CallTimes {
-  SteadyTime start;
   SteadyTime deadline;
+  absl::Duration patience;
 };
-// Of a call that starts now.
-CallTimes TimesOf(const CallContext& context);
+// Of a call for a partition that starts now.
+CallTimes TimesOf(const CallContext& context, int partition);
 
 // INTERNAL, naming `member`: what it sent is not what the protocol says. Such
 // an error is nobody's usage and is not repeated.
@@ -48,8 +50,8 @@ absl::Status ProtocolError(const FleetMember& member,
 // Retry wants it: an attempt that ran out of time may be repeated, errors name
 // the partition, a message that is too large is final. What another server may
 // take (IsServedElsewhere) is UNAVAILABLE at this one.
-// Tells the fleet, unless the member reports another partition's failure, and
-// Retry of a call that ran out of time.
+// Tells the fleet and the refusals, unless the member reports another
+// partition's failure, and Retry of a call that ran out of time.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
                          int partition, SteadyTime start,
                          const absl::Status& status);

@@ -46,20 +46,21 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions given) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      given.context.fleet.Pick(given.partition, SteadyTime::InfinitePast()));
+      given.context.refusals.Pick(given.context.fleet, given.partition));
   // Shared by the functions below.
   const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
-  const SteadyTime deadline = TimesOf(options->context).deadline;
+  const CallTimes times = TimesOf(options->context, options->partition);
   return StartHedgedCall(
       std::move(member),
       {.fleet = options->context.fleet,
        .hedging = options->context.hedging,
        .kind = options->kind,
        .partition = options->partition,
-       .deadline = deadline,
+       .deadline = times.deadline,
+       .patience = times.patience,
        .start =
-           [options, deadline](std::shared_ptr<FleetMember> replica,
-                               Events events) {
+           [options, deadline = times.deadline](
+               std::shared_ptr<FleetMember> replica, Events events) {
              return StartLeg(*options, deadline, std::move(replica),
                              std::move(events));
            },

@@ -33,8 +33,7 @@ struct HedgedStreamOptions {
 // common/grpc/hedged_call.h).
 // `on_frame` and `done` run one at a time on threads of gRPC and of the timer,
 // possibly before this returns; nothing of `context` is touched after `done`.
-// UNAVAILABLE (nothing was started, `done` never runs): no living server of the
-// partition.
+// Errors of Refusals::Pick: nothing was started, `done` never runs.
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions options);
 

@@ -115,11 +115,11 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
     const CallContext& context, ResolveRequest request, CallDone done) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      context.fleet.Pick(request.partition, SteadyTime::InfinitePast()));
+      context.refusals.Pick(context.fleet, request.partition));
   grpc::ByteBuffer message = MessageOf(context.manifest, request);
-  const auto resolving = std::make_shared<const Resolving>(
-      Resolving{context, std::move(request), std::move(message),
-                TimesOf(context), std::move(done)});
+  const CallTimes times = TimesOf(context, request.partition);
+  const auto resolving = std::make_shared<const Resolving>(Resolving{
+      context, std::move(request), std::move(message), times, std::move(done)});
   return StartHedgedCall(
       std::move(member),
       {.fleet = context.fleet,
@@ -127,6 +127,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
        .kind = Hedging::Kind::kLookup,
        .partition = resolving->request.partition,
        .deadline = resolving->times.deadline,
+       .patience = resolving->times.patience,
        .start =
            [resolving](std::shared_ptr<FleetMember> replica,
                        HedgedCallOptions::Events events) {

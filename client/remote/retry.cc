@@ -77,15 +77,29 @@ bool WarningDue(int partition, SteadyTime now) {
 
 }  // namespace
 
+absl::Duration Retry::ShareOf(SteadyTime unavailable, SteadyTime now) const {
+  const bool waiting = unavailable < SteadyTime::InfiniteFuture();
+  return std::max(
+      waiting ? unavailable + partition_wait_ - now : partition_wait_ * 0.75,
+      kLeastTimeout);
+}
+
 absl::Duration Retry::TimeoutOf(absl::Duration timeout, SteadyTime now) const {
   MutexLock lock(&mutex_);
   if (cut_short_) return timeout;
-  SteadyTime begin = now;
+  SteadyTime first = SteadyTime::InfiniteFuture();
   for (const auto& [partition, since] : since_) {
-    begin = std::min(begin, since.unavailable);
+    first = std::min(first, since.unavailable);
   }
-  const absl::Duration left = begin + partition_wait_ - now;
-  return std::min(timeout, std::max(left, kLeastTimeout));
+  return std::min(timeout, ShareOf(first, now));
+}
+
+absl::Duration Retry::PatienceOf(int partition, SteadyTime now) const {
+  MutexLock lock(&mutex_);
+  const auto since = since_.find(partition);
+  return ShareOf(since == since_.end() ? SteadyTime::InfiniteFuture()
+                                       : since->second.unavailable,
+                 now);
 }
 
 void Retry::NoteAnswer(int partition, SteadyTime now) {
@@ -93,14 +107,19 @@ void Retry::NoteAnswer(int partition, SteadyTime now) {
   since_[partition] = {.answered = now};
 }
 
-void Retry::NoteSilence(int partition, SteadyTime start, SteadyTime now) {
+void Retry::NoteSilence(int partition, SteadyTime start) {
+  {
+    MutexLock lock(&mutex_);
+    cut_short_ |= since_[partition].answered > start;
+  }
+  NoteWait(partition, start);
+}
+
+void Retry::NoteWait(int partition, SteadyTime start) {
   MutexLock lock(&mutex_);
   Since& since = since_[partition];
-  cut_short_ |= since.answered > start;
-  if (since.unavailable <= now) return;  // the wait has begun before
-  const SteadyTime second_chance =
-      now + std::min(partition_wait_, kLeastTimeout) - partition_wait_;
-  since.unavailable = std::max({start, since.answered, second_chance});
+  since.unavailable =
+      std::min(since.unavailable, std::max(start, since.answered));
 }
 
 Retry::End Retry::EndOf(int partition, bool overload, SteadyTime now) {

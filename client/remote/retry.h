@@ -14,32 +14,38 @@ namespace millrace {
 
 // Whether and when a failed attempt is repeated: jittered exponential
 // back-off from 50 ms to 1 s, until one partition has not answered for
-// `partition_wait`. That counts from the first failure, or from the start of
-// a call that was not answered at all; but of a wait that such a call has used
-// up, kLeastTimeout is left for an attempt elsewhere. Servers that are only
+// `partition_wait`. That counts from the first failure, or from the last answer
+// or the start of a call that waited for the partition. Servers that are only
 // overloaded, and such as answer and break off again and again, are waited for
 // longer: 10 minutes. Warns while a partition is waited for, from 1 s on, at
 // most every 5 s in a process.
 // Threads: any; After() one at a time.
 class Retry {
  public:
-  // What an attempt gets at least: enough for a server to say that it waits
-  // for another one (ServerOptions::peer_wait).
-  static constexpr absl::Duration kLeastTimeout = absl::Seconds(5);
+  // The shortest time that an attempt gets. A wait may end later by as much.
+  static constexpr absl::Duration kLeastTimeout = absl::Seconds(1);
 
   explicit Retry(absl::Duration partition_wait)
       : partition_wait_(partition_wait) {}
 
-  // What a call that starts now may take: `timeout`, but no more than is left
-  // of the wait for any partition, nor less than kLeastTimeout. All of it once
-  // a call ran out of time while it was being answered.
+  // How long a call that starts now may take: `timeout`, but no longer than
+  // what is left of the wait for a partition or, while none is waited for,
+  // three quarters of a wait, so that another replica can be asked; at least
+  // kLeastTimeout. Once a call ran out of time while it was being answered, all
+  // of `timeout`.
   absl::Duration TimeoutOf(absl::Duration timeout, SteadyTime now) const;
+
+  // How long a call of the partition may bring nothing, by the same rule.
+  absl::Duration PatienceOf(int partition, SteadyTime now) const;
 
   // A call of the partition has brought something: its wait starts anew.
   void NoteAnswer(int partition, SteadyTime now);
 
-  // A call of the partition that began at `start` has run out of time.
-  void NoteSilence(int partition, SteadyTime start, SteadyTime now);
+  // A call of the partition that began at `start` was silent, or ran out of
+  // time.
+  void NoteSilence(int partition, SteadyTime start);
+  // A call of another partition that began at `start` has waited for this one.
+  void NoteWait(int partition, SteadyTime start);
 
   // How long to wait before the next attempt; an error when there is none:
   // `failure` itself if it is not retryable, else UNAVAILABLE saying how long
@@ -66,6 +72,9 @@ class Retry {
     bool broken_off;
   };
   End EndOf(int partition, bool overload, SteadyTime now);
+  // The time that a call which starts at `now` gets of a wait that began at
+  // `unavailable`.
+  absl::Duration ShareOf(SteadyTime unavailable, SteadyTime now) const;
 
   const absl::Duration partition_wait_;
 

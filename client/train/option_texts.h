@@ -12,6 +12,9 @@ namespace millrace {
 // By the option's name; "": not given.
 using OptionTexts = std::map<std::string, std::string>;
 
+// Begins the names of texts that are the fingerprints of splits.
+inline constexpr char kSplitText[] = "split ";
+
 // What a run that goes on from a checkpoint must share with the one that wrote
 // it, as far as the options say it.
 OptionTexts TextsOfRun(const TrainOptions& options);

@@ -81,6 +81,7 @@ class Trainer {
 
   absl::Status SetUp();
   absl::Status CheckSameSource() const;
+  absl::Status CheckSameSplits() const;
   absl::Status CheckSameOptions();
   absl::Status CheckSource() const;
   absl::Status OpenFiles();
@@ -117,6 +118,7 @@ class Trainer {
   absl::Status NameSeeds();
   std::string SeedTypeName() const;
   std::string OrderText() const;
+  OptionTexts SplitTexts() const;
   OptionTexts Identity() const;
   // Hands a copy of all there is to the writer, and goes on as if it had not.
   // All ranks call it. `best`: best.pt is to hold it too.

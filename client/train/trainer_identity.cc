@@ -7,6 +7,7 @@
 #include "client/train/train_check.h"
 #include "client/train/trainer.h"
 #include "common/base/strings.h"
+#include "common/sample/used_splits.h"
 
 namespace millrace {
 namespace {
@@ -60,8 +61,34 @@ std::string Trainer::OrderText() const {
                 " up to epoch ", begun);
 }
 
+// Which seeds the splits have that the run trains on or evaluates. A split that
+// is not there has no text, nor has one of seeds that are listed.
+OptionTexts Trainer::SplitTexts() const {
+  const Manifest& manifest = source_->manifest();
+  ResolvedJob job;
+  job.spec = options_.job;
+  job.seed_type = seed_type_;
+  job.seed_relation = seed_relation_;
+  OptionTexts texts;
+  const auto add = [&](bool explicit_seeds) {
+    for (const UsedSplit& split : SplitsOfJob(job, manifest, explicit_seeds)) {
+      texts[StrCat(kSplitText, split.name, " of ", split.type)] =
+          split.fingerprint;
+    }
+  };
+  add(options_.seeds.has_value());
+  const std::string& valid = options_.valid_split;
+  const std::string& test = options_.test_split;
+  job.spec.split = valid.empty() ? "valid" : valid;
+  add(/*explicit_seeds=*/false);
+  job.spec.split = test.empty() ? "test" : test;
+  add(/*explicit_seeds=*/false);
+  return texts;
+}
+
 OptionTexts Trainer::Identity() const {
   OptionTexts identity = TextsOfRun(options_);
+  identity.merge(SplitTexts());
   identity["dataset fingerprint"] =
       DatasetOf(options_.job, source_->manifest());
   identity["--type"] = SeedTypeName();

@@ -114,7 +114,8 @@ absl::Status Trainer::CheckEvaluationTimes(const ResolvedJob& job) const {
     return absl::OkStatus();
   }
   const auto evaluated = [&](const std::string& named, const char* usual) {
-    return !named.empty() || manifest.FindSplit(seed_type_, usual).ok();
+    return !named.empty() ||
+           !absl::IsNotFound(manifest.FindSplit(seed_type_, usual).status());
   };
   const bool valid = evaluated(options_.valid_split, "valid");
   if (!valid && !evaluated(options_.test_split, "test") &&

@@ -20,7 +20,7 @@ namespace {
 
 bool HasSplit(const Manifest& manifest, TypeIndex type,
               const std::string& name) {
-  return manifest.FindSplit(type, name).ok();
+  return !absl::IsNotFound(manifest.FindSplit(type, name).status());
 }
 
 }  // namespace
@@ -46,6 +46,18 @@ absl::Status Trainer::CheckSameSource() const {
       collectives_, "dataset", manifest.dataset_fingerprint, kAdvice));
   return CheckSameFingerprint(collectives_, "store", manifest.fingerprint,
                               kAdvice);
+}
+
+// A split may have been added, under one name, to copies of a store.
+absl::Status Trainer::CheckSameSplits() const {
+  std::string all;
+  for (const auto& [name, fingerprint] : SplitTexts()) {
+    all += StrCat(all.empty() ? "" : ", ", name.substr(sizeof(kSplitText) - 1),
+                  " ", fingerprint);
+  }
+  return CheckSameFingerprint(
+      collectives_, "splits", all,
+      "make the same splits on all copies of the store, or serve one copy");
 }
 
 // Before anything that options decide is said to other ranks.
@@ -204,6 +216,7 @@ absl::Status Trainer::SetUp() {
   MILLRACE_RETURN_IF_ERROR(CheckOptions());
   MILLRACE_RETURN_IF_ERROR(CheckSource());
   MILLRACE_RETURN_IF_ERROR(CheckSeeds());
+  MILLRACE_RETURN_IF_ERROR(CheckSameSplits());
   MILLRACE_RETURN_IF_ERROR(OpenFiles());
   MILLRACE_RETURN_IF_ERROR(NameSeeds());
   options_.evaluation.task = options_.task;

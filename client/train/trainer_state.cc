@@ -115,7 +115,14 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   const auto& counters = checkpoint.counters;
   MILLRACE_ASSIGN_OR_RETURN(at_.epoch, Take(counters, "epoch"));
   MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, Take(counters, "next_batch"));
-  MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, Identity()));
+  OptionTexts identity = Identity();
+  // A split that was added since the checkpoint is none that it has seen. (One
+  // that names no splits has the dataset's fingerprint with them.)
+  std::erase_if(identity, [&](const auto& text) {
+    return text.first.starts_with(kSplitText) &&
+           !checkpoint.identity.contains(text.first);
+  });
+  MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, identity));
   MILLRACE_RETURN_IF_ERROR(model_->parameters().Load(checkpoint.model));
   MILLRACE_ASSIGN_OR_RETURN(const int64_t steps,
                             Take(counters, "optimizer_steps"));

@@ -14,6 +14,11 @@ namespace {
 struct FoundSplit {
   std::optional<size_t> place;
   std::string names;
+
+  absl::StatusOr<size_t> PlaceOf(const SplitIdentity& identity) const {
+    if (identity.conflict.empty()) return *place;
+    return absl::FailedPreconditionError(identity.conflict);
+  }
 };
 
 template <typename Split, typename Index>
@@ -35,7 +40,7 @@ FoundSplit FindNamed(const std::vector<Split>& splits, Index Split::*owner,
 absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
                                            std::string_view name) const {
   const FoundSplit found = FindNamed(splits, &SplitInfo::type, type, name);
-  if (found.place) return *found.place;
+  if (found.place) return found.PlaceOf(splits[*found.place].identity);
   return absl::NotFoundError(absl::StrCat(
       "node type ", schema.node_types[type].name, " has no split \"",
       std::string(name), "\"; it has: ", found.names,
@@ -47,7 +52,7 @@ absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
                                                std::string_view name) const {
   const FoundSplit found =
       FindNamed(edge_splits, &EdgeSplitInfo::relation, relation, name);
-  if (found.place) return *found.place;
+  if (found.place) return found.PlaceOf(edge_splits[*found.place].identity);
   return absl::NotFoundError(absl::StrCat(
       "relation ", schema.RelationName(relation), " has no split \"",
       std::string(name), "\" of edges; it has: ", found.names,

@@ -65,23 +65,31 @@ Json FormatRelation(const Schema& schema, const Relation& relation) {
           {"feature", FormatColumn(relation.feature)}};
 }
 
+// Writes the members that splits of nodes and of edges have in common.
+template <typename Split>
+void FormatSeeds(const Split& split, Json& json) {
+  json["name"] = split.name;
+  json["count"] = split.count;
+  json["part_counts"] = split.part_counts;
+  if (split.identity.within_store) return;
+  json["fingerprint"] = split.identity.fingerprint;
+}
+
 Json FormatSplit(const Schema& schema, const SplitInfo& split) {
-  return {{"type", schema.node_types[split.type].name},
-          {"name", split.name},
-          {"count", split.count},
-          {"part_counts", split.part_counts}};
+  Json json = {{"type", schema.node_types[split.type].name}};
+  FormatSeeds(split, json);
+  return json;
 }
 
 Json FormatEdgeSplit(const Schema& schema, const EdgeSplitInfo& split) {
-  return {{"relation", schema.RelationName(split.relation)},
-          {"name", split.name},
-          {"count", split.count},
-          {"part_counts", split.part_counts},
-          {"edge_id", split.has_edge_id},
-          {"time", split.has_time},
-          {"edge_type", split.has_edge_type},
-          {"label", FormatColumn(split.label)},
-          {"negatives", split.negatives}};
+  Json json = {{"relation", schema.RelationName(split.relation)}};
+  FormatSeeds(split, json);
+  json["edge_id"] = split.has_edge_id;
+  json["time"] = split.has_time;
+  json["edge_type"] = split.has_edge_type;
+  json["label"] = FormatColumn(split.label);
+  json["negatives"] = split.negatives;
+  return json;
 }
 
 Json FormatPartitioning(const PartitioningInfo& partitioning) {
@@ -250,6 +258,11 @@ template <typename Split>
 absl::Status ParseSeeds(const Json& json, Split& split) {
   MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
   MILLRACE_RETURN_IF_ERROR(Get(json, "count", split.count));
+  split.identity.within_store = !json.contains("fingerprint");
+  if (!split.identity.within_store) {
+    MILLRACE_RETURN_IF_ERROR(
+        Get(json, "fingerprint", split.identity.fingerprint));
+  }
   return Get(json, "part_counts", split.part_counts);
 }
 
@@ -339,7 +352,7 @@ absl::Status CheckChecksum(std::string_view json) {
 }
 
 // Before the checksum: another version may compute it otherwise.
-absl::Status CheckVersion(const Json& root) {
+absl::StatusOr<int> ReadVersion(const Json& root) {
   std::string format;
   int64_t version = 0;
   MILLRACE_RETURN_IF_ERROR(Get(root, "format", format));
@@ -348,10 +361,14 @@ absl::Status CheckVersion(const Json& root) {
     return Bad(absl::StrCat("'format' is '", absl::CHexEscape(format),
                             "', not '", std::string(kFormatName), "'"));
   }
-  if (version == kStoreVersion) return absl::OkStatus();
+  if (version >= kOldestStoreVersion && version <= kStoreVersion) {
+    return static_cast<int>(version);
+  }
   return absl::FailedPreconditionError(
-      absl::StrCat("store version ", version, "; this program reads version ",
-                   kStoreVersion, ", import and partition again"));
+      absl::StrCat("store version ", version, "; this program reads versions ",
+                   kOldestStoreVersion, " to ", kStoreVersion,
+                   version > kStoreVersion ? ", use a newer one"
+                                           : ", import and partition again"));
 }
 
 absl::StatusOr<Manifest> ParseContent(const Json& root) {
@@ -407,16 +424,47 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
   return manifest;
 }
 
+// Checks the fingerprint that a split's entry has, or fills it in.
+template <typename Split>
+absl::Status TakeFingerprint(const SplitFingerprints& fingerprints,
+                             const std::string& folder, Split& split) {
+  const auto actual = fingerprints.find(folder);
+  if (actual == fingerprints.end()) {
+    return Bad(absl::StrCat("no file of ", folder, " is listed"));
+  }
+  if (split.identity.within_store) {
+    split.identity.fingerprint = actual->second;
+  }
+  if (split.identity.fingerprint == actual->second) return absl::OkStatus();
+  return Bad(
+      absl::StrCat("the fingerprint of ", folder, " is not that of its files"));
+}
+
+absl::Status TakeFingerprints(Manifest& manifest) {
+  const SplitFingerprints actual = ComputeSplitFingerprints(manifest.files);
+  for (SplitInfo& split : manifest.splits) {
+    MILLRACE_RETURN_IF_ERROR(
+        TakeFingerprint(actual, SplitFolder(manifest.schema, split), split));
+  }
+  for (EdgeSplitInfo& split : manifest.edge_splits) {
+    MILLRACE_RETURN_IF_ERROR(
+        TakeFingerprint(actual, SplitFolder(manifest.schema, split), split));
+  }
+  if (manifest.fingerprint == ComputeFingerprint(manifest)) {
+    return absl::OkStatus();
+  }
+  return Bad("the fingerprint is not that of the list of files");
+}
+
 absl::StatusOr<Manifest> ParseAll(std::string_view json) {
   const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) return Bad("not JSON");
-  MILLRACE_RETURN_IF_ERROR(CheckVersion(root));
+  MILLRACE_ASSIGN_OR_RETURN(const int version, ReadVersion(root));
   MILLRACE_RETURN_IF_ERROR(CheckChecksum(json));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest, ParseContent(root));
+  manifest.version = version;
   MILLRACE_RETURN_IF_ERROR(ValidateManifest(manifest));
-  if (manifest.fingerprint != ComputeFingerprint(manifest.files)) {
-    return Bad("the fingerprint is not that of the list of files");
-  }
+  MILLRACE_RETURN_IF_ERROR(TakeFingerprints(manifest));
   return manifest;
 }
 

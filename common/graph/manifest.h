@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +17,33 @@
 
 namespace millrace {
 
-inline constexpr int kStoreVersion = 2;
+// What is written. Version 2, whose splits have no fingerprints of their own,
+// is still read.
+inline constexpr int kStoreVersion = 3;
+inline constexpr int kOldestStoreVersion = 2;
 inline constexpr int kSamplingVersion = 1;
+
+// Tells the seeds of a split, however its store is partitioned.
+struct SplitIdentity {
+  // 64 hex digits: SHA-256 over the split's files, except those that hold ids.
+  // Empty if a server does not say.
+  std::string fingerprint = {};
+  // Whether the store's fingerprint covers the split's files too, as it does
+  // where store.json gives the split no fingerprint (version 2).
+  bool within_store = false;
+  // The error of a job that uses the split, because servers of the fleet have
+  // different splits of this name; usually empty.
+  std::string conflict = {};
+
+  friend bool operator==(const SplitIdentity&, const SplitIdentity&) = default;
+};
 
 struct SplitInfo {
   TypeIndex type = 0;
   std::string name;
   int64_t count = 0;
   std::vector<int64_t> part_counts;  // seeds owned by each partition
+  SplitIdentity identity = {};
   friend bool operator==(const SplitInfo&, const SplitInfo&) = default;
 };
 
@@ -37,6 +59,7 @@ struct EdgeSplitInfo {
   bool has_edge_type = false;
   ColumnSpec label = {};  // scalar
   int64_t negatives = 0;  // given destinations of each seed
+  SplitIdentity identity = {};
   friend bool operator==(const EdgeSplitInfo&, const EdgeSplitInfo&) = default;
 };
 
@@ -55,12 +78,15 @@ struct PartitioningInfo {
 };
 
 struct Manifest {
+  int version = kStoreVersion;  // of the store.json that was read
   int sampling_version = kSamplingVersion;
   std::string uuid;
-  std::string fingerprint;  // of the files; 64 hex digits
+  // Tells the graph and its partitions; 64 hex digits, see ComputeFingerprint.
+  std::string fingerprint;
   // What is stored, whatever its partitions: the fingerprint of the dataset
   // as it was imported, which partitioning hands on. Stores that agree in it
-  // give the same batches, unless seeds are taken in local order.
+  // and in the identity of a job's splits give the same batches, unless seeds
+  // are taken in local order.
   std::string dataset_fingerprint;
   PartitioningInfo partitioning;
   Schema schema;
@@ -81,6 +107,7 @@ struct Manifest {
 
   // The place in `splits` of a type's split.
   // NOT_FOUND: the type has no such split (names those it has).
+  // FAILED_PRECONDITION: the servers of a fleet have several (names two).
   absl::StatusOr<size_t> FindSplit(TypeIndex type, std::string_view name) const;
   // The same in `edge_splits`.
   absl::StatusOr<size_t> FindEdgeSplit(RelationIndex relation,
@@ -99,7 +126,21 @@ std::string FormatManifest(const Manifest& manifest);
 // The dataset's fingerprint after `change`, a text that says what changed.
 std::string ChangedFingerprint(const std::string& fingerprint,
                                const std::string& change);
-// SHA-256 over the sorted file list.
-std::string ComputeFingerprint(const std::vector<FileInfo>& files);
+// The fingerprint of a store: SHA-256 over the sorted list of its files,
+// without those in the folders `apart`, each "splits/TYPE/NAME/".
+std::string ComputeFingerprint(
+    const std::vector<FileInfo>& files,
+    const std::set<std::string, std::less<>>& apart = {});
+// The same without the files of splits that are not `within_store`.
+std::string ComputeFingerprint(const Manifest& manifest);
+// The fingerprints of all splits that have files, by folder.
+using SplitFingerprints = std::map<std::string, std::string>;
+SplitFingerprints ComputeSplitFingerprints(const std::vector<FileInfo>& files);
+// The folder of a split in its store: "splits/TYPE/NAME/".
+std::string SplitFolder(const Schema& schema, const SplitInfo& split);
+std::string SplitFolder(const Schema& schema, const EdgeSplitInfo& split);
+// Computes the fingerprints of all splits from `files`, as those of a store
+// that is written now, and then the store's.
+void SetFingerprints(Manifest& manifest);
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "common/base/file.h"
 #include "common/base/npy.h"
 #include "common/base/status_macros.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
@@ -297,6 +299,36 @@ absl::StatusOr<Manifest> ReadManifest(const std::filesystem::path& root) {
   return ParseManifest(*json, file.native());
 }
 
+template <typename Split>
+std::optional<size_t> PlaceOf(const std::vector<Split>& splits,
+                              const Split& split) {
+  const auto found = std::find(splits.begin(), splits.end(), split);
+  if (found == splits.end()) return std::nullopt;
+  return static_cast<size_t>(found - splits.begin());
+}
+
+template <typename Split>
+bool HasAll(const std::vector<Split>& splits,
+            const std::vector<Split>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const Split& split) {
+    return PlaceOf(splits, split).has_value();
+  });
+}
+
+absl::Status CheckOnlySplitsAdded(const std::filesystem::path& root,
+                                  const Manifest& before, const Manifest& now) {
+  const bool same_graph =
+      now.uuid == before.uuid && now.fingerprint == before.fingerprint &&
+      now.schema == before.schema && now.books == before.books;
+  if (same_graph && HasAll(now.splits, before.splits) &&
+      HasAll(now.edge_splits, before.edge_splits)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      (root / "store.json").native(), " describes another ",
+      same_graph ? "split of a name that is in use" : "store", " by now"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(
@@ -322,16 +354,52 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
     }
     MILLRACE_ASSIGN_OR_RETURN(store->parts_[part], mapper.MapPartition(part));
   }
-  for (const SplitInfo& info : store->manifest_.splits) {
-    MILLRACE_ASSIGN_OR_RETURN(store->splits_.emplace_back(),
-                              mapper.MapSplit(info));
+  MILLRACE_RETURN_IF_ERROR(store->MapSplits(/*known=*/nullptr));
+  store->partitions_ = std::move(partitions);
+  return store;
+}
+
+absl::Status Store::MapSplits(const Store* known) {
+  const StoreMapper mapper(path_, manifest_);
+  for (const SplitInfo& info : manifest_.splits) {
+    const std::optional<size_t> place =
+        known == nullptr ? std::nullopt
+                         : PlaceOf(known->manifest_.splits, info);
+    if (place.has_value()) {
+      splits_.push_back(known->splits_[*place]);
+      members_.push_back(known->members_[*place]);
+      continue;
+    }
+    MILLRACE_ASSIGN_OR_RETURN(splits_.emplace_back(), mapper.MapSplit(info));
+    members_.push_back(std::make_shared<Members>());
   }
-  store->members_ = std::vector<Members>(store->splits_.size());
-  for (const EdgeSplitInfo& info : store->manifest_.edge_splits) {
-    MILLRACE_ASSIGN_OR_RETURN(store->edge_splits_.emplace_back(),
+  for (const EdgeSplitInfo& info : manifest_.edge_splits) {
+    const std::optional<size_t> place =
+        known == nullptr ? std::nullopt
+                         : PlaceOf(known->manifest_.edge_splits, info);
+    if (place.has_value()) {
+      edge_splits_.push_back(known->edge_splits_[*place]);
+      continue;
+    }
+    MILLRACE_ASSIGN_OR_RETURN(edge_splits_.emplace_back(),
                               mapper.MapEdgeSplit(info));
   }
-  store->partitions_ = std::move(partitions);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::WithNewSplits() const {
+  MILLRACE_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(path_));
+  MILLRACE_RETURN_IF_ERROR(CheckOnlySplitsAdded(path_, manifest_, manifest));
+  if (manifest.splits.size() == manifest_.splits.size() &&
+      manifest.edge_splits.size() == manifest_.edge_splits.size()) {
+    return nullptr;
+  }
+  auto store = std::unique_ptr<Store>(new Store);
+  store->path_ = path_;
+  store->manifest_ = std::move(manifest);
+  store->partitions_ = partitions_;
+  store->parts_ = parts_;
+  MILLRACE_RETURN_IF_ERROR(store->MapSplits(this));
   return store;
 }
 
@@ -351,7 +419,7 @@ absl::StatusOr<const SplitMembers*> Store::MembersOf(
       });
   if (info == splits.end()) return nullptr;
   const auto index = static_cast<size_t>(info - splits.begin());
-  Members& members = members_[index];
+  Members& members = *members_[index];
   std::call_once(members.once, [&] {
     absl::StatusOr<SplitMembers> made = MakeMembers(index);
     members.status = made.status();
@@ -370,10 +438,9 @@ absl::StatusOr<SplitMembers> Store::MakeMembers(size_t split) const {
   for (int64_t i = 0; i < ids.rows(); ++i) {
     const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
     if (id >= count) {
-      return absl::DataLossError(
-          absl::StrCat((path_ / SplitPath(type.name, info.name, "id")).string(),
-                       " is damaged: seed ", i, " has id ", id, " of ", count,
-                       "\nrun `millrace verify` on the store"));
+      return DamagedFile(
+          *this, SplitPath(type.name, info.name, "id"),
+          absl::StrCat("is damaged: seed ", i, " has id ", id, " of ", count));
     }
     members.Add(id);
   }

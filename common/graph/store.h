@@ -92,6 +92,13 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::filesystem::path& path, std::vector<int> partitions = {});
 
+  // This store with the splits that its store.json has by now, which others may
+  // have added; null when there are none that this one has not. Shares the
+  // partitions with this one.
+  // FAILED_PRECONDITION: store.json has not only got new splits. Others: those
+  // of Open().
+  absl::StatusOr<std::unique_ptr<Store>> WithNewSplits() const;
+
   // Replaces the maps of the graph (lists, ids, labels) or of the features by
   // copies in anonymous memory, which no page fault slows. Before the store is
   // shared; arrays handed out earlier stay maps.
@@ -133,15 +140,19 @@ class Store {
   };
 
   Store() = default;
+  // Maps the splits of the manifest, but takes those of `known` from there.
+  absl::Status MapSplits(const Store* known);
   absl::StatusOr<SplitMembers> MakeMembers(size_t split) const;
 
   std::filesystem::path path_;
   Manifest manifest_;
   std::vector<int> partitions_;
-  std::vector<std::unique_ptr<Partition>> parts_;  // index: partition
+  // Index: partition. These and the members are shared with the stores that
+  // WithNewSplits() makes of this one.
+  std::vector<std::shared_ptr<Partition>> parts_;
   std::vector<Split> splits_;                      // as manifest_.splits
   std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
-  mutable std::vector<Members> members_;           // as manifest_.splits
+  std::vector<std::shared_ptr<Members>> members_;  // as manifest_.splits
 };
 
 // Relative paths of docs/format.md.

@@ -27,7 +27,7 @@ void CopyLists(NeighborLists& lists) {
 }  // namespace
 
 void Store::LoadIntoMemory(Content content) {
-  for (const std::unique_ptr<Partition>& partition : parts_) {
+  for (const std::shared_ptr<Partition>& partition : parts_) {
     if (partition == nullptr) continue;
     for (NodeColumns& nodes : partition->nodes) {
       if (content == Content::kFeatures) {

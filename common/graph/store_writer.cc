@@ -111,13 +111,14 @@ absl::Status StoreWriter::Commit(Manifest manifest) {
       [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
   manifest.files = std::move(files_);
   manifest.uuid = RandomUuid();
-  manifest.fingerprint = ComputeFingerprint(manifest.files);
-  if (manifest.dataset_fingerprint.empty())
-    manifest.dataset_fingerprint = manifest.fingerprint;
   // A store that no reader would open is not published.
   if (absl::Status valid = ValidateManifest(manifest); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(directory_.target().native(),
                                                    ": ", valid.message()));
+  }
+  SetFingerprints(manifest);
+  if (manifest.dataset_fingerprint.empty()) {
+    manifest.dataset_fingerprint = manifest.fingerprint;
   }
   std::error_code error;
   fs::remove_all(scratch(), error);

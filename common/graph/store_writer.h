@@ -45,9 +45,9 @@ class StoreWriter {
   // by Commit().
   std::filesystem::path scratch() const;
 
-  // Fills in uuid, fingerprint and files of `manifest`, and
-  // `dataset_fingerprint` if it is empty, writes store.json and publishes the
-  // directory.
+  // Fills in uuid, fingerprints and files of `manifest`
+  // (`dataset_fingerprint` only if it is empty), writes store.json and
+  // publishes the directory.
   absl::Status Commit(Manifest manifest);
 
  private:

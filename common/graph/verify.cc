@@ -1,46 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/graph/verify.h"
 
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "common/base/file.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/base/uncached_reader.h"
+#include "common/graph/damaged_file.h"
 #include "common/graph/verify_content.h"
 
 namespace millrace {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether a file belongs to a mapped partition or to no partition.
-bool IsMappedFile(const Store& store, std::string_view path) {
-  if (!path.starts_with("part-")) return true;
-  for (const int part : store.partitions()) {
-    if (path.starts_with(StrCat(PartName(part), "/"))) return true;
-  }
-  return false;
+absl::Status CheckBytes(const Store& store, const FileInfo& file,
+                        uint64_t bytes) {
+  if (bytes == file.bytes) return absl::OkStatus();
+  return DamagedFile(
+      store, file.path,
+      StrCat("has ", bytes, " bytes, but store.json says ", file.bytes));
 }
 
-absl::Status VerifyFile(const fs::path& file, const FileInfo& info) {
+absl::Status CheckChecksum(const Store& store, const FileInfo& file,
+                           uint64_t xxh3) {
+  if (xxh3 == file.xxh3) return absl::OkStatus();
+  return DamagedFile(
+      store, file.path,
+      absl::StrCat("has the checksum ", absl::Hex(xxh3, absl::kZeroPad16),
+                   ", but store.json says ",
+                   absl::Hex(file.xxh3, absl::kZeroPad16)));
+}
+
+// A file that is not there is damage of the store.
+absl::Status AsDamage(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::DataLossError(status.message())
+                                  : status;
+}
+
+absl::Status VerifyFile(const Store& store, const FileInfo& info) {
+  const fs::path file = store.path() / info.path;
   uint64_t bytes = 0;
   absl::StatusOr<UniqueFd> fd = OpenForReading(file, &bytes);
-  if (absl::IsNotFound(fd.status())) {
-    return absl::DataLossError(fd.status().message());
-  }
-  MILLRACE_RETURN_IF_ERROR(fd.status());
-  if (bytes != info.bytes) {
-    return absl::DataLossError(StrCat(file.native(), " has ", bytes,
-                                      " bytes, but store.json says ",
-                                      info.bytes));
-  }
+  MILLRACE_RETURN_IF_ERROR(AsDamage(fd.status()));
+  MILLRACE_RETURN_IF_ERROR(CheckBytes(store, info, bytes));
   MILLRACE_ASSIGN_OR_RETURN(const uint64_t xxh3, HashFile(fd->get(), file));
-  if (xxh3 == info.xxh3) return absl::OkStatus();
-  return absl::DataLossError(StrCat(
-      file.native(), " has the checksum ", absl::Hex(xxh3, absl::kZeroPad16),
-      ", but store.json says ", absl::Hex(info.xxh3, absl::kZeroPad16)));
+  return CheckChecksum(store, info, xxh3);
 }
 
 absl::Status VerifyNoOthers(const Store& store) {
@@ -60,6 +76,38 @@ absl::Status VerifyNoOthers(const Store& store) {
   }
   if (error) return FileError("list", store.path(), error.value());
   return absl::OkStatus();
+}
+
+// Checks what can be known about the names in store.json. Two things must be
+// believed: from which dataset a partitioned store was made, and the number
+// that the uuid is.
+absl::Status VerifyNames(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  const auto bad = [&](std::string_view what) {
+    return absl::DataLossError(
+        StrCat((store.path() / "store.json").native(), ": ", what));
+  };
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  const bool is_uuid = std::equal(
+      manifest.uuid.begin(), manifest.uuid.end(), kForm.begin(), kForm.end(),
+      [](char c, char form) {
+        return form == 'x' ? absl::ascii_isxdigit(static_cast<unsigned char>(c))
+                           : c == form;
+      });
+  if (!is_uuid) return bad("'uuid' does not have the form of a UUID");
+  const auto within = [](const auto& split) {
+    return split.identity.within_store;
+  };
+  // Where an earlier version added splits, the fingerprint changed with each.
+  const bool old =
+      std::any_of(manifest.splits.begin(), manifest.splits.end(), within) ||
+      std::any_of(manifest.edge_splits.begin(), manifest.edge_splits.end(),
+                  within);
+  if (!manifest.is_dataset() || old ||
+      manifest.dataset_fingerprint == manifest.fingerprint) {
+    return absl::OkStatus();
+  }
+  return bad("'dataset_fingerprint' of a dataset is not its fingerprint");
 }
 
 absl::Status VerifyContent(const Store& store) {
@@ -93,6 +141,35 @@ absl::Status VerifyContent(const Store& store) {
 
 }  // namespace
 
+bool IsMappedFile(const Store& store, std::string_view path) {
+  const std::optional<int> part = PartitionOfFile(path);
+  if (!part.has_value()) return true;
+  const std::vector<int>& mapped = store.partitions();
+  return std::binary_search(mapped.begin(), mapped.end(), *part);
+}
+
+absl::Status ScrubFile(const Store& store, const FileInfo& file,
+                       const std::function<bool(size_t bytes)>& pace) {
+  absl::StatusOr<UncachedReader> reader =
+      UncachedReader::Open(store.path() / file.path);
+  MILLRACE_RETURN_IF_ERROR(AsDamage(reader.status()));
+  MILLRACE_RETURN_IF_ERROR(CheckBytes(store, file, reader->file_bytes()));
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+      XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  uint64_t bytes = 0;
+  while (true) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::span<const std::byte> piece,
+                              reader->Next());
+    if (piece.empty()) break;
+    XXH3_64bits_update(state.get(), piece.data(), piece.size());
+    bytes += piece.size();
+    if (!pace(piece.size())) return absl::CancelledError("scrubbing ended");
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckBytes(store, file, bytes));
+  return CheckChecksum(store, file, XXH3_64bits_digest(state.get()));
+}
+
 absl::Status VerifyFiles(const Store& store) {
   int64_t total = 0;
   for (const FileInfo& file : store.manifest().files) {
@@ -103,7 +180,7 @@ absl::Status VerifyFiles(const Store& store) {
   Progress progress("checksums", total, "bytes");
   for (const FileInfo& file : store.manifest().files) {
     if (!IsMappedFile(store, file.path)) continue;
-    MILLRACE_RETURN_IF_ERROR(VerifyFile(store.path() / file.path, file));
+    MILLRACE_RETURN_IF_ERROR(VerifyFile(store, file));
     progress.Add(static_cast<int64_t>(file.bytes));
   }
   return absl::OkStatus();
@@ -112,6 +189,7 @@ absl::Status VerifyFiles(const Store& store) {
 absl::Status VerifyStore(const fs::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(path));
+  MILLRACE_RETURN_IF_ERROR(VerifyNames(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyNoOthers(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
   return VerifyContent(*store);

@@ -2,7 +2,10 @@
 // Whether a store is what docs/format.md says.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "common/graph/store.h"
@@ -19,5 +22,14 @@ absl::Status VerifyFiles(const Store& store);
 // index of the first violation; else the errors of Store::Open and
 // VerifyFiles. Memory: one bit per node and edge id; time: a few passes.
 absl::Status VerifyStore(const std::filesystem::path& path);
+
+// Whether a file of the store belongs to a mapped partition, or to none.
+bool IsMappedFile(const Store& store, std::string_view path);
+
+// As VerifyFiles() for one file, but leaves the page cache alone (see
+// UncachedReader) and shows nothing. `pace` is told of the bytes of each piece
+// that was read; with false it ends the reading: CANCELLED.
+absl::Status ScrubFile(const Store& store, const FileInfo& file,
+                       const std::function<bool(size_t bytes)>& pace);
 
 }  // namespace millrace

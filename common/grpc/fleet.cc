@@ -101,6 +101,11 @@ class Fleet::Core {
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid);
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const {
+    MutexLock lock(&mutex_);
+    return directory_.OnlyThese(partition, members);
+  }
   void ReportFailure(const FleetMember& member, const absl::Status& status);
   void Suspect(const FleetMember& member);
   bool IsLost(const FleetMember& member) const;
@@ -299,6 +304,9 @@ SteadyTime Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
     MutexLock lock(&mutex_);
     connect = TakeConnect(*ask->entry);
     ask->of_suspect = ask->entry->suspected;
+    // Where the store is known, so are its splits, or nobody asks for them.
+    ask->request.set_look_for_splits(options_.fingerprint.empty() &&
+                                     !directory_.settled());
     const absl::Duration timeout =
         ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
     deadline = ask->deadline = SteadyNow() + timeout;
@@ -368,13 +376,13 @@ void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
   const bool busy = absl::IsResourceExhausted(status);
   if (status.ok() || busy) entry.answered = now;
   if (status.ok()) {
+    NoteConnection(info.address, options_.tls.get());
     info.error = directory_.Learn(reply, info);
     if (!info.error.ok()) info.state = State::kRefused;
     entry.next_ask = now + options_.ready_interval;
     return;
   }
-  info.error =
-      ExplainConnection(status, info.address, options_.credentials != nullptr);
+  info.error = ExplainConnection(status, info.address, options_.tls.get());
   if (!busy) {
     info.state = State::kUnreachable;
   } else if (info.state == State::kUnreachable) {
@@ -455,6 +463,7 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
     AwaitNews(news_, moment);
   }
   MILLRACE_RETURN_IF_ERROR(directory_.CheckOneStore());
+  directory_.Settle();
   return &*directory_.manifest();
 }
 
@@ -555,6 +564,11 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
     int partition, SteadyTime deadline,
     const std::vector<const FleetMember*>& avoid) {
   return core_->Pick(partition, deadline, avoid);
+}
+
+bool Fleet::OnlyThese(int partition,
+                      const std::vector<const FleetMember*>& members) const {
+  return core_->OnlyThese(partition, members);
 }
 
 void Fleet::ReportFailure(const FleetMember& member,

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <grpcpp/channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +18,7 @@
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/channel_args.h"
+#include "common/grpc/tls_files.h"
 
 namespace millrace {
 
@@ -49,6 +50,7 @@ struct FleetMemberInfo {
   std::string address;
   State state = State::kUnknown;
   std::vector<int> partitions;
+  std::map<int, std::string> damaged;  // what is wrong, by partition
   std::string version;
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
@@ -79,8 +81,8 @@ struct FleetOptions {
   absl::Duration ready_interval = absl::Seconds(5);
   absl::Duration retry_interval = absl::Milliseconds(500);
 
-  // See common/grpc/tls.h. Null: plaintext.
-  std::shared_ptr<::grpc::ChannelCredentials> credentials;
+  // Shared with the channels; see OpenClientTls(). Null: plaintext.
+  std::shared_ptr<TlsFiles> tls;
 };
 
 // The directory of a fleet: keeps the list of addresses fresh, asks every
@@ -100,11 +102,11 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  // Schema, books and splits of the store that the fleet serves, once one
-  // member answered and the others of the list did too or had half a second
-  // more. The reference lives as long as the fleet.
-  // UNAVAILABLE: nobody of this fleet answered by `deadline` (says what was
-  // tried). All other errors come without waiting, since time does not mend
+  // Schema and books of the store that the fleet serves, and the splits that
+  // any of its members has, once one member answered and the others of the list
+  // did too or had half a second more. The reference lives as long as the
+  // fleet. UNAVAILABLE: nobody of this fleet answered by `deadline` (says what
+  // was tried). All other errors come without waiting, since time does not mend
   // them. UNAUTHENTICATED, PERMISSION_DENIED: TLS or names keep us from all.
   // FAILED_PRECONDITION: all were refused, or they have several stores and the
   // options do not say which. CANCELLED: the program was interrupted.
@@ -118,11 +120,16 @@ class Fleet {
   // in turn, one that is busy (see ReportFailure) only where all are. Errors
   // name the partition and what was tried: UNAVAILABLE when there is none by
   // `deadline` (a past deadline: does not wait), or at once when all are in
-  // `avoid`; FAILED_PRECONDITION when those of it are refused and all others
-  // answer.
+  // `avoid`; FAILED_PRECONDITION or DATA_LOSS when those of it are refused or
+  // have damaged files, and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid = {});
+
+  // Whether these are all the servers of a partition, one at least, and
+  // everyone else in the list answers: there is nobody to wait for.
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const;
 
   // Tells that a call failed: a member whose connection broke, or that refuses
   // what another one may take, is asked again before it is handed out. One that

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "common/wire/job_proto.h"
@@ -31,9 +32,7 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
   entry->member->address = address;
   for (int i = 0; i < std::max(1, options_.connections); ++i) {
     entry->member->channels.push_back(::grpc::CreateCustomChannel(
-        address,
-        options_.credentials ? options_.credentials
-                             : ::grpc::InsecureChannelCredentials(),
+        address, credentials_,
         ClientChannelArguments(options_.max_receive_bytes)));
   }
   entry->info.address = address;
@@ -94,6 +93,10 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                                    FleetMemberInfo& info) {
   info.version = reply.version();
   info.partitions.assign(reply.partitions().begin(), reply.partitions().end());
+  info.damaged.clear();
+  for (const auto& damage : reply.damage()) {
+    info.damaged[static_cast<int>(damage.partition())] = damage.what();
+  }
   info.inflight_bytes = reply.inflight_bytes();
   info.max_inflight_bytes = reply.max_inflight_bytes();
   info.uptime = absl::Seconds(reply.uptime_seconds());
@@ -119,18 +122,55 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                    : StrCat(" as ", manifest_from_, " has"),
                "\nserve one store everywhere"));
   }
-  if (!manifest_) {
-    auto manifest = ManifestFromProto(reply);
-    if (!manifest.ok()) {
-      return absl::FailedPreconditionError(
-          StrCat("server ", info.address, " describes an impossible store: ",
-                 std::string(manifest.status().message())));
-    }
-    manifest_ = *std::move(manifest);
-    manifest_from_ = info.address;
+  if (!settled_) {
+    MILLRACE_RETURN_IF_ERROR(LearnManifest(reply, info.address));
   }
   info.state = reply.draining() ? State::kDraining : State::kReady;
   return absl::OkStatus();
+}
+
+absl::Status FleetDirectory::LearnManifest(const v1::DescribeReply& reply,
+                                           const std::string& address) {
+  auto theirs = ManifestFromProto(reply);
+  if (!theirs.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat("server ", address, " describes an impossible store: ",
+               std::string(theirs.status().message())));
+  }
+  if (!manifest_) {
+    manifest_ = *theirs;
+    manifest_from_ = address;
+    manifest_->splits.clear();
+    manifest_->edge_splits.clear();
+  }
+  MergeSplits(theirs->splits, address, manifest_->splits);
+  MergeSplits(theirs->edge_splits, address, manifest_->edge_splits);
+  return absl::OkStatus();
+}
+
+template <typename Split>
+void FleetDirectory::MergeSplits(const std::vector<Split>& theirs,
+                                 const std::string& address,
+                                 std::vector<Split>& ours) {
+  for (const Split& split : theirs) {
+    const std::string folder = SplitFolder(manifest_->schema, split);
+    const auto [known, is_new] =
+        known_splits_.try_emplace(folder, KnownSplit{ours.size(), address});
+    if (is_new) {
+      ours.push_back(split);
+      continue;
+    }
+    SplitIdentity& expected = ours[known->second.place].identity;
+    const std::string& fingerprint = split.identity.fingerprint;
+    if (expected.fingerprint.empty()) expected.fingerprint = fingerprint;
+    if (fingerprint.empty() || fingerprint == expected.fingerprint) continue;
+    expected.conflict =
+        StrCat(folder, " is not the same everywhere: server ",
+               known->second.from, " has fingerprint ", expected.fingerprint,
+               ", server ", address, " has ", fingerprint,
+               "\nmake it under another name, the same on all copies of the "
+               "store");
+  }
 }
 
 bool FleetDirectory::AnyUnknown() const {
@@ -187,6 +227,9 @@ std::string FleetDirectory::Tried() const {
     } else if (!info.error.ok()) {
       tried += StrCat(", ", FirstLine(info.error));
     }
+    for (const auto& [partition, what] : info.damaged) {
+      tried += StrCat(", partition ", partition, " is damaged: ", what);
+    }
     if (tried.size() > 600) return tried + "; ...";
   }
   if (!list_error_.ok()) {
@@ -204,22 +247,52 @@ absl::Status FleetDirectory::CheckOneStore() const {
   return absl::OkStatus();
 }
 
+bool FleetDirectory::AllAnswer() const {
+  return std::none_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+    return entry->info.state == State::kUnknown ||
+           entry->info.state == State::kUnreachable;
+  });
+}
+
+bool FleetDirectory::OnlyThese(
+    int partition, const std::vector<const FleetMember*>& members) const {
+  const auto owners = Owners(partition);
+  return AllAnswer() && !owners.empty() &&
+         std::all_of(owners.begin(), owners.end(), [&](const auto& owner) {
+           return std::find(members.begin(), members.end(), owner.get()) !=
+                  members.end();
+         });
+}
+
 absl::Status FleetDirectory::NoOwner(int partition) const {
   const FleetMemberInfo* refused = nullptr;
-  bool all_answer = true;
+  std::string reasons;  // of those that have it
+  bool any_damaged = false;
   for (const auto& entry : entries_) {
     const FleetMemberInfo& info = entry->info;
+    const auto damage = info.damaged.find(partition);
+    std::string reason;
     if (info.state == State::kRefused && Serves(info, partition)) {
       refused = &info;
+      reason = FirstLine(info.error);
+    } else if (damage != info.damaged.end()) {
+      any_damaged = true;
+      reason = StrCat("server ", info.address, ": ", damage->second);
     }
-    all_answer &=
-        info.state != State::kUnknown && info.state != State::kUnreachable;
+    if (reason.empty()) continue;
+    reasons += StrCat(reasons.empty() ? "" : "; ", reason);
   }
-  if (refused != nullptr && all_answer) {
-    return WithErrorInfo(absl::FailedPreconditionError(
-                             StrCat("partition ", partition, ": ",
-                                    std::string(refused->error.message()))),
-                         {.partition = partition});
+  if (!reasons.empty() && AllAnswer()) {
+    const std::string what = StrCat("partition ", partition, ": ", reasons);
+    return WithErrorInfo(
+        any_damaged
+            ? absl::DataLossError(StrCat(
+                  what,
+                  "\nrestore the store from a copy, check it with `millrace "
+                  "verify`, and start the server again"))
+            : absl::FailedPreconditionError(
+                  StrCat(what, AdviceOf(refused->error))),
+        {.partition = partition});
   }
   return WithErrorInfo(
       absl::UnavailableError(StrCat("partition ", partition,

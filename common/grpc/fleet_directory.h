@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/grpc/busy_time.h"
 #include "common/grpc/fleet.h"
 #include "common/grpc/member_keeper.h"
+#include "common/grpc/tls.h"
 
 namespace millrace {
 
@@ -44,7 +46,11 @@ class FleetDirectory {
 
   // `keeper` makes the members and must outlive it.
   FleetDirectory(const FleetOptions& options, MemberKeeper& keeper)
-      : options_(options), keeper_(keeper) {}
+      : options_(options),
+        credentials_(options.tls == nullptr
+                         ? ::grpc::InsecureChannelCredentials()
+                         : ChannelCredentials(options.tls, options.list)),
+        keeper_(keeper) {}
 
   // Takes over the addresses of a list that was read; whether it is another.
   // Members that are no longer in it serve nothing, but are kept for those who
@@ -63,17 +69,26 @@ class FleetDirectory {
   absl::Status Learn(const v1::DescribeReply& reply, FleetMemberInfo& info);
   // Whether some have neither answered nor been found unreachable.
   bool AnyUnknown() const;
-  // Set once, by the first answer.
+  // Set by the first answer. Until it is settled, splits that only others have
+  // are added, and those that are not the same everywhere are marked.
   const std::optional<Manifest>& manifest() const { return manifest_; }
+  bool settled() const { return settled_; }
+  void Settle() { settled_ = true; }
 
   // Of the list.
   Entries OwnersIn(FleetMemberInfo::State state, int partition) const;
   // The ready ones and then those that drain.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
 
-  // Why nobody serves the partition: FAILED_PRECONDITION when those that do
-  // are refused and all others answer, so that nobody need be waited for; else
-  // UNAVAILABLE.
+  // Whether nobody is unknown or unreachable.
+  bool AllAnswer() const;
+  // See Fleet::OnlyThese.
+  bool OnlyThese(int partition,
+                 const std::vector<const FleetMember*>& members) const;
+
+  // Why nobody serves the partition: DATA_LOSS or FAILED_PRECONDITION when
+  // those that do have damaged files or are refused and all others answer, so
+  // that nobody need be waited for; else UNAVAILABLE.
   absl::Status NoOwner(int partition) const;
   // FAILED_PRECONDITION: members have different stores, and nobody has said
   // which one is meant.
@@ -86,14 +101,29 @@ class FleetDirectory {
 
  private:
   std::shared_ptr<FleetEntry> MakeEntry(const std::string& address) const;
+  absl::Status LearnManifest(const v1::DescribeReply& reply,
+                             const std::string& address);
+  // Splits of `theirs` that a member at `address` has.
+  template <typename Split>
+  void MergeSplits(const std::vector<Split>& theirs, const std::string& address,
+                   std::vector<Split>& ours);
 
   const FleetOptions options_;
+  // Shared with the channels.
+  const std::shared_ptr<::grpc::ChannelCredentials> credentials_;
   MemberKeeper& keeper_;
 
   Entries entries_;
   Entries left_;  // the list
   std::optional<Manifest> manifest_;
+  bool settled_ = false;
   std::string manifest_from_;  // address
+  // Where a split stands in the manifest, and the first member that has it.
+  struct KnownSplit {
+    size_t place;
+    std::string from;  // address
+  };
+  std::map<std::string, KnownSplit> known_splits_;  // by the split's folder
   absl::Status list_error_;
 };
 

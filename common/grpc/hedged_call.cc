@@ -89,12 +89,28 @@ class HedgedCall final : public Call,
     std::vector<std::shared_ptr<Call>> calls;
     {
       MutexLock lock(&mutex_);
-      if (finished_ || SteadyNow() < options_.deadline) return false;
+      if (finished_) return false;
+      ForgetPause();
+      if (SteadyNow() < overdue_time()) return false;
       overdue_ = true;
       calls = CallsBut(kNobody);
     }
     for (const auto& call : calls) call->Cancel();
     return true;
+  }
+
+  // When the call has taken, or brought nothing for, too long.
+  SteadyTime overdue_time() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(options_.deadline, last_sign_ + options_.patience);
+  }
+
+  // Does not count the time in which this process was stopped, and could hear
+  // nobody, as silence.
+  void ForgetPause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const absl::Duration late = SteadyNow() - due_;
+    if (late < kLongSilence) return;
+    last_news_ += late;
+    last_sign_ += late;
   }
 
   void StartLeg(std::shared_ptr<FleetMember> member) {
@@ -136,7 +152,7 @@ class HedgedCall final : public Call,
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_news_ = SteadyNow();
+      last_news_ = last_sign_ = SteadyNow();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
@@ -152,7 +168,8 @@ class HedgedCall final : public Call,
       leg = legs_[index];
       too_late = winner_ != kNobody && winner_ != index;
       if (overdue_ && absl::IsCancelled(status)) {
-        status = absl::DeadlineExceededError("the deadline passed");
+        status = absl::DeadlineExceededError(
+            "the call took, or brought nothing for, too long");
       }
     }
     if (leg.given_up && absl::IsCancelled(status)) {
@@ -257,7 +274,9 @@ class HedgedCall final : public Call,
   }
 
   void WakeAfter(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    wait = std::min(wait, options_.deadline - SteadyNow());
+    const SteadyTime now = SteadyNow();
+    wait = std::min(wait, overdue_time() - now);
+    due_ = now + wait;
     ticket_ = options_.hedging.timer().Add(wait, shared_from_this());
   }
 
@@ -288,6 +307,9 @@ class HedgedCall final : public Call,
   int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // gave a sign first
   // The start of the last leg, or the winner's last sign.
   SteadyTime last_news_ ABSL_GUARDED_BY(mutex_) = start_;
+  // The start, or the winner's last sign.
+  SteadyTime last_sign_ ABSL_GUARDED_BY(mutex_) = start_;
+  SteadyTime due_ ABSL_GUARDED_BY(mutex_);  // when to wake
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<FleetMember> speaker_ ABSL_GUARDED_BY(mutex_);  // whose
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;

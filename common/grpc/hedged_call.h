@@ -27,6 +27,10 @@ struct HedgedCallOptions {
   int partition;
   // When the call fails with DEADLINE_EXCEEDED, if `start` set a later one.
   SteadyTime deadline;
+  // How long the call may bring nothing, at its start or later, before it fails
+  // with DEADLINE_EXCEEDED. A time in which this process was stopped does not
+  // count.
+  absl::Duration patience = absl::InfiniteDuration();
   // Starts the call to a replica.
   std::function<std::shared_ptr<Call>(std::shared_ptr<FleetMember>, Events)>
       start;

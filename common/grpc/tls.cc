@@ -31,6 +31,9 @@ namespace tls = ::grpc::experimental;
 // gRPC's looks for a new identity, which is in memory.
 constexpr unsigned kIdentityLookSeconds = 1;
 
+// Once it may be a server that was just being stopped.
+constexpr int kHandshakesThatTell = 2;
+
 std::string_view View(::grpc::string_ref text) {
   return {text.data(), text.size()};
 }
@@ -57,6 +60,12 @@ class QuietWarnings {
   SteadyTime next_ ABSL_GUARDED_BY(mutex_);
   SteadyTime soonest_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The host of "HOST:PORT", or of a host alone.
+std::string HostOf(const std::string& target) {
+  const auto address = ParseHostPort(target);
+  return address.ok() ? address->host : target;
+}
 
 // Decides about what the other end showed in the handshake. gRPC ends it when
 // no connection needs it any more, so the files are shared with whoever reads
@@ -91,6 +100,8 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
     return files_->current()->IsOwn(View(request.peer_cert()));
   }
 
+  TlsFiles& files() const { return *files_; }
+
  private:
   const std::shared_ptr<TlsFiles> files_;
 };
@@ -103,15 +114,12 @@ class ServerVerifier final : public PeerVerifier {
 
  private:
   absl::Status Check(const Request& request) override {
-    return CheckCertificate(request, Certificates::Peer::kServer,
-                            HostOf(request));
-  }
-
-  std::string HostOf(const Request& request) const {
-    if (!server_name_.empty()) return server_name_;
-    const std::string target(View(request.target_name()));
-    const auto address = ParseHostPort(target);
-    return address.ok() ? address->host : target;
+    const std::string host = HostOf(std::string(View(request.target_name())));
+    const absl::Status checked =
+        CheckCertificate(request, Certificates::Peer::kServer,
+                         server_name_.empty() ? host : server_name_);
+    if (checked.ok()) files().handshakes().Note(host);
+    return checked;
   }
 
   const std::string server_name_;
@@ -175,6 +183,17 @@ std::string NameOf(const std::string& list, const TlsOptions& options) {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
+    const TlsOptions& options) {
+  if (!options.enabled()) return nullptr;
+  if (options.ca.empty()) {
+    return absl::InvalidArgumentError(
+        "--tls-ca is missing: over TLS servers are believed by the CA that "
+        "signs their certificates");
+  }
+  return TlsFiles::Open(options);
+}
+
 std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
     const std::shared_ptr<TlsFiles>& files, const std::string& list) {
   tls::TlsChannelCredentialsOptions options;
@@ -188,19 +207,6 @@ std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
       tls::ExternalCertificateVerifier::Create<ServerVerifier>(
           files, NameOf(list, files->options())));
   return tls::TlsCredentials(options);
-}
-
-absl::StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> ChannelCredentials(
-    const TlsOptions& options, const std::string& list) {
-  if (!options.enabled()) return nullptr;
-  if (options.ca.empty()) {
-    return absl::InvalidArgumentError(
-        "--tls-ca is missing: over TLS servers are believed by the CA that "
-        "signs their certificates");
-  }
-  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<TlsFiles> files,
-                            TlsFiles::Open(options));
-  return ChannelCredentials(files, list);
 }
 
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
@@ -234,7 +240,7 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
 }
 
 absl::Status ExplainConnection(const absl::Status& status,
-                               const std::string& address, bool tls) {
+                               const std::string& address, TlsFiles* tls) {
   const std::string text(status.message());
   if (absl::IsPermissionDenied(status)) {
     return absl::PermissionDeniedError(StrCat("server ", address, ": ", text));
@@ -242,11 +248,11 @@ absl::Status ExplainConnection(const absl::Status& status,
   if (!absl::IsUnavailable(status)) return status;
   constexpr std::string_view kRefused = "UNAUTHENTICATED: ";
   const size_t refused = text.find(kRefused);
-  if (tls && refused != std::string::npos) {
+  if (tls != nullptr && refused != std::string::npos) {
     return absl::UnauthenticatedError(StrCat(
         "server ", address, ": its ", text.substr(refused + kRefused.size())));
   }
-  if (tls && absl::StrContains(text, "wrong version number")) {
+  if (tls != nullptr && absl::StrContains(text, "wrong version number")) {
     return absl::UnauthenticatedError(
         StrCat("server ", address,
                " answers in plaintext\nstart it with --tls-cert and --tls-key, "
@@ -257,18 +263,26 @@ absl::Status ExplainConnection(const absl::Status& status,
                        absl::StrContains(text, "Connection reset") ||
                        absl::StrContains(text, "handshake failed"));
   if (!closed) return status;
-  if (!tls) {
+  if (tls == nullptr) {
     return absl::UnavailableError(
         StrCat("server ", address,
                " ended the connection before it answered; does it want TLS, "
                "--tls-ca?\nsee what that server's log says"));
   }
-  return absl::UnavailableError(StrCat(
+  const std::string explained = StrCat(
       "server ", address,
       " ended the handshake; does it want a certificate, --tls-cert and "
       "--tls-key, or refuse this one?\ngive one that its --tls-ca signs, "
       "with a name of its --tls-allow; its log says why it refuses "
-      "others"));
+      "others");
+  const bool refused_again =
+      tls->handshakes().CountOf(HostOf(address)) >= kHandshakesThatTell;
+  return refused_again ? absl::UnauthenticatedError(explained)
+                       : absl::UnavailableError(explained);
+}
+
+void NoteConnection(const std::string& address, TlsFiles* tls) {
+  if (tls != nullptr) tls->handshakes().Forget(HostOf(address));
 }
 
 }  // namespace millrace

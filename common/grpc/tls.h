@@ -17,11 +17,12 @@
 
 namespace millrace {
 
-// For channels to the servers of LIST. Null: no options, so plaintext.
+// The files of a client. Null: no options, so plaintext.
 // INVALID_ARGUMENT: no --tls-ca; errors of TlsFiles::Open.
-absl::StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> ChannelCredentials(
-    const TlsOptions& options, const std::string& list);
-// The same with files that are open; they have a CA.
+absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
+    const TlsOptions& options);
+
+// For channels to the servers of LIST; the files have a CA.
 std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
     const std::shared_ptr<TlsFiles>& files, const std::string& list);
 
@@ -39,8 +40,10 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
 
 // Why a first call to the server failed, if it is about TLS: UNAUTHENTICATED
 // or PERMISSION_DENIED where waiting does not help, else UNAVAILABLE with a
-// guess. Other statuses as they are. `tls`: whether the channel has it.
+// guess. Other statuses as they are. `tls`: the channel's; null: plaintext.
 absl::Status ExplainConnection(const absl::Status& status,
-                               const std::string& address, bool tls);
+                               const std::string& address, TlsFiles* tls);
+// The server has answered a first call.
+void NoteConnection(const std::string& address, TlsFiles* tls);
 
 }  // namespace millrace

@@ -32,6 +32,22 @@ absl::Status SetChangeTime(int fd, int64_t seconds) {
 
 TlsFiles::TlsFiles(TlsOptions options) : options_(std::move(options)) {}
 
+void GoodHandshakes::Note(const std::string& host) {
+  MutexLock lock(&mutex_);
+  ++counts_[host];
+}
+
+void GoodHandshakes::Forget(const std::string& host) {
+  MutexLock lock(&mutex_);
+  counts_.erase(host);
+}
+
+int GoodHandshakes::CountOf(const std::string& host) const {
+  MutexLock lock(&mutex_);
+  const auto count = counts_.find(host);
+  return count == counts_.end() ? 0 : count->second;
+}
+
 absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
   std::shared_ptr<TlsFiles> files(new TlsFiles(std::move(options)));
   MILLRACE_ASSIGN_OR_RETURN(auto certificates,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,22 @@
 #include "common/grpc/tls_options.h"
 
 namespace millrace {
+
+// Servers that have shown a good certificate since they last answered a call,
+// by host. One that does so and ends the connection, again and again, does not
+// want ours.
+// Threads: any.
+class GoodHandshakes {
+ public:
+  void Note(const std::string& host);
+  // It has answered a call.
+  void Forget(const std::string& host);
+  int CountOf(const std::string& host) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
+};
 
 // The files of TlsOptions, read again when they change. What cannot be used
 // (half a file, a key that does not fit, an expired certificate) is warned of
@@ -38,6 +55,8 @@ class TlsFiles {
   // for gRPC to watch; lives as long as this.
   const std::string& identity_path() const { return identity_path_; }
 
+  GoodHandshakes& handshakes() { return handshakes_; }
+
  private:
   explicit TlsFiles(TlsOptions options);
   void Run();
@@ -48,6 +67,7 @@ class TlsFiles {
 
   const TlsOptions options_;
   std::string identity_path_;  // set by Open
+  GoodHandshakes handshakes_;
 
   // Of the thread alone, and of Open before it.
   UniqueFd identity_fd_;

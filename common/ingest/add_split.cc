@@ -108,7 +108,7 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
   const NodeType& nodes = store.schema().node_types[type];
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
                             ToIds(store, type, originals));
-  SplitInfo info{type, name, static_cast<int64_t>(ids.size()), {}};
+  SplitInfo info{type, name, static_cast<int64_t>(ids.size()), {}, {}};
   info.part_counts.assign(static_cast<size_t>(store.parts()), 0);
   for (uint64_t id : ids) ++info.part_counts[store.book(type).Owner(id)];
   manifest.splits.push_back(std::move(info));
@@ -123,19 +123,19 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
                                          SplitPath(nodes.name, name, "time"),
                                          TimesOf(store, type, ids), manifest));
   }
-  MILLRACE_RETURN_IF_ERROR(
-      WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
-                  Array::Adopt(std::move(originals)), manifest));
-  // Original ids are the same in all partitionings.
-  manifest.dataset_fingerprint = ChangedFingerprint(
-      manifest.dataset_fingerprint,
-      StrCat("split ", nodes.name, " ", name, " ", manifest.files.back().xxh3));
-  return absl::OkStatus();
+  return WriteColumn(store.path(), SplitPath(nodes.name, name, "original_id"),
+                     Array::Adopt(std::move(originals)), manifest);
+}
+
+// Names a new split, whose files are written.
+template <typename Split>
+void SetIdentity(const Manifest& manifest, Split& split) {
+  split.identity.fingerprint = ComputeSplitFingerprints(
+      manifest.files)[SplitFolder(manifest.schema, split)];
 }
 
 // Replaces store.json by one rename.
-absl::Status ReplaceManifest(const fs::path& root, Manifest& manifest) {
-  manifest.fingerprint = ComputeFingerprint(manifest.files);
+absl::Status ReplaceManifest(const fs::path& root, const Manifest& manifest) {
   const fs::path temporary = root / "store.json.new";
   std::error_code error;
   fs::remove(temporary, error);  // of an interrupted run
@@ -177,6 +177,7 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
     fs::remove_all(folder, error);
     return written;
   }
+  SetIdentity(manifest, manifest.splits.back());
   // From here on a folder that store.json does not know does no harm.
   MILLRACE_RETURN_IF_ERROR(ReplaceManifest(path, manifest));
   return manifest.splits.back();
@@ -287,7 +288,6 @@ absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const fs::path& path,
       const fs::path folder,
       MakeSplitFolder(path, SplitPath(name, split.name, "src")));
   Manifest manifest = store->manifest();
-  const size_t old_files = manifest.files.size();
   absl::StatusOr<EdgeSplitInfo> info = WriteEdgeSplit(
       columns, manifest.schema, manifest.books,
       [&](TypeIndex type, int64_t original) {
@@ -303,18 +303,8 @@ absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const fs::path& path,
     fs::remove_all(folder, error);
     return written;
   }
+  SetIdentity(manifest, *info);
   manifest.edge_splits.push_back(*info);
-  for (size_t i = old_files; i < manifest.files.size(); ++i) {
-    // Ids are another partitioning's matter.
-    const FileInfo& file = manifest.files[i];
-    if (file.path.ends_with("/src.npy") || file.path.ends_with("/dst.npy") ||
-        file.path.ends_with("/negative.npy")) {
-      continue;
-    }
-    manifest.dataset_fingerprint =
-        ChangedFingerprint(manifest.dataset_fingerprint,
-                           StrCat("split ", file.path, " ", file.xxh3));
-  }
   MILLRACE_RETURN_IF_ERROR(ReplaceManifest(path, manifest));
   return *info;
 }

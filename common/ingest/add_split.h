@@ -15,9 +15,10 @@ struct NewSplit {
   std::filesystem::path ids;  // .npy, original ids or a bool mask
 };
 
-// Adds a split to a dataset or store (all partitions must be there). The
-// store gets a new fingerprint: the files of the split are written first,
-// then store.json is replaced by one rename. One writer at a time.
+// Adds a split to a dataset or store (all partitions must be there), which
+// keeps its fingerprints: the files of the split are written first, then
+// store.json is replaced by one rename. One writer at a time; servers of the
+// store may run, and look for the split when they are asked for it.
 // ALREADY_EXISTS: the type has a split of this name. INVALID_ARGUMENT: an id
 // out of range or twice, no such type, a name that is no folder name.
 absl::StatusOr<SplitInfo> AddSplit(const std::filesystem::path& store,

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 #include "common/sample/batch.h"
 #include "common/sample/live_watch.h"
 #include "common/sample/pick_slots.h"
@@ -71,12 +72,10 @@ absl::StatusOr<ListRange> EdgeSearch::ListOf(size_t pair) const {
   const int64_t begin = indptr_[row];
   const int64_t degree = indptr_[row + 1] - begin;
   if (begin < 0 || degree < 0 || begin + degree > lists_.indices.rows()) {
-    return absl::DataLossError(StrCat(
-        (store_.path() / ListPath(part_,
-                                  store_.schema().RelationName(relation_),
-                                  direction_, "indptr"))
-            .string(),
-        " is damaged at row ", row, "\nrun `millrace verify` on the store"));
+    return DamagedFile(store_,
+                       ListPath(part_, store_.schema().RelationName(relation_),
+                                direction_, "indptr"),
+                       StrCat("is damaged at row ", row));
   }
   return ListRange{begin, degree};
 }

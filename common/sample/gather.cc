@@ -7,6 +7,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
@@ -226,11 +227,8 @@ absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
   const size_t row_bytes = feature.row_bytes();
   for (const uint64_t row : rows) {
     if (row >= static_cast<uint64_t>(feature.rows())) {
-      return absl::DataLossError(
-          StrCat((store.path() / EdgeFeaturePath(part, name)).string(),
-                 " has no row ", row, ", only ", feature.rows(),
-                 "\nrun `millrace verify` on the "
-                 "store"));
+      return DamagedFile(store, EdgeFeaturePath(part, name),
+                         StrCat("has no row ", row, ", only ", feature.rows()));
     }
     std::memcpy(out, feature.data() + row * row_bytes, row_bytes);
     out += row_bytes;

@@ -374,6 +374,8 @@ absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
   for (const SplitInfo& split : manifest.splits) {
     names.insert(split.name);
     if (split.name != spec.train_graph) continue;
+    MILLRACE_RETURN_IF_ERROR(
+        manifest.FindSplit(split.type, split.name).status());
     types.push_back(manifest.schema.node_types[split.type].name);
     reached |= Reaches(manifest.schema, job, read, split.type);
   }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 #include "common/graph/store.h"
 #include "common/sample/neighbor_source.h"
 
@@ -26,12 +27,11 @@ struct ListView {
   const SplitMembers* members;  // that neighbours must be among; null: any
 
   absl::Status Damaged(std::string_view column, std::string_view what) const {
-    return absl::DataLossError(StrCat(
-        (store.path() / ListPath(part,
-                                 store.schema().RelationName(relation_index),
-                                 context.direction, column))
-            .string(),
-        " is damaged: ", what, "\nrun `millrace verify` on the store"));
+    return DamagedFile(
+        store,
+        ListPath(part, store.schema().RelationName(relation_index),
+                 context.direction, column),
+        StrCat("is damaged: ", what));
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 absl::StatusOr<std::vector<uint64_t>> ResolveIds(
@@ -30,12 +31,10 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     ids.push_back(static_cast<uint64_t>(partition->nodes[type].lookup.IntegerAt(
         static_cast<int64_t>(original % width))));
     if (ids.back() >= book.node_count()) {
-      return absl::DataLossError(StrCat(
-          (store.path() /
-           LookupPath(part, store.schema().node_types[type].name))
-              .string(),
-          " is damaged: index ", original % width, " is ", ids.back(), " of ",
-          book.node_count(), " nodes\nrun `millrace verify` on the store"));
+      return DamagedFile(
+          store, LookupPath(part, store.schema().node_types[type].name),
+          StrCat("is damaged: index ", original % width, " is ", ids.back(),
+                 " of ", book.node_count(), " nodes"));
     }
   }
   return ids;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/split_seeds.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
@@ -49,10 +51,29 @@ std::vector<uint64_t> Elements(std::span<const uint64_t> numbers,
 
 }  // namespace
 
-SplitSeeds::SplitSeeds(const Store& store)
-    : store_(store),
-      owned_(store.manifest().splits.size() +
-             store.manifest().edge_splits.size()) {}
+SplitSeeds::SplitSeeds(const Store& store) : store_(store) {
+  for (size_t i = 0; i < store.manifest().splits.size(); ++i) {
+    owned_.push_back(std::make_shared<Owned>());
+  }
+  for (size_t i = 0; i < store.manifest().edge_splits.size(); ++i) {
+    edge_owned_.push_back(std::make_shared<Owned>());
+  }
+}
+
+SplitSeeds::SplitSeeds(const Store& store, const SplitSeeds& before)
+    : SplitSeeds(store) {
+  const Manifest& now = store.manifest();
+  const Manifest& then = before.store_.manifest();
+  const auto take = [](const auto& old_splits, const auto& splits,
+                       const auto& from, auto& to) {
+    for (size_t i = 0; i < old_splits.size(); ++i) {
+      const auto place = std::find(splits.begin(), splits.end(), old_splits[i]);
+      if (place != splits.end()) to[place - splits.begin()] = from[i];
+    }
+  };
+  take(then.splits, now.splits, before.owned_, owned_);
+  take(then.edge_splits, now.edge_splits, before.edge_owned_, edge_owned_);
+}
 
 absl::StatusOr<ResolvedSeeds> SplitSeeds::OfBatch(const ResolvedJob& job,
                                                   uint32_t epoch,
@@ -78,7 +99,7 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::NodesOfBatch(const ResolvedJob& job,
       const std::vector<uint64_t> numbers,
       Numbers(job.spec,
               {manifest.splits[index].part_counts, job.seed_type, split.id,
-               path, owned_[index]},
+               path, *owned_[index]},
               epoch, batch));
   ResolvedSeeds seeds;
   MILLRACE_RETURN_IF_ERROR(AddNodes(job.seed_type, split.id, split.original_id,
@@ -104,7 +125,7 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::EdgesOfBatch(const ResolvedJob& job,
       const std::vector<uint64_t> numbers,
       Numbers(job.spec,
               {manifest.edge_splits[index].part_counts, relation.dst, split.dst,
-               path("dst"), owned_[manifest.splits.size() + index]},
+               path("dst"), *edge_owned_[index]},
               epoch, batch));
   ResolvedSeeds seeds;
   MILLRACE_RETURN_IF_ERROR(AddNodes(relation.src, split.src,
@@ -194,9 +215,7 @@ absl::Status SplitSeeds::OutOfRange(TypeIndex type, const std::string& path,
 
 absl::Status SplitSeeds::Damaged(const std::string& path,
                                  const std::string& what) const {
-  return absl::DataLossError(StrCat((store_.path() / path).string(),
-                                    " is damaged: ", what,
-                                    "\nrun `millrace verify` on the store"));
+  return DamagedFile(store_, path, StrCat("is damaged: ", what));
 }
 
 }  // namespace millrace

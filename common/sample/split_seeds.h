@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ namespace millrace {
 class SplitSeeds {
  public:
   explicit SplitSeeds(const Store& store);
+  // For a store that Store::WithNewSplits() made from that of `before`; shares
+  // what `before` has read.
+  SplitSeeds(const Store& store, const SplitSeeds& before);
   SplitSeeds(const SplitSeeds&) = delete;
   SplitSeeds& operator=(const SplitSeeds&) = delete;
 
@@ -74,8 +78,9 @@ class SplitSeeds {
   absl::Status Damaged(const std::string& path, const std::string& what) const;
 
   const Store& store_;
-  // As manifest().splits, then edge_splits; each made once.
-  mutable std::vector<Owned> owned_;
+  // As manifest().splits, edge_splits; each made once, and shared with the
+  // SplitSeeds that are made of this.
+  std::vector<std::shared_ptr<Owned>> owned_, edge_owned_;
 };
 
 }  // namespace millrace

@@ -30,11 +30,13 @@ ErrorInfo ErrorInfoOf(const absl::Status& status);
 // in docs/protocol.md. All calls are idempotent.
 bool IsRetryable(const absl::Status& status);
 
-// Whether a server refuses what another one may take: it has another store or
-// other partitions, or does not let us in.
+// Whether a server refuses what another one may take: it has another store,
+// other partitions or a damaged file, or does not let us in.
 bool IsServedElsewhere(const absl::Status& status);
 
 // The first line of a message: what went wrong, without what to do.
 std::string FirstLine(const absl::Status& status);
+// The rest, with the line end before it; empty: none.
+std::string AdviceOf(const absl::Status& status);
 
 }  // namespace millrace

@@ -175,6 +175,7 @@ absl::StatusOr<SplitInfo> SplitFromProto(const v1::DescribeReply::Split& in,
   split.name = in.name();
   split.count = static_cast<int64_t>(in.count());
   split.part_counts.assign(in.part_counts().begin(), in.part_counts().end());
+  split.identity.fingerprint = in.fingerprint();
   return split;
 }
 
@@ -190,6 +191,7 @@ void EdgeSplitToProto(const EdgeSplitInfo& split,
   out.set_has_edge_type(split.has_edge_type);
   out.set_label(static_cast<v1::DType>(split.label.dtype));
   out.set_negatives(static_cast<uint64_t>(split.negatives));
+  out.set_fingerprint(split.identity.fingerprint);
 }
 
 // Their sums and ranges are for ValidateEdgeSplit.
@@ -206,6 +208,7 @@ absl::StatusOr<EdgeSplitInfo> EdgeSplitFromProto(
   MILLRACE_ASSIGN_OR_RETURN(split.label.dtype,
                             DTypeFromProto(in.label(), "edge split label"));
   split.negatives = static_cast<int64_t>(in.negatives());
+  split.identity.fingerprint = in.fingerprint();
   return split;
 }
 
@@ -312,6 +315,24 @@ absl::StatusOr<Columns> ColumnsFromProto(const v1::Columns& in) {
   return columns;
 }
 
+void UsedSplitsToProto(const std::vector<UsedSplit>& splits,
+                       UsedSplitProtos& out) {
+  for (const UsedSplit& split : splits) {
+    v1::UsedSplit& entry = *out.Add();
+    entry.set_type(split.type);
+    entry.set_name(split.name);
+    entry.set_fingerprint(split.fingerprint);
+  }
+}
+
+std::vector<UsedSplit> UsedSplitsFromProto(const UsedSplitProtos& in) {
+  std::vector<UsedSplit> splits;
+  for (const v1::UsedSplit& entry : in) {
+    splits.push_back({entry.type(), entry.name(), entry.fingerprint()});
+  }
+  return splits;
+}
+
 void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
   out.set_sampling_version(manifest.sampling_version);
   out.set_store_uuid(manifest.uuid);
@@ -333,6 +354,7 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
     entry.set_count(split.count);
     entry.mutable_part_counts()->Assign(split.part_counts.begin(),
                                         split.part_counts.end());
+    entry.set_fingerprint(split.identity.fingerprint);
   }
   for (const EdgeSplitInfo& split : manifest.edge_splits) {
     EdgeSplitToProto(split, *out.add_edge_splits());

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job, columns and manifest <-> the messages of proto/. All functions are
-// pure; readers of messages check every enumerator and range.
+// Job, columns, splits and manifest <-> the messages of proto/. All functions
+// are pure; readers of messages check every enumerator and range.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
+#include "common/sample/used_splits.h"
+
+namespace google::protobuf {
+template <typename Element>
+class RepeatedPtrField;
+}  // namespace google::protobuf
 
 namespace millrace {
 
@@ -19,6 +26,7 @@ namespace v1 {
 class Columns;
 class DescribeReply;
 class Job;
+class UsedSplit;
 }  // namespace v1
 
 void JobToProto(const JobSpec& spec, v1::Job& out);
@@ -29,6 +37,11 @@ absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in);
 void ColumnsToProto(const Columns& columns, v1::Columns& out);
 // INVALID_ARGUMENT: an unknown enumerator; UNIMPLEMENTED: edge features.
 absl::StatusOr<Columns> ColumnsFromProto(const v1::Columns& in);
+
+using UsedSplitProtos = google::protobuf::RepeatedPtrField<v1::UsedSplit>;
+void UsedSplitsToProto(const std::vector<UsedSplit>& splits,
+                       UsedSplitProtos& out);
+std::vector<UsedSplit> UsedSplitsFromProto(const UsedSplitProtos& in);
 
 // Versions, uuid, fingerprint, schema, books and splits; leaves alone the
 // fields that describe one server.

@@ -86,10 +86,10 @@ fails 1 "server $first: its certificate .* is not signed by --tls-ca their" \
 fails 1 'is not for elsewhere.example' \
   "${digest[@]}" "${mutual[@]}" --tls-server-name elsewhere.example
 fails 1 'does it want a certificate' \
-  "${digest[@]}" --tls-ca our-ca.pem --partition-wait 3s
+  "${digest[@]}" --tls-ca our-ca.pem
 fails 1 'does it want a certificate' \
   "${digest[@]}" --tls-ca our-ca.pem --tls-cert stranger.pem \
-  --tls-key stranger.key --partition-wait 3s
+  --tls-key stranger.key
 grep -q 'a client is refused: certificate "CN=stranger"' server-0.txt ||
   fail "the server does not say whom it refuses"
 fails 1 'does it want TLS' "${digest[@]}" --partition-wait 3s

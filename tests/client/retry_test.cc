@@ -97,26 +97,39 @@ TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
 }
 
-// A wedged server takes the whole wait once; a second attempt, elsewhere
-// where there is a replica, gets the least, not the 60 s of a call.
+// A wedged server does not take the whole wait: what is left is for a second
+// attempt, elsewhere where there is a replica.
 TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
   Retry retry(absl::Seconds(30));
   SteadyTime now = kStart;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const SteadyTime start = now;
     const absl::Duration timeout = retry.TimeoutOf(absl::Minutes(1), start);
-    EXPECT_EQ(timeout, attempt == 0 ? absl::Seconds(30) : absl::Seconds(5));
+    EXPECT_EQ(timeout, absl::Seconds(attempt == 0 ? 22.5 : 7.5));
+    EXPECT_EQ(retry.PatienceOf(1, start), timeout);
     now += timeout;
-    retry.NoteSilence(1, start, now);
+    retry.NoteSilence(1, start);
     EXPECT_EQ(retry.After(Lost(1), now).ok(), attempt == 0);
   }
-  EXPECT_EQ(now, kStart + absl::Seconds(35));
+  EXPECT_EQ(now, kStart + absl::Seconds(30));
+}
+
+// A home server that waits for an owner says so after a while.
+TEST(RetryTest, WaitsOfOthersCountFromTheStartOfTheirCalls) {
+  Retry retry(absl::Seconds(10));
+  retry.NoteWait(1, kStart);
+  EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(2)).ok());
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(2)),
+            absl::Seconds(8));
+  // Nobody has waited for the other one.
+  EXPECT_EQ(retry.PatienceOf(0, kStart + absl::Seconds(2)), absl::Seconds(7.5));
+  EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
 }
 
 TEST(RetryTest, SilenceCountsFromTheLastAnswer) {
   Retry retry(absl::Seconds(30));
   retry.NoteAnswer(1, kStart + absl::Seconds(10));
-  retry.NoteSilence(1, kStart, kStart + absl::Seconds(20));
+  retry.NoteSilence(1, kStart);
   EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(20)).ok());
   EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(39)).ok());
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(40)).ok());
@@ -124,7 +137,8 @@ TEST(RetryTest, SilenceCountsFromTheLastAnswer) {
 
 TEST(RetryTest, WithoutAWaitSilenceIsFinalAtOnce) {
   Retry retry(absl::ZeroDuration());
-  retry.NoteSilence(1, kStart, kStart + absl::Seconds(5));
+  EXPECT_EQ(retry.PatienceOf(1, kStart), Retry::kLeastTimeout);
+  retry.NoteSilence(1, kStart);
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(5)).ok());
 }
 
@@ -133,24 +147,27 @@ TEST(RetryTest, CallsGetWhatIsLeftOfTheWait) {
   const auto timeout = [&](int second) {
     return retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(second));
   };
-  EXPECT_EQ(timeout(7), absl::Seconds(30));  // nobody is waited for
+  EXPECT_EQ(timeout(7), absl::Seconds(22.5));  // nobody is waited for
   ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
   EXPECT_EQ(timeout(18), absl::Seconds(22));
-  EXPECT_EQ(timeout(38), Retry::kLeastTimeout);
+  EXPECT_EQ(timeout(38), absl::Seconds(2));
+  EXPECT_EQ(timeout(40), Retry::kLeastTimeout);
   retry.NoteAnswer(1, kStart + absl::Seconds(38));
-  EXPECT_EQ(timeout(38), absl::Seconds(30));
+  EXPECT_EQ(timeout(38), absl::Seconds(22.5));
   EXPECT_EQ(retry.TimeoutOf(absl::Seconds(2), kStart), absl::Seconds(2));
 }
 
 // Batches whose frames take longer than the wait for a lost partition.
 TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   Retry retry(absl::Seconds(10));
-  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(10));
-  retry.NoteAnswer(1, kStart + absl::Seconds(9));
-  retry.NoteSilence(1, kStart, kStart + absl::Seconds(10));
-  EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
-  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(10)),
-            absl::Minutes(1));
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(7.5));
+  retry.NoteAnswer(1, kStart + absl::Seconds(7));
+  retry.NoteSilence(1, kStart);
+  const SteadyTime now = kStart + absl::Seconds(8);
+  EXPECT_TRUE(retry.After(Lost(1), now).ok());
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), now), absl::Minutes(1));
+  // But no more silence than any.
+  EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
 }
 
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {

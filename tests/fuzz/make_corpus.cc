@@ -47,7 +47,13 @@ std::string RequestOf(const FuzzJob& job, int home) {
   JobToProto(job.spec, *request.mutable_job());
   ColumnsToProto(job.columns, *request.mutable_columns());
   request.set_partition(static_cast<uint32_t>(home));
-  request.set_fingerprint(RichStore()->manifest().fingerprint);
+  const Manifest& manifest = RichStore()->manifest();
+  request.set_fingerprint(manifest.fingerprint);
+  const auto resolved = ResolveJob(job.spec, manifest);
+  MILLRACE_CHECK(resolved.ok());
+  UsedSplitsToProto(
+      SplitsOfJob(*resolved, manifest, job.explicit_seeds.has_value()),
+      *request.mutable_splits());
   if (job.explicit_seeds.has_value()) {
     const SeedList& seeds = *job.explicit_seeds;
     const auto ids = [](const std::vector<int64_t>& list) {
@@ -168,7 +174,8 @@ void WriteReplies() {
     frontier.set_relation(relation);
     frontier.set_fanout(2);
     frontier.set_ids(Ids({0, 1}));
-    auto memory = core.leaf_admission.Reserve(0, expand.ByteSizeLong());
+    auto memory = core.leaf_admission.Reserve(
+        {.client = "client", .end = [] {}}, 0, expand.ByteSizeLong());
     MILLRACE_CHECK(memory.ok());
     v1::ExpandReply reply;
     MILLRACE_CHECK(AnswerExpand(core, context, expand, *memory, reply).ok());
@@ -205,6 +212,10 @@ void WriteManifests() {
                                .has_edge_id = true,
                                .label = {DType::kInt64, {}},
                                .negatives = 2});
+  pairs.files.push_back(
+      {SplitFolder(pairs.schema, pairs.edge_splits.back()) + "label.npy", 88,
+       1});
+  SetFingerprints(pairs);
   ManifestToProto(pairs, reply);
   Write("describe", "pairs", reply.SerializeAsString());
   v1::ErrorInfo error;

@@ -85,7 +85,7 @@ class Patient {
         info.xxh3 = XXH3_64bits(bytes.data(), bytes.size());
       }
     }
-    manifest->fingerprint = ComputeFingerprint(manifest->files);
+    SetFingerprints(*manifest);
     files_[manifest_].Write(FormatManifest(*manifest));
     files_[manifest_].damaged = true;
   }

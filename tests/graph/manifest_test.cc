@@ -6,6 +6,8 @@
 #include <xxhash.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -46,9 +48,20 @@ Manifest Example() {
   manifest.books = {PartitionBook({0, 1, 4}), PartitionBook({0, 6, 6})};
   manifest.splits = {
       {.type = 1, .name = "checksum", .count = 3, .part_counts = {3, 0}}};
-  manifest.files = {{"a/b.npy", 128, 1}, {"c.npy", 192, ~uint64_t{0}}};
-  manifest.fingerprint = ComputeFingerprint(manifest.files);
-  manifest.dataset_fingerprint = ComputeFingerprint({});
+  manifest.edge_splits = {{.relation = 1,
+                           .name = "pairs",
+                           .count = 2,
+                           .part_counts = {2, 0},
+                           .has_time = true,
+                           .label = {DType::kFloat32, {}},
+                           .negatives = 3}};
+  manifest.files = {{"a/b.npy", 128, 1},
+                    {"c.npy", 192, ~uint64_t{0}},
+                    {"splits/paper/checksum/id.npy", 76, 2},
+                    {"splits/paper/checksum/original_id.npy", 88, 3},
+                    {"splits/paper__cites__paper/pairs/time.npy", 80, 4}};
+  SetFingerprints(manifest);
+  manifest.dataset_fingerprint = ComputeFingerprint(std::vector<FileInfo>());
   return manifest;
 }
 
@@ -79,6 +92,7 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(parsed->schema, manifest.schema);
   EXPECT_EQ(parsed->books, manifest.books);
   EXPECT_EQ(parsed->splits, manifest.splits);
+  EXPECT_EQ(parsed->edge_splits, manifest.edge_splits);
   EXPECT_EQ(parsed->uuid, manifest.uuid);
   EXPECT_EQ(parsed->fingerprint, manifest.fingerprint);
   EXPECT_EQ(parsed->dataset_fingerprint, manifest.dataset_fingerprint);
@@ -87,7 +101,7 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(parsed->partitioning.hot, "degree");
   EXPECT_EQ(parsed->partitioning.cut_edges, 4);
   EXPECT_EQ(parsed->parts(), 2);
-  ASSERT_EQ(parsed->files.size(), 2u);
+  ASSERT_EQ(parsed->files.size(), 5u);
   EXPECT_EQ(parsed->files[1].path, "c.npy");
   EXPECT_EQ(parsed->files[1].xxh3, ~uint64_t{0});
 }
@@ -96,6 +110,60 @@ TEST(Manifest, FingerprintIsTheSha256OfTheSortedList) {
   // printf 'a 1 0000000000000002\nb 3 00000000000000ff\n' | sha256sum
   EXPECT_EQ(ComputeFingerprint({{"b", 3, 255}, {"a", 1, 2}}),
             "4ffc6fbf8e8b05e9e321e35494dfd6991c61d8b315e09d7aae0f9e4313461734");
+}
+
+TEST(Manifest, SplitsHaveFingerprintsOfTheirOwn) {
+  const Manifest before = Example();
+  Manifest manifest = before;
+  // printf 'splits/paper/checksum/original_id.npy 88 0000000000000003\n' |
+  // sha256sum
+  EXPECT_EQ(manifest.splits[0].identity.fingerprint,
+            "354ab9986627c3fd7b7c274e5aeb8dcabf696277ac99639c94aba1e66b2f23a7");
+  EXPECT_EQ(manifest.fingerprint,
+            ComputeFingerprint({manifest.files[0], manifest.files[1]}));
+  manifest.files[2].xxh3 = 20;  // ids, which partitioning gives
+  SetFingerprints(manifest);
+  EXPECT_EQ(manifest.splits, before.splits);
+  EXPECT_EQ(manifest.fingerprint, before.fingerprint);
+  manifest.files[3].xxh3 = 30;  // other seeds
+  SetFingerprints(manifest);
+  EXPECT_NE(manifest.splits, before.splits);
+  EXPECT_EQ(manifest.edge_splits, before.edge_splits);
+  EXPECT_EQ(manifest.fingerprint, before.fingerprint);
+  manifest.files[1].xxh3 = 10;
+  SetFingerprints(manifest);
+  EXPECT_NE(manifest.fingerprint, before.fingerprint);
+}
+
+// As stores were written before; SHA-256 of all five lines.
+TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
+  Json root = Json::parse(FormatManifest(Example()));
+  root["version"] = 2;
+  root["splits"][0].erase("fingerprint");
+  root["edge_splits"][0].erase("fingerprint");
+  root["fingerprint"] = ComputeFingerprint(Example().files);
+  const auto parsed = ParseManifest(Signed(root), "store.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->fingerprint, ComputeFingerprint(Example().files));
+  EXPECT_EQ(parsed->splits[0].identity.fingerprint,
+            Example().splits[0].identity.fingerprint);
+  EXPECT_EQ(parsed->edge_splits[0].identity.fingerprint,
+            Example().edge_splits[0].identity.fingerprint);
+  EXPECT_EQ(parsed->version, 2);
+  // Written again, with other splits or none, it is of today's version.
+  const Json again = Json::parse(FormatManifest(*parsed));
+  EXPECT_EQ(again["version"], kStoreVersion);
+  EXPECT_EQ(again["splits"], root["splits"]);
+}
+
+TEST(Manifest, RefusesFingerprintsThatAreNotOfTheFiles) {
+  for (const char* pointer : {"/fingerprint", "/splits/0/fingerprint",
+                              "/edge_splits/0/fingerprint"}) {
+    Json root = Json::parse(FormatManifest(Example()));
+    root[Json::json_pointer(pointer)] =
+        ComputeFingerprint(std::vector<FileInfo>());
+    EXPECT_EQ(CodeOf(Signed(root)), absl::StatusCode::kDataLoss) << pointer;
+  }
 }
 
 TEST(Manifest, AnyDamagedByteIsAnError) {
@@ -129,14 +197,17 @@ TEST(Manifest, AcceptsOtherSpacingAndOrder) {
 }
 
 TEST(Manifest, RefusesOtherVersions) {
-  for (const char* member : {"version", "sampling_version"}) {
+  for (const auto& [member, other] :
+       {std::pair("version", 1), std::pair("version", kStoreVersion + 1),
+        std::pair("sampling_version", kSamplingVersion + 1)}) {
     Json root = Json::parse(FormatManifest(Example()));
-    root[member] = 3;
+    root[member] = other;
     const absl::Status status =
         ParseManifest(Signed(root), "DIR/store.json").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("DIR/store.json"), HasSubstr("version 3")));
+                AllOf(HasSubstr("DIR/store.json"),
+                      HasSubstr("version " + std::to_string(other))));
   }
 }
 
@@ -202,6 +273,7 @@ TEST(Manifest, RefusesMissingMembers) {
   }
   for (const char* list : {"node_types", "relations", "splits", "files"}) {
     for (const auto& [key, unused] : root[list][0].items()) {
+      if (key == "fingerprint") continue;
       Json changed = root;
       changed[list][0].erase(key);
       EXPECT_EQ(CodeOf(Signed(changed)), absl::StatusCode::kDataLoss)
@@ -215,7 +287,7 @@ TEST(Manifest, RefusesPathsOutsideTheStore) {
        {"/etc/passwd", "../x", "a/../b", "a//b", "", "a/.", "c.npy", "a\nb"}) {
     Manifest manifest = Example();
     manifest.files[0].path = path;
-    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    SetFingerprints(manifest);
     EXPECT_EQ(CodeOf(FormatManifest(manifest)), absl::StatusCode::kDataLoss)
         << path;
   }

@@ -53,7 +53,7 @@ class StoreTest : public testing::DirectoryTest {
       info.bytes = written->file_bytes;
       info.xxh3 = written->xxh3;
     }
-    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    SetFingerprints(manifest);
     std::ofstream(path_ / "store.json") << FormatManifest(manifest);
   }
 

@@ -12,6 +12,7 @@
 
 #include "common/base/file.h"
 #include "common/base/npy.h"
+#include "common/graph/damaged_file.h"
 #include "common/graph/edge_cut.h"
 #include "common/graph/manifest.h"
 #include "tests/support/store_builder.h"
@@ -66,7 +67,10 @@ class VerifyTest : public testing::DirectoryTest {
     for (FileInfo& info : manifest.files) {
       if (info.path == file) info.xxh3 = summary.xxh3;
     }
-    manifest.fingerprint = ComputeFingerprint(manifest.files);
+    SetFingerprints(manifest);
+    if (manifest.is_dataset()) {
+      manifest.dataset_fingerprint = manifest.fingerprint;
+    }
     WriteManifest(manifest);
   }
 
@@ -112,6 +116,61 @@ TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
     std::ofstream(path() / info.path) << good;
   }
   EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+}
+
+TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
+  BuildRich(2);
+  const auto store = Store::Open(path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (const FileInfo& info : ReadManifest().files) {
+    uint64_t bytes = 0;
+    const auto scrub = [&] {
+      bytes = 0;
+      return ScrubFile(**store, info, [&](size_t piece) {
+        bytes += piece;
+        return true;
+      });
+    };
+    EXPECT_EQ(scrub(), absl::OkStatus());
+    EXPECT_EQ(bytes, info.bytes);
+    const fs::path file = path() / info.path;
+    std::string damaged = ReadFile(file, 1 << 20).value();
+    damaged[damaged.size() - 1] ^= 1;
+    std::ofstream(file) << damaged;
+    const absl::Status status = scrub();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(DamagedFileOf(status), info.path);
+  }
+}
+
+TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsWhenTold) {
+  BuildRich(2);
+  const auto store = Store::Open(path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  const FileInfo info = ReadManifest().files.front();
+  EXPECT_TRUE(absl::IsCancelled(
+      ScrubFile(**store, info, [](size_t) { return false; })));
+  fs::remove(path() / info.path);
+  const absl::Status status =
+      ScrubFile(**store, info, [](size_t) { return true; });
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(info.path));
+}
+
+TEST_F(VerifyTest, CatchesNamesThatTheFilesContradict) {
+  ASSERT_TRUE(BuildDataset(RichGraph(), path()).ok());
+  const Manifest good = ReadManifest();
+  Manifest manifest = good;
+  manifest.dataset_fingerprint = ComputeFingerprint(std::vector<FileInfo>());
+  WriteManifest(manifest);
+  ExpectViolation("store.json", "'dataset_fingerprint'");
+  for (const char* uuid : {"", "me", "01234567-89ab-4cde-8f01-23456789abcg",
+                           "01234567+89ab-4cde-8f01-23456789abcd"}) {
+    manifest = good;
+    manifest.uuid = uuid;
+    WriteManifest(manifest);
+    ExpectViolation("store.json", "'uuid'");
+  }
 }
 
 TEST_F(VerifyTest, CatchesFilesThatAreNotListed) {

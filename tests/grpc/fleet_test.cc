@@ -159,6 +159,45 @@ TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1:1: "));
 }
 
+// A split that was added to one copy of a store.
+TEST(FleetTest, KnowsTheSplitsOfAllMembers) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  testing::ScriptedSampler first(servers.Stub(0), {});
+  testing::ScriptedSampler second(servers.Stub(0), {});
+  first.EditDescribe([](v1::DescribeReply& reply) {
+    auto& split = *reply.add_splits();
+    split = reply.splits(0);
+    split.set_name("mine");
+    split.set_fingerprint("ab12");
+    reply.mutable_splits(1)->clear_fingerprint();
+  });
+  second.EditDescribe([](v1::DescribeReply& reply) {
+    reply.mutable_splits(0)->set_fingerprint("cd34");
+  });
+  auto fleet = Fleet::Create(ListOf(first.address() + "," + second.address()));
+  ASSERT_TRUE(fleet.ok());
+  const auto manifest = (*fleet)->WaitForManifest(Soon());
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  const Manifest& real = servers.store()->manifest();
+  ASSERT_EQ((*manifest)->splits.size(), real.splits.size() + 1);
+  const auto mine = (*manifest)->FindSplit(0, "mine");
+  ASSERT_TRUE(mine.ok()) << mine.status();
+  EXPECT_EQ((*manifest)->splits[*mine].identity.fingerprint, "ab12");
+  // One that does not say takes the word of the others.
+  const auto same = (*manifest)->FindSplit(0, real.splits[1].name);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ((*manifest)->splits[*same], real.splits[1]);
+  // Only a job that uses it is refused.
+  const absl::Status differs =
+      (*manifest)->FindSplit(0, real.splits[0].name).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(differs)) << differs;
+  for (const std::string& part :
+       {first.address(), second.address(), std::string("cd34"),
+        real.splits[0].identity.fingerprint}) {
+    EXPECT_THAT(std::string(differs.message()), HasSubstr(part));
+  }
+}
+
 TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
   FleetHarness small(testing::SmallGraph(), 1);
   FleetHarness rich(testing::RichGraph(), 1);

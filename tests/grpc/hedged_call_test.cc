@@ -100,7 +100,7 @@ class HedgedCallTest : public ::testing::Test {
     });
   }
 
-  void Start() {
+  void Start(absl::Duration patience = absl::InfiniteDuration()) {
     std::shared_ptr<FleetMember> first;
     for (const auto& owner : fleet_->Owners(0)) {
       if (owner->address == scripted_.address()) first = owner;
@@ -113,6 +113,7 @@ class HedgedCallTest : public ::testing::Test {
          .kind = Kind::kSample,
          .partition = 0,
          .deadline = deadline_,
+         .patience = patience,
          .start =
              [this](std::shared_ptr<FleetMember> member,
                     HedgedCallOptions::Events events) {
@@ -179,6 +180,21 @@ TEST_F(HedgedCallTest, IsSentTwiceNoSoonerThanAnswersTake) {
   At(1).End(absl::OkStatus());
   EXPECT_TRUE(Result().ok());
   EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(HedgedCallTest, EndsAllWhenNobodyHasSaidAnythingForTooLong) {
+  Start(absl::Seconds(1));
+  EXPECT_TRUE(At(0).AwaitCancel());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
+  EXPECT_GE(SteadyNow() - At(0).start(), absl::Milliseconds(990));
+  EXPECT_EQ(ends_, static_cast<int>(legs()));
+}
+
+TEST_F(HedgedCallTest, EndsWhoSaysNoMoreForTooLong) {
+  Start(absl::Seconds(1));
+  (void)At(0).Sign();
+  EXPECT_TRUE(At(0).AwaitCancel());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
 }
 
 TEST_F(HedgedCallTest, TheSlowerReplicaIsNotBelieved) {

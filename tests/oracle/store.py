@@ -108,12 +108,13 @@ class Store:
             raise OracleError(f'{path}: no such file')
         with open(path, encoding='utf-8') as f:
             self.manifest = json.load(f)
-        for member, expected in (('format', 'millrace-store'), ('version', 2),
-                                 ('sampling_version', 1)):
-            if self.manifest.get(member) != expected:
+        for member, expected in (('format', ['millrace-store']),
+                                 ('version', [2, 3]),
+                                 ('sampling_version', [1])):
+            if self.manifest.get(member) not in expected:
                 raise OracleError(f'{path}: {member} is '
                                   f'{self.manifest.get(member)!r}, '
-                                  f'expected {expected!r}')
+                                  f'expected one of {expected!r}')
         self.parts = self.manifest['parts']
         self.neighbor_original_ids = self.manifest['neighbor_original_ids']
         self.cache, self.lists = {}, {}

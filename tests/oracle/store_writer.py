@@ -226,6 +226,7 @@ class _Writer:
                 self.save(f'{folder}/{column}', values, dtype or values.dtype)
         return {'relation': relation, 'name': name, 'count': len(split.src),
                 'part_counts': self.part_counts(r.dst_type, split.dst),
+                'fingerprint': self.split_fingerprint(folder),
                 **{c: getattr(split, c) is not None
                    for c in ('edge_id', 'time', 'edge_type')},
                 'label': spec(split.label),
@@ -242,18 +243,21 @@ class _Writer:
                   'hotness': self.parts > 1}
                  for name, n in self.nodes.items()]
         splits = [{'type': name, 'name': split, 'count': len(originals),
-                   'part_counts': self.part_counts(name, originals)}
+                   'part_counts': self.part_counts(name, originals),
+                   'fingerprint': self.split_fingerprint(
+                       f'splits/{name}/{split}')}
                   for name, n in self.nodes.items()
                   for split, originals in n.splits.items()]
-        lines = ''.join(f"{f['path']} {f['bytes']} {f['xxh3']}\n"
-                        for f in sorted(self.files, key=lambda f: f['path']))
+        fingerprint = self.fingerprint(
+            lambda path: not path.startswith('splits/'))
+        dataset = (fingerprint if self.parts == 1 else
+                   hashlib.sha256(b'given').hexdigest())
         method = 'given' if self.parts > 1 else 'none'
         manifest = {
-            'format': 'millrace-store', 'version': 2, 'sampling_version': 1,
+            'format': 'millrace-store', 'version': 3, 'sampling_version': 1,
             'uuid': str(uuid.UUID(int=int(self.rng.integers(1 << 62)),
                                   version=4)),
-            'fingerprint': hashlib.sha256(lines.encode()).hexdigest(),
-            'dataset_fingerprint': hashlib.sha256(b'given').hexdigest(),
+            'fingerprint': fingerprint, 'dataset_fingerprint': dataset,
             'parts': self.parts,
             'partitioning': {'method': method, 'seed': 0, 'hot': 'degree'},
             'node_types': types, 'relations': relations,
@@ -268,6 +272,19 @@ class _Writer:
         with open(os.path.join(self.root, 'store.json'), 'w',
                   encoding='utf-8') as f:
             f.write(text)
+
+    def fingerprint(self, counts):
+        """Over the files whose paths count."""
+        lines = ''.join(f"{f['path']} {f['bytes']} {f['xxh3']}\n"
+                        for f in sorted(self.files, key=lambda f: f['path'])
+                        if counts(f['path']))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def split_fingerprint(self, folder):
+        ids = ('id.npy', 'src.npy', 'dst.npy', 'negative.npy')
+        return self.fingerprint(
+            lambda path: path.startswith(f'{folder}/')
+            and os.path.basename(path) not in ids)
 
     def part_counts(self, name, originals):
         # Histogram bins [offset p, offset p + 1), empty ones included.

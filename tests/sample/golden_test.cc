@@ -4,11 +4,14 @@
 // random streams, and orders, that no other C++ test knows.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "common/graph/store.h"
 #include "common/sample/digest.h"
+#include "common/sample/local_batch_source.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {
@@ -144,6 +147,32 @@ TEST(GoldenTest, EdgeSeedsGiveTheDigestsOfTheOracle) {
     EXPECT_EQ(Hex(DigestBatch(*batch, source->manifest().schema)),
               golden.digest)
         << golden.name;
+  }
+}
+
+// One store of each version of the format; they hold the same graph.
+TEST(GoldenTest, StoresOfAllVersionsGiveTheSameBatches) {
+  for (int version = kOldestStoreVersion; version <= kStoreVersion; ++version) {
+    auto store =
+        Store::Open(std::filesystem::path(MILLRACE_SOURCE_DIR) /
+                    "tests/golden" / ("store-" + std::to_string(version)));
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->manifest().version, version);
+    const auto source = LocalBatchSource::Create(*std::move(store), 1);
+    ASSERT_TRUE(source.ok()) << source.status();
+    JobSpec spec;
+    spec.split = "added";
+    spec.fanouts = {2, 2};
+    spec.batch_size = 4;
+    const auto job = ResolveJob(spec, (*source)->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    const auto batch =
+        (*source)->Make(*job, {.columns = DigestColumns(true, false)});
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ(
+        Hex(DigestBatch(*batch, (*source)->manifest().schema)),
+        "a7f71e95ec84b468d15f1d4c8db43710b6c2e58712e6ed3382ff5eac06179887")
+        << version;
   }
 }
 

@@ -180,8 +180,10 @@ TEST_F(FairCertificatesTest, ClientsAreToldApartByTheirCertificates) {
   options.clients.require_certificate = true;
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
-  const auto attacker = *ChannelCredentials(Identity("attacker"), address);
-  const auto good = *ChannelCredentials(Identity("trainer"), address);
+  const auto attacker =
+      ChannelCredentials(*OpenClientTls(Identity("attacker")), address);
+  const auto good =
+      ChannelCredentials(*OpenClientTls(Identity("trainer")), address);
   auto unread = UnreadCalls({HandCall::Connect(address, attacker)}, 8);
   ASSERT_EQ(unread.size(), 8u);
   ExpectServed(

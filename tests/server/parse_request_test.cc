@@ -65,6 +65,9 @@ TEST(ParseRequestTest, SmallFieldsAreForeseen) {
   const std::string frontiers = Repeat("\x42\x02\x10\x01", kCount);
   EXPECT_GE(*MemoryOf<v1::ExpandRequest>(frontiers),
             ParsedBytes<v1::ExpandRequest>(frontiers));
+  const std::string splits = Repeat("\x7a\x06\x0a\x01x\x12\x01y", kCount);
+  EXPECT_GE(*MemoryOf<v1::ExpandRequest>(splits),
+            ParsedBytes<v1::ExpandRequest>(splits));
   const std::string unknown_within =
       Repeat(std::string("\x42\x02\x7a\0", 4), kCount);
   EXPECT_GE(*MemoryOf<v1::ExpandRequest>(unknown_within),
@@ -103,12 +106,13 @@ TEST(ParseRequestTest, BytesThatAreNoMessageAreRefused) {
 }
 
 TEST(ParseRequestTest, UnknownFieldsAreAccepted) {
-  for (const std::string& text :
-       {std::string(), std::string("\x7a\x01x"), std::string("\x7b\x7c"),
-        // A frontier, which it is not within a group.
-        std::string("\x7b\x42\x01\xff\x7c"), std::string("\x42\x02\x7b\x7c"),
-        // A number where bytes are known.
-        std::string("\x40\x05")}) {
+  for (const std::string& text : {std::string(), std::string("\xa2\x06\x01x"),
+                                  std::string("\xa3\x06\xa4\x06"),
+                                  // A frontier, which it is not within a group.
+                                  std::string("\xa3\x06\x42\x01\xff\xa4\x06"),
+                                  std::string("\x42\x02\x7b\x7c"),
+                                  // A number where bytes are known.
+                                  std::string("\x40\x05")}) {
     EXPECT_TRUE(MemoryOf<v1::ExpandRequest>(text).ok());
     EXPECT_TRUE(v1::ExpandRequest().ParseFromString(text));
   }

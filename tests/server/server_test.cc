@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "common/base/float_cast.h"
@@ -710,6 +712,47 @@ TEST_F(ServerTest, AnswersHealthChecks) {
   EXPECT_EQ(CheckHealth(address, "partition/1"), "error");
   EXPECT_TRUE(fleet().server(0).Drain(absl::Seconds(5)));
   EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
+}
+
+// It is found while a batch is made, and from then on others are to be asked.
+TEST_F(ServerTest, DamagedPartitionsAreServedNoMore) {
+  const std::string file =
+      ListPath(0, "node__to__node", Direction::kIn, "indices");
+  const auto path = fleet().store()->path() / file;
+  ASSERT_EQ(SampleStatus(GoodRequest()), absl::OkStatus());
+  {
+    std::fstream out(path, std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(256);  // after the header
+    out << std::string(std::filesystem::file_size(path) - 256, '\xff');
+  }
+  const auto expect_elsewhere = [&](const absl::Status& status) {
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+    EXPECT_TRUE(ErrorInfoOf(status).moved);
+    EXPECT_EQ(ErrorInfoOf(status).partition, 0);
+  };
+  expect_elsewhere(SampleStatus(GoodRequest()));
+  // Where no damaged file is read, too.
+  v1::GatherRequest gather;
+  gather.set_partition(0);
+  expect_elsewhere(CallGather(*fleet().Stub(0), gather).status);
+  grpc::ClientContext context;
+  v1::DescribeReply described;
+  ASSERT_TRUE(fleet().Stub(0)->Describe(&context, {}, &described).ok());
+  EXPECT_EQ(described.partitions_size(), 0);
+  ASSERT_EQ(described.damage_size(), 1);
+  EXPECT_EQ(described.damage(0).partition(), 0u);
+  EXPECT_THAT(described.damage(0).what(), HasSubstr(file));
+  const std::string address = fleet().server(0).address();
+  const std::string not_serving("\x08\x02");
+  EXPECT_EQ(CheckHealth(address, "partition/0"), not_serving);
+  EXPECT_EQ(CheckHealth(address, ""), not_serving);  // it has no other
+  EXPECT_FALSE(fleet().server(0).sound());
+  EXPECT_TRUE(fleet().server(1).sound());
+  EXPECT_THAT(fleet().server(0).Metrics(),
+              HasSubstr("\nmillrace_damaged_partitions 1\n"));
+  EXPECT_EQ(CheckHealth(fleet().server(1).address(), "partition/1"),
+            std::string("\x08\x01"));
 }
 
 TEST_F(ServerTest, ReflectionListsAndDescribesTheService) {

@@ -407,6 +407,54 @@ TEST(TrainerTest, SaysWhereItResumes) {
                                       ", starting at the beginning"));
 }
 
+TEST(TrainerTest, ResumesWithAddedSplitsButNotWithOtherOnes) {
+  const TestGraph graph = ClassGraph(200, 100);
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  options.checkpoint = TestDirectory("added_splits_c").string();
+  TrainRanks(1, Serve(graph, "added_splits"), options);
+  options.resume = true;
+  for (const char* name : {"train", "valid"}) {
+    TestGraph other = graph;
+    for (auto& split : other.splits) {
+      if (split.name == name) split.ids.back() = 199;
+    }
+    const auto source = Serve(other, "added_splits_other");
+    RunRanks(1, [&](Collectives& collectives) {
+      const absl::Status status =
+          Trainer::Create(source, collectives, options).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("the checkpoint was made with split " +
+                            std::string(name) + " of node = "));
+    });
+  }
+  TestGraph more = graph;
+  more.splits.push_back({.name = "more", .ids = {1, 2, 3}});
+  options.epochs = 2;
+  const auto resumed = TrainRanks(1, Serve(more, "added_splits_more"), options);
+  EXPECT_EQ(resumed.back().epoch, 1u);
+}
+
+TEST(TrainerTest, RefusesRanksOfDifferentSplits) {
+  const TestGraph graph = ClassGraph(200, 100);
+  TestGraph changed = graph;
+  changed.splits[0].ids.back() = 199;
+  const auto source = Serve(graph, "ranks_split");
+  const auto other = Serve(changed, "ranks_other_split");
+  RunRanks(2, [&](Collectives& collectives) {
+    const absl::Status status =
+        Trainer::Create(collectives.rank() == 0 ? source : other, collectives,
+                        SmallRun())
+            .status();
+    collectives.Fail(status);
+    if (collectives.rank() == 0) return;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 1 reads the splits "));
+  });
+}
+
 TEST(TrainerTest, RefusesADamagedCheckpoint) {
   const auto source = Serve(ClassGraph(200, 100), "damaged");
   TrainOptions options = SmallRun();

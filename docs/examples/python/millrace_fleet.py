@@ -92,8 +92,9 @@ class Fleet:
         members, draining = {}, {}
         for address in self.channels:
             try:
-                found = self.send(address, 'Describe',
-                                  self.pb.DescribeRequest(), timeout=5)
+                found = self.send(
+                    address, 'Describe',
+                    self.pb.DescribeRequest(look_for_splits=True), timeout=5)
             except grpc.RpcError:
                 continue  # gone, or not there yet
             self.schema = self.schema or found

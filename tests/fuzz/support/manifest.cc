@@ -3,7 +3,11 @@
 
 #include <xxhash.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +38,45 @@ std::vector<FileInfo> FilesOf(const Json& root) {
   return files;
 }
 
+// Replaces the fingerprint of an entry where it stands in the text.
+void Replace(const Json& entry, const std::string& now, std::string& text) {
+  const auto old = entry.find("fingerprint");
+  if (old == entry.end() || !old->is_string()) return;
+  const std::string digits = old->get<std::string>();
+  const size_t at = digits.empty() ? std::string::npos : text.find(digits);
+  if (at != std::string::npos) text.replace(at, digits.size(), now);
+}
+
+// Calls visit(entry, folder) for the splits that have fingerprints.
+void ForEachSplit(const Json& root,
+                  const std::function<void(const Json&, std::string)>& visit) {
+  for (const auto& [list, owner] :
+       {std::pair("splits", "type"), std::pair("edge_splits", "relation")}) {
+    if (!root.contains(list) || !root[list].is_array()) continue;
+    for (const Json& entry : root[list]) {
+      if (!entry.is_object() || !entry.contains("fingerprint")) continue;
+      const auto type = entry.find(owner), name = entry.find("name");
+      if (type == entry.end() || !type->is_string() || name == entry.end() ||
+          !name->is_string()) {
+        continue;
+      }
+      visit(entry, absl::StrCat("splits/", type->get<std::string>(), "/",
+                                name->get<std::string>(), "/"));
+    }
+  }
+}
+
+void ReplaceFingerprints(const Json& root, std::string& text) {
+  const std::vector<FileInfo> files = FilesOf(root);
+  SplitFingerprints splits = ComputeSplitFingerprints(files);
+  std::set<std::string, std::less<>> apart;
+  ForEachSplit(root, [&](const Json& entry, const std::string& folder) {
+    Replace(entry, splits[folder], text);
+    apart.insert(folder);
+  });
+  Replace(root, ComputeFingerprint(files, apart), text);
+}
+
 }  // namespace
 
 std::string WithChecksum(std::string_view json) {
@@ -41,14 +84,7 @@ std::string WithChecksum(std::string_view json) {
   constexpr size_t kDigits = 16;
   std::string text(json);
   const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_object() && root.contains("fingerprint") &&
-      root["fingerprint"].is_string()) {
-    const std::string old = root["fingerprint"].get<std::string>();
-    const size_t at = old.empty() ? std::string::npos : text.find(old);
-    if (at != std::string::npos) {
-      text.replace(at, old.size(), ComputeFingerprint(FilesOf(root)));
-    }
-  }
+  if (root.is_object()) ReplaceFingerprints(root, text);
   const size_t at = text.rfind(kChecksum);
   if (at == std::string::npos) return text;
   const size_t digits = at + kChecksum.size();

@@ -6,7 +6,7 @@
 
 namespace millrace::fuzz {
 
-// store.json with the checksum and the fingerprint that its content should
+// store.json with the checksum and the fingerprints that its content should
 // have, where it has any: no fuzzer guesses them.
 std::string WithChecksum(std::string_view json);
 

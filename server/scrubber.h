@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "common/graph/manifest.h"
+#include "server/damage.h"
+#include "server/served_store.h"
+
+namespace millrace {
+
+// Compares the files that a server serves with their checksums, in rounds, on a
+// thread of its own. Reads at a limited rate and leaves the page cache alone
+// (see UncachedReader). Reports a file that differs as damage. Logs the first
+// round, and later ones that find more or fewer bad files than the one before.
+class Scrubber {
+ public:
+  // Both references must outlive it. `bytes_per_second` > 0.
+  Scrubber(const ServedStore& store, uint64_t bytes_per_second, Damage& damage);
+  ~Scrubber() { Stop(); }
+  Scrubber(const Scrubber&) = delete;
+  Scrubber& operator=(const Scrubber&) = delete;
+
+  // Waits until the piece that is being read is done, and reads no more.
+  // Idempotent.
+  void Stop();
+
+  // Bytes read so far. Any thread.
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void Run();
+  // The following return false when Stop() was called meanwhile.
+  bool ReadAll();
+  bool ReadFile(const Store& store, const FileInfo& file);  // notes damage
+  // Waits until more may be read after `bytes`.
+  bool Pace(size_t bytes);
+  bool WaitUntil(SteadyTime time);
+
+  const ServedStore& store_;
+  const double bytes_per_second_;
+  Damage& damage_;
+
+  // Used by the thread only.
+  SteadyTime next_piece_;
+  int failures_ = 0;  // files of this round that differ or cannot be read
+
+  std::atomic<uint64_t> bytes_ = 0;
+  Mutex mutex_;
+  CondVar stop_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: runs on all of the above
+};
+
+}  // namespace millrace

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/graph/store.h"
+#include "common/sample/split_seeds.h"
+#include "common/sample/used_splits.h"
+
+namespace millrace {
+
+// The store that a server serves: always the same graph, but splits may be
+// added to it. Reads as a pointer to the store with the splits known now; what
+// it has pointed to stays valid as long as this.
+// Threads: any.
+class ServedStore {
+ public:
+  explicit ServedStore(std::shared_ptr<const Store> store);
+  ServedStore(const ServedStore&) = delete;
+  ServedStore& operator=(const ServedStore&) = delete;
+
+  const Store& operator*() const { return *now().store; }
+  const Store* operator->() const { return now().store.get(); }
+  const SplitSeeds& seeds() const { return now().seeds; }
+
+  // Reads store.json again if it was replaced since the last look, and takes
+  // over the splits that are new; any other change is only warned of. Returns
+  // whether there are more splits now than in `seen`. Blocks on the file
+  // system, and for at most a second while another thread looks.
+  bool LookForSplits(const Store& seen);
+
+  // OK when the splits that a request is made with are those of this store,
+  // which is looked at again where it lacks one. `train_graph`: where `used` is
+  // not empty, it names all splits of this name. Blocks as LookForSplits().
+  // FAILED_PRECONDITION, for another server to be asked: another split of the
+  // name, or none.
+  absl::Status CheckSplits(const std::vector<UsedSplit>& used,
+                           std::string_view train_graph);
+
+ private:
+  struct State {
+    explicit State(std::shared_ptr<const Store> given)
+        : store(std::move(given)), seeds(*store) {}
+    State(std::shared_ptr<const Store> given, const State& before)
+        : store(std::move(given)), seeds(*store, before.seeds) {}
+
+    const std::shared_ptr<const Store> store;  // shared with who opened it
+    const SplitSeeds seeds;
+  };
+
+  // Which file store.json was; a replaced one is another.
+  struct FileVersion {
+    dev_t device = 0;
+    ino_t inode = 0;
+    int64_t bytes = 0;
+    int64_t seconds = 0;
+    int64_t nanoseconds = 0;
+    friend bool operator==(const FileVersion&, const FileVersion&) = default;
+  };
+
+  const State& now() const { return *now_.load(std::memory_order_acquire); }
+  absl::StatusOr<FileVersion> CurrentVersion() const;
+  absl::Status Look();  // while `looking_`
+
+  std::atomic<const State*> now_;
+
+  // Used only by the thread that has set `looking_`.
+  std::vector<std::unique_ptr<const State>> states_;  // the last one is now
+  FileVersion version_;
+  std::string complaint_;  // the last warning
+
+  Mutex mutex_;
+  CondVar free_;
+  bool looking_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace millrace
