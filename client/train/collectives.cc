@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/tensor/torch_status.h"
+#include "client/train/interruptible_call.h"
 #include "client/train/rendezvous.h"
 #include "client/train/signed_store.h"
 #include "common/base/file.h"
@@ -35,6 +36,9 @@ constexpr absl::Duration kSlice = absl::Milliseconds(100);
 
 constexpr int kNoSocket = -1;
 
+using Gloo = c10d::ProcessGroupGloo;
+using GlooPtr = c10::intrusive_ptr<Gloo>;
+
 std::vector<char> ToBytes(const std::string& text) {
   return {text.begin(), text.end()};
 }
@@ -50,7 +54,7 @@ std::string Sha256(const std::vector<char>& bytes) {
 
 struct Collectives::Group {
   c10::intrusive_ptr<c10d::TCPStore> store;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  GlooPtr gloo;
 };
 
 Collectives::Collectives(const GroupAddress& group) : group_(group) {}
@@ -189,31 +193,48 @@ absl::Status Collectives::WaitForAll(absl::Duration timeout) {
   }
 }
 
+// Gloo has no deadline of its own for a peer whose port swallows packets.
 absl::Status Collectives::ConnectGloo(
     const std::vector<std::string>& interfaces, absl::Duration timeout) {
-  using Gloo = c10d::ProcessGroupGloo;
   auto options = Gloo::Options::create(absl::ToChronoMilliseconds(timeout));
-  const absl::Status joined = Run("connecting the ranks", [&] {
-    for (const std::string& interface : interfaces) {
-      options->devices.push_back(Gloo::createDeviceForInterface(interface));
-    }
-    if (interfaces.empty()) {
-      options->devices.push_back(Gloo::createDeviceForHostname(own_address_));
-    }
-    // Signed, so that strangers cannot give a rank an address of theirs.
-    auto store =
-        c10::make_intrusive<SignedStore>(c10d_->store, heartbeat_->signer());
-    c10d_->gloo =
-        c10::make_intrusive<Gloo>(store, group_.rank, group_.world, options);
-  });
-  if (absl::IsInternal(joined)) {
-    return absl::UnavailableError(
-        StrCat(std::string(joined.message()),
-               "\nlet the hosts of all ranks reach each other at all ports; "
-               "GLOO_SOCKET_IFNAME chooses the interface"));
+  // Signed, so that strangers cannot give a rank an address of theirs.
+  auto store =
+      c10::make_intrusive<SignedStore>(c10d_->store, heartbeat_->signer());
+  const auto connect = [=, rank = group_.rank, world = group_.world,
+                        address = own_address_] {
+    return CatchTorch("connecting the ranks", [&]() -> absl::StatusOr<GlooPtr> {
+      for (const std::string& interface : interfaces) {
+        options->devices.push_back(Gloo::createDeviceForInterface(interface));
+      }
+      if (interfaces.empty()) {
+        options->devices.push_back(Gloo::createDeviceForHostname(address));
+      }
+      return c10::make_intrusive<Gloo>(store, rank, world, options);
+    });
+  };
+  const auto connected = CallInterruptibly(SteadyNow() + timeout, connect);
+  if (connected.ok() && connected->ok()) {
+    c10d_->gloo = **connected;
+    c10d_->gloo->setTimeout(kNoDeadline);
+    return absl::OkStatus();
   }
-  if (joined.ok()) c10d_->gloo->setTimeout(kNoDeadline);
-  return joined;
+  MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  if (connected.ok()) {
+    MILLRACE_RETURN_IF_ERROR(LossAfterError());
+    if (!absl::IsInternal(connected->status())) return connected->status();
+  }
+  return absl::UnavailableError(
+      StrCat(connected.ok() ? std::string(connected->status().message())
+                            : StrCat("rank ", group_.rank,
+                                     " has no connection to all others after ",
+                                     absl::FormatDuration(timeout)),
+             "\nlet the hosts of all ranks reach each other at all ports; "
+             "GLOO_SOCKET_IFNAME chooses the interface"));
+}
+
+// A torn connection comes before the silence that names the rank.
+absl::Status Collectives::LossAfterError() const {
+  return heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
 }
 
 absl::Status Collectives::Run(const char* what,
@@ -225,8 +246,7 @@ absl::Status Collectives::Run(const char* what,
   });
   if (done.ok()) return done;
   MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-  // A torn connection comes before the silence that names the rank.
-  absl::Status loss = heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
+  absl::Status loss = LossAfterError();
   return loss.ok() ? done : loss;
 }
 

@@ -80,6 +80,7 @@ class Collectives {
   absl::Status OpenStore(absl::Duration timeout, int listening_socket);
   absl::Status ConnectGloo(const std::vector<std::string>& interfaces,
                            absl::Duration timeout);
+  absl::Status LossAfterError() const;
   absl::StatusOr<std::vector<char>> BroadcastBytes(std::vector<char> bytes);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);

@@ -10,18 +10,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/train/interruptible_call.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -86,22 +84,16 @@ LookedUp LookUp(const std::string& host, uint16_t port) {
   return result;
 }
 
-// In a thread of its own, because the resolver can take long and cannot be
-// interrupted. A thread that nobody waits for any more ends by itself.
+// The resolver may take longer than a rank has time.
 absl::StatusOr<LookedUp> LookUpUntil(const GroupAddress& group,
                                      SteadyTime deadline) {
-  std::promise<LookedUp> promise;
-  std::future<LookedUp> result = promise.get_future();
-  std::thread([promise = std::move(promise), host = group.host,
-               port = group.port]() mutable {
-    promise.set_value(LookUp(host, port));
-  }).detach();
-  while (result.wait_for(std::chrono::milliseconds(kSliceMs)) !=
-         std::future_status::ready) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    if (SteadyNow() >= deadline) return LookedUp{{}, "no name server answers"};
+  absl::StatusOr<LookedUp> found = CallInterruptibly(
+      deadline,
+      [host = group.host, port = group.port] { return LookUp(host, port); });
+  if (absl::IsDeadlineExceeded(found.status())) {
+    return LookedUp{{}, "no name server answers"};
   }
-  return result.get();
+  return found;
 }
 
 std::string Text(absl::Duration duration) {
