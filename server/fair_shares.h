@@ -25,7 +25,8 @@ class FairShares {
   void Remove(std::string_view client, uint64_t amount);
 
   uint64_t HeldBy(std::string_view client) const;
-  // At least 1. Counts `client` among those that hold something.
+  // Counts `client` among those that hold something. 0: there are more clients
+  // than what is limited.
   uint64_t ShareOf(std::string_view client) const;
 
   uint64_t limit() const { return limit_; }

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
@@ -14,14 +15,17 @@ namespace {
 
 // How late a call may be ended that outlived its deadline.
 constexpr absl::Duration kReapInterval = absl::Seconds(1);
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
 }  // namespace
 
 absl::Status EndedForOthers() {
-  return absl::UnavailableError(
-      "the call was ended because other clients need its place and this one "
-      "holds more than its fair share, or does not read\nread what is sent, or "
-      "ask for less at a time");
+  return WithErrorInfo(
+      absl::ResourceExhaustedError(
+          StrCat(kEndedForOthers,
+                 ", which hold less than their fair share\nask for less at a "
+                 "time, and read what is sent")),
+      {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
 LiveCalls::LiveCalls(int max_calls, End end)
@@ -39,7 +43,7 @@ LiveCalls::~LiveCalls() {
 }
 
 // With a status of our own: that of TryCancel() would tell the client that it
-// gave up itself.
+// gave up itself. gRPC sends code and message only: see kEndedForOthers.
 void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
   if (why.ok()) return context->TryCancel();
   const std::string message(why.message());
@@ -71,7 +75,7 @@ absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
           StrCat("the server is busy: ", places_.total(), " of at most ",
                  places_.limit(), " calls are running, ", held,
                  " of them this client's, whose fair share is ", share)),
-      {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+      {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
 absl::Status LiveCalls::Enter(Context* context, const std::string& client,
@@ -96,14 +100,17 @@ void LiveCalls::TakePlaceFor(const std::string& client) {
       chosen = &call;
     }
   }
-  // There is one: else nobody has more than a share, and `client` less.
-  if (chosen != nullptr) MarkForOthers(*chosen);
+  // All places are taken and `client` has less than a share, so somebody has
+  // more than one.
+  MILLRACE_CHECK(chosen != nullptr);
+  MarkForOthers(*chosen);
 }
 
 void LiveCalls::MarkForOthers(Call& call) {
   places_.Remove(call.client, 1);
   call.for_others = true;
   any_for_others_ = true;
+  ++ended_for_others_;
   wake_reaper_.NotifyOne();
 }
 
@@ -165,6 +172,11 @@ int LiveCalls::count() const {
   return static_cast<int>(calls_.size());
 }
 
+uint64_t LiveCalls::ended_for_others() const {
+  MutexLock lock(&mutex_);
+  return ended_for_others_;
+}
+
 void LiveCalls::Reap() {
   MutexLock lock(&mutex_);
   const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -175,18 +187,19 @@ void LiveCalls::Reap() {
     if (stopping_) return;
     any_for_others_ = false;
     const SteadyTime now = SteadyNow();
-    std::vector<Context*> over;
+    std::vector<Context*> due;
     for (const auto& [context, call] : calls_) {
-      if (call.IsOver(now)) over.push_back(context);
+      if (call.IsDue(now)) due.push_back(context);
     }
-    for (Context* context : over) EndCall(context, now);
+    for (Context* context : due) EndCall(context, now);
   }
 }
 
 void LiveCalls::EndCall(Context* context, SteadyTime now) {
   // It may have left meanwhile, and a new call have taken its address.
   const auto it = calls_.find(context);
-  if (it == calls_.end() || !it->second.IsOver(now)) return;
+  if (it == calls_.end() || !it->second.IsDue(now)) return;
+  it->second.ended = true;
   const absl::Status why =
       it->second.for_others ? EndedForOthers() : absl::OkStatus();
   ending_ = context;

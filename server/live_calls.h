@@ -3,6 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -55,8 +56,8 @@ class LiveCalls {
   void AwaitClient(Context* context, SteadyTime until);
   void ClientMoved(Context* context);
 
-  // Has a call ended, soon, so that other clients find room (EndedForOthers()).
-  // Does nothing for a call that left.
+  // Makes the reaper end a call soon, to make room for other clients (see
+  // EndedForOthers()). Does nothing for a call that has left.
   void EndForOthers(Context* context);
 
   // Refuses new calls from now on.
@@ -66,8 +67,10 @@ class LiveCalls {
   // Waits until no call is left; false when `deadline` came first.
   bool AwaitNone(SteadyTime deadline) const;
 
-  // Calls that did not leave yet.
+  // Calls that have not left yet.
   int count() const;
+  // Calls that were ended for other clients so far.
+  uint64_t ended_for_others() const;
 
  private:
   struct Call {
@@ -77,9 +80,10 @@ class LiveCalls {
     SteadyTime waiting_since = SteadyTime::InfiniteFuture();
     SteadyTime client_until = SteadyTime::InfiniteFuture();
     bool for_others = false;  // is to be ended for other clients
+    bool ended = false;       // has been ended, but has not left yet
 
-    bool IsOver(SteadyTime now) const {
-      return for_others || deadline < now || client_until < now;
+    bool IsDue(SteadyTime now) const {
+      return !ended && (for_others || deadline < now || client_until < now);
     }
   };
 
@@ -99,20 +103,21 @@ class LiveCalls {
   mutable Mutex mutex_;
   CondVar wake_reaper_;
   mutable CondVar left_;  // no call, or the one that is being ended
-  // All that did not leave; those that are not to be ended for others count.
+  // All calls that have not left; those being ended for others hold no place.
   absl::flat_hash_map<Context*, Call> calls_ ABSL_GUARDED_BY(mutex_);
   FairShares places_ ABSL_GUARDED_BY(mutex_);
   // The call that is being ended; its context must live until that is done.
   Context* ending_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool any_for_others_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t ended_for_others_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread reaper_;  // last: uses all of the above
 };
 
-// What the client of a call is told that was ended for other clients.
-// UNAVAILABLE: it may ask again.
+// What the client is told when its call was ended for other clients.
+// RESOURCE_EXHAUSTED: it may ask again, and when.
 absl::Status EndedForOthers();
 
 }  // namespace millrace

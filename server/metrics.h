@@ -21,7 +21,8 @@ class ServerMetrics {
     double inflight_bytes = 0;
     double max_inflight_bytes = 0;
     double running_calls = 0;
-    double peer_calls = 0;  // to other servers, so far
+    double calls_ended_for_others = 0;  // so far
+    double peer_calls = 0;              // to other servers, so far
     double hedged_peer_calls = 0;
     double open_connections = 0;
     double refused_connections = 0;  // so far

@@ -255,6 +255,12 @@ std::string SamplerServer::Metrics() const {
   gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
   gauges.running_calls = static_cast<double>(core.sample_calls.count() +
                                              core.gather_calls.count());
+  for (const LiveCalls* calls :
+       {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
+        &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
+    gauges.calls_ended_for_others +=
+        static_cast<double>(calls->ended_for_others());
+  }
   gauges.peer_calls = static_cast<double>(core.peer_hedging.calls());
   gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
   gauges.open_connections = state_->acceptor->open();

@@ -2,54 +2,72 @@
 #include "common/base/fair_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace millrace {
 namespace {
 
-// Clients that are remembered before those that are idle are forgotten.
+// How many clients to remember before idle ones are forgotten.
 constexpr size_t kForgetAt = 4096;
 
 }  // namespace
 
 FairQueue::FairQueue() : forget_at_(kForgetAt) {}
 
-void FairQueue::Add(const std::string& client, Task task) {
+void FairQueue::Add(const std::string& client, Task task, const void* owner) {
   if (clients_.size() >= forget_at_) ForgetIdleClients();
-  Client& owner = clients_[client];
-  if (owner.waiting.empty()) {
-    if (owner.running == 0) {
-      owner.name = client;
-      owner.used = std::max(owner.used, level_);
-      owner.arrival = ++arrivals_;
-    }
-    owner.waiting.push_back(std::move(task));
-    ready_.insert(&owner);
-  } else {
-    owner.waiting.push_back(std::move(task));
+  Client& adding = clients_[client];
+  if (adding.waiting.empty() && adding.running == 0) {
+    adding.name = client;
+    adding.used = std::max(adding.used, level_);
+    adding.arrival = ++arrivals_;
   }
+  adding.waiting.push_back({std::move(task), owner});
+  if (owner != nullptr) {
+    owners_[owner] = {&adding, std::prev(adding.waiting.end())};
+  }
+  ready_.insert(&adding);
   ++waiting_;
+}
+
+FairQueue::Task FairQueue::Remove(const void* owner) {
+  const auto found = owners_.find(owner);
+  if (found == owners_.end()) return nullptr;
+  const auto [client, task] = found->second;
+  ready_.erase(client);
+  Waiting removed = TakeOut(*client, task);
+  if (!client->waiting.empty()) ready_.insert(client);
+  return std::move(removed.task);
 }
 
 FairQueue::Running FairQueue::Take() {
   Client& next = **ready_.begin();
+  ready_.erase(ready_.begin());
   level_ = std::max(level_, next.used);
-  Running taken{std::move(next.waiting.front()), next.name};
-  next.waiting.pop_front();
-  if (next.waiting.empty()) ready_.erase(ready_.begin());
+  Running taken{TakeOut(next, next.waiting.begin()).task, next.name};
   ++next.running;
-  --waiting_;
   ++running_;
+  if (!next.waiting.empty()) ready_.insert(&next);
+  return taken;
+}
+
+FairQueue::Waiting FairQueue::TakeOut(Client& client,
+                                      std::list<Waiting>::iterator task) {
+  Waiting taken = std::move(*task);
+  client.waiting.erase(task);
+  if (taken.owner != nullptr) owners_.erase(taken.owner);
+  --waiting_;
   return taken;
 }
 
 void FairQueue::End(const std::string& client, absl::Duration used) {
-  Client& owner = clients_.at(client);
-  const bool ready = ready_.erase(&owner) > 0;  // its place changes
-  owner.used += used;
-  if (ready) ready_.insert(&owner);
-  --owner.running;
+  Client& ended = clients_.at(client);
+  ready_.erase(&ended);
+  --ended.running;
   --running_;
+  ended.used += used;
+  if (!ended.waiting.empty()) ready_.insert(&ended);
 }
 
 void FairQueue::ForgetIdleClients() {

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
@@ -26,14 +27,21 @@ ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
 ThreadPool::~ThreadPool() { Close(); }
 
 bool ThreadPool::TrySubmit(std::function<void()> task,
-                           const std::string& client) {
+                           const std::string& client, const void* owner) {
   MutexLock lock(&mutex_);
   // A task that an idle thread is about to take does not wait.
   const size_t tasks = queue_.waiting() + queue_.running();
   if (closed_ || tasks >= capacity_ + threads_.size()) return false;
-  queue_.Add(client, std::move(task));
+  queue_.Add(client, std::move(task), owner);
   work_.NotifyOne();
   return true;
+}
+
+bool ThreadPool::Remove(const void* owner) {
+  FairQueue::Task removed;  // its captures may be heavy: outside the lock
+  MutexLock lock(&mutex_);
+  removed = queue_.Remove(owner);
+  return removed != nullptr;
 }
 
 void ThreadPool::Close() {

@@ -28,9 +28,14 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   // Runs `task` on behalf of `client`. False, and the task is dropped, when the
-  // queue is full or closed.
+  // queue is full or closed. `owner`, if not null, names the task for Remove();
+  // only one task of an owner may wait at a time.
   [[nodiscard]] bool TrySubmit(std::function<void()> task,
-                               const std::string& client = "");
+                               const std::string& client = "",
+                               const void* owner = nullptr);
+
+  // Drops the task of `owner`. False if none waits: it may run already.
+  [[nodiscard]] bool Remove(const void* owner);
 
   // Runs what is queued, refuses more, and joins the threads. Idempotent;
   // never call it from a task of this pool.

@@ -19,7 +19,16 @@ constexpr size_t kMaxMessage = 1024;
 // when it has too much of requests on their way: unlike a message that is too
 // large, that passes.
 constexpr char kCalm[] = "RST_STREAM with error code 11";
-constexpr absl::Duration kCalmRetryAfter = absl::Milliseconds(50);
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
+
+// Whether the server ended a call to have less to do. gRPC sends no details
+// with that, so it is told by the message.
+bool EndedByBusyServer(const ::grpc::Status& status) {
+  const std::string message = status.error_message();
+  return status.error_code() == ::grpc::StatusCode::RESOURCE_EXHAUSTED &&
+         (message.find(kCalm) != std::string::npos ||
+          message.starts_with(kEndedForOthers));
+}
 
 }  // namespace
 
@@ -47,10 +56,9 @@ absl::Status FromGrpcStatus(const ::grpc::Status& status) {
   absl::Status result(
       known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
       status.error_message());
-  if (absl::IsResourceExhausted(result) &&
-      status.error_message().find(kCalm) != std::string::npos) {
+  if (EndedByBusyServer(status)) {
     return WithErrorInfo(
-        result, {.partition = std::nullopt, .retry_after = kCalmRetryAfter});
+        result, {.partition = std::nullopt, .retry_after = kRetryAfter});
   }
   v1::StatusDetails proto;
   if (!proto.ParseFromString(status.error_details())) return result;

@@ -21,6 +21,12 @@ struct ErrorInfo {
   bool moved = false;  // another server may have what was asked for
 };
 
+// Starts the message of RESOURCE_EXHAUSTED where a server ends a call to make
+// room for other clients. gRPC has no way to send an ErrorInfo with that, so
+// FromGrpcStatus() adds one.
+inline constexpr std::string_view kEndedForOthers =
+    "the call was ended to make room for other clients";
+
 // `status` must not be OK.
 absl::Status WithErrorInfo(absl::Status status, const ErrorInfo& info);
 // Empty when the status carries none, or an unreadable one.

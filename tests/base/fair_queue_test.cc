@@ -94,6 +94,61 @@ TEST(FairQueueTest, IdleClientsSaveUpNoTime) {
               ElementsAre("b", "a", "b", "a"));
 }
 
+// "a" comes with long tasks while short ones of "b" run on all 8 threads.
+TEST(FairQueueTest, LongTasksTakeNoMoreThanAnEqualShareOfThreads) {
+  FairQueue queue;
+  for (int i = 0; i < 100; ++i) queue.Add("b", [] {});
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(queue.Take().client, "b");
+  for (int i = 0; i < 8; ++i) queue.Add("a", [] {});
+  int running_a = 0;
+  for (int i = 0; i < 50; ++i) {
+    queue.End("b", absl::Milliseconds(100));
+    if (queue.Take().client == "a") ++running_a;
+    EXPECT_LE(running_a, 4);
+  }
+  EXPECT_EQ(running_a, 4);
+}
+
+TEST(FairQueueTest, SeveralFreeThreadsGoToSeveralClients) {
+  FairQueue queue;
+  for (const char* client : {"a", "a", "b", "b"}) queue.Add(client, [] {});
+  std::vector<std::string> order;
+  for (int i = 0; i < 4; ++i) order.push_back(queue.Take().client);
+  EXPECT_THAT(order, ElementsAre("a", "b", "a", "b"));
+}
+
+TEST(FairQueueTest, RemovesTasksThatWait) {
+  FairQueue queue;
+  std::vector<int> order;
+  const int owners[4] = {};
+  for (int i = 0; i < 4; ++i) {
+    queue.Add(
+        "a", [&order, i] { order.push_back(i); }, &owners[i]);
+  }
+  queue.Take().task();
+  EXPECT_EQ(queue.Remove(&owners[0]), nullptr);  // runs already
+  EXPECT_NE(queue.Remove(&owners[2]), nullptr);
+  EXPECT_EQ(queue.Remove(&owners[2]), nullptr);
+  EXPECT_EQ(queue.waiting(), 2u);
+  EXPECT_NE(queue.Remove(&owners[3]), nullptr);
+  queue.Take().task();
+  EXPECT_THAT(order, ElementsAre(0, 1));
+  EXPECT_EQ(queue.waiting(), 0u);
+}
+
+TEST(FairQueueTest, PassesOverClientsWhoseTasksWereRemoved) {
+  FairQueue queue;
+  const int owner = 0;
+  queue.Add(
+      "a", [] {}, &owner);
+  queue.Add("b", [] {});
+  EXPECT_NE(queue.Remove(&owner), nullptr);
+  EXPECT_EQ(queue.Take().client, "b");
+  queue.Add(
+      "a", [] {}, &owner);
+  EXPECT_EQ(queue.Take().client, "a");
+}
+
 TEST(FairQueueTest, ServesWhateverNumberOfClients) {
   Clients clients;
   for (int i = 0; i < 10000; ++i) clients.Add(StrCat("client ", i));

@@ -53,6 +53,22 @@ TEST(ThreadPool, RefusesWhenFull) {
   EXPECT_EQ(ran, 5);
 }
 
+TEST(ThreadPool, RemovedTasksDoNotRunAndTakeNoRoom) {
+  Notification go;
+  std::atomic<int> ran{0};
+  ThreadPool pool("test", 1, 1);
+  ASSERT_TRUE(pool.TrySubmit([&go] { go.WaitForNotification(); }));
+  const int owner = 0;
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(pool.TrySubmit([&ran] { ++ran; }, "client", &owner));
+    ASSERT_TRUE(pool.Remove(&owner));
+    ASSERT_FALSE(pool.Remove(&owner));
+  }
+  go.Notify();
+  pool.Close();
+  EXPECT_EQ(ran, 0);
+}
+
 TEST(ThreadPool, CloseDrainsAndRefuses) {
   Notification go;
   std::atomic<int> ran{0};

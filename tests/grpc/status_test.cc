@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
@@ -58,6 +59,11 @@ TEST(StatusTest, CallsThatAServerEndedToHaveLessAreRepeated) {
                       "Received RST_STREAM with error code 11"});
   EXPECT_TRUE(absl::IsResourceExhausted(calm));
   EXPECT_TRUE(IsRetryable(calm));
+  const absl::Status ended =
+      FromGrpcStatus({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                      StrCat(kEndedForOthers, ", and why")});
+  EXPECT_TRUE(absl::IsResourceExhausted(ended));
+  EXPECT_TRUE(IsRetryable(ended));
   EXPECT_FALSE(IsRetryable(
       FromGrpcStatus({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                       "Received message larger than max (20 vs. 10)"})));

@@ -30,10 +30,11 @@ TEST(FairSharesTest, ForgetsThoseThatHoldNothing) {
   EXPECT_EQ(shares.total(), 3u);
 }
 
-TEST(FairSharesTest, AShareIsNeverNothing) {
+TEST(FairSharesTest, NothingIsLeftForMoreClientsThanPlaces) {
   FairShares shares(2);
-  for (const char* client : {"a", "b", "c"}) shares.Add(client, 1);
-  EXPECT_EQ(shares.ShareOf("d"), 1u);
+  for (const char* client : {"a", "b"}) shares.Add(client, 1);
+  EXPECT_EQ(shares.ShareOf("a"), 1u);
+  EXPECT_EQ(shares.ShareOf("c"), 0u);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/wire/error_info.h"
 
 namespace millrace {
 namespace {
@@ -95,7 +96,8 @@ class Clients {
  public:
   explicit Clients(int max_calls)
       : calls_(max_calls, [this](Context* call, const absl::Status& why) {
-          EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+          EXPECT_TRUE(absl::IsResourceExhausted(why)) << why;
+          EXPECT_TRUE(IsRetryable(why)) << why;
           calls_.Leave(call);
           MutexLock lock(&mutex_);
           ended_.push_back(call);
@@ -178,6 +180,41 @@ TEST(LiveCallsTest, EndsACallOnlyOnce) {
   EXPECT_EQ(clients.calls().count(), 0);
   ASSERT_NE(clients.Enter("greedy"), nullptr);
   ASSERT_NE(clients.Enter("greedy"), nullptr);
+}
+
+// Although they take long to leave.
+TEST(LiveCallsTest, EndsEachCallOnce) {
+  std::array<Context, 3> contexts;
+  Mutex mutex;
+  CondVar changed;
+  std::vector<Context*> ended;
+  LiveCalls calls(4, [&](Context* call, const absl::Status&) {
+    MutexLock lock(&mutex);
+    ended.push_back(call);
+    changed.NotifyAll();
+  });
+  for (Context& context : contexts) {
+    ASSERT_TRUE(calls.Enter(&context, "client", kNever).ok());
+  }
+  for (size_t i = 0; i < contexts.size(); ++i) {
+    calls.EndForOthers(&contexts[i]);
+    MutexLock lock(&mutex);
+    EXPECT_TRUE(
+        changed.WaitFor(&mutex, kSoon, [&] { return ended.size() == i + 1; }));
+    EXPECT_EQ(ended.back(), &contexts[i]);
+  }
+  EXPECT_EQ(calls.ended_for_others(), 3u);
+  for (Context& context : contexts) calls.Leave(&context);
+}
+
+TEST(LiveCallsTest, RefusesMoreClientsThanPlaces) {
+  Clients clients(2);
+  ASSERT_NE(clients.Enter("a"), nullptr);
+  ASSERT_NE(clients.Enter("b"), nullptr);
+  EXPECT_EQ(clients.Enter("c"), nullptr);
+  EXPECT_TRUE(absl::IsResourceExhausted(clients.status()));
+  EXPECT_TRUE(IsRetryable(clients.status()));
+  EXPECT_EQ(clients.calls().count(), 2);
 }
 
 // Calls that are being ended may take long to go.
