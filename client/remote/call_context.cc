@@ -76,6 +76,13 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
             StrCat(member.address, " ended a call before it was done")),
         info);
   }
+  // The home may not know yet of a sound replica that we know.
+  if (of_another && absl::IsDataLoss(status) &&
+      context.fleet.Pick(*info.partition, SteadyTime::InfinitePast()).ok()) {
+    context.retry.NoteWait(*info.partition, start);
+    return WithErrorInfo(absl::UnavailableError(std::string(status.message())),
+                         info);
+  }
   if (of_another && absl::IsUnavailable(status)) {
     context.retry.NoteWait(*info.partition, start);
   }

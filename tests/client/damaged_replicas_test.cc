@@ -9,9 +9,11 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/remote_batch_source.h"
+#include "common/base/steady_time.h"
 #include "common/graph/store.h"
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
@@ -38,9 +40,10 @@ class DamagedReplicasTest : public ::testing::Test {
     std::ofstream(directory_ / "servers") << "# nobody yet\n";
   }
 
-  // Serves partitions of a copy of the store, with all servers as `peers`.
+  // Serves partitions of a copy of the store, with the servers that the file
+  // `peers` lists, or none.
   SamplerServer& Serve(const std::string& copy, std::vector<int> partitions,
-                       bool peers = true) {
+                       const std::string& peers = "servers") {
     const fs::path path = directory_ / copy;
     if (!fs::exists(path)) {
       fs::copy(directory_ / "sound", path, fs::copy_options::recursive);
@@ -48,7 +51,7 @@ class DamagedReplicasTest : public ::testing::Test {
     auto store = Store::Open(path, std::move(partitions));
     EXPECT_TRUE(store.ok()) << store.status();
     ServerOptions options;
-    if (peers) options.peers = "@" + (directory_ / "servers").string();
+    if (!peers.empty()) options.peers = "@" + (directory_ / peers).string();
     auto server = SamplerServer::Start(*std::move(store), options);
     EXPECT_TRUE(server.ok()) << server.status();
     servers_.push_back(*std::move(server));
@@ -136,9 +139,30 @@ TEST_F(DamagedReplicasTest, OneServesItsOtherPartitions) {
   EXPECT_EQ(FetchAll(), absl::OkStatus());
 }
 
+// The client knows a sound replica before the home does.
+TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
+  const fs::path peers = directory_ / "peers";
+  std::ofstream(peers) << "# nobody yet\n";
+  SamplerServer& home = Serve("a", {0, 1}, "peers");
+  std::ofstream(peers) << home.address() << '\n';
+  const std::string other = Serve("b", {1}).address();
+  Damage("a", 1);
+  absl::Status status;
+  std::thread client([&] { status = FetchAll(); });
+  // Until the home has answered that nobody is left.
+  const SteadyTime limit = SteadyNow() + absl::Seconds(60);
+  while (home.Metrics().find("DATA_LOSS") == std::string::npos &&
+         SteadyNow() < limit) {
+    std::this_thread::yield();
+  }
+  std::ofstream(peers, std::ios::app) << other << '\n';
+  client.join();
+  EXPECT_EQ(status, absl::OkStatus());
+}
+
 TEST_F(DamagedReplicasTest, OneWithoutPeersIsLeftForAnother) {
-  Serve("a", {0, 1}, /*peers=*/false);
-  Serve("b", {0, 1}, /*peers=*/false);
+  Serve("a", {0, 1}, /*peers=*/"");
+  Serve("b", {0, 1}, /*peers=*/"");
   Damage("a", 1);
   EXPECT_EQ(FetchAll(), absl::OkStatus());
 }
