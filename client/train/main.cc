@@ -84,8 +84,9 @@ absl::Status Train(const SourceFlags& source_flags,
                             FindGroup(train_flags, worker));
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             train_flags.Options(group.world));
-  at::set_num_threads(
-      ThreadsPerRank(source_flags.threads(), group.local_world));
+  options.ranks_on_host = group.local_world;
+  const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
+  at::set_num_threads(threads);
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
