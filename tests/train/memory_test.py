@@ -158,6 +158,14 @@ class MemoryTest(unittest.TestCase):
                               "--servers", 1000, limit=1024 * MB)
         self.assertIn("1000 servers needs 10.5 GB of memory", errors)
 
+    def test_threads_must_fit(self):
+        for program, *more in (("millrace", "digest"), ("millrace-train",)):
+            errors = self.refused(
+                program, *more, "--store", self.folder / "plain", "--fanouts",
+                5, "--batch-size", 256, "--threads", 1024, limit=2048 * MB)
+            self.assertIn("the system gives no more threads\n", errors)
+            self.assertIn("use a smaller --threads", errors)
+
     def test_imports_must_fit(self):
         errors = self.refused("millrace", "import", "fake", "--nodes", 10**13,
                               "--avg-degree", 0, "--features", 1, "--classes",
