@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
@@ -16,6 +17,9 @@
 
 namespace millrace {
 namespace {
+
+// How many batches are asked for before the size of one is known.
+constexpr int kUnmeasuredBatches = 4;
 
 // One fetch of the window. Shared by the loader and the source's callback,
 // which may come after the loader is gone.
@@ -43,6 +47,13 @@ class StepSequence {
     if (batch >= batches_) return 0;
     const uint32_t left = batches_ - batch;
     return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
+  }
+
+  // Steps that Next() has yet to give.
+  uint64_t Remaining() const {
+    if (epoch_ >= end_epoch_) return 0;
+    return StepsFrom(begin_batch_) - step_ +
+           (end_epoch_ - epoch_ - 1) * StepsFrom(0);
   }
 
   // The next step without its batch, and the first batch of its ranks.
@@ -109,7 +120,8 @@ class PrefetchingLoader final : public Loader {
       if (!slot->batch.ok()) return slot->batch.status();
       if (HasBatch(*slot)) {
         step.batch = *std::move(slot->batch);
-        RememberBytes(static_cast<int64_t>(step.batch->total_bytes()));
+        MILLRACE_RETURN_IF_ERROR(
+            RememberBytes(static_cast<int64_t>(step.batch->total_bytes())));
       }
     }
     window_.pop_front();
@@ -134,8 +146,10 @@ class PrefetchingLoader final : public Loader {
   bool HasRoom() const {
     const auto size = static_cast<int64_t>(window_.size());
     if (size == 0) return true;
-    return size < options_.prefetch_batches &&
-           (size + 1) * mean_bytes_ <= options_.prefetch_bytes;
+    const int most = mean_bytes_ == 0 ? std::min(options_.prefetch_batches,
+                                                 kUnmeasuredBatches)
+                                      : options_.prefetch_batches;
+    return size < most && (size + 1) * mean_bytes_ <= options_.prefetch_bytes;
   }
 
   absl::Status Refill() {
@@ -175,8 +189,24 @@ class PrefetchingLoader final : public Loader {
     return absl::OkStatus();
   }
 
-  void RememberBytes(int64_t bytes) {
-    mean_bytes_ = mean_bytes_ == 0 ? bytes : (7 * mean_bytes_ + bytes) / 8;
+  absl::Status RememberBytes(int64_t bytes) {
+    const bool first = mean_bytes_ == 0;
+    mean_bytes_ = first ? bytes : (7 * mean_bytes_ + bytes) / 8;
+    return first ? CheckWindow() : absl::OkStatus();
+  }
+
+  // Before the window grows to what the options allow.
+  absl::Status CheckWindow() const {
+    const uint64_t more =
+        static_cast<uint64_t>(options_.prefetch_batches) - window_.size();
+    const auto batches =
+        static_cast<int64_t>(std::min(more, sequence_.Remaining()));
+    return CheckMemory(
+        StrCat("--prefetch-batches ", options_.prefetch_batches, " of ",
+               BytesText(static_cast<uint64_t>(mean_bytes_)), " each"),
+        std::min(SaturatedProduct({batches, mean_bytes_}),
+                 static_cast<uint64_t>(options_.prefetch_bytes)),
+        "use a smaller --prefetch-batches, --prefetch-bytes or --batch-size");
   }
 
   const std::shared_ptr<BatchSource> source_;

@@ -39,7 +39,8 @@ struct LoaderOptions {
   uint32_t epochs = 1;
 
   // The window: fetched or in flight, not handed out yet. At least one batch
-  // is in flight whatever its size.
+  // is in flight whatever its size, and at most 4 until the first has come and
+  // told how large they are.
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
 

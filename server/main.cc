@@ -301,10 +301,10 @@ absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
   if (args.graph_memory == "ram") {
-    store->LoadIntoMemory(Store::Content::kGraph);
+    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kGraph));
   }
   if (args.feature_memory == "ram") {
-    store->LoadIntoMemory(Store::Content::kFeatures);
+    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kFeatures));
   }
   // Shared with the calls that still run when the server ends.
   return std::shared_ptr<const Store>(std::move(store));

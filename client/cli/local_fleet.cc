@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 
@@ -28,6 +29,9 @@ constexpr absl::Duration kStartLimit = absl::Seconds(30);
 constexpr absl::Duration kStopLimit = absl::Seconds(30);
 // A server tells its port through a file, which gives no signal.
 constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
+
+// What a server takes at the least, beside the code that all have in common.
+constexpr int64_t kServerBytes = 10 << 20;
 
 constexpr char kPeersFile[] = "peers";
 
@@ -91,6 +95,9 @@ LocalFleet::~LocalFleet() {
 
 absl::StatusOr<std::string> LocalFleet::Start(
     const std::filesystem::path& store, int parts, int servers) {
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      absl::StrCat(servers, " servers"),
+      SaturatedProduct({servers, kServerBytes}), "use fewer --servers"));
   std::string folder =
       std::filesystem::temp_directory_path() / "millrace-up-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {

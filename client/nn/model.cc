@@ -4,6 +4,7 @@
 #include <ATen/ops/relu.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "client/nn/gat_conv.h"
@@ -13,6 +14,7 @@
 #include "client/nn/rgcn_layer.h"
 #include "client/nn/sage_conv.h"
 #include "client/tensor/torch_status.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -41,21 +43,36 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
     made.out = made.hidden = script->outputs();
     made.graph_head = false;
   }
-  return CatchTorch("making the model",
-                    [&]() -> absl::StatusOr<std::unique_ptr<Model>> {
-                      return std::unique_ptr<Model>(
-                          new Model(made, known, std::move(script)));
-                    });
+  return CatchTorch(
+      "making the model", [&]() -> absl::StatusOr<std::unique_ptr<Model>> {
+        return std::unique_ptr<Model>(
+            new Model(made, known, std::move(script), Initializer(made.seed)));
+      });
+}
+
+absl::StatusOr<int64_t> Model::CountParameters(const ModelConfig& config,
+                                               const GraphShape& shape) {
+  MILLRACE_RETURN_IF_ERROR(ValidateModel(config, shape));
+  const absl::StatusOr<int64_t> count =
+      CatchTorch("counting parameters", [&]() -> absl::StatusOr<int64_t> {
+        const Model model(config, shape, nullptr, Initializer::ShapesAlone());
+        int64_t sum = 0;
+        for (const NamedTensor& named : model.parameters().parameters()) {
+          sum += named.tensor.numel();
+        }
+        return sum;
+      });
+  // LibTorch refuses only what exceeds its integers, or all memory.
+  return count.ok() ? *count : std::numeric_limits<int64_t>::max();
 }
 
 Model::Model(const ModelConfig& config, const GraphShape& shape,
-             std::unique_ptr<ScriptModel> script)
+             std::unique_ptr<ScriptModel> script, Initializer initializer)
     : config_(config),
       shape_(shape),
       needed_(shape.NeededTypes(config.layers)),
       inputs_(shape.types.size()),
       script_(std::move(script)) {
-  Initializer initializer(config.seed);
   if (script_ == nullptr) {
     MakeLayers(initializer);
   } else {
@@ -159,13 +176,32 @@ at::Tensor Model::Input(TypeIndex type, const at::Tensor& x,
   return inputs_[type] == nullptr ? x : inputs_[type]->Forward(x, original_id);
 }
 
+int64_t Model::TargetRows(int layer, const SubgraphNodes& nodes) const {
+  // Nodes of depth d are first seen at hop d - 1.
+  const std::vector<uint32_t>& offsets = nodes.hop_offsets;
+  const int hops = static_cast<int>(offsets.size()) - 2;
+  return offsets[std::min(hops, config_.layers - 1 - layer) + 1];
+}
+
+uint64_t Model::LayerBytes(const Subgraph& graph) const {
+  if (script_ != nullptr) return 0;
+  constexpr int64_t kValue = sizeof(float);
+  uint64_t bytes = 0;
+  for (int i = 0; i < config_.layers; ++i) {
+    for (TypeIndex t = 0; t < types(); ++t) {
+      if (!Computes(i, t)) continue;
+      bytes =
+          SaturatedSum({bytes, SaturatedProduct({TargetRows(i, graph.nodes[t]),
+                                                 OutputWidth(i), kValue})});
+    }
+  }
+  return bytes;
+}
+
 void Model::TakeTargets(int layer, const Subgraph& graph,
                         LayerInput& input) const {
-  // Nodes of depth d are first seen at hop d - 1.
-  const auto rows = [&](TypeIndex type) -> int64_t {
-    const std::vector<uint32_t>& offsets = graph.nodes[type].hop_offsets;
-    const int hops = static_cast<int>(offsets.size()) - 2;
-    return offsets[std::min(hops, config_.layers - 1 - layer) + 1];
+  const auto rows = [&](TypeIndex type) {
+    return TargetRows(layer, graph.nodes[type]);
   };
   for (TypeIndex t = 0; t < types(); ++t) {
     input.target[t] = Computes(layer, t) ? input.source[t].narrow(0, 0, rows(t))

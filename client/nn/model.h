@@ -69,6 +69,12 @@ class Model {
       const ModelConfig& config,
       const std::optional<GraphShape>& shape = std::nullopt);
 
+  // How many numbers such a model learns, without making it; the largest
+  // int64_t if there are more, or more than any memory holds. Not of a script.
+  // Errors of ValidateModel.
+  static absl::StatusOr<int64_t> CountParameters(const ModelConfig& config,
+                                                 const GraphShape& shape);
+
   // Of a script `out` and `hidden` are the columns of its result.
   const ModelConfig& config() const { return config_; }
   const GraphShape& shape() const { return shape_; }
@@ -93,6 +99,10 @@ class Model {
   // The same per node type, defined where GraphShape::IsOutput; of graph
   // seeds before they are added up.
   std::vector<at::Tensor> ForwardTypes(const Subgraph& graph, const Pass& pass);
+  // The bytes that the layers' outputs for `graph` take, which training keeps
+  // until the step is done; a lower bound of what a step takes. 0: a script.
+  uint64_t LayerBytes(const Subgraph& graph) const;
+
   // Of edge seeds; else null.
   const Decoder* decoder() const { return decoder_.get(); }
 
@@ -126,7 +136,7 @@ class Model {
 
  private:
   Model(const ModelConfig& config, const GraphShape& shape,
-        std::unique_ptr<ScriptModel> script);
+        std::unique_ptr<ScriptModel> script, Initializer initializer);
   void MakeLayers(Initializer& initializer);
 
   // Whether NodeInput comes first.
@@ -138,6 +148,8 @@ class Model {
   std::unique_ptr<Conv> MakeConv(int layer, size_t relation,
                                  Initializer& initializer);
   void MakeNorms();
+  // The rows that a layer computes.
+  int64_t TargetRows(int layer, const SubgraphNodes& nodes) const;
   // The target rows of a layer and their lists, from `input.source`.
   void TakeTargets(int layer, const Subgraph& graph, LayerInput& input) const;
   TypeIndex types() const {

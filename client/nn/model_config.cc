@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/schema.h"
 
 namespace millrace {
 namespace {
@@ -60,6 +61,11 @@ absl::Status ValidateWidths(const ModelConfig& config) {
                                              kMaxLayers));
   }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
+  if (config.hidden > kMaxRowValues) {
+    return absl::InvalidArgumentError(StrCat("--hidden is ", config.hidden,
+                                             "\nuse a number of at most ",
+                                             kMaxRowValues));
+  }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
   if (config.kind == "gat" && config.hidden % config.heads != 0) {
     return absl::InvalidArgumentError(

@@ -4,6 +4,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/TensorOptions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -141,7 +142,16 @@ absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
 Initializer::Initializer(uint64_t seed)
     : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)} {}
 
+Initializer Initializer::ShapesAlone() {
+  Initializer initializer(0);
+  initializer.shapes_alone_ = true;
+  return initializer;
+}
+
 at::Tensor Initializer::Uniform(at::IntArrayRef shape, double bound) {
+  if (shapes_alone_) {
+    return at::empty(shape, at::TensorOptions(at::kFloat).device(at::kMeta));
+  }
   at::Tensor tensor = at::empty(shape, at::kFloat);
   float* values = tensor.mutable_data_ptr<float>();
   const auto scale = static_cast<float>(bound);

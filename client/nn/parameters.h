@@ -62,6 +62,8 @@ class ParameterSet {
 class Initializer {
  public:
   explicit Initializer(uint64_t seed);
+  // Makes tensors that have a shape but no memory.
+  static Initializer ShapesAlone();
 
   // Uniform in [-bound, bound).
   at::Tensor Uniform(at::IntArrayRef shape, double bound);
@@ -75,6 +77,7 @@ class Initializer {
 
  private:
   const PhiloxKey key_;
+  bool shapes_alone_ = false;
   uint32_t drawn_ = 0;  // tensors so far
 };
 

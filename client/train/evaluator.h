@@ -60,6 +60,10 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
+  // RESOURCE_EXHAUSTED: what Run(), or with `predicts` Predict(), keeps of all
+  // nodes does not fit in the memory that is available.
+  virtual absl::Status CheckMemory(bool predicts) const = 0;
+
   // Errors of FullInference, Loader and Collectives.
   virtual absl::StatusOr<Accuracy> Run() = 0;
 

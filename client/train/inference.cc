@@ -83,27 +83,28 @@ int64_t FullInference::BoundOf(TypeIndex type, int rank) const {
 
 absl::Status FullInference::CheckMemory(int layers) const {
   const auto types = static_cast<TypeIndex>(model_.shape().types.size());
-  const auto value = static_cast<int64_t>(sizeof(float));
-  int64_t bytes = 0;
+  constexpr int64_t kValue = sizeof(float);
+  uint64_t bytes = 0;
+  const auto add = [&](TypeIndex type, int64_t width, uint64_t& sum) {
+    sum = SaturatedSum({sum, SaturatedProduct({CountOf(type), width, kValue,
+                                               options_.ranks_on_host})});
+  };
   for (TypeIndex t = 0; layers == 0 && t < types; ++t) {
-    if (!model_.shape().IsOutput(t)) continue;
-    bytes += CountOf(t) * model_.InputWidth(0) * value;
+    if (model_.shape().IsOutput(t)) add(t, model_.InputWidth(0), bytes);
   }
   for (int i = 0; i < layers; ++i) {
-    int64_t cells = 0;
+    uint64_t sum = 0;
     for (TypeIndex t = 0; t < types; ++t) {
-      if (i > 0 && model_.Computes(i - 1, t)) {
-        cells += CountOf(t) * model_.InputWidth(i);
-      }
-      if (model_.Computes(i, t)) cells += CountOf(t) * model_.OutputWidth(i);
+      if (i > 0 && model_.Computes(i - 1, t)) add(t, model_.InputWidth(i), sum);
+      if (model_.Computes(i, t)) add(t, model_.OutputWidth(i), sum);
     }
-    bytes = std::max(bytes, cells * value);
+    bytes = std::max(bytes, sum);
   }
-  if (bytes <= static_cast<int64_t>(HostMemoryBytes())) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      StrCat("full inference keeps ", bytes, " bytes of layers for ",
-             CountOf(seed_type()), " nodes in each trainer, but this host has ",
-             HostMemoryBytes(), "\nuse --inference sampled"));
+  return millrace::CheckMemory(
+      StrCat("--inference full with layers of ", CountOf(seed_type()),
+             " nodes in ", options_.ranks_on_host,
+             options_.ranks_on_host == 1 ? " trainer" : " trainers"),
+      bytes, "use --inference sampled, or a smaller --hidden");
 }
 
 template <typename Use>

@@ -24,6 +24,7 @@ struct InferenceOptions {
   bool all_ranks = true;  // else rank 0 does all the work
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
+  int ranks_on_host = 1;  // that share its memory
 };
 
 // Exact inference of all nodes of the model's output types, layer by layer over
@@ -41,13 +42,17 @@ class FullInference {
 
   // The rows of this rank's range (see begin(), end()) of the seeds' type
   // after `layers` layers; 0: what the first layer reads.
-  // RESOURCE_EXHAUSTED: the matrices would not fit in memory (names the
-  // numbers and --inference sampled). Errors of Loader and Collectives.
+  // RESOURCE_EXHAUSTED: the matrices do not fit in the memory that is available
+  // (names the numbers and --inference sampled). Errors of Loader and
+  // Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same of all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);
   // The same after all layers per node type, defined for the output types.
   absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
+
+  // RESOURCE_EXHAUSTED as of Run(), before any work.
+  absl::Status CheckMemory(int layers) const;
 
   // This rank's original ids.
   int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
@@ -60,7 +65,6 @@ class FullInference {
   int64_t CountOf(TypeIndex type) const;
   // The first original id of a rank's range.
   int64_t BoundOf(TypeIndex type, int rank) const;
-  absl::Status CheckMemory(int layers) const;
   // Calls `use` with batches of one hop of `fanout` around this rank's nodes
   // of `type`; rank 0 shows how far it is, as progress of `what`.
   template <typename Use>

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "client/train/message_signer.h"
 #include "common/base/file.h"
+#include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -37,6 +38,9 @@
 
 namespace millrace {
 namespace {
+
+// What a rank takes at the least, beside the code that all have in common.
+constexpr int64_t kWorkerBytes = 50 << 20;
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
 // Other users cannot read the environment of a process.
@@ -350,6 +354,9 @@ void Launcher::EndAll() {
 }  // namespace
 
 absl::Status RunWorkers(char** argv, int workers, int threads) {
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      StrCat("--workers ", workers), SaturatedProduct({workers, kWorkerBytes}),
+      "use fewer workers, or several hosts"));
   if (threads <= 0) {
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     threads = std::max(1, cores / workers);

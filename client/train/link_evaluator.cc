@@ -285,6 +285,12 @@ absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
   return metric.Value();
 }
 
+absl::Status LinkEvaluator::CheckMemory(bool) const {
+  return options_.kind == InferenceKind::kFull
+             ? full_.CheckMemory(model_.config().layers)
+             : absl::OkStatus();
+}
+
 absl::StatusOr<Accuracy> LinkEvaluator::Run() {
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
     c10::NoGradGuard no_grad;

@@ -47,6 +47,7 @@ class LinkEvaluator final : public Evaluator {
       Collectives& collectives, const Splits& splits,
       const EvaluationOptions& options);
 
+  absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<Accuracy> Run() override;
   // Rows of the destinations' type.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;

@@ -17,6 +17,7 @@
 #include "client/train/trainer.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/cli/completion.h"
 #include "common/cli/program.h"
 
@@ -84,8 +85,11 @@ absl::Status Train(const SourceFlags& source_flags,
                             FindGroup(train_flags, worker));
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             train_flags.Options(group.world));
-  at::set_num_threads(
-      ThreadsPerRank(source_flags.threads(), group.local_world));
+  options.ranks_on_host = group.local_world;
+  const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
+  // LibTorch would wait for ever for threads that the system does not give.
+  ThreadPool("check", threads, /*capacity=*/0).Close();
+  at::set_num_threads(threads);
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));

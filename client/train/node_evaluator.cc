@@ -11,6 +11,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/batch_loop.h"
 #include "common/base/check.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -101,6 +102,27 @@ absl::Status NodeEvaluator::CountSampled(const SeedTable& table,
                         });
 }
 
+absl::StatusOr<int64_t> NodeEvaluator::SeedNodes() const {
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(job_, source_->manifest()));
+  return source_->manifest().schema.node_types[job.seed_type].count;
+}
+
+absl::Status NodeEvaluator::CheckMemory(bool predicts) const {
+  if (options_.kind == InferenceKind::kFull) {
+    return full_.CheckMemory(model_.config().layers);
+  }
+  if (!predicts) return absl::OkStatus();
+  constexpr int64_t kValue = sizeof(float);
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t nodes, SeedNodes());
+  return millrace::CheckMemory(
+      StrCat("--predict of ", nodes, " nodes and ", model_.config().out,
+             " columns"),
+      SaturatedProduct({nodes, model_.config().out, kValue,
+                        options_.inference.ranks_on_host}),
+      "leave out --predict, or run fewer trainers on this host");
+}
+
 absl::StatusOr<Accuracy> NodeEvaluator::Run() {
   return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
     const std::vector<const SeedTable*> tables = CountedTables();
@@ -124,10 +146,7 @@ absl::StatusOr<Accuracy> NodeEvaluator::Run() {
 }
 
 absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
-  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
-                            ResolveJob(job_, source_->manifest()));
-  const int64_t nodes =
-      source_->manifest().schema.node_types[job.seed_type].count;
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t nodes, SeedNodes());
   std::vector<int64_t> seeds(static_cast<size_t>(nodes));
   std::iota(seeds.begin(), seeds.end(), 0);
   // Each row is written by one rank; the sum with the others' zeros is it.

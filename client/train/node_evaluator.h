@@ -34,11 +34,14 @@ class NodeEvaluator final : public Evaluator {
                 Model& model, Collectives& collectives, Tables tables,
                 const EvaluationOptions& options);
 
+  absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<Accuracy> Run() override;
   // `embeddings`: of at least 2 layers.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:
+  // Of the seeds' type.
+  absl::StatusOr<int64_t> SeedNodes() const;
   std::vector<const SeedTable*> CountedTables() const;
   absl::Status CountFull(const std::vector<const SeedTable*>& tables,
                          std::vector<Metric>& metrics);

@@ -50,6 +50,8 @@ struct TrainOptions {
   std::string predict;  // file; empty: none
   bool predict_embeddings = false;
 
+  int ranks_on_host = 1;  // of the group; they share the host's memory
+
   std::string metrics_json;
   uint32_t log_every = 0;  // steps; 0: epochs only
   std::string consumed_log;

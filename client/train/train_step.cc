@@ -12,6 +12,7 @@
 
 #include "client/tensor/torch_status.h"
 #include "client/train/link_scores.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -64,8 +65,22 @@ Outcome TrainStep::Forward(const Minibatch& minibatch, const Pass& pass) const {
           CountCorrect(task_.kind, logits, minibatch.labels)};
 }
 
+// Batches are of about one size, so only one is checked that is twice as large
+// as any before it.
+absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
+  const uint64_t bytes = model_.LayerBytes(minibatch.graph);
+  if (bytes / 2 < checked_bytes_) return absl::OkStatus();
+  checked_bytes_ = bytes;
+  return CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
+                            " seeds and their neighbours over --hidden ",
+                            model_.config().hidden),
+                     bytes,
+                     "use a smaller --batch-size, --fanouts or --hidden");
+}
+
 absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
                                         const DropoutKey& dropout) {
+  MILLRACE_RETURN_IF_ERROR(CheckBatchMemory(minibatch));
   const Pass pass{.training = true, .dropout = dropout};
   const Outcome outcome = Forward(minibatch, pass);
   for (const NamedTensor& named : model_.parameters().parameters()) {

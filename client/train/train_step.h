@@ -60,12 +60,14 @@ class TrainStep {
 
  private:
   Outcome Forward(const Minibatch& minibatch, const Pass& pass) const;
+  absl::Status CheckBatchMemory(const Minibatch& minibatch);
   absl::Status ForwardBackward(const Minibatch& minibatch,
                                const DropoutKey& dropout);
 
   Model& model_;
   Collectives& collectives_;
   const Task task_;
+  uint64_t checked_bytes_ = 0;  // the largest LayerBytes() that was checked
   int64_t seeds_since_average_ = 0;
   at::Tensor exchange_;  // gradients, then loss, labelled, correct
   at::Tensor gradient_;  // view of exchange_

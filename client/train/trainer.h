@@ -90,6 +90,8 @@ class Trainer {
   absl::StatusOr<int64_t> CountOutputs(
       const NodeEvaluator::Tables& tables) const;
   absl::Status CheckLabels(const SeedTable& train) const;
+  absl::Status MakeModel();
+  absl::Status CheckModelMemory(const GraphShape& shape) const;
   absl::Status MakeNodeEvaluator();
   absl::Status ReadOrder(const SeedTable& train);
   absl::Status OpenLogs();

@@ -128,11 +128,8 @@ absl::Status Trainer::MakeLinkEvaluator() {
     options_.model.edge_types =
         std::max(options_.model.edge_types, table->edge_types());
   }
-  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
-  options_.model.in = shape.types[shape.seed_type].features;
   options_.model.out = options_.model.hidden;
-  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
-  MILLRACE_RETURN_IF_ERROR(CheckScript());
+  MILLRACE_RETURN_IF_ERROR(MakeModel());
   LinkEvaluator::Splits splits = LinkSplits();
   if (ranked) splits.known = tables.All();
   MILLRACE_ASSIGN_OR_RETURN(

@@ -12,6 +12,7 @@
 #include "client/train/seed_table.h"
 #include "client/train/train_check.h"
 #include "client/train/trainer.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -196,13 +197,39 @@ absl::Status Trainer::CheckLabels(const SeedTable& train) const {
       "negative ones are none"));
 }
 
+absl::Status Trainer::MakeModel() {
+  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
+  options_.model.in = shape.types[shape.seed_type].features;
+  MILLRACE_RETURN_IF_ERROR(CheckModelMemory(shape));
+  // No rank takes memory that another has yet to count as available.
+  MILLRACE_RETURN_IF_ERROR(collectives_.Barrier());
+  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
+  return CheckScript();
+}
+
+// Each parameter is there as its value, its gradient, in the exchange between
+// ranks, and with what the optimizer keeps.
+absl::Status Trainer::CheckModelMemory(const GraphShape& shape) const {
+  const ModelConfig& model = options_.model;
+  if (model.kind == "script") return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t values,
+                            Model::CountParameters(model, shape));
+  const int64_t copies = options_.optimizer.kind == OptimizerKind::kSgd ? 4 : 6;
+  constexpr int64_t kValue = sizeof(float);
+  const int ranks = options_.ranks_on_host;
+  return CheckMemory(
+      StrCat("training a model from ", model.in, " features over --hidden ",
+             model.hidden, " to ", model.out, " outputs in ", ranks,
+             ranks == 1 ? " trainer" : " trainers"),
+      SaturatedProduct({values, kValue, copies, ranks}),
+      "use a smaller --hidden, fewer trainers on this host, or labels with "
+      "fewer classes");
+}
+
 absl::Status Trainer::MakeNodeEvaluator() {
   NodeEvaluator::Tables tables;
   MILLRACE_RETURN_IF_ERROR(ReadTables(tables));
-  MILLRACE_ASSIGN_OR_RETURN(const GraphShape shape, ShapeOfSource());
-  options_.model.in = shape.types[shape.seed_type].features;
-  MILLRACE_ASSIGN_OR_RETURN(model_, Model::Create(options_.model, shape));
-  MILLRACE_RETURN_IF_ERROR(CheckScript());
+  MILLRACE_RETURN_IF_ERROR(MakeModel());
   evaluator_ = std::make_unique<NodeEvaluator>(source_, options_.job, *model_,
                                                collectives_, std::move(tables),
                                                options_.evaluation);
@@ -220,8 +247,10 @@ absl::Status Trainer::SetUp() {
   MILLRACE_RETURN_IF_ERROR(OpenFiles());
   MILLRACE_RETURN_IF_ERROR(NameSeeds());
   options_.evaluation.task = options_.task;
+  options_.evaluation.inference.ranks_on_host = options_.ranks_on_host;
   MILLRACE_RETURN_IF_ERROR(learns_links() ? MakeLinkEvaluator()
                                           : MakeNodeEvaluator());
+  MILLRACE_RETURN_IF_ERROR(evaluator_->CheckMemory(!options_.predict.empty()));
   step_ = std::make_unique<TrainStep>(*model_, collectives_, options_.task);
   optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
                                            model_->parameters().parameters());

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 
@@ -130,6 +131,9 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
     return absl::ResourceExhaustedError(absl::StrCat(
         path.native(), " has ", size, " bytes; the limit is ", limit));
   }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory(absl::StrCat("reading ", path.native()), size,
+                  "check that this is the file that you meant"));
   std::string content(size, '\0');
   size_t done = 0;
   while (done < size) {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "common/base/check.h"
@@ -18,9 +19,14 @@ ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
   // The kernel keeps 15 bytes of a thread's name.
   name.resize(std::min<size_t>(name.size(), 15));
   threads_.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { Work(); });
-    pthread_setname_np(threads_.back().native_handle(), name.c_str());
+  try {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this] { Work(); });
+      pthread_setname_np(threads_.back().native_handle(), name.c_str());
+    }
+  } catch (const std::system_error&) {
+    Close();  // a thread that is not joined would end the process
+    throw;
   }
 }
 

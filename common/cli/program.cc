@@ -17,6 +17,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -124,6 +125,14 @@ absl::Status RunBody(const std::function<absl::Status()>& body) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "out of memory: more was asked for than any memory holds\n",
         kFreeMemory));
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) {
+      return absl::InternalError(error.what());
+    }
+    return absl::ResourceExhaustedError(
+        "the system gives no more threads\nuse a smaller --threads, or raise "
+        "the "
+        "limits of processes and of memory");
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

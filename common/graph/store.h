@@ -101,9 +101,11 @@ class Store {
 
   // Replaces the maps of the graph (lists, ids, labels) or of the features by
   // copies in anonymous memory, which no page fault slows. Before the store is
-  // shared; arrays handed out earlier stay maps.
+  // shared; arrays handed out earlier stay maps. RESOURCE_EXHAUSTED: they do
+  // not fit in the memory that is available (names --graph-memory or
+  // --feature-memory).
   enum class Content { kGraph, kFeatures };
-  void LoadIntoMemory(Content content);
+  absl::Status LoadIntoMemory(Content content);
 
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }

@@ -17,6 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "common/base/file.h"
+#include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -26,6 +27,10 @@
 
 namespace millrace {
 namespace {
+
+// Two entries of a neighbour and a weight, in our graph and in METIS's own;
+// what METIS makes of it comes on top.
+constexpr uint64_t kBytesPerEdge = 32;
 
 constexpr uint64_t kMetisLimit = std::numeric_limits<idx_t>::max();
 constexpr int kMaxRecursiveParts = 8;
@@ -188,6 +193,10 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
   if (vertices <= static_cast<uint64_t>(parts) || edges == 0) {
     return AssignRandom(schema, parts, seed);
   }
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      StrCat("--method metis of ", vertices, " nodes and ", edges, " edges"),
+      edges * kBytesPerEdge,
+      "use --method ldg, whose memory grows with nodes only"));
   MILLRACE_ASSIGN_OR_RETURN(MetisGraph graph, BuildMetisGraph(dataset));
   if (graph.entries() == 0) return AssignRandom(schema, parts, seed);
   spdlog::info("METIS: {} vertices, {} adjacency entries, {} parts",

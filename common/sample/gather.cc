@@ -5,12 +5,15 @@
 #include <cstring>
 #include <string>
 
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 
 namespace millrace {
 namespace {
+
+constexpr char kSmallerBatch[] = "use a smaller --batch-size or --fanouts";
 
 // The stored matrix of a column in one partition.
 const Array& StoredColumn(const Partition& partition, TypeIndex type,
@@ -141,6 +144,9 @@ absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
                                   std::span<const uint64_t> ids) {
   const ColumnSpec spec = ColumnOf(store.schema(), type, column);
   if (!spec.present()) return Array();
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory(StrCat("a batch with columns of ", ids.size(), " nodes"),
+                  ids.size() * spec.row_bytes(), kSmallerBatch));
   std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
   shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
   Array rows = Array::Allocate(spec.dtype, std::move(shape));
@@ -243,6 +249,10 @@ absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
                                 const Batch& batch, EdgeBlock& block) {
   const Relation& relation = store.schema().relations[index];
   if (!relation.feature.present()) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      StrCat("a batch with features of ", block.edge_count(), " edges"),
+      static_cast<uint64_t>(block.edge_count()) * relation.feature.row_bytes(),
+      kSmallerBatch));
   std::vector<int64_t> shape = {block.edge_count()};
   shape.insert(shape.end(), relation.feature.row_shape.begin(),
                relation.feature.row_shape.end());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/local_batch_source.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
@@ -23,6 +25,10 @@ constexpr size_t kMaxQueuedFetches = 65536;
 
 constexpr char kSmallerBatch[] = "use a smaller --batch-size or --fanouts";
 
+// What a pick takes at least: the neighbour's id, and its place in the batch.
+constexpr uint64_t kBytesPerPick = 12;
+constexpr uint64_t kManyPicks = 1 << 22;
+
 // Draws from whichever partition owns a node; all are mapped.
 class MappedNeighborSource final : public NeighborSource {
  public:
@@ -32,12 +38,66 @@ class MappedNeighborSource final : public NeighborSource {
                       std::span<const Frontier> frontiers,
                       std::span<Picks> picks) override {
     for (size_t i = 0; i < frontiers.size(); ++i) {
+      MILLRACE_RETURN_IF_ERROR(CheckHop(context, frontiers[i]));
       MILLRACE_RETURN_IF_ERROR(ExpandOne(context, frontiers[i], picks[i]));
     }
     return absl::OkStatus();
   }
 
+  absl::Status Reserve(uint64_t bytes) override {
+    return CheckMemory("a batch of walks", bytes,
+                       "use a smaller --batch-size, --walks or --walk-length");
+  }
+
  private:
+  // Where the picks may be many, they are counted before they are drawn.
+  absl::Status CheckHop(const DrawContext& context,
+                        const Frontier& frontier) const {
+    const auto edges = static_cast<uint64_t>(
+        store_.schema().relations[frontier.relation].edge_count);
+    const uint64_t most =
+        frontier.fanout == kAllNeighbors
+            ? edges * (frontier.trees.empty() ? 1 : frontier.ids.size())
+            : frontier.ids.size() * static_cast<uint64_t>(frontier.fanout);
+    if (most < kManyPicks) return absl::OkStatus();
+    const uint64_t picks = CountPicks(context, frontier);
+    return CheckMemory(
+        StrCat("hop ", context.hop + 1, " of a batch with ", picks,
+               " neighbours of ", frontier.ids.size(), " nodes"),
+        picks * kBytesPerPick, kSmallerBatch);
+  }
+
+  // At most, where lists hold entries that are too late or excluded.
+  uint64_t CountPicks(const DrawContext& context,
+                      const Frontier& frontier) const {
+    const Relation& relation = store_.schema().relations[frontier.relation];
+    const PartitionBook& book =
+        store_.book(ListType(relation, context.direction));
+    uint64_t picks = 0;
+    for (const uint64_t id : frontier.ids) {
+      const int owner = book.Owner(id);
+      const auto indptr = store_.partition(owner)
+                              ->edges[frontier.relation]
+                              .lists(context.direction)
+                              .indptr.As<int64_t>();
+      const size_t row = id - book.begin(owner);
+      // A damaged list is the draw's to report.
+      if (row + 1 >= indptr.size() || indptr[row] < 0 ||
+          indptr[row + 1] <= indptr[row] ||
+          indptr[row + 1] > relation.edge_count) {
+        continue;
+      }
+      const auto degree = static_cast<uint64_t>(indptr[row + 1] - indptr[row]);
+      const auto fanout = static_cast<uint64_t>(frontier.fanout);
+      if (frontier.fanout == kAllNeighbors) {
+        picks += degree;
+      } else {
+        picks += context.replace ? fanout : std::min(degree, fanout);
+      }
+    }
+    return picks;
+  }
+
   absl::Status ExpandOne(const DrawContext& context, const Frontier& frontier,
                          Picks& picks) {
     const Relation& relation = store_.schema().relations[frontier.relation];

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw.h"
@@ -123,6 +124,13 @@ absl::Status NegativeDraw::Run() {
         StrCat("a batch would have ", count, " negatives; the limit is ",
                kMaxNegatives, "\nuse a smaller --batch-size or --negatives"));
   }
+  // An id and an original id at each end that is drawn, and a number.
+  constexpr int64_t kEndBytes = 2 * sizeof(uint64_t);
+  constexpr int64_t kNumberBytes = sizeof(uint64_t);
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      StrCat("a batch with ", count, " negatives"),
+      SaturatedProduct({count, kNumberBytes + (binary() ? 2 : 1) * kEndBytes}),
+      "use a smaller --batch-size or --negatives"));
   const auto size = static_cast<size_t>(count);
   seeds_.negative_dst.ids.assign(size, 0);
   seeds_.negative_dst.original_ids.assign(size, 0);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/gather.h"
@@ -76,6 +77,10 @@ Array& RowArray(Batch& batch, const ArrayInfo& info) {
 absl::StatusOr<BatchAssembler> BatchAssembler::Create(
     const AssemblerRequest& request, StreamLayout layout) {
   MILLRACE_RETURN_IF_ERROR(CheckLayout(layout, request.max_bytes));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory("a batch", layout.total_bytes,
+                  "use a smaller --batch-size, --fanouts or "
+                  "--prefetch-batches"));
   BatchAssembler assembler(request, std::move(layout));
   MILLRACE_RETURN_IF_ERROR(assembler.CheckArrays());
   assembler.AllocateTopology();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <cerrno>
@@ -26,6 +27,18 @@ TEST_F(FileTest, ReadsWhatWasWritten) {
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(WriteNewFile(directory_ / "f", "").code(),
             absl::StatusCode::kAlreadyExists);
+}
+
+// It takes no room on the disk.
+TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
+  const auto path = directory_ / "sparse";
+  ASSERT_TRUE(WriteNewFile(path, "").ok());
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 42), 0) << errno;
+  const absl::Status status = ReadFile(path, uint64_t{1} << 50).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("sparse needs 4.4 TB of memory, but "),
+                    HasSubstr("\ncheck that this is the file")));
 }
 
 TEST_F(FileTest, RefusesWhatIsNoRegularFile) {

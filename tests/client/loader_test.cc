@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/sample/local_batch_source.h"
@@ -239,6 +241,62 @@ TEST(LoaderTest, ByteLimitStillMovesForward) {
   auto loader = Loader::Create(source, Job(4), {.prefetch_bytes = 1});
   ASSERT_TRUE(loader.ok());
   EXPECT_EQ(Drain(**loader).size(), 5);
+}
+
+// Counts what is asked for.
+class CountingSource final : public BatchSource {
+ public:
+  explicit CountingSource(std::shared_ptr<BatchSource> source)
+      : source_(std::move(source)) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob& job, BatchRequest request,
+             BatchCallback done) override {
+    ++fetches_;
+    source_->Fetch(job, std::move(request), std::move(done));
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+  int fetches() const { return fetches_; }
+
+ private:
+  const std::shared_ptr<BatchSource> source_;
+  int fetches_ = 0;
+};
+
+TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
+  const auto source = std::make_shared<CountingSource>(PathSource(40, "few"));
+  auto loader = Loader::Create(source, Job(1),
+                               {.prefetch_batches = 64, .prefetch_bytes = 1});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  ASSERT_TRUE((*loader)->Next().ok());
+  EXPECT_EQ(source->fetches(), 4);
+  EXPECT_EQ(Drain(**loader).size(), 39);
+}
+
+TEST(LoaderTest, WindowMustFitInMemory) {
+  LoaderOptions options;
+  options.prefetch_batches = 1 << 30;
+  options.prefetch_bytes = int64_t{1} << 60;
+  options.epochs = 1 << 30;
+  auto loader = Loader::Create(PathSource(40, "window"), Job(1), options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const absl::Status status = (*loader)->Next().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("--prefetch-batches 1073741824 of "));
+  // There are not as many.
+  options.epochs = 1;
+  loader = Loader::Create(PathSource(40, "window"), Job(1), options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ(Drain(**loader).size(), 40);
 }
 
 TEST(LoaderTest, EmptySplitHasNoSteps) {

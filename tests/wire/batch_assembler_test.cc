@@ -333,6 +333,15 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
       BatchAssembler::Create(asked, sent.layout).status()));
 }
 
+TEST_P(BatchAssemblerTest, RefusesMoreThanThereIsMemory) {
+  Sent sent = Send(0);
+  sent.layout.total_bytes = uint64_t{1} << 60;
+  AssemblerRequest asked = Asked(0);
+  asked.max_bytes = uint64_t{1} << 62;
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      BatchAssembler::Create(asked, sent.layout).status()));
+}
+
 TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
   const Sent good = Send(0);
   std::mt19937 random(11);

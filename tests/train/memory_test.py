@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a user that would take all memory: each program ends with status
+1, says what it wanted, and takes little. A limit of address space stands for
+the memory of a small host."""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+MB = 1 << 20
+LIMIT = 8192 * MB  # of address space: the libraries alone take some
+LITTLE = 2048 * MB  # of memory
+
+
+class MemoryTest(unittest.TestCase):
+    bin = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="millrace-memory-")
+        cls.folder = pathlib.Path(cls.directory.name)
+        labels = np.arange(2000) % 7
+        cls.make("plain", labels)
+        labels[5] = 10_000_000
+        cls.sentinel = cls.make("sentinel", labels)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    @classmethod
+    def make(cls, name, labels):
+        """Imports a small graph; what was said of it."""
+        random = np.random.default_rng(1)
+        files = {"edges": random.integers(0, 2000, (2, 20000)),
+                 "features": random.random((2000, 8), np.float32),
+                 "labels": labels, "train": np.arange(1000)}
+        command = ["import", "npy", "--json", "--out", cls.folder / name]
+        for option, values in files.items():
+            np.save(cls.folder / f"{option}.npy", values)
+            command += [f"--{option}", cls.folder / f"{option}.npy"]
+        return subprocess.run([cls.bin / "millrace", *map(str, command)],
+                              capture_output=True, text=True, check=True)
+
+    def run_limited(self, program, *arguments, limit=LIMIT):
+        """Status and errors of a program that must take little memory."""
+        command = [str(word) for word in (self.bin / program, *arguments)]
+        errors = self.folder / "errors.txt"
+        with open(errors, "w", encoding="utf-8") as file:
+            child = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=file,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                      (limit, limit)))
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        self.assertLess(usage.ru_maxrss << 10, LITTLE)
+        return child.returncode, errors.read_text(encoding="utf-8")
+
+    def refused(self, program, *arguments, limit=LIMIT):
+        status, errors = self.run_limited(program, *arguments, limit=limit)
+        self.assertEqual(status, 1, errors)
+        self.assertNotIn("bug", errors)
+        return errors
+
+    def sweep(self, message, program, *arguments):
+        """With ever more memory, until `message` is said: wherever the limit
+        is met, the program ends in words."""
+        for limit in range(64 * MB, LIMIT, 8 * MB):
+            status, errors = self.run_limited(program, *arguments, limit=limit)
+            if status == 127:  # not even the libraries
+                continue
+            self.assertEqual(status, 1, f"{limit}: {errors}")
+            self.assertNotIn("bug", errors)
+            if message in errors:
+                return
+        self.fail(f"nothing said: {message}")
+
+    def train(self, store, *more):
+        return self.refused("millrace-train", "--store", self.folder / store,
+                            "--fanouts", "5,5", "--batch-size", 256,
+                            "--epochs", 1, "--threads", 1, *more)
+
+    def test_import_and_inspect_count_classes(self):
+        note = ("most of the 10000001 classes of node have no node: the "
+                "largest label is 10000000, of node 5")
+        self.assertIn(note, self.sentinel.stderr)
+        summary = {"labelled": 2000, "classes": 10000001, "largest": 10000000,
+                   "largest_node": 5, "sparse": True}
+        self.assertEqual(json.loads(self.sentinel.stdout)["labels"]["node"],
+                         summary)
+
+        def inspect(store, *more):
+            return subprocess.run(
+                [self.bin / "millrace", "inspect", self.folder / store, *more],
+                capture_output=True, text=True, check=True).stdout
+        self.assertIn(note, inspect("sentinel"))
+        label = json.loads(inspect("sentinel", "--json"))["node_types"][0]
+        self.assertEqual(label["label"],
+                         {"dtype": "int64", "shape": [], **summary})
+        plain = inspect("plain")
+        self.assertIn("label int64, labels of 2000 nodes in 7 classes", plain)
+        self.assertNotIn("note:", plain)
+
+    def test_training_refuses_what_cannot_be_meant(self):
+        errors = self.train("sentinel", "--hidden", 16)
+        self.assertIn("node 5 has the label 10000000, but only 8 of so many "
+                      "classes occur; beyond 4096 at least one in 16 must",
+                      errors)
+        self.assertIn("import -1 where there is no label", errors)
+
+    def test_model_must_fit(self):
+        errors = self.train("sentinel", "--classes", 10000001)
+        self.assertRegex(errors, "training a model from 8 features over "
+                                 "--hidden 256 to 10000001 outputs in 1 "
+                                 "trainer needs 123.1 GB of memory, but "
+                                 "[0-9.]+ [MG]B are available")
+        errors = self.train("plain", "--classes", 1 << 20, "--hidden", 1 << 20)
+        self.assertRegex(errors, "--hidden 1048576 to 1048576 outputs .* needs ")
+        errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
+        self.assertRegex(errors, "needs 18.4 EB of memory")
+
+    def test_batches_must_fit(self):
+        np.save(self.folder / "seeds.npy", np.arange(2000))
+        digest = ("digest", "--store", self.folder / "plain", "--batch-size",
+                  2000, "--threads", 1, "--seeds-file",
+                  self.folder / "seeds.npy")
+        errors = self.refused("millrace", *digest, "--replace", "--fanouts",
+                              1 << 20)
+        self.assertRegex(errors, "hop 1 of a batch with 20[0-9]{8} neighbours "
+                                 "of 2000 nodes needs 2[0-9.]+ GB")
+        self.assertIn("use a smaller --batch-size or --fanouts", errors)
+        errors = self.refused("millrace", *digest, "--method", "walk",
+                              "--walks", 1 << 18, "--walk-length", 4)
+        self.assertRegex(errors, "a batch of walks needs [0-9.]+ GB of memory")
+
+    def test_negatives_must_fit(self):
+        np.save(self.folder / "pairs.npy", np.zeros((1000, 2), np.int64))
+        subprocess.run([self.bin / "millrace", "split", self.folder / "plain",
+                        "--name", "pairs", "--type", "node__to__node",
+                        "--pairs", self.folder / "pairs.npy"], check=True)
+        errors = self.refused(
+            "millrace", "digest", "--store", self.folder / "plain", "--seeds",
+            "edge", "--split", "pairs", "--batch-size", 1000, "--fanouts", 3,
+            "--negatives", "binary:50000", "--threads", 1, limit=1024 * MB)
+        self.assertIn("a batch with 50000000 negatives needs 2.0 GB", errors)
+
+    def test_processes_must_fit(self):
+        errors = self.train("plain", "--workers", 10**9)
+        self.assertIn("--workers 1000000000 needs 52.4 PB of memory", errors)
+        errors = self.refused("millrace", "up", self.folder / "plain",
+                              "--servers", 1000, limit=1024 * MB)
+        self.assertIn("1000 servers needs 10.5 GB of memory", errors)
+
+    def test_threads_must_fit(self):
+        for program, *more in (("millrace", "digest"), ("millrace-train",)):
+            errors = self.refused(
+                program, *more, "--store", self.folder / "plain", "--fanouts",
+                5, "--batch-size", 256, "--threads", 1024, limit=2048 * MB)
+            self.assertIn("the system gives no more threads\n", errors)
+            self.assertIn("use a smaller --threads", errors)
+
+    def test_imports_must_fit(self):
+        errors = self.refused("millrace", "import", "fake", "--nodes", 10**13,
+                              "--avg-degree", 0, "--features", 1, "--classes",
+                              2, "--out", self.folder / "fake")
+        self.assertIn("importing 10000000000000 nodes needs 320.0 TB", errors)
+        self.assertFalse((self.folder / "fake").exists())
+
+    def test_graph_must_fit(self):
+        """Of servers in memory, and of METIS."""
+        subprocess.run([self.bin / "millrace", "import", "fake", "--nodes",
+                        "100000", "--avg-degree", "15", "--features", "64",
+                        "--classes", "2", "--out", self.folder / "wide"],
+                       check=True, stderr=subprocess.DEVNULL)
+        self.sweep("--method metis of 100000 nodes and 1500000 edges needs "
+                   "48.0 MB of memory", "millrace", "partition",
+                   self.folder / "wide", "--parts", 2, "--method", "metis",
+                   "--out", self.folder / "wide-2")
+        for option in ("--graph-memory", "--feature-memory"):
+            with self.subTest(option=option):
+                self.sweep(f"{option} ram needs ", "millrace-server",
+                           "--store", self.folder / "wide", "--partition", 0,
+                           "--listen", "127.0.0.1:0", option, "ram")
+
+    def test_running_out_is_no_bug(self):
+        """Also where nothing was compared beforehand."""
+        met = 0
+        for limit in range(384 * MB, 1024 * MB, 64 * MB):
+            status, errors = self.run_limited(
+                "millrace-train", "--store", self.folder / "plain",
+                "--fanouts", "10,10", "--hidden", 4096, "--threads", 1,
+                "--epochs", 1, limit=limit)
+            if status == 127 or "terminate called" in errors:
+                continue  # not even the libraries
+            with self.subTest(limit=limit):
+                self.assertIn(status, (0, 1), errors)
+                self.assertNotIn("bug", errors)
+            met += status == 1
+        self.assertGreater(met, 0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    args, rest = parser.parse_known_args()
+    MemoryTest.bin = args.bin
+    unittest.main(argv=[sys.argv[0], *rest])
