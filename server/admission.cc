@@ -2,6 +2,7 @@
 #include "server/admission.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -25,8 +26,9 @@ struct Admission::Holding {
   Admission* admission;
   Caller caller;
   uint64_t job;
-  uint64_t bytes = 0;  // reserved
-  uint64_t peak = 0;   // asked for
+  uint64_t arrival = 0;  // the newest call has the highest
+  uint64_t bytes = 0;    // reserved
+  uint64_t peak = 0;     // asked for
   SteadyTime waiting_since = SteadyTime::InfiniteFuture();
   bool ending = false;
 };
@@ -97,6 +99,7 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
     MutexLock lock(&mutex_);
     const auto it = averages_.find(job);
     if (it != averages_.end()) expected = static_cast<uint64_t>(it->second);
+    holding->arrival = ++arrivals_;
     holdings_.insert(holding.get());
   }
   Reservation reservation(std::move(holding));
@@ -131,7 +134,7 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
     return limit_ - std::min(limit_, shares_.total());
   };
   if (more <= room()) return absl::OkStatus();
-  for (Holding* other : Endable(holding, more)) {
+  for (Holding* other : ToEnd(holding, more)) {
     other->ending = true;
     shares_.Remove(other->caller.client, other->bytes);
     ending_bytes_ += other->bytes;
@@ -147,35 +150,47 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
 
 // The calls to end so that there is room for `more`; none where not all of it
 // can be had, since then nobody would gain by it.
-std::vector<Admission::Holding*> Admission::Endable(const Holding& asking,
-                                                    uint64_t more) const {
-  const std::string& client = asking.caller.client;
+std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
+                                                  uint64_t more) const {
   const uint64_t missing = more - (limit_ - std::min(limit_, shares_.total()));
   // No more than as much again may be on its way out.
   if (ending_bytes_ + missing > limit_) return {};
+  const std::string& client = asking.caller.client;
   const uint64_t share = shares_.ShareOf(client);
   const bool within_share = shares_.HeldBy(client) + more <= share;
-  const SteadyTime stalled = SteadyNow() - stalled_after_;
-  std::vector<Holding*> endable;
-  for (Holding* other : holdings_) {
-    if (other == &asking || other->ending || other->bytes == 0) continue;
-    const bool waits = other->waiting_since != SteadyTime::InfiniteFuture();
-    const bool greedy = shares_.HeldBy(other->caller.client) > share;
-    if (other->waiting_since <= stalled || (within_share && waits && greedy)) {
-      endable.push_back(other);
-    }
-  }
-  std::sort(endable.begin(), endable.end(), [](Holding* a, Holding* b) {
-    return a->waiting_since < b->waiting_since;
-  });
+  absl::flat_hash_map<std::string, uint64_t> left;  // to each client
+  std::vector<Holding*> chosen;
   uint64_t found = 0;
-  size_t count = 0;
-  while (count < endable.size() && found < missing) {
-    found += endable[count++]->bytes;
+  for (Holding* other : Candidates(asking, /*only_stalled=*/!within_share)) {
+    if (found >= missing) break;
+    const std::string& owner = other->caller.client;
+    uint64_t& owner_left =
+        left.try_emplace(owner, shares_.HeldBy(owner)).first->second;
+    const bool greedy = owner_left > share;
+    if (owner == client ? within_share : !greedy) continue;
+    owner_left -= other->bytes;
+    found += other->bytes;
+    chosen.push_back(other);
   }
   if (found < missing) return {};
-  endable.resize(count);
-  return endable;
+  return chosen;
+}
+
+// Calls that may have to end for another, the first to end first.
+std::vector<Admission::Holding*> Admission::Candidates(
+    const Holding& asking, bool only_stalled) const {
+  const SteadyTime stalled = SteadyNow() - stalled_after_;
+  std::vector<Holding*> candidates;
+  for (Holding* other : holdings_) {
+    if (other == &asking || other->ending || other->bytes == 0) continue;
+    if (only_stalled && other->waiting_since > stalled) continue;
+    candidates.push_back(other);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](Holding* a, Holding* b) {
+    return std::tie(a->waiting_since, b->arrival) <
+           std::tie(b->waiting_since, a->arrival);
+  });
+  return candidates;
 }
 
 void Admission::GiveBack(Holding& holding, uint64_t bytes) {

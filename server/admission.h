@@ -22,13 +22,14 @@ namespace millrace {
 // of its job used to need (none that was never settled), and more before it
 // allocates more.
 //
-// Where room is short, streams whose reader does not take what was sent are
-// ended, the one that has waited longest first: those of clients that hold more
-// than their fair share, for a client that holds less; and those that have
-// waited for kStalledAfter, for everyone. What they hold counts as free from
-// then on, although they give it back only when they are gone: until then up to
-// twice the limit may be in use.
-// Threads: any.
+// Where room is short, calls of clients that hold more than their fair share
+// are ended for a client that stays within its own: first streams whose reader
+// does not take what was sent, the one that has waited longest first, and then
+// the newest of the others. A client that goes beyond its share ends only
+// streams that have waited for kStalledAfter, its own or those of clients that
+// hold more than their share. What ended calls hold counts as free from then
+// on, although they give it back only when they are gone: until then up to
+// twice the limit may be in use. Threads: any.
 class Admission {
  private:
   struct Holding;
@@ -40,7 +41,7 @@ class Admission {
   // On whose behalf memory is reserved.
   struct Caller {
     std::string client;  // see ClientName()
-    // Has the call ended, soon, by another thread (see EndedForOthers()).
+    // Makes another thread end the call soon (see EndedForOthers()).
     // Called while the reservation lives, with a lock held: must not use the
     // Admission.
     std::function<void()> end;
@@ -57,8 +58,8 @@ class Admission {
 
     // Makes sure that `bytes` in all are reserved.
     // FAILED_PRECONDITION: more than the limit even alone (names both).
-    // RESOURCE_EXHAUSTED: not now; with a hint when to ask again.
-    // UNAVAILABLE: the call is being ended for others.
+    // RESOURCE_EXHAUSTED: not now, or the call is being ended for others; with
+    // a hint when to ask again.
     absl::Status GrowTo(uint64_t bytes);
 
     // Tells what the call needed at its peak, and keeps `bytes`: gives back
@@ -80,7 +81,7 @@ class Admission {
     std::unique_ptr<Holding> holding_;  // null: nothing is reserved
   };
 
-  // `what`: what errors call too large, a literal.
+  // `what`: what errors call a call, such as "batch"; a string literal.
   explicit Admission(uint64_t limit, const char* what = "batch",
                      absl::Duration stalled_after = kStalledAfter)
       : limit_(limit),
@@ -102,7 +103,10 @@ class Admission {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoom(const Holding& holding, uint64_t more)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Holding*> Endable(const Holding& asking, uint64_t more) const
+  std::vector<Holding*> ToEnd(const Holding& asking, uint64_t more) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Holding*> Candidates(const Holding& asking,
+                                   bool only_stalled) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Holding& holding);
 
@@ -115,6 +119,7 @@ class Admission {
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
   uint64_t ending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all others
   absl::flat_hash_set<Holding*> holdings_ ABSL_GUARDED_BY(mutex_);
+  uint64_t arrivals_ ABSL_GUARDED_BY(mutex_) = 0;
   // Moving average of the peaks of each job.
   absl::flat_hash_map<uint64_t, double> averages_ ABSL_GUARDED_BY(mutex_);
 };

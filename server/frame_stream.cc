@@ -5,6 +5,7 @@
 
 #include "common/base/mutex.h"
 #include "common/grpc/status.h"
+#include "server/call_scope.h"
 
 namespace millrace {
 namespace {
@@ -28,8 +29,9 @@ void FrameStream::End(const absl::Status& status) {
   Actions actions;
   {
     MutexLock lock(&mutex_);
+    producing_ = false;
+    if (!ended_) status_ = status;
     ended_ = true;
-    status_ = status;
     actions = Decide();
   }
   Execute(actions, pool_);
@@ -65,17 +67,7 @@ void FrameStream::Execute(Actions actions, ThreadPool& pool) {
     AwaitClient();
     StartWrite(&current_);
   }
-  if (actions.produce && !pool.TrySubmit([this] { Produce(); }, client())) {
-    Actions rest;
-    {
-      MutexLock lock(&mutex_);
-      producing_ = false;
-      ended_ = true;
-      status_ = absl::UnavailableError("the server is shutting down");
-      rest = Decide();
-    }
-    if (rest.finish) actions.finish = true;
-  }
+  if (actions.produce) return Submit(pool, [this] { Produce(); });
   if (actions.finish) Finish(ToGrpcStatus(final_status()));
 }
 
@@ -83,8 +75,9 @@ void FrameStream::Produce() {
   ThreadPool& pool = pool_;
   bool more = true;
   while (more) {
+    const absl::Status wanted = CheckWanted(context());
     absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame =
-        cancelled_ ? absl::CancelledError("the client gave up") : NextFrame();
+        wanted.ok() ? NextFrame() : wanted;
     if (!frame.ok()) frame = core().NoteDamage(frame.status());
     Actions actions;
     {

@@ -3,7 +3,6 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -28,15 +27,10 @@ inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 //
 // States: reading the request -> started -> (frames) -> ended (by the last
 // frame, an error, or the client) -> finished -> done, when the subclass
-// deletes itself in OnDone(). At any time at most one task of the call is in a
-// pool.
+// deletes itself in OnDone().
 class FrameStream : public RequestCall {
  public:
-  // The client gave up, or its deadline passed. Any thread.
-  bool cancelled() const { return cancelled_; }
-
   void OnWriteDone(bool ok) final;
-  void OnCancel() final { cancelled_ = true; }
 
  protected:
   // Frames after the first few are made in `pool`, which must take them.
@@ -48,7 +42,6 @@ class FrameStream : public RequestCall {
   // Starts making frames in `first_pool`; an error ends the call. To be called
   // once there is a request, unless End() is.
   void Start(ThreadPool& first_pool);
-  // Ends a call that was not started.
   void End(const absl::Status& status) final;
 
   // Makes the next frame; absent at the end. Runs in the pools, one call at a
@@ -71,7 +64,6 @@ class FrameStream : public RequestCall {
   void Produce();
 
   ThreadPool& pool_;
-  std::atomic<bool> cancelled_ = false;
 
   mutable Mutex mutex_;
   std::deque<::grpc::ByteBuffer> queue_ ABSL_GUARDED_BY(mutex_);

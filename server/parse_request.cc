@@ -37,7 +37,7 @@ constexpr uint64_t kBytesPerMessage = 384;
 constexpr uint64_t kBytesPerPackedByte = 24;
 
 absl::Status NoSuchMessage(const Descriptor& type) {
-  return absl::InvalidArgumentError(StrCat("the request is no ", type.name(),
+  return absl::InvalidArgumentError(StrCat("the request is not a ", type.name(),
                                            "\nrun the same version "
                                            "everywhere"));
 }
@@ -73,7 +73,7 @@ class FieldScan {
   bool too_many() const { return fields_ > kMaxRequestFields; }
 
  private:
-  // Of an unknown field, if there is none.
+  // `field` is null for an unknown field.
   bool SkipValue(Wire::WireType wire, const FieldDescriptor* field) {
     uint64_t number = 0;
     switch (wire) {

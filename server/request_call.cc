@@ -2,6 +2,7 @@
 #include "server/request_call.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -9,6 +10,13 @@
 #include "server/parse_request.h"
 
 namespace millrace {
+namespace {
+
+absl::Status CancelledEarly() {
+  return absl::CancelledError("the call was cancelled before its work began");
+}
+
+}  // namespace
 
 RequestCall::RequestCall(ServerCore& core, Kind kind,
                          ::grpc::CallbackServerContext* context)
@@ -51,6 +59,40 @@ void RequestCall::OnReadDone(bool ok) {
   OnRequest();
 }
 
+// The task waits for the lock before it does anything, and so before it could
+// end the call, which must last until the lock is released here.
+void RequestCall::Submit(ThreadPool& pool, std::function<void()> task) {
+  absl::Status refused;
+  {
+    MutexLock lock(&task_mutex_);
+    auto start = [this, task = std::move(task)] {
+      {
+        MutexLock start_lock(&task_mutex_);
+        queued_in_ = nullptr;
+      }
+      task();
+    };
+    if (cancelled_) {
+      refused = CancelledEarly();
+    } else if (pool.TrySubmit(std::move(start), client_, this)) {
+      queued_in_ = &pool;
+    } else {
+      refused = absl::UnavailableError("the server is shutting down");
+    }
+  }
+  if (!refused.ok()) End(refused);
+}
+
+void RequestCall::OnCancel() {
+  {
+    MutexLock lock(&task_mutex_);
+    cancelled_ = true;
+    if (queued_in_ == nullptr || !queued_in_->Remove(this)) return;
+    queued_in_ = nullptr;
+  }
+  End(CancelledEarly());
+}
+
 absl::Status RequestCall::ReserveRequest(
     Admission& admission, const ::google::protobuf::Descriptor& type) {
   MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
@@ -81,7 +123,7 @@ void RequestCall::ClientMoved() {
 
 void RequestCall::Leave() {
   memory_ = {};
-  // Whoever ended the call while it was read may still be within it.
+  // The thread that ended the call during the read may still be using it.
   kind_.reading.Leave(context_);
   if (entered_) kind_.running.Leave(context_);
 }

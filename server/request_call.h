@@ -6,11 +6,15 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/mutex.h"
 #include "common/base/steady_time.h"
+#include "common/base/thread_pool.h"
 #include "server/admission.h"
 #include "server/core.h"
 #include "server/live_calls.h"
@@ -34,10 +38,13 @@ namespace millrace {
 // each message.
 //
 // States: reading -> answering, or refused -> done, when the subclass calls
-// Leave() and deletes itself in OnDone().
+// Leave() and deletes itself in OnDone(). While it answers, at most one task of
+// the call is in a pool; a call that is cancelled, by its client or to make
+// room for others, does not wait for its task's turn.
 class RequestCall : public ::grpc::ServerGenericBidiReactor {
  public:
   void OnReadDone(bool ok) final;
+  void OnCancel() final;
 
  protected:
   // Where a call counts; both outlive it.
@@ -55,8 +62,13 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
 
   // The whole request is in message(). Runs on a gRPC thread: must not block.
   virtual void OnRequest() = 0;
-  // Ends a call that OnRequest() did not get, or refuses.
+  // Ends a call of which no task is in a pool: one that OnRequest() did not get
+  // or refuses, or whose task will not run.
   virtual void End(const absl::Status& status) = 0;
+
+  // Has `task` run in `pool`, which must take it; or ends the call, if it is
+  // cancelled before the task starts. The call may be gone on return.
+  void Submit(ThreadPool& pool, std::function<void()> task);
 
   // Promises the request its memory, before it is parsed as a `type`. Errors of
   // RequestMemory and of `admission`.
@@ -78,7 +90,7 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
   const std::string& client() const { return client_; }
-  // Of the client, or what it gets.
+  // The client's deadline, or the one that the server gives it.
   SteadyTime deadline() const { return deadline_; }
   ::grpc::ByteBuffer& message() { return message_; }
 
@@ -94,6 +106,11 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   Admission::Reservation memory_;
   bool entered_ = false;  // those that run
   ::grpc::ByteBuffer message_;
+
+  Mutex task_mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(task_mutex_) = false;
+  // Where a task of the call waits.
+  ThreadPool* queued_in_ ABSL_GUARDED_BY(task_mutex_) = nullptr;
 };
 
 }  // namespace millrace

@@ -85,9 +85,7 @@ class LeafCall final : public UnaryCall {
     const absl::Status status =
         ReserveRequest(core().leaf_admission, *Request::descriptor());
     if (!status.ok()) return End(status);
-    if (!core().leaf_pool.TrySubmit([this] { End(MakeReply()); }, client())) {
-      End(absl::UnavailableError("the server is shutting down"));
-    }
+    Submit(core().leaf_pool, [this] { End(MakeReply()); });
   }
 
   absl::Status MakeReply() {
@@ -180,7 +178,7 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
         [&core](Context* context) { return new DescribeCall(core, context); });
   }
 
-  // Of a method that is not there, the base class says UNIMPLEMENTED.
+  // For unknown methods the base class answers UNIMPLEMENTED.
   ::grpc::ServerGenericBidiReactor* CreateReactor(Context* context) override {
     const auto found = starts_.find(context->method());
     return found == starts_.end()

@@ -20,8 +20,8 @@ class _Asker:
         self.refusals = 0  # for want of memory
 
     def fetch(self, batch):
-        """Its digest. Batches that are being made are not ended for others:
-        where they hold all memory, one comes back, as a loader does."""
+        """Its digest. Where calls that are being ended for others hold as
+        much memory as the limit, one comes back, as a loader does."""
         message = sample(JOB, batch=batch, columns=ALL_COLUMNS,
                          partition=self.partition)
         while True:

@@ -156,7 +156,9 @@ TEST(AdmissionTest, EndedCallsGetNoMoreMemoryAndGiveTheirsBack) {
     const auto good = calls.Reserve("good", "good", 50);
     ASSERT_TRUE(good.ok()) << good.status();
     EXPECT_TRUE(first.Settle(20).ok());
-    EXPECT_TRUE(absl::IsUnavailable(first.GrowTo(30)));
+    const absl::Status status = first.GrowTo(30);
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_TRUE(IsRetryable(status));
     EXPECT_EQ(calls.admission().in_use(), 70u);
     first = {};
     EXPECT_EQ(calls.admission().in_use(), 50u);
@@ -173,30 +175,64 @@ TEST(AdmissionTest, EndsNothingForAClientBeyondItsShare) {
   EXPECT_THAT(calls.ended(), IsEmpty());
 }
 
-TEST(AdmissionTest, EndsStreamsThatWaitedForLongForAnyClient) {
+TEST(AdmissionTest, EndsOwnStreamsThatWaitedForLong) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto other = calls.Waiting("other", "other", 10);
   const auto own = calls.Waiting("good", "own", 50);
   const auto call = calls.Reserve("good", "good", 90);
   ASSERT_TRUE(call.ok()) << call.status();
-  EXPECT_THAT(calls.ended(), ElementsAre("other", "own"));
+  EXPECT_THAT(calls.ended(), ElementsAre("own"));
 }
 
-TEST(AdmissionTest, EndsNoCallThatDoesNotWaitForItsReader) {
-  Calls calls(100);
-  auto working = calls.Waiting("greedy", "working", 100);
-  working.StopWaiting();
-  const auto call = calls.Reserve("good", "good", 10);
-  EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
+TEST(AdmissionTest, EndsStalledStreamsOfGreedyClientsForAnyClient) {
+  Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
+  const auto other = calls.Waiting("other", "other", 60);
+  const auto call = calls.Reserve("good", "good", 70);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("other"));
+}
+
+// However long they have waited.
+TEST(AdmissionTest, LeavesClientsWithinTheirShareAlone) {
+  Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
+  const auto modest = calls.Waiting("modest", "modest", 10);
+  auto greedy = calls.Waiting("greedy", "greedy", 90);
+  greedy.StopWaiting();
+  EXPECT_FALSE(greedy.GrowTo(100).ok());
   EXPECT_THAT(calls.ended(), IsEmpty());
+  const auto good = calls.Reserve("good", "good", 10);
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("greedy"));
+}
+
+TEST(AdmissionTest, EndsTheNewestCallWhereNoneWaitsForItsReader) {
+  Calls calls(100);
+  auto working = calls.Waiting("greedy", "working", 60);
+  working.StopWaiting();
+  const auto newest = calls.Reserve("greedy", "newest", 30);
+  const auto waiting = calls.Waiting("greedy", "waiting", 10);
+  const auto call = calls.Reserve("good", "good", 20);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("waiting", "newest"));
+}
+
+TEST(AdmissionTest, LeavesGreedyClientsTheirShare) {
+  Calls calls(120);
+  const auto a1 = calls.Waiting("a", "a1", 20);
+  const auto a2 = calls.Waiting("a", "a2", 40);
+  const auto b1 = calls.Waiting("b", "b1", 20);
+  const auto b2 = calls.Waiting("b", "b2", 40);
+  const auto call = calls.Reserve("good", "good", 40);
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_THAT(calls.ended(), ElementsAre("a1", "b1"));
 }
 
 // Nothing is gained by ending some where all of them are not enough.
 TEST(AdmissionTest, EndsNothingWhereThatMakesTooLittleRoom) {
-  Calls calls(100);
-  const auto working = calls.Reserve("greedy", "working", 90);
-  const auto waiting = calls.Waiting("greedy", "waiting", 10);
-  const auto call = calls.Reserve("good", "good", 20);
+  Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
+  const auto working = calls.Reserve("other", "working", 50);
+  const auto stalled = calls.Waiting("good", "stalled", 50);
+  const auto call = calls.Reserve("good", "good", 60);
   EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
   EXPECT_THAT(calls.ended(), IsEmpty());
 }

@@ -6,12 +6,23 @@
 namespace millrace {
 namespace {
 
-TEST(HostOfPeerTest, LeavesOutFamilyAndPort) {
-  EXPECT_EQ(HostOfPeer("ipv4:127.0.0.2:4711"), "127.0.0.2");
-  EXPECT_EQ(HostOfPeer("ipv6:%5B::1%5D:4711"), "::1");
-  EXPECT_EQ(HostOfPeer("ipv6:[2001:db8::7]:1"), "2001:db8::7");
-  EXPECT_EQ(HostOfPeer("unix:/tmp/socket"), "unix:/tmp/socket");
-  EXPECT_EQ(HostOfPeer(""), "");
+TEST(NetworkOfPeerTest, LeavesOutFamilyAndPort) {
+  EXPECT_EQ(NetworkOfPeer("ipv4:127.0.0.2:4711"), "127.0.0.2");
+  EXPECT_EQ(NetworkOfPeer("unix:/tmp/socket"), "unix:/tmp/socket");
+  EXPECT_EQ(NetworkOfPeer(""), "");
+}
+
+TEST(NetworkOfPeerTest, TakesAllAddressesOfAnIpv6NetworkForOne) {
+  EXPECT_EQ(NetworkOfPeer("ipv6:%5B::1%5D:4711"), "::/64");
+  EXPECT_EQ(NetworkOfPeer("ipv6:[2001:db8::7]:1"), "2001:db8::/64");
+  EXPECT_EQ(NetworkOfPeer("ipv6:%5B2001:db8::ffff:1:2:3%5D:2"),
+            "2001:db8::/64");
+  EXPECT_EQ(NetworkOfPeer("ipv6:[2001:db8:0:1::7]:1"), "2001:db8:0:1::/64");
+  EXPECT_EQ(NetworkOfPeer("ipv6:%5Bfe80::1%252%5D:1"), "fe80::/64");
+}
+
+TEST(NetworkOfPeerTest, TellsIpv4AddressesApart) {
+  EXPECT_EQ(NetworkOfPeer("ipv6:[::ffff:10.0.0.7]:1"), "10.0.0.7");
 }
 
 }  // namespace

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that take all they can get: others are served in their turn.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel_posix.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/tls.h"
 #include "common/net/host_port.h"
+#include "common/sample/digest.h"
+#include "common/sample/local_batch_source.h"
+#include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/hand_call.h"
+#include "tests/support/socket_client.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_directory.h"
 #include "tests/support/wide_graph.h"
@@ -27,34 +33,21 @@ using testing::CertificateSpec;
 using testing::FleetHarness;
 using testing::HandCall;
 using testing::SampleRequestOf;
+using testing::SocketClient;
 using testing::WideGraph;
 using ChannelPtr = std::shared_ptr<::grpc::Channel>;
 
 constexpr absl::Duration kSoon = absl::Seconds(60);
 
-// Connects to `address` from another address of this host.
-int ConnectFrom(const char* host, const std::string& address) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in from{};
-  from.sin_family = AF_INET;
-  inet_pton(AF_INET, host, &from.sin_addr);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
-  const auto server = ParseHostPort(address);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(server->port));
-  inet_pton(AF_INET, server->host.c_str(), &to.sin_addr);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  return fd;
-}
-
 ChannelPtr ChannelFrom(const char* host, const std::string& address) {
   ::grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+  SocketClient socket(ParseHostPort(address)->port, host);
+  EXPECT_TRUE(socket.connected());
+  fcntl(socket.fd(), F_SETFL, O_NONBLOCK);
   return ::grpc::CreateCustomInsecureChannelFromFd(
-      "server", ConnectFrom(host, address), arguments);
+      "server", std::move(socket).TakeFd(), arguments);
 }
 
 // A batch of more bytes than gRPC sends ahead.
@@ -120,35 +113,175 @@ TEST(FairClientsTest, CallsThatAreNotReadTakeNoMemoryOfAnotherClient) {
   options.max_inflight_bytes = 8 * reply.inflight_bytes();
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
-  auto unread = UnreadCalls({ChannelFrom("127.0.0.2", address)}, 8);
+  auto unread = UnreadCalls({ChannelFrom("127.0.0.2", address)}, 64);
+  EXPECT_EQ(unread.back()->Await(kSoon).error_code(),
+            ::grpc::StatusCode::RESOURCE_EXHAUSTED);
   ExpectServed(GoodChannel(address), 20);
 }
 
-// One thread makes all batches: in the order in which they were asked for, the
-// attacker's would all come first.
-TEST(FairClientsTest, ThreadsAreSharedInTurns) {
+double Metric(const SamplerServer& server, const std::string& name) {
+  const std::string all = server.Metrics();
+  const size_t at = all.find("\n" + name + " ");
+  if (at != std::string::npos)
+    return std::stod(all.substr(at + name.size() + 2));
+  ADD_FAILURE() << "no " << name << " in\n" << all;
+  return 0;
+}
+
+bool AwaitMetric(const SamplerServer& server, const std::string& name,
+                 double value) {
+  const SteadyTime deadline = SteadyNow() + kSoon;
+  while (Metric(server, name) != value) {
+    if (SteadyNow() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// The server of one of two partitions; the other one is gone. Both threads of
+// the server are taken by the first two calls that need it.
+class StuckServerTest : public ::testing::Test {
+ protected:
+  explicit StuckServerTest(int max_sample_calls = 8)
+      : fleet_(WideGraph(100, 5, 4), 2, Options(max_sample_calls)) {
+    fleet_.StopServer(1);
+  }
+
+  SamplerServer& server() { return fleet_.server(0); }
+
+  // A call for a batch of that many hops: a hop needs both partitions.
+  std::unique_ptr<HandCall> Sample(const ChannelPtr& channel, int hops) {
+    JobSpec spec;
+    spec.fanouts.assign(static_cast<size_t>(hops), 2);
+    spec.batch_size = 4;
+    auto call = std::make_unique<HandCall>(channel, "Sample");
+    call->Send(SampleRequestOf(spec, Columns(), 0));
+    return call;
+  }
+
+  bool AwaitRunning(int calls) {
+    return AwaitMetric(server(), "millrace_running_calls", calls);
+  }
+
+ private:
+  static ServerOptions Options(int max_sample_calls) {
+    ServerOptions options;
+    options.threads = 1;
+    options.peer_wait = absl::Hours(1);
+    options.max_sample_calls = max_sample_calls;
+    return options;
+  }
+
+ protected:
+  FleetHarness fleet_;
+};
+
+// In the order in which they were asked for, the attacker's calls would come
+// first, and take the threads again.
+TEST_F(StuckServerTest, AFreeThreadGoesToTheClientThatHasFewest) {
+  const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
+  std::vector<std::unique_ptr<HandCall>> calls;
+  for (int i = 1; i <= 7; ++i) {
+    calls.push_back(Sample(attacker, 2));
+    ASSERT_TRUE(AwaitRunning(i));
+  }
+  const auto good = Sample(GoodChannel(server().address()), 0);
+  ASSERT_TRUE(AwaitRunning(8));
+  for (size_t i = 0; i < 5; ++i) calls[i].reset();
+  EXPECT_TRUE(good->AwaitReply());
+}
+
+// Those that were ended, and those that clients gave up, do not wait for the
+// calls before them: else there would soon be twice as many as the limit.
+TEST_F(StuckServerTest, CallsThatQueueLeaveAtOnceWhenTheyEnd) {
+  const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
+  const ChannelPtr client = GoodChannel(server().address());
+  std::vector<std::unique_ptr<HandCall>> calls;
+  for (int round = 0; round < 20; ++round) {
+    while (calls.size() < 8) {
+      calls.push_back(Sample(attacker, 2));
+      ASSERT_TRUE(AwaitRunning(static_cast<int>(calls.size())));
+    }
+    auto good = Sample(client, 2);
+    const absl::Status ended = FromGrpcStatus(calls.back()->Await(kSoon));
+    EXPECT_TRUE(absl::IsResourceExhausted(ended)) << ended;
+    EXPECT_GT(ErrorInfoOf(ended).retry_after, absl::ZeroDuration());
+    calls.pop_back();
+    ASSERT_TRUE(AwaitRunning(8));
+    EXPECT_EQ(good->Await(absl::ZeroDuration()).error_code(),
+              ::grpc::StatusCode::UNKNOWN);
+    good.reset();
+    ASSERT_TRUE(AwaitRunning(7));
+  }
+  EXPECT_EQ(Metric(server(), "millrace_calls_ended_for_others_total"), 20);
+}
+
+// Fetches batches, of which some are ended for another client.
+TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
+  constexpr uint32_t kBatches = 8;
+  auto remote = *RemoteBatchSource::Connect({.servers = "@" + fleet_.list()});
+  auto local = *LocalBatchSource::Create(fleet_.store(), 1);
+  JobSpec spec;
+  spec.fanouts = {2, 2};
+  spec.batch_size = 4;
+  const ResolvedJob job = *ResolveJob(spec, local->manifest());
+  std::vector<std::unique_ptr<Notification>> done;
+  for (uint32_t b = 0; b < kBatches; ++b) {
+    // Of the seeds of the first partition.
+    const BatchRequest request = {.batch = 2 * b,
+                                  .columns = DigestColumns(true, false)};
+    const Sha256 expected =
+        DigestBatch(*local->Make(job, request), local->manifest().schema);
+    Notification& here = *done.emplace_back(std::make_unique<Notification>());
+    remote->Fetch(job, request, [&, expected](absl::StatusOr<Batch> batch) {
+      EXPECT_TRUE(batch.ok()) << batch.status();
+      if (batch.ok()) {
+        EXPECT_EQ(DigestBatch(*batch, remote->manifest().schema), expected);
+      }
+      here.Notify();
+    });
+  }
+  ASSERT_TRUE(AwaitRunning(kBatches));
+  const ChannelPtr other = ChannelFrom("127.0.0.2", server().address());
+  const std::vector<std::unique_ptr<HandCall>> calls = [&] {
+    std::vector<std::unique_ptr<HandCall>> sent;
+    for (int i = 0; i < 4; ++i) sent.push_back(Sample(other, 2));
+    return sent;
+  }();
+  EXPECT_TRUE(
+      AwaitMetric(server(), "millrace_calls_ended_for_others_total", 4));
+  fleet_.StartServer(1);
+  for (const auto& here : done) here->WaitForNotification();
+  for (const auto& call : calls) EXPECT_TRUE(call->AwaitReply());
+}
+
+// Requests that take much memory wait for each other, on one thread.
+TEST(FairClientsTest, RequestsThatQueueTakeNoMemoryOfAnotherClient) {
   ServerOptions options;
   options.threads = 1;
+  options.max_leaf_bytes = 400 << 20;
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", address);
-  JobSpec spec;
-  spec.fanouts = {-1, -1, -1};
-  spec.batch_size = 3000;
-  constexpr size_t kCalls = 100;
+  // About 50 MB each.
+  v1::ExpandRequest large;
+  for (int i = 0; i < 100'000; ++i) large.add_frontiers();
   std::vector<std::unique_ptr<HandCall>> calls;
-  for (size_t i = 0; i < kCalls; ++i) {
-    calls.push_back(std::make_unique<HandCall>(attacker, "Sample"));
-    calls.back()->Send(SampleRequestOf(spec, Columns(), 0));
+  for (int i = 0; i < 100; ++i) {
+    calls.push_back(std::make_unique<HandCall>(attacker, "Expand"));
+    calls.back()->Send(large);
   }
-  // Answered at once: so the requests before it are there.
-  HandCall last(attacker, "Describe");
-  last.Send(v1::DescribeRequest());
-  ASSERT_TRUE(last.AwaitReply());
-  ExpectServed(GoodChannel(address), 1);
-  size_t answered = 0;
-  for (const auto& call : calls) answered += call->HasReply() ? 1 : 0;
-  EXPECT_LT(answered, kCalls / 2);
+  // Each ends one call of the attacker at most, and what these hold is less
+  // than the limit.
+  const auto stub = v1::Sampler::NewStub(GoodChannel(address));
+  for (int i = 0; i < 6; ++i) {
+    v1::HasEdgesRequest request;
+    v1::HasEdgesReply reply;
+    ::grpc::ClientContext context;
+    const absl::Status status =
+        FromGrpcStatus(stub->HasEdges(&context, request, &reply));
+    EXPECT_FALSE(absl::IsResourceExhausted(status)) << status;
+  }
 }
 
 class FairCertificatesTest : public testing::DirectoryTest {

@@ -33,6 +33,8 @@ class SocketClient {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_.get(); }
+  // For others to close.
+  int TakeFd() && { return fd_.release(); }
 
   void Send(const std::string& text) const {
     EXPECT_EQ(send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL),
