@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
     if (!absl::SimpleAtoi(piece, &number) || number < 0) {
       return absl::InvalidArgumentError(
           StrCat("--partition ", text, ": \"", std::string(piece),
-                 "\" is no partition; use a number, a list 0,2 or all"));
+                 "\" is not a partition; use a number, a list 0,2 or all"));
     }
     partitions.push_back(number);
   }

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-// Of the server's answer to a probe; probes of Kubernetes wait for 1 s if not
-// told otherwise.
+// How long a probe waits for the server's answer; Kubernetes itself waits for
+// 1 s by default.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 
 HttpResponse Yes(const std::string& what) {

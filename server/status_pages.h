@@ -15,7 +15,8 @@ namespace millrace {
 // What a server tells Prometheus and probes over HTTP: /metrics; /healthz,
 // whether its gRPC port answers; /readyz, whether it also takes new work.
 // docs/protocol.md, section 8, describes them.
-// States: starting -> serving. What says no is answered 503, in one line.
+// States: starting -> serving. A page that reports a problem answers 503, in
+// one line.
 // Threads: any.
 class StatusPages {
  public:

@@ -51,7 +51,7 @@ class CallGroup {
 
   const Notification& closing_;
 
-  // Of the waiting thread.
+  // Used by the waiting thread alone.
   size_t added_ = 0;
   bool cancelled_ = false;
   std::map<size_t, std::shared_ptr<Call>> calls_;

@@ -19,7 +19,7 @@ constexpr absl::Duration kLongPatience = absl::Minutes(10);
 constexpr absl::Duration kWarnInterval = absl::Seconds(5);
 // What takes no longer is no news.
 constexpr absl::Duration kWarnAfter = absl::Seconds(1);
-// Whose failure it is when nobody says.
+// Stands for the partition where a failure names none.
 constexpr int kNoPartition = -1;
 
 // Spreads the retries of many clients; reaches no batch.

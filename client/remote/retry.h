@@ -16,7 +16,7 @@ namespace millrace {
 // back-off from 50 ms to 1 s, until one partition has not answered for
 // `partition_wait`. That counts from the first failure, or from the last answer
 // or the start of a call that waited for the partition. Servers that are only
-// overloaded, and such as answer and break off again and again, are waited for
+// overloaded, and those that answer but break off repeatedly, are waited for
 // longer: 10 minutes. Warns while a partition is waited for, from 1 s on, at
 // most every 5 s in a process.
 // Threads: any; After() one at a time.

@@ -57,7 +57,7 @@ class Standing {
   bool IsNear(int64_t i) const {
     return !(scores_[i] < low_) && !(scores_[i] > high_);
   }
-  // 2: before the edge itself, also where it is no number; 1: a tie.
+  // 2: before the edge itself, also where it is NaN; 1: a tie.
   int64_t TwiceAhead(int64_t i) const {
     if (!IsNear(i)) return scores_[i] > high_ ? 2 : 0;
     const double exact = Exact(i);

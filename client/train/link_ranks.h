@@ -43,7 +43,7 @@ struct RankQuery {
 
 // [n] kDouble: the ranks, from 1, of the edges' own ends among all
 // `candidates` [N, d] without those that `known` has; a tie counts half, and a
-// score that is no number is last. Uses the threads of LibTorch.
+// score that is NaN is last. Uses the threads of LibTorch.
 at::Tensor RanksAmongAll(const RankQuery& query, const at::Tensor& candidates,
                          const KnownLinks& known);
 

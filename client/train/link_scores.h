@@ -38,7 +38,7 @@ Outcome LinkOutcome(LinkLoss loss, const Decoder& decoder,
                     bool one_type);
 
 // [n] kDouble: the ranks of the seeds among their own negatives [n, k], from
-// 1; a tie counts half, and a score that is no number is last.
+// 1; a tie counts half, and a NaN score is last.
 at::Tensor RanksAmongNegatives(const LinkScores& scores);
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ bool IsF1(MetricKind kind) {
 }
 
 // By the rank sum of Mann and Whitney; nullopt without both labels. A logit
-// that is no number is on the wrong side of all others.
+// that is NaN is on the wrong side of all others.
 std::optional<double> ColumnRocAuc(const at::Tensor& logits,
                                    const at::Tensor& labels) {
   const at::Tensor own_logits = logits.contiguous();

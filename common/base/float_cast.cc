@@ -20,7 +20,7 @@ struct Unit {
   Narrow to_bfloat16 = nullptr;
 };
 
-// The widest that the CPU has; empty: none.
+// The widest vector unit that the CPU has; empty if it has none.
 Unit WidestUnit() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
@@ -66,7 +66,7 @@ void NarrowFloats(const std::byte* in, DType to, std::byte* out, size_t count) {
   }
 }
 
-// To float32.
+// Converts `count` elements to float32.
 void WidenFloats(DType from, const std::byte* in, std::byte* out,
                  size_t count) {
   switch (from) {

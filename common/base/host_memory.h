@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Where Linux tells of memory.
+// The files in which Linux reports memory.
 struct MemoryFiles {
   std::string meminfo = "/proc/meminfo";
   std::string cgroup = "/proc/self/cgroup";  // of this process
@@ -22,7 +22,7 @@ struct MemoryFiles {
 // a batch system) around this process may have.
 uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 
-// What of it this process can have now without swapping: free, or pages of
+// How much of it this process can get now without swapping: free, or pages of
 // files on disks (shared memory is in neither), and within its limit of address
 // space (ulimit -v).
 uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
@@ -34,8 +34,8 @@ uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
                          std::string_view advice);
 
-// The product of numbers from 0 on, and the sum; what exceeds 64 bits becomes
-// 2^64 - 1.
+// The product and the sum of non-negative numbers; results beyond 64 bits
+// become 2^64 - 1.
 uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers);
 uint64_t SaturatedSum(std::initializer_list<uint64_t> numbers);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks and waits of this program. They are the standard library's, with the
 // annotations of Clang's thread-safety analysis: Abseil's timed waits end at a
-// time of day, so they last as long as someone sets the clock back, and
+// time of day, so setting the clock back prolongs them, and
 // ThreadSanitizer does not see the mutexes of an Abseil that was built without
 // it.
 #pragma once
@@ -44,10 +44,10 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// Where threads wait until a condition over what a mutex guards is true; all
-// waits measure time by the steady clock. Whoever may have made the condition
-// true notifies, while it holds the mutex: then a thread that has waited may
-// destroy both at once.
+// Lets threads wait until a condition over data guarded by a mutex is true; all
+// waits use the steady clock. Notify while holding the mutex, after each change
+// that may make the condition true: then a thread that has waited may destroy
+// both at once.
 class CondVar {
  public:
   CondVar() = default;
@@ -92,7 +92,7 @@ class CondVar {
 };
 
 // An event that happens once.
-// Threads: any; a thread that knows that it happened may destroy it.
+// Threads: any; a thread that has seen that it happened may destroy it.
 class Notification {
  public:
   Notification() = default;
@@ -103,7 +103,7 @@ class Notification {
   void Notify();
   bool HasBeenNotified() const;
   void WaitForNotification() const;
-  // Waits for `timeout` at most; whether it happened.
+  // Waits for at most `timeout`; returns whether the event has happened.
   bool WaitForNotificationWithTimeout(absl::Duration timeout) const;
 
  private:

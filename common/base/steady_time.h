@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// A moment of the steady clock, which nobody sets. All waits and durations are
-// measured with it; absl::Time is for the time of day. Arithmetic is that of
-// absl::Duration: it saturates.
+// A moment of the steady clock, which cannot be set. All waits and durations
+// are measured with it; absl::Time is for the time of day. Arithmetic is that
+// of absl::Duration: it saturates.
 class SteadyTime {
  public:
   // The clock's epoch, before this process started.

@@ -27,8 +27,8 @@ class AddressList {
   // The addresses as they are now, without duplicates; reads the file or asks
   // the resolver, so it may block.
   // UNAVAILABLE: unreadable file, unknown name. NOT_FOUND: a file without an
-  // address. INVALID_ARGUMENT: the file has an entry that is no address (names
-  // the line).
+  // address. INVALID_ARGUMENT: the file has an entry that is not an address
+  // (names the line).
   absl::StatusOr<std::vector<std::string>> Read() const;
 
  private:

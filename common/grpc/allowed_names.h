@@ -13,7 +13,7 @@ namespace millrace {
 struct CertificateNames {
   std::vector<std::string> dns = {};
   std::vector<std::string> uris = {};
-  std::vector<std::string> addresses = {};  // which let nobody in
+  std::vector<std::string> addresses = {};  // for messages only
   std::string common_name = "";             // empty: none
 };
 

@@ -6,13 +6,13 @@
 
 namespace millrace {
 
-// For how long a server is spared that refuses calls for want of room.
+// How long to spare a server that refuses calls for lack of room.
 // Threads: one at a time.
 class BusyTime {
  public:
   // It said at `now` that it is busy for `retry_after` (10 s at most are
-  // believed). Of one that says so again within a second of its last time:
-  // for at least twice as long as then, up to 2 s.
+  // believed). If it says so again within a second of the end of that time,
+  // it is spared for at least twice as long, up to 2 s.
   void Note(absl::Duration retry_after, SteadyTime now);
 
   bool IsBusy(SteadyTime now) const;

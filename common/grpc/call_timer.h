@@ -32,14 +32,15 @@ class CallTimer {
   using Ticket = std::pair<SteadyTime, uint64_t>;
 
   CallTimer();
-  // Wakes nobody any more once this returns.
+  // Once this returns, no sleeper is woken any more.
   ~CallTimer();
   CallTimer(const CallTimer&) = delete;
   CallTimer& operator=(const CallTimer&) = delete;
 
   // Wakes `sleeper` once, after `wait` or some milliseconds more.
   Ticket Add(absl::Duration wait, std::shared_ptr<Sleeper> sleeper);
-  // Whether it was not woken, and will not be.
+  // True: the sleeper was not woken and will not be. False: it was, or is about
+  // to be.
   bool Remove(const Ticket& ticket);
 
  private:

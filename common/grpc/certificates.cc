@@ -22,7 +22,7 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = 1 << 20;
-// Of a name that a peer chose, in messages.
+// How much of a name chosen by a peer is shown in messages.
 constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMaxNames = 4;
 // Keys of at least 112 bits of security and no SHA-1, as Debian's OpenSSL asks
@@ -260,7 +260,7 @@ absl::Status NoCertificate() {
   return absl::UnauthenticatedError("it showed no certificate");
 }
 
-// Asks nobody for a passphrase.
+// Keeps OpenSSL from asking for a passphrase.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// X.509 certificates: reading, and whom to believe.
+// X.509 certificates: reading them, and deciding whom to trust.
 #pragma once
 
 #include <memory>

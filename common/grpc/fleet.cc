@@ -29,8 +29,8 @@ namespace {
 
 using State = FleetMemberInfo::State;
 
-// Demands for news come with every call that finds no owner; more often than
-// this nobody is asked again.
+// Every call that finds no owner demands news; members are asked again at most
+// this often.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
 // A member that answered so lately is not suspected. No longer than the silence
@@ -131,10 +131,10 @@ class Fleet::Core {
   void RefreshList();
   void TakeList(const ListReader::Result& addresses);
   SteadyTime StartDueAsks();
-  // Cancels those whose time is over; when to look again. gRPC ends calls at
-  // their deadlines too, but late when somebody sets the clock back.
+  // Cancels asks whose time is over; returns when to look again. gRPC ends
+  // calls at their deadlines too, but late when somebody sets the clock back.
   SteadyTime EndOverdueAsks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When its time is over.
+  // Returns when the time of the ask is over.
   SteadyTime StartAsk(std::shared_ptr<FleetEntry> entry);
   // Whether gRPC must be made to connect now.
   static bool TakeConnect(FleetEntry& entry);

@@ -143,7 +143,7 @@ class Fleet {
   // Whether a member is known not to answer or was refused.
   bool IsLost(const FleetMember& member) const;
 
-  // Everyone in the list, in its order.
+  // All members of the list, in its order.
   std::vector<FleetMemberInfo> Members() const;
   // The same once `condition` is true of them, or at `deadline`.
   // CANCELLED: the program was interrupted.

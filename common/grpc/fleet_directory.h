@@ -61,7 +61,7 @@ class FleetDirectory {
   const Entries& entries() const { return entries_; }
   // These, and those that have left the list and somebody holds.
   Entries Asked();
-  // A member's entry; null: nobody that was handed out.
+  // A member's entry; null if the member was never handed out.
   FleetEntry* Find(const FleetMember& member) const;
 
   // Takes a member's answer. FAILED_PRECONDITION: it is of another version or
@@ -75,7 +75,7 @@ class FleetDirectory {
   bool settled() const { return settled_; }
   void Settle() { settled_ = true; }
 
-  // Of the list.
+  // Members of the list in `state` that serve `partition`.
   Entries OwnersIn(FleetMemberInfo::State state, int partition) const;
   // The ready ones and then those that drain.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;

@@ -311,7 +311,8 @@ class HedgedCall final : public Call,
   SteadyTime last_sign_ ABSL_GUARDED_BY(mutex_) = start_;
   SteadyTime due_ ABSL_GUARDED_BY(mutex_);  // when to wake
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<FleetMember> speaker_ ABSL_GUARDED_BY(mutex_);  // whose
+  std::shared_ptr<FleetMember> speaker_
+      ABSL_GUARDED_BY(mutex_);  // gave result_
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool overdue_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

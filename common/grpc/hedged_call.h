@@ -13,7 +13,7 @@
 namespace millrace {
 
 struct HedgedCallOptions {
-  // What a call to one replica tells.
+  // How a call to one replica reports back.
   struct Events {
     // Asked before anything that has come is believed, and so before a call
     // succeeds. CANCELLED: another replica was faster; the call must end.
@@ -25,7 +25,8 @@ struct HedgedCallOptions {
   Hedging& hedging;
   Hedging::Kind kind;
   int partition;
-  // When the call fails with DEADLINE_EXCEEDED, if `start` set a later one.
+  // When the call fails with DEADLINE_EXCEEDED, even if `start` allows more
+  // time.
   SteadyTime deadline;
   // How long the call may bring nothing, at its start or later, before it fails
   // with DEADLINE_EXCEEDED. A time in which this process was stopped does not
@@ -39,7 +40,7 @@ struct HedgedCallOptions {
   std::function<absl::Status(const FleetMember&, SteadyTime start,
                              absl::Status)>
       on_end;
-  // Gets the outcome and the replica whose it is.
+  // Gets the outcome and the replica that it came from.
   std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
 };
 

@@ -23,7 +23,8 @@ class Hedging {
  public:
   enum class Kind { kSample, kGather, kExpand, kLookup };
 
-  // Of all calls, so that a fleet that is slow as a whole is not asked twice.
+  // Hedges per call, so that a fleet that is slow as a whole is not asked
+  // twice.
   static constexpr double kShare = 0.05;
   // Hedges that quiet times save up.
   static constexpr double kMostSaved = 32;

@@ -12,7 +12,7 @@ namespace millrace {
 // same clock, so that a deadline stays where it is when the time of day is set.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
-// Of ServerContext::raw_deadline(); InfiniteFuture: there is no deadline.
+// For ServerContext::raw_deadline(); InfiniteFuture means no deadline.
 SteadyTime FromGrpcTime(gpr_timespec time);
 
 }  // namespace millrace

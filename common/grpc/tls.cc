@@ -106,7 +106,7 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
   const std::shared_ptr<TlsFiles> files_;
 };
 
-// A client's, of servers.
+// A client's check of servers.
 class ServerVerifier final : public PeerVerifier {
  public:
   ServerVerifier(std::shared_ptr<TlsFiles> files, std::string server_name)
@@ -125,8 +125,8 @@ class ServerVerifier final : public PeerVerifier {
   const std::string server_name_;
 };
 
-// A server's, of clients. Whoever is refused here has not sent a byte of
-// HTTP/2, which gRPC may need much memory for.
+// A server's check of clients. A client refused here has not sent a byte of
+// HTTP/2, which can cost gRPC much memory.
 class ClientVerifier final : public PeerVerifier {
  public:
   ClientVerifier(std::shared_ptr<TlsFiles> files,
@@ -155,7 +155,7 @@ class ClientVerifier final : public PeerVerifier {
   QuietWarnings warnings_;
 };
 
-// Believes everyone.
+// Trusts every peer.
 class AnyPeer final : public PeerVerifier {
  public:
   explicit AnyPeer(std::shared_ptr<TlsFiles> files)

@@ -26,8 +26,8 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
 std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
     const std::shared_ptr<TlsFiles>& files, const std::string& list);
 
-// For channels from a server to itself: they believe whoever answers, and show
-// the server's own certificate.
+// For channels from a server to itself: they trust any peer that answers, and
+// show the server's own certificate.
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
     std::shared_ptr<TlsFiles> files);
 

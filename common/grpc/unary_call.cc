@@ -87,7 +87,7 @@ absl::Status ParseMessage(::grpc::ByteBuffer& bytes,
   bytes.Clear();
   if (parsed) return absl::OkStatus();
   return absl::InternalError(
-      StrCat("what was sent is no ", message.GetTypeName()));
+      StrCat("what was sent is not a ", message.GetTypeName()));
 }
 
 }  // namespace millrace

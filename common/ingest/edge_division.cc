@@ -23,7 +23,8 @@ namespace {
 
 constexpr int kShares = 3;
 
-// Of an edge, at the least: its key twice, and with --coalesce its pair.
+// Bytes that an edge takes at least: its key twice, and with --coalesce its
+// pair.
 constexpr int64_t kKeyBytes = 2 * sizeof(uint64_t);
 constexpr int64_t kPairBytes = 3 * sizeof(uint64_t);
 

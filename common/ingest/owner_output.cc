@@ -38,7 +38,7 @@ absl::Status WriteColumn(const RowSource& owners,
       if (block[i] < 0 || block[i] >= kMaxParts) {
         return absl::InvalidArgumentError(
             StrCat(owners.Where(done), ": ", block[i],
-                   " is no partition; they are 0 to ", kMaxParts - 1));
+                   " is not a partition; they are 0 to ", kMaxParts - 1));
       }
       narrow.push_back(static_cast<int32_t>(block[i]));
     }

@@ -18,7 +18,7 @@ absl::Status CheckOwners(const RawGraph& graph,
 // Writes the owners of a graph's nodes for `millrace partition --method
 // given`: the .npy file `path` where there is one node type, else the folder
 // `path` with a file TYPE.npy for each. Errors of CheckOwners();
-// INVALID_ARGUMENT: a number that is no partition (names the place).
+// INVALID_ARGUMENT: a number that is not a partition (names the place).
 absl::Status WriteOwners(const RawGraph& graph,
                          const std::filesystem::path& path);
 

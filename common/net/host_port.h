@@ -19,7 +19,7 @@ struct HostPort {
   std::string WithPort(int other) const;
 };
 
-// INVALID_ARGUMENT: `text` is no address, or its port is not in
+// INVALID_ARGUMENT: `text` is not an address, or its port is not in
 // `least_port` .. 65535 (quotes it).
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        int least_port = 1);

@@ -25,10 +25,10 @@
 namespace millrace {
 namespace {
 
-// How long clients wait when even the reserve is lost.
+// How long to stop accepting when even the reserve is lost.
 constexpr timespec kRest = {.tv_sec = 0, .tv_nsec = 100'000'000};
 constexpr absl::Duration kWarningInterval = absl::Seconds(10);
-// A connection whose client acknowledges nothing for that long is dead. gRPC
+// A connection whose client acknowledges nothing for this long is dead. gRPC
 // gives as long to the answer of a keepalive ping.
 constexpr unsigned kUserTimeoutMs = 10'000;
 // A free port of one address may be taken at the next one.

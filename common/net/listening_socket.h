@@ -44,9 +44,9 @@ class ListeningSocket {
   // Makes fd() readable until the next Accept().
   void Wake() const;
 
-  // The connection that has waited longest, non-blocking and close-on-exec.
-  // -1: nobody waits, the connection could not be had, or Wake() was called.
-  // Never blocks.
+  // A connection that has been waiting, non-blocking and close-on-exec.
+  // -1: no connection is waiting, it could not be accepted, or Wake() was
+  // called. Never blocks.
   UniqueFd Accept();
 
   // Connections that were closed for want of a file descriptor.
@@ -57,7 +57,7 @@ class ListeningSocket {
   absl::Status Listen(const HostPort& address);
   absl::Status WatchSockets();
   void DropConnection(int listener);
-  // Lets clients wait for a moment.
+  // Stops accepting for a moment.
   void Rest();
   void EndRest();
 

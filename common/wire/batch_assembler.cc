@@ -150,7 +150,7 @@ absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
                  ? absl::OkStatus()
                  : Wrong(info, "has another number of negatives");
     case ArrayKind::kFalseNegatives:
-      return length == 1 ? absl::OkStatus() : Wrong(info, "is no number");
+      return length == 1 ? absl::OkStatus() : Wrong(info, "is not a number");
     case ArrayKind::kWalks:
       return length == Find(ArrayKind::kSeedToLocal, 0)->shape[0] *
                            request_.job.spec.walks

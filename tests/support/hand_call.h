@@ -55,7 +55,7 @@ class HandCall
     StartWriteLast(&request_, {});
   }
 
-  // That the reply, or the first of a stream, has begun to come.
+  // Whether the reply, or the first of a stream, begins to come within 30 s.
   bool AwaitReply() {
     return began_.WaitForNotificationWithTimeout(absl::Seconds(30)) && replied_;
   }
