@@ -134,11 +134,11 @@ TEST(UnpicklerTest, RefusesDamagedPickles) {
 // Nothing is allocated for lengths that the file does not have.
 TEST(UnpicklerTest, RefusesLengthsBeyondTheFile) {
   const std::string longs[] = {
-      Raw("\x8b\xff\xff\xff\x7f."),           // LONG4 of 2 GiB
-      Raw("\x8b\xff\xff\xff\xff."),           // and of -1 bytes
-      Raw("B\xff\xff\xff\xff."),              // BINBYTES of 4 GiB
-      Raw("X\xff\xff\xff\xff."),              // BINUNICODE of 4 GiB
-      Raw("\x8d\0\0\0\0\0\0\0\x80."),         // BINUNICODE8 of 2^63
+      Raw("\x8b\xff\xff\xff\x7f."),    // LONG4 of 2 GiB
+      Raw("\x8b\xff\xff\xff\xff."),    // and of -1 bytes
+      Raw("B\xff\xff\xff\xff."),       // BINBYTES of 4 GiB
+      Raw("X\xff\xff\xff\xff."),       // BINUNICODE of 4 GiB
+      Raw("\x8d\0\0\0\0\0\0\0\x80."),  // BINUNICODE8 of 2^63
   };
   for (const std::string& pickle : longs) {
     EXPECT_NE(Refusal(pickle), "") << testing::PrintToString(pickle);
