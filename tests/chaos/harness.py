@@ -4,7 +4,6 @@ import contextlib
 import json
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -12,18 +11,15 @@ import time
 
 import numpy as np
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_port import free_port  # noqa: E402  (its folder comes first)
+
 SEEDS = 20_000  # of an epoch
 
 
 def run(*words):
     return subprocess.run([str(word) for word in words], check=True, text=True,
                           capture_output=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def make_store(binary, folder, parts):

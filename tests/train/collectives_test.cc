@@ -17,6 +17,7 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "tests/support/free_port.h"
 #include "tests/support/silent_listener.h"
 
 namespace millrace::testing {
@@ -56,9 +57,6 @@ CollectiveOptions Impatient() {
   options.heartbeat.silence = absl::Seconds(2);
   return options;
 }
-
-// One that was free a moment ago.
-uint16_t FreePort() { return SilentListener().port(); }
 
 TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
   CollectiveOptions options = Impatient();

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/support/free_port.h"
 #include "tests/support/silent_listener.h"
 
 namespace millrace::testing {
@@ -109,7 +110,7 @@ TEST(RendezvousTest, FindsWhoListens) {
 }
 
 TEST(RendezvousTest, SaysWhyNobodyWasFound) {
-  const uint16_t port = SilentListener().port();  // not any more
+  const uint16_t port = FreePort();
   const absl::Status status =
       FindMeetingPoint(At("127.0.0.1", port), absl::Milliseconds(300)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;

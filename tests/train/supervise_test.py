@@ -5,7 +5,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,14 +13,11 @@ import unittest
 
 import numpy as np
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_port import free_port  # noqa: E402  (its folder comes first)
+
 LIMIT = 90.0  # seconds, for anything
 NODES = 2708  # of Cora
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def children_of(pid):

@@ -2,9 +2,6 @@
 #include "tests/train/train_support.h"
 
 #include <ATen/Parallel.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <random>
@@ -13,6 +10,7 @@
 
 #include "client/loader.h"
 #include "client/open_source.h"
+#include "tests/support/free_port.h"
 
 namespace millrace::testing {
 namespace {
@@ -25,19 +23,6 @@ constexpr int64_t kFeatures = 6;
 // a group of its own.
 const bool kNoFlightRecorder =
     setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
-
-uint16_t FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(fd, generic, length), 0);
-  EXPECT_EQ(getsockname(fd, generic, &length), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 std::vector<int64_t> Range(int64_t begin, int64_t end) {
   std::vector<int64_t> ids;

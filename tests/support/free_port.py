@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports that tests may choose before a program listens at them."""
+import pathlib
+import random
+import socket
+
+RANGE = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def free_port():
+    """A port of 127.0.0.1 at which nobody listens, and which the kernel gives
+    to no client: it stays free while the program that is to listen there has
+    not started yet, or is being restarted."""
+    first_of_clients = int(RANGE.read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(10000, first_of_clients)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
