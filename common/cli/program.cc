@@ -43,9 +43,13 @@ namespace millrace {
 namespace {
 
 // Scripts add options behind those of another's command line, so the last of
-// those that take one value counts; what must be given has no default.
+// those that take one value counts, unless they add up; what must be given has
+// no default.
 void FinishOption(CLI::Option& option) {
-  if (option.get_items_expected_max() == 1 && !option.get_positional()) {
+  const bool adds_up =
+      option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  if (option.get_items_expected_max() == 1 && !option.get_positional() &&
+      !adds_up) {
     option.take_last();
   }
   if (option.get_required() || !option.get_default_str().empty()) return;

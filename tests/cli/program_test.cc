@@ -415,6 +415,17 @@ TEST_F(ProgramTest, LastOfRepeatedOptionCounts) {
   EXPECT_EQ(mode_, "fast");
 }
 
+TEST_F(ProgramTest, RepeatedOptionThatAddsUpKeepsAllValues) {
+  CLI::App app("A mill", "race");
+  std::vector<std::string> stones;
+  app.add_option("--stones", stones, "Stones")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  FinishOptions(app);
+  app.parse("--stones 2 --stones upper=3");
+  EXPECT_EQ(stones, (std::vector<std::string>{"2", "upper=3"}));
+}
+
 TEST_F(ProgramTest, HelpShowsNoDefaultOfWhatIsRequired) {
   CLI::App app("A mill", "race");
   int wheels = 3;
