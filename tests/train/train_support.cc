@@ -150,22 +150,50 @@ TrainOptions SmallRun() {
   return options;
 }
 
-void RunRanks(int world, const std::function<void(Collectives&)>& body) {
+namespace {
+
+// Connects ranks, each in a thread, and calls `use` with each.
+void ConnectRanks(int world, const std::function<void(Collectives&)>& use) {
   ASSERT_TRUE(kNoFlightRecorder);
   const uint16_t port = FreePort();
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
-    ranks.emplace_back([=, &body] {
+    ranks.emplace_back([=, &use] {
       // Ranks, and tests that run side by side, share few cores.
       at::set_num_threads(1);
       auto collectives = Collectives::Connect({rank, world, "127.0.0.1", port});
       ASSERT_TRUE(collectives.ok()) << collectives.status();
-      body(**collectives);
-      const absl::Status finished = (*collectives)->Finish();
-      EXPECT_TRUE(finished.ok()) << finished;
+      use(**collectives);
     });
   }
   for (std::thread& rank : ranks) rank.join();
+}
+
+}  // namespace
+
+void RunRanks(int world, const std::function<void(Collectives&)>& body) {
+  ConnectRanks(world, [&body](Collectives& collectives) {
+    body(collectives);
+    const absl::Status finished = collectives.Finish();
+    EXPECT_TRUE(finished.ok()) << finished;
+  });
+}
+
+std::vector<absl::Status> CreateTrainers(
+    const std::shared_ptr<BatchSource>& source,
+    const std::vector<TrainOptions>& runs) {
+  std::vector<absl::Status> statuses(runs.size());
+  ConnectRanks(static_cast<int>(runs.size()), [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    absl::Status& status = statuses[rank];
+    status = Trainer::Create(source, collectives, runs[rank]).status();
+    if (status.ok()) {
+      status = collectives.Finish();
+    } else {
+      collectives.Fail(status);
+    }
+  });
+  return statuses;
 }
 
 std::vector<MetricsRecord> TrainRanks(
