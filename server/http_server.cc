@@ -130,6 +130,9 @@ absl::Status HttpServer::Listen(const HostPort& address,
 
 // Answers every request, so that CivetWeb never looks for files.
 int HttpServer::Answer(mg_connection* connection) {
+  // Otherwise CivetWeb reads the request's body after the answer, for as long
+  // as the client sends a byte each second.
+  mg_disable_connection_keep_alive(connection);
   const mg_request_info& request = *mg_get_request_info(connection);
   const auto& server = *static_cast<HttpServer*>(request.user_data);
   const std::string_view method = request.request_method;

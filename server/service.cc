@@ -117,13 +117,10 @@ class DescribeCall final : public UnaryCall {
       return End(status);
     }
     if (!request.look_for_splits()) return End(MakeReply());
-    const auto look = [this] {
+    Submit(core().look_pool, [this] {
       core().store.LookForSplits(*core().store);
       End(MakeReply());
-    };
-    if (!core().look_pool.TrySubmit(look)) {
-      End(absl::UnavailableError("the server is shutting down"));
-    }
+    });
   }
 
   absl::Status Parse(v1::DescribeRequest& request) {

@@ -58,6 +58,16 @@ bool IsLoopback(const SocketAddress& address) {
   return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+// 0.0.0.0 or ::, which are all addresses of a host.
+bool IsUnspecified(const SocketAddress& address) {
+  if (address.family() == AF_INET6) {
+    return IN6_IS_ADDR_UNSPECIFIED(
+        &reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
+  }
+  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(address.get());
+  return ipv4->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 struct LookedUp {
   std::vector<SocketAddress> addresses;  // IPv4 first
   std::string error;                     // why there are none
@@ -124,6 +134,12 @@ bool Reaches(const SocketAddress& address, SocketAddress& own,
 absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
                                    const std::vector<SocketAddress>& choice) {
   for (const SocketAddress& address : choice) {
+    if (IsUnspecified(address)) {
+      return absl::FailedPreconditionError(
+          StrCat(group.host,
+                 " is all addresses of a host, but ranks meet at "
+                 "one\nset MASTER_ADDR to an address of rank 0's host"));
+    }
     UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     // The port of a group that has just ended can be used again at once.
     const int yes = 1;

@@ -39,7 +39,8 @@ struct BoundSocket {
 // Binds rank 0's socket to the group's address alone: the first address of its
 // host name that this host has, IPv4 before IPv6. Waits up to `timeout` for the
 // name to have an address. FAILED_PRECONDITION: this host has none of its
-// addresses. UNAVAILABLE: it has no address, or the port is taken.
+// addresses, or it is 0.0.0.0 or ::. UNAVAILABLE: it has no address, or the
+// port is taken.
 absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
                                                absl::Duration timeout);
 

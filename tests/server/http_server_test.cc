@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "tests/support/socket_client.h"
@@ -92,6 +97,28 @@ TEST(HttpServerTest, SilentClientsKeepNobodyFromAnAnswer) {
       "milliseconds",
       std::to_string(absl::ToInt64Milliseconds(SteadyNow() - start)));
   for (const SocketClient& client : silent) EXPECT_TRUE(client.AwaitEnd());
+}
+
+TEST(HttpServerTest, BodiesThatComeSlowlyKeepNobodyFromAnAnswer) {
+  const auto server = Start(OnePage());
+  std::vector<SocketClient> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.emplace_back(PortOf(*server), "127.0.0.2");
+    clients.back().Send(
+        "POST /page HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n");
+  }
+  std::atomic<bool> answered = false;
+  std::thread sender([&] {
+    while (!answered) {
+      for (const SocketClient& client : clients) {
+        send(client.fd(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+      }
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+  });
+  EXPECT_THAT(HttpGet(PortOf(*server), "/page"), EndsWith("a page\n"));
+  answered = true;
+  sender.join();
 }
 
 TEST(HttpServerTest, EndsARequestThatTakesTooLong) {

@@ -71,6 +71,19 @@ TEST(RendezvousTest, NamesAnAddressOfAnotherHost) {
       << status;
 }
 
+TEST(RendezvousTest, RefusesToListenEverywhere) {
+  for (const char* host : {"0.0.0.0", "::"}) {
+    const absl::Status status =
+        BindAtMeetingPoint(At(host, FreePort()), absl::Seconds(30)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(
+        status.message().find(absl::StrCat(
+            host, " is all addresses of a host, but ranks meet at one\n")),
+        0u)
+        << status;
+  }
+}
+
 TEST(RendezvousTest, NamesAPortThatIsTaken) {
   const SilentListener taken;
   const absl::Status status =
