@@ -19,6 +19,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local_batch_source.h"
 #include "common/wire/error_info.h"
+#include "server/frame_stream.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/hand_call.h"
 #include "tests/support/socket_client.h"
@@ -142,20 +143,21 @@ bool AwaitMetric(const SamplerServer& server, const std::string& name,
 // the server are taken by the first two calls that need it.
 class StuckServerTest : public ::testing::Test {
  protected:
-  explicit StuckServerTest(int max_sample_calls = 8)
-      : fleet_(WideGraph(100, 5, 4), 2, Options(max_sample_calls)) {
-    fleet_.StopServer(1);
-  }
+  StuckServerTest() { fleet_.StopServer(1); }
 
   SamplerServer& server() { return fleet_.server(0); }
 
   // A call for a batch of that many hops: a hop needs both partitions.
-  std::unique_ptr<HandCall> Sample(const ChannelPtr& channel, int hops) {
+  // `padding` makes its request larger.
+  std::unique_ptr<HandCall> Sample(const ChannelPtr& channel, int hops,
+                                   size_t padding = 0) {
     JobSpec spec;
     spec.fanouts.assign(static_cast<size_t>(hops), 2);
     spec.batch_size = 4;
     auto call = std::make_unique<HandCall>(channel, "Sample");
-    call->Send(SampleRequestOf(spec, Columns(), 0));
+    v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+    request.set_explicit_ids(std::string(padding, 0));
+    call->Send(request);
     return call;
   }
 
@@ -164,16 +166,17 @@ class StuckServerTest : public ::testing::Test {
   }
 
  private:
-  static ServerOptions Options(int max_sample_calls) {
+  static ServerOptions Options() {
     ServerOptions options;
     options.threads = 1;
     options.peer_wait = absl::Hours(1);
-    options.max_sample_calls = max_sample_calls;
+    options.max_sample_calls = 8;
+    options.max_inflight_bytes = 100 << 20;
     return options;
   }
 
  protected:
-  FleetHarness fleet_;
+  FleetHarness fleet_{WideGraph(100, 5, 4), 2, Options()};
 };
 
 // In the order in which they were asked for, the attacker's calls would come
@@ -216,6 +219,49 @@ TEST_F(StuckServerTest, CallsThatQueueLeaveAtOnceWhenTheyEnd) {
   EXPECT_EQ(Metric(server(), "millrace_calls_ended_for_others_total"), 20);
 }
 
+// Requests reserve memory before they queue.
+TEST_F(StuckServerTest, CallsThatQueueTakeNoMemoryOfAnotherClient) {
+  const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
+  std::vector<std::unique_ptr<HandCall>> calls;
+  const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
+  // Whether a call that was sent when that much was held is refused.
+  const auto refused = [&](HandCall& call, double before) {
+    const SteadyTime deadline = SteadyNow() + kSoon;
+    while (held() == before && SteadyNow() < deadline) {
+      if (call.Await(absl::ZeroDuration()).error_code() ==
+          ::grpc::StatusCode::RESOURCE_EXHAUSTED) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for (int i = 0; i < 2; ++i) {
+    calls.push_back(Sample(attacker, 2));
+    ASSERT_TRUE(AwaitRunning(i + 1));
+  }
+  // They have begun, and hold what they need.
+  const SteadyTime deadline = SteadyNow() + kSoon;
+  while (held() < 2.0 * kMaxHeldFrameBytes && SteadyNow() < deadline) {
+  }
+  double before = 0;
+  do {
+    ASSERT_LT(calls.size(), 8u);
+    before = held();
+    calls.push_back(Sample(attacker, 2, /*padding=*/4 << 20));
+  } while (!refused(*calls.back(), before));
+  calls.pop_back();
+  const auto running = static_cast<int>(calls.size());
+  ASSERT_TRUE(AwaitRunning(running));
+
+  const auto good =
+      Sample(GoodChannel(server().address()), 2, /*padding=*/4 << 20);
+  EXPECT_EQ(calls.back()->Await(kSoon).error_code(),
+            ::grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(AwaitRunning(running));
+  EXPECT_EQ(good->Await(absl::ZeroDuration()).error_code(),
+            ::grpc::StatusCode::UNKNOWN);
+}
+
 // Fetches batches, of which some are ended for another client.
 TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
   constexpr uint32_t kBatches = 8;
@@ -253,35 +299,6 @@ TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
   fleet_.StartServer(1);
   for (const auto& here : done) here->WaitForNotification();
   for (const auto& call : calls) EXPECT_TRUE(call->AwaitReply());
-}
-
-// Requests that take much memory wait for each other, on one thread.
-TEST(FairClientsTest, RequestsThatQueueTakeNoMemoryOfAnotherClient) {
-  ServerOptions options;
-  options.threads = 1;
-  options.max_leaf_bytes = 400 << 20;
-  FleetHarness fleet(Graph(), 1, options);
-  const std::string address = fleet.server(0).address();
-  const ChannelPtr attacker = ChannelFrom("127.0.0.2", address);
-  // About 50 MB each.
-  v1::ExpandRequest large;
-  for (int i = 0; i < 100'000; ++i) large.add_frontiers();
-  std::vector<std::unique_ptr<HandCall>> calls;
-  for (int i = 0; i < 100; ++i) {
-    calls.push_back(std::make_unique<HandCall>(attacker, "Expand"));
-    calls.back()->Send(large);
-  }
-  // Each ends one call of the attacker at most, and what these hold is less
-  // than the limit.
-  const auto stub = v1::Sampler::NewStub(GoodChannel(address));
-  for (int i = 0; i < 6; ++i) {
-    v1::HasEdgesRequest request;
-    v1::HasEdgesReply reply;
-    ::grpc::ClientContext context;
-    const absl::Status status =
-        FromGrpcStatus(stub->HasEdges(&context, request, &reply));
-    EXPECT_FALSE(absl::IsResourceExhausted(status)) << status;
-  }
 }
 
 class FairCertificatesTest : public testing::DirectoryTest {
