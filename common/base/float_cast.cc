@@ -94,6 +94,7 @@ bool IsFloat(DType dtype) {
 void CastFloats(DType from, const std::byte* in, DType to, std::byte* out,
                 size_t count) {
   MILLRACE_CHECK(IsFloat(from) && IsFloat(to) && to != DType::kFloat64);
+  if (count == 0) return;  // memcpy() takes no null
   if (to == DType::kFloat32) return WidenFloats(from, in, out, count);
   if (from == DType::kFloat32) return NarrowFloats(in, to, out, count);
   constexpr size_t kPiece = 256;
