@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/float_cast.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -26,9 +30,7 @@ Unit WidestUnit() {
   if (__builtin_cpu_supports("avx512f")) {
     return {FloatsToFloat16Avx512, FloatsToBFloat16Avx512};
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
-    return {FloatsToFloat16Avx2, FloatsToBFloat16Avx2};
-  }
+  if (HasAvx2AndF16c()) return {FloatsToFloat16Avx2, FloatsToBFloat16Avx2};
 #endif
   return {};
 }
@@ -85,6 +87,15 @@ void WidenFloats(DType from, const std::byte* in, std::byte* out,
 }
 
 }  // namespace
+
+#if defined(__x86_64__)
+// Clang 14 does not know "f16c".
+bool HasAvx2AndF16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __builtin_cpu_supports("avx2") &&
+         __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
 
 bool IsFloat(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||

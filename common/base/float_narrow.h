@@ -11,6 +11,9 @@ namespace millrace {
 // Elements that are converted at a time: `count` is a multiple of it.
 inline constexpr size_t kNarrowGroup = 16;
 
+// Whether this CPU has both; defined in float_cast.cc.
+bool HasAvx2AndF16c();
+
 void FloatsToFloat16Avx2(const std::byte* in, std::byte* out, size_t count);
 void FloatsToBFloat16Avx2(const std::byte* in, std::byte* out, size_t count);
 void FloatsToFloat16Avx512(const std::byte* in, std::byte* out, size_t count);

@@ -108,7 +108,7 @@ void ExpectNarrows(Narrow narrow, One one) {
 // All of them, whichever CastFloats() takes on this CPU.
 #if defined(__x86_64__)
 TEST(FloatNarrowTest, Avx2EqualsOneByOne) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) {
+  if (!HasAvx2AndF16c()) {
     GTEST_SKIP() << "this CPU has no AVX2 or no F16C";
   }
   ExpectNarrows(FloatsToFloat16Avx2, ToFloat16);
