@@ -35,6 +35,7 @@ NAMESPACE = f"millrace-chaos-{os.getpid()}"
 NETWORK = f"10.213.{os.getpid() % 250}"
 HOST, GUEST = f"{NETWORK}.1", f"{NETWORK}.2"
 LINKS = f"mrc{os.getpid()}a", f"mrc{os.getpid()}b"
+NO_ROUTE = "unreachable", f"{NETWORK}.0/24", "metric", "4000000000"
 skipped = []
 
 
@@ -50,6 +51,9 @@ class Namespace:
                 "name", LINKS[1], "netns", NAMESPACE)
             run("ip", "addr", "add", f"{HOST}/24", "dev", LINKS[0])
             run("ip", "link", "set", LINKS[0], "up")
+            # While the link is down: else the way there is the default route,
+            # and whatever is on it may answer.
+            run("ip", "route", "add", *NO_ROUTE)
             self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", LINKS[1])
             self.inside("ip", "link", "set", LINKS[1], "up")
             self.inside("ip", "link", "set", "lo", "up")
@@ -75,8 +79,10 @@ class Namespace:
 
     def remove(self):
         if self.there:
-            subprocess.run(["ip", "netns", "del", NAMESPACE], check=False,
-                           capture_output=True)
+            for words in (["netns", "del", NAMESPACE],
+                          ["route", "del", *NO_ROUTE]):
+                subprocess.run(["ip", *words], check=False,
+                               capture_output=True)
         self.there = False
 
 
