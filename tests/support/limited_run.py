@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs of ours that hostile input may make ask for too much."""
+import dataclasses
+import functools
+import os
+import resource
+import subprocess
+import tempfile
+import threading
+
+ADDRESS_SPACE = 4 << 30
+
+
+@dataclasses.dataclass
+class Ended:
+    status: int  # below 0: the signal
+    errors: str
+    peak: int    # bytes of memory
+
+
+def run_limited(command, seconds=300, address_space=ADDRESS_SPACE):
+    """Runs a program in little address space, and kills it after `seconds`."""
+    command = [str(word) for word in command]
+    return _run(command, seconds,
+                address_space if _starts_in(command[0], address_space)
+                else resource.RLIM_INFINITY)
+
+
+@functools.cache
+def _starts_in(program, address_space):
+    """False with the sanitizers, which reserve terabytes."""
+    return _run([program, "--version"], 60, address_space).status == 0
+
+
+def _run(command, seconds, address_space):
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=errors, preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_AS, (address_space, address_space)))
+        timer = threading.Timer(seconds, child.kill)
+        timer.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        timer.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        return Ended(child.returncode,
+                     errors.read().decode(errors="replace"),
+                     usage.ru_maxrss << 10)
