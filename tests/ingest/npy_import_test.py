@@ -187,13 +187,27 @@ class NpyImportTest(unittest.TestCase):
 
     def test_places_where_nothing_may_be_written(self):
         options = self.save({"edges": tables()["edges"]})
-        link = self.folder / "link"
-        link.symlink_to("/nowhere/at/all")
-        for out in (link, "/proc/x", "/sys/x", self.folder):
+        places = {}
+        for name, target in (("dangling", "/nowhere/at/all"),
+                             ("near", self.folder / "not-there"),
+                             ("directory", self.folder / "other"),
+                             ("file", self.folder / "edges.npy")):
+            places[name] = self.folder / name
+            places[name].symlink_to(target)
+        (self.folder / "other").mkdir()
+        (self.folder / "errors.txt").touch()
+        before = sorted(self.folder.rglob("*"))
+        edges = (self.folder / "edges.npy").read_bytes()
+        for out in (*places.values(), self.folder, self.folder / "edges.npy",
+                    self.folder / "edges.npy" / "x", "/proc/x", "/sys/x",
+                    "/proc/self/fd/x"):
             with self.subTest(out=str(out)):
                 status, errors, _ = self.run_import(options, out)
                 self.assertEqual(status, 1, errors)
-        self.assertTrue(link.is_symlink())
+                self.assertIn(str(pathlib.Path(out).parent), errors)
+                self.assertEqual(sorted(self.folder.rglob("*")), before)
+        self.assertTrue(all(place.is_symlink() for place in places.values()))
+        self.assertEqual((self.folder / "edges.npy").read_bytes(), edges)
 
     def test_graphs_of_nothing(self):
         none = np.zeros((2, 0), np.int64)
