@@ -18,7 +18,7 @@ from limited_run import run_limited  # noqa: E402  (its folder comes first)
 
 MB = 1 << 20
 ADDRESS_SPACE = 1536 * MB
-LITTLE = 512 * MB  # of memory; AddressSanitizer keeps half of it
+LITTLE = 768 * MB  # of memory; AddressSanitizer takes some of it
 NODES = 50
 
 
