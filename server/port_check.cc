@@ -5,6 +5,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "absl/time/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
@@ -12,6 +13,11 @@
 #include "common/grpc/tls.h"
 
 namespace millrace {
+namespace {
+
+constexpr absl::Duration kPause = absl::Milliseconds(10);
+
+}  // namespace
 
 PortCheck::PortCheck(const std::string& address,
                      const std::shared_ptr<TlsFiles>& tls)
@@ -24,8 +30,12 @@ PortCheck::PortCheck(const std::string& address,
 absl::Status PortCheck::Ask(absl::Duration timeout) const {
   const SteadyTime deadline = SteadyNow() + timeout;
   absl::Status status = AskUntil(deadline);
-  // The connection ended under the question, as an idle one may at any time.
-  if (absl::IsUnavailable(status)) status = AskUntil(deadline);
+  // The connection ended during the question, as an idle one may at any time;
+  // and the channel may take a moment to notice.
+  while (absl::IsUnavailable(status) && SteadyNow() + kPause < deadline) {
+    absl::SleepFor(kPause);
+    status = AskUntil(deadline);
+  }
   if (absl::IsCancelled(status)) {
     return absl::DeadlineExceededError(
         StrCat("no answer within ", absl::FormatDuration(timeout)));

@@ -23,7 +23,7 @@ UniqueFd Accept(ListeningSocket& socket) {
   UniqueFd connection;
   while (connection.get() < 0) {
     pollfd wait = {socket.fd(), POLLIN, 0};
-    poll(&wait, 1, /*timeout=*/-1);
+    if (poll(&wait, 1, /*timeout=*/60'000) != 1) return connection;
     connection = socket.Accept();
   }
   return connection;
@@ -39,7 +39,7 @@ void AwaitCall(const UniqueFd& connection) {
   std::string all;
   while (all.find("/grpc.health.v1.Health/Check") == std::string::npos) {
     pollfd wait = {connection.get(), POLLIN, 0};
-    poll(&wait, 1, /*timeout=*/-1);
+    ASSERT_EQ(poll(&wait, 1, /*timeout=*/60'000), 1);
     char buffer[4096];
     const ssize_t count = recv(connection.get(), buffer, sizeof buffer, 0);
     ASSERT_GT(count, 0);
