@@ -4,34 +4,24 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/base/strings.h"
+#include "common/net/ip_network.h"
 
 namespace millrace {
 
 namespace {
 
-// The first half of an IPv6 address such as "2001:db8::7" or "fe80::1%eth0", or
-// the IPv4 address in it.
-std::string NetworkOf(const std::string& host) {
-  in6_addr address;
-  if (inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) !=
-      1) {
-    return host;
-  }
-  char text[INET6_ADDRSTRLEN];
-  if (IN6_IS_ADDR_V4MAPPED(&address)) {
-    inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof text);
-    return text;
-  }
-  std::fill_n(&address.s6_addr[8], 8, 0);
-  inet_ntop(AF_INET6, &address, text, sizeof text);
-  return StrCat(text, "/64");
+// `host`: an IPv4 address, or an IPv6 address such as "fe80::1%eth0".
+std::string NetworkOfHost(const std::string& host) {
+  const std::string address = host.substr(0, host.find('%'));
+  in6_addr parsed;
+  return inet_pton(AF_INET6, address.c_str(), &parsed) == 1 ? NetworkOf(parsed)
+                                                            : host;
 }
 
 }  // namespace
@@ -47,7 +37,7 @@ std::string NetworkOfPeer(std::string_view peer) {
   rest = rest.substr(0, rest.rfind(':'));
   absl::ConsumePrefix(&rest, "[");
   absl::ConsumeSuffix(&rest, "]");
-  return NetworkOf(std::string(rest));
+  return NetworkOfHost(std::string(rest));
 }
 
 std::string ClientName(const ::grpc::CallbackServerContext& context) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/open_connections.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "common/base/file_limit.h"
+#include "common/net/ip_network.h"
 
 namespace millrace {
 namespace {
@@ -27,25 +26,6 @@ std::optional<uint64_t> CookieOf(int socket) {
     return std::nullopt;
   }
   return cookie;
-}
-
-std::string PrintV4(const void* address) {
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, address, text, sizeof text);
-  return text;
-}
-
-std::string PrintV6(const in6_addr& address) {
-  constexpr size_t kMappedPrefix = 12;
-  constexpr size_t kNetwork = 8;
-  if (IN6_IS_ADDR_V4MAPPED(&address)) {
-    return PrintV4(address.s6_addr + kMappedPrefix);
-  }
-  in6_addr network{};
-  std::memcpy(network.s6_addr, address.s6_addr, kNetwork);
-  char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET6, &network, text, sizeof text);
-  return std::string(text) + "/64";
 }
 
 }  // namespace
@@ -120,8 +100,8 @@ std::string AddressOf(int socket) {
   auto* generic = reinterpret_cast<sockaddr*>(&peer);
   if (getpeername(socket, generic, &length) != 0) return "";
   return peer.ss_family == AF_INET6
-             ? PrintV6(reinterpret_cast<sockaddr_in6*>(&peer)->sin6_addr)
-             : PrintV4(&reinterpret_cast<sockaddr_in*>(&peer)->sin_addr);
+             ? NetworkOf(reinterpret_cast<sockaddr_in6*>(&peer)->sin6_addr)
+             : NetworkOf(reinterpret_cast<sockaddr_in*>(&peer)->sin_addr);
 }
 
 }  // namespace millrace
