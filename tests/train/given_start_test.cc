@@ -352,7 +352,7 @@ TEST(GivenOrderTest, RefusesRanksWithDifferentOrders) {
   runs[0].order = WriteOrder(directory / "rank_0.npy", ids);
   std::swap(ids[0], ids[1]);
   runs[1].order = WriteOrder(directory / "rank_1.npy", ids);
-  const absl::Status status = CreateTrainers(source, runs)[1];
+  const absl::Status status = CreateTrainers({source, source}, runs)[1];
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("rank_1.npy of rank 1 differs from rank 0's"));

@@ -291,7 +291,7 @@ TEST(ScriptTrainerTest, RefusesRanksWithDifferentScripts) {
   const std::vector<TrainOptions> runs = {
       ScriptRun(SageScript(6, 8, 4, 1), "rank_0"),
       ScriptRun(SageScript(6, 8, 4, 2), "rank_1")};
-  EXPECT_THAT(std::string(CreateTrainers(source, runs)[1].message()),
+  EXPECT_THAT(std::string(CreateTrainers({source, source}, runs)[1].message()),
               HasSubstr("of rank 1 differs from rank 0's"));
 }
 

@@ -180,13 +180,13 @@ void RunRanks(int world, const std::function<void(Collectives&)>& body) {
 }
 
 std::vector<absl::Status> CreateTrainers(
-    const std::shared_ptr<BatchSource>& source,
+    const std::vector<std::shared_ptr<BatchSource>>& sources,
     const std::vector<TrainOptions>& runs) {
   std::vector<absl::Status> statuses(runs.size());
   ConnectRanks(static_cast<int>(runs.size()), [&](Collectives& collectives) {
     const int rank = collectives.rank();
     absl::Status& status = statuses[rank];
-    status = Trainer::Create(source, collectives, runs[rank]).status();
+    status = Trainer::Create(sources[rank], collectives, runs[rank]).status();
     if (status.ok()) {
       status = collectives.Finish();
     } else {

@@ -47,10 +47,11 @@ TrainOptions SmallRun();
 
 // Runs `body` as every rank of a group, each in a thread of its own.
 void RunRanks(int world, const std::function<void(Collectives&)>& body);
-// Makes a trainer of each rank's options and ends, as millrace-train does: one
-// that cannot be made tells the other ranks. What each rank ended with.
+// Makes a trainer of each rank's source and options and ends, as millrace-train
+// does: one that cannot be made tells the other ranks. What each rank ended
+// with.
 std::vector<absl::Status> CreateTrainers(
-    const std::shared_ptr<BatchSource>& source,
+    const std::vector<std::shared_ptr<BatchSource>>& sources,
     const std::vector<TrainOptions>& runs);
 
 // Trains with `options` in a group of `world`; the history of rank 0.

@@ -178,7 +178,7 @@ TEST(TrainerOptionsTest, RanksMustHaveTheSameSeeds) {
   std::vector<TrainOptions> runs(2, SmallRun());
   runs[0].seeds.emplace().ids = Range(0, 20);
   runs[1].seeds.emplace().ids = Range(1, 21);
-  ExpectRefusal(CreateTrainers(source, runs)[1],
+  ExpectRefusal(CreateTrainers({source, source}, runs)[1],
                 "--seeds-file of rank 1 differs from rank 0's");
 }
 

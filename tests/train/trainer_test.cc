@@ -442,17 +442,11 @@ TEST(TrainerTest, RefusesRanksOfDifferentSplits) {
   changed.splits[0].ids.back() = 199;
   const auto source = Serve(graph, "ranks_split");
   const auto other = Serve(changed, "ranks_other_split");
-  RunRanks(2, [&](Collectives& collectives) {
-    const absl::Status status =
-        Trainer::Create(collectives.rank() == 0 ? source : other, collectives,
-                        SmallRun())
-            .status();
-    collectives.Fail(status);
-    if (collectives.rank() == 0) return;
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("rank 1 reads the splits "));
-  });
+  const absl::Status status =
+      CreateTrainers({source, other}, {SmallRun(), SmallRun()})[1];
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("rank 1 reads the splits "));
 }
 
 TEST(TrainerTest, RefusesADamagedCheckpoint) {
@@ -487,21 +481,15 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
 TEST(TrainerTest, RefusesRanksOfDifferentStores) {
   const auto source = Serve(ClassGraph(200, 100), "ranks_store");
   const auto other = Serve(ClassGraph(300, 100), "ranks_other");
-  RunRanks(2, [&](Collectives& collectives) {
-    const absl::Status status =
-        Trainer::Create(collectives.rank() == 0 ? source : other, collectives,
-                        SmallRun())
-            .status();
-    collectives.Fail(status);
-    if (collectives.rank() == 0) return;
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("rank 1 reads the dataset " +
-                                other->manifest().dataset_fingerprint),
-                      HasSubstr("rank 0 the dataset " +
-                                source->manifest().dataset_fingerprint),
-                      HasSubstr("\ngive every rank the same --store")));
-  });
+  const absl::Status status =
+      CreateTrainers({source, other}, {SmallRun(), SmallRun()})[1];
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("rank 1 reads the dataset " +
+                              other->manifest().dataset_fingerprint),
+                    HasSubstr("rank 0 the dataset " +
+                              source->manifest().dataset_fingerprint),
+                    HasSubstr("\ngive every rank the same --store")));
 }
 
 // What Create says to `options`.
