@@ -37,7 +37,7 @@ struct ServerCore {
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
 
-  // Whether the partition is read here, and not asked of other servers.
+  // Whether to read the partition here rather than ask another server for it.
   bool Reads(int partition) const {
     return store->partition(partition) != nullptr &&
            !damage.IsDamaged(partition);

@@ -27,7 +27,7 @@ std::string ListeningPort(const HostPort& address) {
                               : address.WithPort(address.port);
 }
 
-// What is known to keep the library from listening there; "": nothing.
+// Why the library cannot listen there, as far as is known; else empty.
 std::string Obstacle(const HostPort& address) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return v6 && mg_check_feature(MG_FEATURES_IPV6) == 0

@@ -16,7 +16,7 @@ namespace {
 
 // More take memory, and are more than a fleet needs.
 constexpr int64_t kMaxConnections = 16384;
-// Looks take at most one part in so many of the time.
+// Looks take at most 1/kLookShare of the time.
 constexpr int kLookShare = 20;
 
 std::optional<uint64_t> CookieOf(int socket) {

@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
-    // Then one that has failed, but none that refuses.
+    // Then one that has failed before, but not one that has refused.
     other = refusals_.Pick(*fleet, partition_);
     if (other.ok() || !absl::IsUnavailable(other.status())) return other;
   }

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// A small store is not read without a pause.
+// Keeps a small store from being read without a pause.
 constexpr absl::Duration kLeastRound = absl::Seconds(10);
 
 }  // namespace
@@ -81,7 +81,7 @@ bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
 
 bool Scrubber::Pace(size_t bytes) {
   bytes_ += bytes;
-  // A rate that could not be kept up with is not made up for.
+  // Does not catch up after falling behind.
   next_piece_ = std::max(next_piece_, SteadyNow() - absl::Seconds(1)) +
                 absl::Seconds(static_cast<double>(bytes) / bytes_per_second_);
   return WaitUntil(next_piece_);

@@ -60,7 +60,7 @@ class ServedStore {
     const SplitSeeds seeds;
   };
 
-  // Which file store.json was; a replaced one is another.
+  // Identifies a version of store.json; replacing the file changes it.
   struct FileVersion {
     dev_t device = 0;
     ino_t inode = 0;

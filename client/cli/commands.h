@@ -26,7 +26,7 @@ void AddLineageCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);
 void AddCompletionCommand(CLI::App& app, CommandBody& body);
-// For the commands of `app`, those that are added later among them.
+// Covers all commands of `app`, including those added later.
 void AddHelpCommand(CLI::App& app, CommandBody& body);
 
 }  // namespace millrace

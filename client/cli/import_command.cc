@@ -38,7 +38,7 @@ const std::map<std::string, Normalization> kNormalizations = {
     {"row", Normalization::kRow},
     {"standard", Normalization::kStandard}};
 
-// What is said of the labels is read from the dataset, as `inspect` does.
+// Reads the summary of the labels from the new dataset, as `inspect` does.
 absl::StatusOr<LabelSummaries> SummarizeTarget(const std::string& target) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(target));

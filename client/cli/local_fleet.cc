@@ -30,7 +30,7 @@ constexpr absl::Duration kStopLimit = absl::Seconds(30);
 // A server tells its port through a file, which gives no signal.
 constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
 
-// What a server takes at the least, beside the code that all have in common.
+// The least memory a server takes, besides the code that all share.
 constexpr int64_t kServerBytes = 10 << 20;
 
 constexpr char kPeersFile[] = "peers";

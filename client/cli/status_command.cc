@@ -81,7 +81,7 @@ std::string UptimeText(absl::Duration uptime) {
   return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
-// What is to be said of a member besides the numbers; empty: nothing.
+// What there is to report about a member besides the numbers; may be empty.
 std::string Remarks(const FleetMemberInfo& member) {
   std::string remarks = FirstLine(member.error);
   for (const auto& [partition, what] : member.damaged) {

@@ -28,7 +28,7 @@ struct CallContext {
   const Manifest& manifest;
   absl::Duration timeout;           // of one attempt, at most
   Retry& retry;                     // learns who answers
-  Refusals& refusals;               // learns who is not to be asked again
+  Refusals& refusals;               // learns which servers not to ask again
   Hedging& hedging;                 // learns how fast
   std::atomic<uint64_t>& received;  // counts the bytes of frames
 };
@@ -38,7 +38,7 @@ struct CallTimes {
   SteadyTime deadline;
   absl::Duration patience;
 };
-// Of a call for a partition that starts now.
+// The times of a call for `partition` that starts now.
 CallTimes TimesOf(const CallContext& context, int partition);
 
 // INTERNAL, naming `member`: what it sent is not what the protocol says. Such

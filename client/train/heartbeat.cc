@@ -243,7 +243,7 @@ void Heartbeat::State::ExchangeStates() {
   }
   MutexLock lock(&mutex);
   answered = watched;
-  // A rank that is in no run has nobody to tell.
+  // A rank that has not joined a run has no one to tell.
   published = published || last;
   changed.NotifyAll();
 }

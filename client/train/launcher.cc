@@ -39,7 +39,7 @@
 namespace millrace {
 namespace {
 
-// What a rank takes at the least, beside the code that all have in common.
+// The least memory a rank takes, besides the code that all share.
 constexpr int64_t kWorkerBytes = 50 << 20;
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// What O_DIRECT wants of addresses and offsets, at most.
+// The strictest alignment that O_DIRECT requires of addresses and offsets.
 constexpr size_t kAlignment = 4096;
 // Pages that are given back together.
 constexpr size_t kCachedPiece = size_t{64} << 10;

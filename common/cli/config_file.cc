@@ -187,7 +187,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(
   const std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(text);
   filled_.clear();
   std::vector<CLI::ConfigItem> kept;
-  // A command's own section beats what is for all.
+  // A command's own section takes precedence over shared keys.
   for (const bool in_section : {true, false}) {
     const std::set<const CLI::Option*> decided = filled_;
     for (CLI::ConfigItem item : items) {

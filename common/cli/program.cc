@@ -153,7 +153,7 @@ double UnitFactor(absl::string_view unit) {
   return std::exp2(10.0 * (power + 1));
 }
 
-// What the parsed command line has nothing to do with.
+// Sets up what does not depend on the command line.
 void PrepareProcess(const CLI::App& app) {
   program_name = app.get_name().c_str();
   std::set_terminate(OnTerminate);

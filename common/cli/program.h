@@ -27,7 +27,7 @@ namespace millrace {
 //             MILLRACE_UP_SERVERS how many servers `up` starts.
 //   file      keys above all sections, and keys in [command]. A section may
 //             hold the former too, for its command.
-// A variable that looks like a misspelt one is warned about. A key that no
+// A variable whose name looks misspelt causes a warning. A key that no
 // command has where it stands is wrong usage.
 //
 // The file holds `option = value` lines as in TOML or INI, without the dashes;

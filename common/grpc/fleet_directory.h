@@ -80,7 +80,7 @@ class FleetDirectory {
   // The ready ones and then those that drain.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition) const;
 
-  // Whether nobody is unknown or unreachable.
+  // Whether no member is unknown or unreachable.
   bool AllAnswer() const;
   // See Fleet::OnlyThese.
   bool OnlyThese(int partition,

@@ -81,7 +81,7 @@ class MappedNeighborSource final : public NeighborSource {
                               .lists(context.direction)
                               .indptr.As<int64_t>();
       const size_t row = id - book.begin(owner);
-      // A damaged list is the draw's to report.
+      // The draw reports damaged lists.
       if (row + 1 >= indptr.size() || indptr[row] < 0 ||
           indptr[row + 1] <= indptr[row] ||
           indptr[row + 1] > relation.edge_count) {
