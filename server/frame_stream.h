@@ -72,8 +72,8 @@ class FrameStream : public RequestCall {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no more frames will come
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  ::grpc::ByteBuffer
-      current_;  // being written; owned by the thread that set writing_
+  // Being written; owned by the thread that set writing_.
+  ::grpc::ByteBuffer current_;
 };
 
 }  // namespace millrace
