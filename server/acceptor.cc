@@ -42,6 +42,11 @@ uint64_t Acceptor::refused() const {
   return refused_;
 }
 
+uint64_t Acceptor::ended_for_others() const {
+  MutexLock lock(&mutex_);
+  return ended_for_others_;
+}
+
 void Acceptor::Run() {
   pollfd wait = {socket_->fd(), POLLIN, 0};
   uint64_t dropped = 0;
@@ -61,32 +66,55 @@ void Acceptor::Admit(UniqueFd connection) {
   const std::string address = AddressOf(connection.get());
   if (address.empty()) return;
   Verdict verdict;
+  std::string ended;  // whose connection made room
   {
     MutexLock lock(&mutex_);
     verdict = connections_.Add(connection.get(), address);
-    if (verdict != Verdict::kAdded) ++refused_;
+    if (verdict == Verdict::kTookPlace) {
+      ++ended_for_others_;
+      ended = connections_.last_ended_address();
+    } else if (verdict != Verdict::kAdded) {
+      ++refused_;
+    }
   }
-  if (verdict == Verdict::kAdded) return take_(std::move(connection));
+  if (verdict == Verdict::kTookPlace) WarnOfEnd(ended, address);
+  if (verdict == Verdict::kAdded || verdict == Verdict::kTookPlace) {
+    return take_(std::move(connection));
+  }
   WarnOfRefusal(address, verdict);
 }
 
-void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
-  ++untold_;
+uint64_t Acceptor::Unreported::Add() {
+  ++count;
   const SteadyTime now = SteadyNow();
-  if (now < next_warning_) return;
+  if (now < next_warning) return 0;
+  next_warning = now + kWarningInterval;
+  return std::exchange(count, 0);
+}
+
+void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
+  const uint64_t count = unreported_refusals_.Add();
+  if (count == 0) return;
   if (verdict == Verdict::kTooMany) {
     spdlog::warn(
         "{} connections refused, the last one from {}: {} are open, as many as "
         "--max-connections allows",
-        untold_, address, limits_.all);
+        count, address, limits_.all);
   } else {
     spdlog::warn(
         "{} connections refused, the last one from {}, which has {} open, as "
         "many as --max-connections-per-address allows",
-        untold_, address, limits_.per_address);
+        count, address, limits_.per_address);
   }
-  untold_ = 0;
-  next_warning_ = now + kWarningInterval;
+}
+
+void Acceptor::WarnOfEnd(const std::string& ended, const std::string& address) {
+  const uint64_t count = unreported_ends_.Add();
+  if (count == 0) return;
+  spdlog::warn(
+      "{} connections ended to make room for other addresses, the last one "
+      "from {}, for {}: {} are open, as many as --max-connections allows",
+      count, ended, address, limits_.all);
 }
 
 }  // namespace millrace

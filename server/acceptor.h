@@ -18,8 +18,9 @@
 namespace millrace {
 
 // Accepts a server's connections, on a thread of its own, and hands on those
-// that the limits allow; others are closed at once. It goes on while the
-// process is out of file descriptors (see ListeningSocket).
+// that the limits allow; others are closed at once. Where the limit of all is
+// reached, addresses have fair shares (see OpenConnections). It goes on while
+// the process is out of file descriptors (see ListeningSocket).
 //
 // gRPC's own listener knows no limits, and stops for good when an accept fails
 // once.
@@ -48,13 +49,26 @@ class Acceptor {
   // How many were closed at once so far, for want of a descriptor or because
   // of the limits.
   uint64_t refused() const;
+  // How many were ended so far to make room for those of other addresses.
+  uint64_t ended_for_others() const;
 
  private:
   using Verdict = OpenConnections::Verdict;
 
+  // Events that have not been warned of yet.
+  struct Unreported {
+    // Adds one. Returns how many to warn of now; 0: not yet, a warning was
+    // moments ago.
+    uint64_t Add();
+
+    uint64_t count = 0;
+    SteadyTime next_warning;
+  };
+
   void Run();
   void Admit(UniqueFd connection);
   void WarnOfRefusal(const std::string& address, Verdict verdict);
+  void WarnOfEnd(const std::string& ended, const std::string& address);
 
   const ConnectionLimits limits_;
   const Take take_;
@@ -63,12 +77,13 @@ class Acceptor {
   std::unique_ptr<ListeningSocket> socket_;  // null once stopped
 
   // Used by the thread only.
-  uint64_t untold_ = 0;  // refusals since the last warning
-  SteadyTime next_warning_;
+  Unreported unreported_refusals_;
+  Unreported unreported_ends_;
 
   mutable Mutex mutex_;
   mutable OpenConnections connections_ ABSL_GUARDED_BY(mutex_);
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t ended_for_others_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::thread thread_;  // last: uses all of the above
 };

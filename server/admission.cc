@@ -16,7 +16,6 @@ namespace {
 // Jobs remembered; a trainer has one or two.
 constexpr size_t kMaxJobs = 4096;
 constexpr double kWeight = 0.2;  // of the newest measurement
-constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -130,9 +129,6 @@ absl::Status Admission::Grow(Holding& holding, uint64_t bytes) {
 }
 
 absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
-  const auto room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return limit_ - std::min(limit_, shares_.total());
-  };
   if (more <= room()) return absl::OkStatus();
   for (Holding* other : ToEnd(holding, more)) {
     other->ending = true;
@@ -141,10 +137,20 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
     other->caller.end();
   }
   if (more <= room()) return absl::OkStatus();
+  const uint64_t share = shares_.ShareOf(holding.caller.client);
+  const uint64_t whole = holding.bytes + more;
+  std::string large;
+  if (whole > share) {
+    large = StrCat(" and ", whole, " in all, above the client's fair share of ",
+                   share,
+                   ", so it must wait until others leave room\n"
+                   "use a smaller batch size or fanouts, or a larger "
+                   "--max-inflight-bytes on the server");
+  }
   return WithErrorInfo(
-      absl::ResourceExhaustedError(
-          StrCat("the server is busy: ", shares_.total(), " of ", limit_,
-                 " bytes are in use, this ", what_, " needs ", more, " more")),
+      absl::ResourceExhaustedError(StrCat(
+          "the server is busy: ", shares_.total(), " of ", limit_,
+          " bytes are in use, this ", what_, " needs ", more, " more", large)),
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
@@ -152,7 +158,7 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
 // can be had, since then nobody would gain by it.
 std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
                                                   uint64_t more) const {
-  const uint64_t missing = more - (limit_ - std::min(limit_, shares_.total()));
+  const uint64_t missing = more - room();
   // No more than as much again may be on its way out.
   if (ending_bytes_ + missing > limit_) return {};
   const std::string& client = asking.caller.client;
@@ -206,6 +212,10 @@ void Admission::Forget(Holding& holding) {
   MutexLock lock(&mutex_);
   GiveBack(holding, holding.bytes);
   holdings_.erase(&holding);
+}
+
+uint64_t Admission::room() const {
+  return limit_ - std::min(limit_, shares_.total());
 }
 
 uint64_t Admission::in_use() const {

@@ -109,6 +109,8 @@ class Admission {
                                    bool only_stalled) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Holding& holding);
+  // Bytes that no call holds, except calls that are being ended.
+  uint64_t room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t limit_;
   const char* const what_;

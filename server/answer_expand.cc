@@ -23,15 +23,17 @@
 namespace millrace {
 namespace {
 
-// Nodes drawn between two looks at the size of the reply and the client.
+// Nodes drawn between two checks of the reply's size and of the client.
 constexpr size_t kChunk = 4096;
 
-// What a call holds for each byte of its reply: strings that grew by doubling,
-// and the bytes that are sent or, before, the last picks with 64-bit ids.
+// Bytes that a call holds for each byte of its reply: strings that grew by
+// doubling, and the bytes being sent or, before, the last picks with 64-bit
+// ids.
 constexpr uint64_t kReplyCopies = 3;
 
-// What the sets of a frontier take, for each byte of their ids: hash tables of
-// 64-bit ids that are less than half full, and of lists with one entry.
+// Bytes that the sets of a frontier take for each byte of their ids: hash
+// tables of 64-bit ids that are less than half full, and of lists with one
+// entry.
 constexpr uint64_t kAmongCopies = 6;
 constexpr uint64_t kExcludedCopies = 48;
 
@@ -45,7 +47,7 @@ struct OwnedNodes {
   ExcludedEdges excluded;
   DType neighbor_dtype = DType::kNone;
 
-  // Of `count` nodes from `begin` on.
+  // The frontier of `count` nodes from `begin` on.
   Frontier Part(size_t begin, size_t count) const {
     Frontier all = frontier;
     all.ids = ids;
@@ -91,7 +93,8 @@ uint64_t SetBytes(const v1::ExpandRequest::Frontier& in) {
          kExcludedCopies * in.excluded_nodes().size();
 }
 
-// That a split of some node type has the name; empty: the whole graph.
+// Checks that some node type has a split of this name; an empty name means the
+// whole graph.
 absl::Status CheckWithin(const Manifest& manifest, const std::string& within) {
   if (within.empty() ||
       std::any_of(
@@ -226,7 +229,8 @@ class Expansion {
   uint64_t used_ = 0;  // bytes of the reply so far
 };
 
-// As many that not much more than the rest of the reply comes of them.
+// Chooses so many nodes that they need little more than the room left in the
+// reply.
 Expansion::Chunk Expansion::NextChunk(const ListLengths& lengths,
                                       const OwnedNodes& nodes,
                                       size_t first) const {
@@ -322,7 +326,7 @@ absl::Status AnswerExpand(ServerCore& core,
       UsedSplitsFromProto(request.splits()), request.within()));
   const Store& seen = *core.store;
   absl::Status within = CheckWithin(seen.manifest(), request.within());
-  // Others may know a split that is new, without its fingerprint.
+  // The caller may know a split that was added since, but not its fingerprint.
   if (!within.ok() && core.store.LookForSplits(seen)) {
     within = CheckWithin(core.store->manifest(), request.within());
   }

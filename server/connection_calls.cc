@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -25,7 +24,7 @@ absl::StatusOr<ConnectionCalls::Place> ConnectionCalls::Enter(
           "the connection has ", max_calls_,
           " calls that are not done yet, as many as it may have\nwait for some "
           "of them; the server takes a moment to notice those given up")),
-      {.partition = std::nullopt, .retry_after = absl::Milliseconds(50)});
+      {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
 void ConnectionCalls::Leave(const std::string& connection) {

@@ -44,7 +44,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
     : store(std::move(store_in)),
-      damage(store->partitions()),
+      damage(store->path(), store->partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
       fleet(std::move(fleet_in)),
@@ -96,15 +96,14 @@ absl::Status ServerCore::NoteDamage(absl::Status status) {
   const std::string file = DamagedFileOf(status);
   if (file.empty()) return status;
   damage.Note(file, status);
-  return WithErrorInfo(std::move(status),
-                       {.partition = PartitionOfFile(file), .moved = true});
+  return damage.Told(file, status);
 }
 
 SteadyTime ServerCore::DeadlineOf(
     const ::grpc::CallbackServerContext& context) const {
   const SteadyTime now = SteadyNow();
   const SteadyTime asked = FromGrpcTime(context.raw_deadline());
-  // What is far beyond what a client means is "none", too.
+  // A deadline in the distant future means that the client has none.
   if (asked - now > absl::Hours(24 * 365)) {
     return now + options.default_deadline;
   }

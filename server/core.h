@@ -44,8 +44,8 @@ struct ServerCore {
   }
 
   // The error that a call ends with. One about a damaged file of ours becomes
-  // one for another server to be asked, and the file's partition is served no
-  // more.
+  // one for another server to be asked, without the path of the store, and the
+  // file's partition is no longer served.
   absl::Status NoteDamage(absl::Status status);
 
   // The client's deadline, but no more than may be asked for, or the default

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
@@ -12,24 +13,35 @@
 
 namespace millrace {
 
-Damage::Damage(std::vector<int> partitions)
-    : partitions_(std::move(partitions)) {}
+Damage::Damage(std::filesystem::path folder, std::vector<int> partitions)
+    : folder_(std::move(folder)), partitions_(std::move(partitions)) {}
+
+absl::Status Damage::Told(std::string_view file,
+                          const absl::Status& error) const {
+  const std::string path = (folder_ / file).string();
+  return WithErrorInfo(
+      absl::Status(error.code(), absl::StrReplaceAll(error.message(),
+                                                     {{path, AbslView(file)}})),
+      {.partition = PartitionOfFile(file), .moved = true});
+}
 
 void Damage::Note(std::string_view file, const absl::Status& error) {
   const std::optional<int> owner = PartitionOfFile(file);
+  const std::string what = FirstLine(Told(file, error));
   std::vector<int> news;
   Listener listener;
   {
     MutexLock lock(&mutex_);
     for (const int part : partitions_) {
       if (owner.value_or(part) != part) continue;
-      if (damaged_.emplace(part, FirstLine(error)).second) news.push_back(part);
+      if (damaged_.emplace(part, what).second) news.push_back(part);
     }
     any_ = !damaged_.empty();
     listener = listener_;
   }
   for (const int part : news) {
-    spdlog::error("partition {} is served no more: {}", part, FirstLine(error));
+    spdlog::error("partition {} is no longer served: {}", part,
+                  FirstLine(error));
     if (listener) listener(part);
   }
 }

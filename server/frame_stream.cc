@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-// Frames that wait for the client, and how few must be left before more are
-// made: in between, one task makes several.
+// How many frames may wait for the client, and how few must be left before more
+// are made, so that one task makes several.
 constexpr size_t kMaxQueued = 4;
 constexpr size_t kRefillAt = 2;
 

@@ -14,20 +14,21 @@
 namespace millrace {
 namespace {
 
-// CivetWeb's. Each client takes a thread until it has sent its request, for 1 s
-// at most; what comes meanwhile waits in the kernel's queue.
+// CivetWeb's settings. Each client takes a thread until it has sent its
+// request, for 1 s at most; other connections wait in the kernel's queue.
 constexpr const char* kThreads = "128";
 constexpr const char* kRequestTimeoutMs = "1000";
 constexpr const char* kBacklog = "1024";
 constexpr const char* kMaxRequestBytes = "8192";
 
-// As CivetWeb writes addresses: "+PORT" is every one, of IPv6 and of IPv4.
+// The address in CivetWeb's notation, in which "+PORT" stands for every address
+// of IPv6 and IPv4.
 std::string ListeningPort(const HostPort& address) {
   return address.host == "::" ? StrCat("+", address.port)
                               : address.WithPort(address.port);
 }
 
-// Why the library cannot listen there, as far as is known; else empty.
+// Why the library cannot listen there, if it is known; else empty.
 std::string Obstacle(const HostPort& address) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return v6 && mg_check_feature(MG_FEATURES_IPV6) == 0
@@ -67,7 +68,7 @@ HttpResponse Refusal(int status) {
   HttpResponse response;
   response.status = status;
   response.body = status == 404 ? "there is no such page\n"
-                                : "there are GET and HEAD only\n";
+                                : "only GET and HEAD are allowed\n";
   return response;
 }
 

@@ -82,6 +82,11 @@ class LiveCalls {
     bool for_others = false;  // is to be ended for other clients
     bool ended = false;       // has been ended, but has not left yet
 
+    // Whether this call is ended for others before `other`.
+    bool EndsBefore(const Call& other) const {
+      return waiting_since < other.waiting_since ||
+             (waiting_since == other.waiting_since && entered > other.entered);
+    }
     bool IsDue(SteadyTime now) const {
       return !ended && (for_others || deadline < now || client_until < now);
     }

@@ -205,8 +205,8 @@ absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
   return partitions;
 }
 
-// Fills in what --tls-client-auth leaves open; plaintext beyond this host is
-// served only where it is asked for.
+// Fills in the default of --tls-client-auth, and refuses to serve other hosts
+// in plaintext unless asked to.
 absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
   const TlsOptions& tls = server.tls;
   server.clients.require_certificate = args.client_auth.empty()
@@ -228,7 +228,7 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "everyone in the network may read the graph"));
 }
 
-// Like --listen, metrics leave this host only where it is asked for.
+// Like --listen, metrics are served to other hosts only if asked to.
 absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
   if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
     return absl::OkStatus();
@@ -253,8 +253,8 @@ absl::Status WritePortFile(const std::string& path, int port) {
   return written;
 }
 
-// Signals are held back in all threads made from here on, so that only
-// AwaitSignal() takes them and none is lost in between.
+// Blocks signals in all threads started from here on, so that only
+// AwaitSignal() receives them and none is lost in between.
 sigset_t HoldSignals() {
   sigset_t held, before;
   sigemptyset(&held);

@@ -58,8 +58,11 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
               "Connections closed at once: too many were open, or no file "
               "descriptor was left.",
               gauges.refused_connections),
+      Counter("millrace_connections_ended_for_others_total",
+              "Connections ended because other addresses needed their place.",
+              gauges.connections_ended_for_others),
       Gauge("millrace_damaged_partitions",
-            "Partitions that are served no more: a file is damaged.",
+            "Partitions no longer served because a file is damaged.",
             gauges.damaged_partitions)};
   if (gauges.scrubbed_bytes.has_value()) {
     all.push_back(Counter("millrace_scrubbed_bytes_total",

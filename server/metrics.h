@@ -25,7 +25,8 @@ class ServerMetrics {
     double peer_calls = 0;              // to other servers, so far
     double hedged_peer_calls = 0;
     double open_connections = 0;
-    double refused_connections = 0;  // so far
+    double refused_connections = 0;           // so far
+    double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
     std::optional<double> scrubbed_bytes;   // none: no --scrub
     std::optional<double> certificate_end;  // Unix time; none: no TLS

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/open_connections.h"
 
-#include <netinet/in.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
-#include <vector>
 
+#include "common/base/file.h"
 #include "common/base/file_limit.h"
 #include "common/net/ip_network.h"
+#include "common/net/socket_address.h"
 
 namespace millrace {
 namespace {
@@ -26,6 +28,16 @@ std::optional<uint64_t> CookieOf(int socket) {
     return std::nullopt;
   }
   return cookie;
+}
+
+// Ends a connection, unless that has happened; false: there is no descriptor to
+// do it with. gRPC may close `socket` at any time, so that another file has the
+// number, but a copy stays what it is.
+bool End(int socket, uint64_t cookie) {
+  const UniqueFd copy(fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (copy.get() < 0) return errno == EBADF;
+  if (CookieOf(copy.get()) == cookie) shutdown(copy.get(), SHUT_RDWR);
+  return true;
 }
 
 }  // namespace
@@ -50,10 +62,16 @@ OpenConnections::Verdict OpenConnections::Add(int socket,
     Look();
     verdict = Judge(address);
   }
+  if (verdict == Verdict::kTooMany && TakePlaceFor(address)) {
+    verdict = Verdict::kTookPlace;
+  }
+  const bool added =
+      verdict == Verdict::kAdded || verdict == Verdict::kTookPlace;
   const auto cookie = CookieOf(socket);
-  if (verdict == Verdict::kAdded && cookie.has_value()) {
+  if (added && cookie.has_value()) {
     open_[socket] = {.cookie = *cookie, .address = address};
-    ++by_address_[address];
+    places_[address].push_back(socket);
+    ++taken_places_;
   }
   return verdict;
 }
@@ -65,20 +83,51 @@ int OpenConnections::Count() {
 
 OpenConnections::Verdict OpenConnections::Judge(
     const std::string& address) const {
-  if (open_.size() >= static_cast<size_t>(limits_.all)) {
+  if (taken_places_ >= static_cast<size_t>(limits_.all)) {
     return Verdict::kTooMany;
   }
-  const auto found = by_address_.find(address);
-  const bool many =
-      found != by_address_.end() && found->second >= limits_.per_address;
+  const bool many = HeldBy(address) >= static_cast<size_t>(limits_.per_address);
   return many ? Verdict::kTooManyFromAddress : Verdict::kAdded;
+}
+
+size_t OpenConnections::HeldBy(const std::string& address) const {
+  const auto found = places_.find(address);
+  return found == places_.end() ? 0 : found->second.size();
+}
+
+bool OpenConnections::TakePlaceFor(const std::string& address) {
+  const size_t held = HeldBy(address);
+  const size_t addresses = places_.size() + (held == 0 ? 1 : 0);
+  if (held >= static_cast<size_t>(limits_.all) / addresses) return false;
+  // Ended connections keep their descriptors until gRPC closes them, so only a
+  // quarter as many again may be on their way out.
+  const auto all = static_cast<size_t>(limits_.all);
+  if (open_.size() >= all + std::max<size_t>(all / 4, 1)) return false;
+  // This address has more than its share, since `address` has less.
+  const auto most = std::max_element(places_.begin(), places_.end(),
+                                     [](const auto& a, const auto& b) {
+                                       return a.second.size() < b.second.size();
+                                     });
+  const int socket = most->second.back();
+  Known& known = open_.at(socket);
+  if (!End(socket, known.cookie)) return false;
+  last_ended_address_ = known.address;
+  GiveUpPlace(socket, known);
+  return true;
+}
+
+void OpenConnections::GiveUpPlace(int socket, Known& known) {
+  const auto place = places_.find(known.address);
+  std::erase(place->second, socket);
+  if (place->second.empty()) places_.erase(place);
+  --taken_places_;
+  known.has_place = false;
 }
 
 void OpenConnections::Forget(int socket) {
   const auto known = open_.find(socket);
   if (known == open_.end()) return;
-  const auto address = by_address_.find(known->second.address);
-  if (--address->second == 0) by_address_.erase(address);
+  if (known->second.has_place) GiveUpPlace(socket, known->second);
   open_.erase(known);
 }
 
@@ -95,13 +144,10 @@ void OpenConnections::Look() {
 }
 
 std::string AddressOf(int socket) {
-  sockaddr_storage peer{};
-  socklen_t length = sizeof peer;
-  auto* generic = reinterpret_cast<sockaddr*>(&peer);
-  if (getpeername(socket, generic, &length) != 0) return "";
-  return peer.ss_family == AF_INET6
-             ? NetworkOf(reinterpret_cast<sockaddr_in6*>(&peer)->sin6_addr)
-             : NetworkOf(reinterpret_cast<sockaddr_in*>(&peer)->sin_addr);
+  SocketAddress peer;
+  if (getpeername(socket, peer.get(), &peer.length) != 0) return "";
+  return peer.is_v6() ? NetworkOf(peer.v6().sin6_addr)
+                      : NetworkOf(peer.v4().sin_addr);
 }
 
 }  // namespace millrace

@@ -22,18 +22,18 @@ using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::io::CodedInputStream;
 using Wire = ::google::protobuf::internal::WireFormatLite;
 
-// For each byte of a request: the message, which may be there twice, and its
-// ids with 64 bits. A Resolve, whose ids have these anyway, needs as much with
-// its reply.
+// Bytes for each byte of a request: the message, of which there may be two
+// copies, and its ids with 64 bits. A Resolve, whose ids have 64 bits anyway,
+// needs as many with its reply.
 constexpr uint64_t kRequestCopies = 4;
 
-// What a field takes besides its bytes: if it is unknown, a string, and an
+// What a field takes besides its bytes: an unknown one takes a string, and an
 // entry of a vector that grew by doubling.
 constexpr uint64_t kBytesPerField = 128;
-// A message, and its entry in a list; of a frontier, its answer too.
+// A message and its entry in a list; for a frontier also its answer.
 constexpr uint64_t kBytesPerMessage = 384;
-// Numbers that stand together may take a byte each; in memory up to 8, in an
-// array that grew by doubling.
+// Packed numbers may take one byte each, but up to 8 in memory, in an array
+// that grew by doubling.
 constexpr uint64_t kBytesPerPackedByte = 24;
 
 absl::Status NoSuchMessage(const Descriptor& type) {
@@ -47,10 +47,10 @@ class FieldScan {
  public:
   explicit FieldScan(CodedInputStream& in) : in_(in) {}
 
-  // False: no message, or too many fields.
+  // Returns false if the bytes are not such a message, or have too many fields.
   bool Scan(const Descriptor& type) {
     bytes_ += kBytesPerMessage;
-    int groups = 0;  // of unknown fields, one in another
+    int groups = 0;  // depth of nested groups of unknown fields
     while (const uint32_t tag = in_.ReadTag()) {
       if (++fields_ > kMaxRequestFields) return false;
       bytes_ += kBytesPerField;

@@ -17,6 +17,17 @@ namespace {
 constexpr int kMaxFailures = 3;
 // How long a wait for a server goes on for a client that has gone.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+// How long to wait for news of servers that have failed or refused.
+constexpr absl::Duration kTimeForNews = absl::Seconds(1);
+
+// Whether the server may yet turn out to have the partition. One that has
+// served others only is not expected to.
+bool MayHave(const FleetMemberInfo& info, int partition) {
+  const std::vector<int>& served = info.partitions;
+  return info.state == FleetMemberInfo::State::kUnknown &&
+         (served.empty() ||
+          std::find(served.begin(), served.end(), partition) != served.end());
+}
 
 }  // namespace
 
@@ -34,11 +45,36 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
+    MILLRACE_RETURN_IF_ERROR(AwaitNews());
     // Then one that has failed before, but not one that has refused.
     other = refusals_.Pick(*fleet, partition_);
     if (other.ok() || !absl::IsUnavailable(other.status())) return other;
   }
   return Await();
+}
+
+// Waits until the list has been read since a server refused, and until servers
+// that failed have been asked again what they serve: only then is it known
+// whether any is left to wait for.
+absl::Status PeerPicker::AwaitNews() {
+  Fleet& fleet = *scope_.core.fleet;
+  const auto all_known = [this](const std::vector<FleetMemberInfo>& members) {
+    return std::none_of(
+        members.begin(), members.end(),
+        [this](const auto& member) { return MayHave(member, partition_); });
+  };
+  const SteadyTime refused = refusals_.Start(partition_);
+  const SteadyTime end = std::min(scope_.deadline, SteadyNow() + kTimeForNews);
+  bool known = false;
+  while (!known && SteadyNow() < end) {
+    MILLRACE_RETURN_IF_ERROR(CheckWanted(scope_.call));
+    const SteadyTime soon = std::min(end, SteadyNow() + kLookInterval);
+    if (!fleet.AwaitList(refused, soon)) continue;
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
+                              fleet.AwaitMembers(all_known, soon));
+    known = all_known(members);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
@@ -62,8 +98,8 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 absl::Status PeerPicker::Report(const FleetMember& member,
                                 absl::Status status) {
   if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
-    // Not by us: of calls that were given up we are not told. A server that
-    // stops.
+    // This server did not cancel the call, since calls that it gives up report
+    // nothing. So the other server is stopping.
     status = absl::UnavailableError("the call was ended before it was done");
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
@@ -84,12 +120,16 @@ void PeerPicker::NoteSuccess() {
 }
 
 absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
+  const bool failed_before = std::find(failed_.begin(), failed_.end(),
+                                       speaker_.get()) != failed_.end();
   failed_.push_back(speaker_.get());
-  if (!IsRetryable(failure) || ++failures_ >= kMaxFailures ||
+  // However many replicas refuse, each is asked once.
+  if (failed_before || !refusals_.Include(partition_, *speaker_)) ++failures_;
+  if (!IsRetryable(failure) || failures_ >= kMaxFailures ||
       scope_.call.IsCancelled()) {
     return Named(failure);
   }
-  // Overload is for the client to wait out, unless another replica is free.
+  // The client must wait for overload to pass, unless another replica is free.
   if (absl::IsResourceExhausted(failure) &&
       !scope_.core.fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_)
            .ok()) {
@@ -101,7 +141,7 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
 absl::Status PeerPicker::Named(const absl::Status& status) const {
   ErrorInfo info = ErrorInfoOf(status);
   info.partition = partition_;
-  info.moved = false;  // we do not look further
+  info.moved = false;  // no other server is asked
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
                                          speaker_->address, ": ",

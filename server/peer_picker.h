@@ -39,11 +39,12 @@ class PeerPicker {
   absl::Status Named(const absl::Status& status) const;
 
  private:
+  absl::Status AwaitNews();
   absl::StatusOr<std::shared_ptr<FleetMember>> Await();
 
   const CallScope& scope_;
   const int partition_;
-  int failures_ = 0;
+  int failures_ = 0;  // not counting each server's first refusal
   std::vector<const FleetMember*> failed_;
   Refusals refusals_;
   std::shared_ptr<FleetMember> speaker_;  // shared with the fleet

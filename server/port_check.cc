@@ -30,8 +30,8 @@ PortCheck::PortCheck(const std::string& address,
 absl::Status PortCheck::Ask(absl::Duration timeout) const {
   const SteadyTime deadline = SteadyNow() + timeout;
   absl::Status status = AskUntil(deadline);
-  // The connection ended during the question, as an idle one may at any time;
-  // and the channel may take a moment to notice.
+  // The connection ended during the call, as an idle one may at any time, and
+  // the channel may take a moment to notice.
   while (absl::IsUnavailable(status) && SteadyNow() + kPause < deadline) {
     absl::SleepFor(kPause);
     status = AskUntil(deadline);
@@ -47,7 +47,7 @@ absl::Status PortCheck::AskUntil(SteadyTime deadline) const {
   using Bytes = ::grpc::ByteBuffer;
   ::grpc::TemplatedGenericStub<Bytes, Bytes> stub(channel_);
   ::grpc::ClientContext context;
-  // A connection that the server ended before is made again.
+  // Connects again if the server has closed the connection.
   context.set_wait_for_ready(true);
   // A HealthCheckRequest without a service has no bytes.
   const ::grpc::Slice empty;
@@ -61,7 +61,7 @@ absl::Status PortCheck::AskUntil(SteadyTime deadline) const {
                    status = FromGrpcStatus(result);
                    done.Notify();
                  });
-  // No deadline of gRPC's, which is late when somebody sets the clock back.
+  // Not gRPC's deadline, which comes late if the clock is set back.
   if (!done.WaitForNotificationWithTimeout(deadline - SteadyNow())) {
     context.TryCancel();
   }

@@ -36,7 +36,7 @@ void RequestCall::Begin() {
 absl::Status RequestCall::EnterReading() {
   MILLRACE_ASSIGN_OR_RETURN(place_,
                             core_.connection_calls.Enter(context_->peer()));
-  // What would be refused later need not be read.
+  // A request that would be refused later need not be read.
   MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom(client_));
   MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, client_, deadline_));
   kind_.reading.AwaitClient(context_,
@@ -102,7 +102,8 @@ absl::Status RequestCall::ReserveRequest(
 
 absl::Status RequestCall::ReserveAnew(Admission& admission, uint64_t job,
                                       uint64_t bytes) {
-  // Not both at a time: a batch that just fits would be refused for ever.
+  // Frees the old reservation first: otherwise a batch that just fits would
+  // always be refused.
   memory_ = {};
   const auto end = [this] { kind_.running.EndForOthers(context_); };
   MILLRACE_ASSIGN_OR_RETURN(

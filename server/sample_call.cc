@@ -132,7 +132,7 @@ absl::Status CheckExplicitSeeds(const ResolvedJob& job,
   return absl::OkStatus();
 }
 
-// What belongs to explicit seeds, without any.
+// Refuses columns of explicit seeds in a request that has none.
 absl::Status CheckNoSeeds(const v1::SampleRequest& proto) {
   if (proto.explicit_dst_ids().empty() &&
       proto.explicit_negative_ids().empty() && proto.explicit_times().empty()) {
@@ -191,7 +191,7 @@ uint64_t StreamingBytes(const Batch& batch) {
 
 }  // namespace
 
-// A request that was read and found possible.
+// A request that was read and checked.
 struct SampleCall::Request {
   v1::SampleRequest proto;
   ResolvedJob job;
@@ -236,8 +236,8 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
   return frame;
 }
 
-// Damage of another partition than the home, which this server has, too: when
-// it is asked again, it will ask another server for that.
+// If a partition other than the home is damaged here, the client should ask
+// this server again: it will then ask another server for that partition.
 absl::Status SampleCall::WithOwnersDamage(const absl::Status& status) {
   const absl::Status noted = core().NoteDamage(status);
   const ErrorInfo info = ErrorInfoOf(noted);
@@ -245,7 +245,7 @@ absl::Status SampleCall::WithOwnersDamage(const absl::Status& status) {
       info.partition.value_or(home_) == home_) {
     return noted;
   }
-  return WithErrorInfo(absl::UnavailableError(FirstLine(status)),
+  return WithErrorInfo(absl::UnavailableError(FirstLine(noted)),
                        {.partition = info.partition});
 }
 
@@ -282,7 +282,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
       UsedSplitsFromProto(proto.splits()), proto.job().train_graph()));
   const Store& seen = *core().store;
   absl::Status resolved = Resolve(request);
-  // Clients that name no fingerprints may mean a split that is new, too.
+  // Clients that name no fingerprints may mean a split that was added since.
   if (absl::IsNotFound(resolved) && core().store.LookForSplits(seen)) {
     resolved = Resolve(request);
   }

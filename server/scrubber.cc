@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Keeps a small store from being read without a pause.
+// Ensures a pause between two reads of a small store.
 constexpr absl::Duration kLeastRound = absl::Seconds(10);
 
 }  // namespace
@@ -66,17 +66,31 @@ bool Scrubber::ReadAll() {
 }
 
 bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
-  const absl::Status status =
-      ScrubFile(store, file, [this](size_t bytes) { return Pace(bytes); });
-  if (absl::IsCancelled(status)) return false;
-  if (status.ok()) return true;
-  ++failures_;
-  if (absl::IsDataLoss(status)) {
-    damage_.Note(file.path, status);
-  } else {
-    spdlog::warn("scrub: {}", FirstLine(status));
-  }
+  const auto pace = [this](size_t bytes) { return Pace(bytes); };
+  const bool loaded = store.FindLoaded(file.path) != nullptr;
+  const absl::Status in_memory =
+      loaded ? ScrubLoadedFile(store, file, pace) : absl::OkStatus();
+  if (absl::IsCancelled(in_memory)) return false;
+  if (!in_memory.ok()) damage_.Note(file.path, in_memory);
+  const absl::Status on_disk = ScrubFile(store, file, pace);
+  if (absl::IsCancelled(on_disk)) return false;
+  if (!in_memory.ok() || !on_disk.ok()) ++failures_;
+  if (in_memory.ok() && !on_disk.ok()) NoteOnDisk(file, on_disk, loaded);
   return true;
+}
+
+void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
+                          bool loaded) {
+  if (!absl::IsDataLoss(error)) {
+    spdlog::warn("scrub: {}", FirstLine(error));
+  } else if (!loaded) {
+    damage_.Note(file.path, error);
+  } else if (reported_.insert(file.path).second) {
+    spdlog::error(
+        "scrub: {}; the server goes on with what it loaded into memory, but a "
+        "restart would read the file: restore it from a copy",
+        FirstLine(error));
+  }
 }
 
 bool Scrubber::Pace(size_t bytes) {

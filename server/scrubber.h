@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
@@ -15,8 +18,10 @@ namespace millrace {
 
 // Compares the files that a server serves with their checksums, in rounds, on a
 // thread of its own. Reads at a limited rate and leaves the page cache alone
-// (see UncachedReader). Reports a file that differs as damage. Logs the first
-// round, and later ones that find more or fewer bad files than the one before.
+// (see UncachedReader). For files that were loaded into memory it checks
+// both the copy and the file. A difference in what is served is damage; one in
+// a file that is no longer read is only logged. Logs the first round, and later
+// ones that find more or fewer bad files than the one before.
 class Scrubber {
  public:
   // Both references must outlive it. `bytes_per_second` > 0.
@@ -37,6 +42,9 @@ class Scrubber {
   // The following return false when Stop() was called meanwhile.
   bool ReadAll();
   bool ReadFile(const Store& store, const FileInfo& file);  // notes damage
+  // Reports a file that cannot be read or differs. `loaded`: the file is no
+  // longer read, since what was loaded of it is sound.
+  void NoteOnDisk(const FileInfo& file, const absl::Status& error, bool loaded);
   // Waits until more may be read after `bytes`.
   bool Pace(size_t bytes);
   bool WaitUntil(SteadyTime time);
@@ -48,6 +56,8 @@ class Scrubber {
   // Used by the thread only.
   SteadyTime next_piece_;
   int failures_ = 0;  // files of this round that differ or cannot be read
+  std::set<std::string>
+      reported_;  // damaged files whose loaded copies are sound
 
   std::atomic<uint64_t> bytes_ = 0;
   Mutex mutex_;

@@ -57,7 +57,8 @@ absl::Status CheckSame(const std::string& ours, const UsedSplit& used) {
              "name, the same on all copies of the store")));
 }
 
-// Neighbours of a type of which only we know a split would be left out.
+// If only this server knew the split of a node type, it would leave out
+// neighbours of that type.
 absl::Status CheckTrainGraphTypes(const Manifest& manifest,
                                   const std::vector<UsedSplit>& used,
                                   std::string_view train_graph) {
@@ -103,7 +104,7 @@ absl::Status ServedStore::CheckSplits(const std::vector<UsedSplit>& used,
 
 absl::StatusOr<ServedStore::FileVersion> ServedStore::CurrentVersion() const {
   const std::filesystem::path file = now().store->path() / "store.json";
-  // Opening it makes network file systems ask their server.
+  // Network file systems ask their server when a file is opened.
   uint64_t bytes = 0;
   MILLRACE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(file, &bytes));
   struct stat info;
@@ -139,7 +140,7 @@ absl::Status ServedStore::Look() {
   if (version == version_) return absl::OkStatus();
   const State& before = now();
   absl::StatusOr<std::unique_ptr<Store>> store = before.store->WithNewSplits();
-  // Reading it once more helps only where it could not be read.
+  // Reading the same file again helps only if it could not be read.
   const absl::Status& status = store.status();
   if (status.ok() || absl::IsDataLoss(status) ||
       absl::IsFailedPrecondition(status)) {
@@ -151,7 +152,7 @@ absl::Status ServedStore::Look() {
   const size_t splits = manifest.splits.size() + manifest.edge_splits.size();
   states_.push_back(std::make_unique<const State>(*std::move(store), before));
   now_.store(states_.back().get(), std::memory_order_release);
-  spdlog::info("the store has {} splits by now", splits);
+  spdlog::info("the store now has {} splits", splits);
   return absl::OkStatus();
 }
 

@@ -104,14 +104,14 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
       StrCat("--peers ", std::string(fleet.status().message())));
 }
 
-// Bytes that gRPC may hold of requests that come, of all clients together; with
-// more it ends calls. Those that are let in take a quarter of the limits at
-// most; others are not all there yet.
+// How many bytes of incoming requests gRPC may hold for all clients together;
+// beyond that it ends calls. Requests of admitted calls take a quarter of the
+// limits at most; the others have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
 }
 
-// Where gRPC takes connections that were accepted elsewhere.
+// Passes connections that were accepted elsewhere to gRPC.
 using Intake = ::grpc::experimental::ExternalConnectionAcceptor;
 
 void Limit(const ServerOptions& options, ::grpc::ServerBuilder& builder) {
@@ -224,10 +224,10 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
   state_->acceptor->Stop();
-  // Nobody finds damage any more once the calls are done, too; who is told of
-  // it belongs to the server.
+  // Damage is reported to the health service, which ends with the server. The
+  // calls report none once they are done, so only the scrubber must stop.
   if (state_->scrubber != nullptr) state_->scrubber->Stop();
-  // A moment for replies on their way; the rest is cancelled.
+  // Gives replies a moment to be sent; then cancels the calls.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
   state_->server.reset();
@@ -265,6 +265,8 @@ std::string SamplerServer::Metrics() const {
   gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
   gauges.open_connections = state_->acceptor->open();
   gauges.refused_connections = static_cast<double>(state_->acceptor->refused());
+  gauges.connections_ended_for_others =
+      static_cast<double>(state_->acceptor->ended_for_others());
   gauges.damaged_partitions = static_cast<double>(core.damage.damaged().size());
   if (state_->scrubber != nullptr) {
     gauges.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());

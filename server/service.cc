@@ -26,11 +26,11 @@
 namespace millrace {
 namespace {
 
-// What a call with one reply shares.
+// The common part of calls with one reply.
 class UnaryCall : public RequestCall {
  public:
   void OnDone() final {
-    // Replies that slow callers do not take are memory until they are gone.
+    // A reply that a slow caller does not read takes memory until here.
     reply_.Clear();
     Leave();
     delete this;
@@ -69,7 +69,7 @@ class UnaryCall : public RequestCall {
 template <typename Request, typename Reply>
 class LeafCall final : public UnaryCall {
  public:
-  // Gets the memory of the call too.
+  // Also receives the memory reserved for the call.
   using Answer = std::function<absl::Status(const Request&,
                                             Admission::Reservation&, Reply&)>;
 
@@ -100,8 +100,8 @@ class LeafCall final : public UnaryCall {
   const Answer answer_;
 };
 
-// Answered at once, unless it asks for a look into the store, and counted
-// apart, so that a busy server does not look dead.
+// Answered at once, unless the store must be read again, and counted
+// separately, so that a busy server does not look dead.
 class DescribeCall final : public UnaryCall {
  public:
   DescribeCall(ServerCore& core, ::grpc::CallbackServerContext* context)
@@ -141,8 +141,8 @@ class DescribeCall final : public UnaryCall {
 
 using Context = ::grpc::GenericCallbackServerContext;
 
-// All calls come to gRPC's generic service, which alone starts a call before
-// its request is there: see RequestCall.
+// All calls go through gRPC's generic service, because only this starts a call
+// before its request has arrived: see RequestCall.
 class SamplerCalls final : public ::grpc::CallbackGenericService {
  public:
   explicit SamplerCalls(ServerCore& core) {

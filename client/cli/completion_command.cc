@@ -21,9 +21,9 @@ void AddCompletionCommand(CLI::App& app, CommandBody& body) {
   const auto shell = std::make_shared<std::string>();
   const std::vector<std::string> shells = CompletionShells();
   command
-      ->add_option("SHELL", *shell,
-                   StrCat("shell that is to read the script: ",
-                          absl::StrJoin(shells, ", ")))
+      ->add_option(
+          "SHELL", *shell,
+          StrCat("shell that reads the script: ", absl::StrJoin(shells, ", ")))
       ->required()
       ->check(OneOf(shells));
   command->footer("  source <(millrace completion bash)");

@@ -15,8 +15,9 @@
 namespace millrace {
 namespace {
 
-absl::Status PrintHelp(const CLI::App& app,
-                       const std::vector<std::string>& path) {
+// Throws CLI::ValidationError if there is no such command.
+const CLI::App& FindCommand(const CLI::App& app,
+                            const std::vector<std::string>& path) {
   const CLI::App* command = &app;
   for (const std::string& word : path) {
     std::vector<std::string> names;
@@ -26,14 +27,13 @@ absl::Status PrintHelp(const CLI::App& app,
       if (sub->get_name() == word) found = sub;
     }
     if (found == nullptr) {
-      return absl::NotFoundError(StrCat("there is no command ", word,
+      throw CLI::ValidationError(StrCat("there is no command ", word,
                                         DidYouMean(word, names),
                                         "\nsee `millrace --help`"));
     }
     command = found;
   }
-  std::cout << HelpOf(*command);
-  return absl::OkStatus();
+  return *command;
 }
 
 }  // namespace
@@ -46,7 +46,10 @@ void AddHelpCommand(CLI::App& app, CommandBody& body) {
                       "list of commands");
   command->footer("  millrace help import ogb");
   command->callback([path, &app, &body] {
-    body = [path, &app] { return PrintHelp(app, *path); };
+    body = [&found = FindCommand(app, *path)] {
+      std::cout << HelpOf(found);
+      return absl::OkStatus();
+    };
   });
 }
 

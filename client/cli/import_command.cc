@@ -123,7 +123,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   options.normalize_features = kNormalizations.at(flags.normalize_features);
   options.edge_split_by = kEdgeSplitBys.at(flags.edge_split_by);
   const std::string& owners = flags.assignment_out;
-  // First what takes no time: to describe a graph may mean to read it.
+  // Cheap checks come first: describing a graph may mean reading it.
   MILLRACE_RETURN_IF_ERROR(AtomicDirectory::CheckTarget(flags.target));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(owners));
   MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
@@ -137,7 +137,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   return manifest;
 }
 
-// What is wrong with an input is mended there, whatever reads it.
+// Adds what to do to errors of the input that do not say it.
 absl::Status AdviseOnInput(const absl::Status& status) {
   const std::string what(status.message());
   if (what.starts_with("--") || what.find('\n') != std::string::npos) {

@@ -227,7 +227,8 @@ void AddTriples(CLI::App& command, ImportFlags& flags) {
                "all also as .gz");
   command
       .add_option("--columns", flags.triples.columns,
-                  "what stands in a line: h (head), r (relation), t (tail)")
+                  "columns of a line: h (head), r (relation), t (tail)")
+      ->transform(CommaList())
       ->type_name("COLUMNS");
   command.add_flag("--reciprocal", flags.triples.reciprocal,
                    "after all triples (h, r, t) of train add (t, r + R, h), R "

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/cli/job_flags.h"
 
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -22,24 +22,6 @@
 namespace millrace {
 namespace {
 
-absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
-  Fanouts fanouts;
-  for (const absl::string_view field : absl::StrSplit(text, ',')) {
-    int32_t fanout = 0;
-    const auto [end, error] =
-        std::from_chars(field.data(), field.data() + field.size(), fanout);
-    if (error != std::errc() || end != field.data() + field.size() ||
-        fanout < kAllNeighbors) {
-      return absl::InvalidArgumentError(
-          StrCat("--fanouts \"", text, "\": \"", field,
-                 "\" is not a number of at least -1 (all neighbours); write "
-                 "e.g. 15,10,5"));
-    }
-    fanouts.push_back(fanout);
-  }
-  return fanouts;
-}
-
 // Fills the fanouts of `spec` from "15,10" and "S__R__D=15,10".
 absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
   for (const std::string& value : values) {
@@ -50,12 +32,13 @@ absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
             "--fanouts was given twice without a relation; write "
             "--fanouts SRC__REL__DST=15,10 for each relation");
       }
-      MILLRACE_ASSIGN_OR_RETURN(spec.fanouts, ParseFanouts(value));
+      MILLRACE_ASSIGN_OR_RETURN(spec.fanouts, ParseFanouts("--fanouts", value));
       continue;
     }
-    const std::string relation = value.substr(0, equals);
-    MILLRACE_ASSIGN_OR_RETURN(Fanouts fanouts,
-                              ParseFanouts(value.substr(equals + 1)));
+    const std::string relation(
+        absl::StripAsciiWhitespace(value.substr(0, equals)));
+    MILLRACE_ASSIGN_OR_RETURN(
+        Fanouts fanouts, ParseFanouts("--fanouts", value.substr(equals + 1)));
     if (!spec.relation_fanouts.emplace(relation, std::move(fanouts)).second) {
       return absl::InvalidArgumentError(
           StrCat("--fanouts names ", relation, " twice"));
@@ -103,6 +86,23 @@ absl::StatusOr<std::string> ParseTrainGraph(const std::string& text) {
 
 }  // namespace
 
+absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
+                                     const std::string& text) {
+  Fanouts fanouts;
+  for (const absl::string_view item : absl::StrSplit(text, ',')) {
+    int32_t fanout = 0;
+    // Ignores blanks around the number.
+    if (!absl::SimpleAtoi(item, &fanout) || fanout < kAllNeighbors) {
+      return absl::InvalidArgumentError(
+          StrCat(option, " \"", text, "\": \"", item,
+                 "\" is not a number of at least -1 (all neighbours); write "
+                 "e.g. 15,10,5"));
+    }
+    fanouts.push_back(fanout);
+  }
+  return fanouts;
+}
+
 absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
                                          const std::string& text) {
   Negatives negatives;
@@ -116,7 +116,7 @@ absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
       number == (mode->second == NegativeMode::kInBatch)) {
     return absl::InvalidArgumentError(
         StrCat(option, " \"", text,
-               "\" is none of binary:R, triplet:K, shared:K, in-batch"));
+               "\" is not one of binary:R, triplet:K, shared:K, in-batch"));
   }
   negatives.mode = mode->second;
   return negatives;
@@ -180,8 +180,7 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
       ->check(WholeNumber(0, 1024));
   fetching
       ->add_option("--partition-wait", partition_wait_,
-                   "how long a partition without a living server is waited "
-                   "for")
+                   "how long to wait for a partition that no server serves")
       ->type_name("DURATION");
   fetching
       ->add_option("--cache-ratio", cache_ratio_,

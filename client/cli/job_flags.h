@@ -51,6 +51,11 @@ class SourceFlags {
   double cache_ratio_ = 0;
 };
 
+// "15,10,5", also with blanks around the numbers.
+// INVALID_ARGUMENT: anything else (names `option`).
+absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
+                                     const std::string& text);
+
 // "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: none.
 // INVALID_ARGUMENT: anything else (names `option`).
 absl::StatusOr<Negatives> ParseNegatives(const std::string& option,

@@ -45,7 +45,7 @@ bool ParsePlace(const std::string& text, BatchPlace& place) {
          absl::SimpleAtoi(parts[1], &place.batch) && IsValid(place);
 }
 
-// Nothing when it is no integer or an int64 does not hold it.
+// Nothing if it is not an integer of 64 bits.
 std::optional<int64_t> Integer(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<uint64_t>() > kMaxNumber) {

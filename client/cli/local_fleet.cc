@@ -95,9 +95,11 @@ LocalFleet::~LocalFleet() {
 
 absl::StatusOr<std::string> LocalFleet::Start(
     const std::filesystem::path& store, int parts, int servers) {
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(
-      absl::StrCat(servers, " servers"),
-      SaturatedProduct({servers, kServerBytes}), "use fewer --servers"));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory(absl::StrCat("starting ", servers, " servers"),
+                  MemoryNeed{.process = kServerBytes,
+                             .host = SaturatedProduct({servers, kServerBytes})},
+                  "use fewer --servers"));
   std::string folder =
       std::filesystem::temp_directory_path() / "millrace-up-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {

@@ -30,7 +30,7 @@ void Print(const SplitFlags& flags, int64_t count, const char* what) {
   }
 }
 
-// The columns that are of pairs alone.
+// Refuses columns that only pairs have.
 absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
   const char* option = nullptr;
   if (!split.negatives.empty()) option = "--negatives";

@@ -6,19 +6,23 @@
 #include <ATen/ops/full.h>
 #include <caffe2/serialize/inline_container.h>
 #include <fcntl.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <functional>
+#include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/tensor_dict.h"
 #include "common/base/file.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/ingest/pickle/torch_file.h"
 #include "common/ingest/zip_archive.h"
 
 namespace millrace {
@@ -26,6 +30,11 @@ namespace {
 
 constexpr char kFormat[] = "millrace checkpoint";
 constexpr int64_t kVersion = 1;
+// Far beyond what any run comes to, with room for sums.
+constexpr int64_t kMaxCounter = int64_t{1} << 53;
+
+// Far beyond what the options of any run come to.
+constexpr size_t kMaxTextBytes = size_t{16} << 20;
 
 // Takes the next bytes of a file.
 using Sink = std::function<absl::Status(const void* data, size_t size)>;
@@ -99,31 +108,6 @@ c10::IValue FromDoubles(const std::map<std::string, double>& map) {
   return FromTensors(tensors);
 }
 
-std::map<std::string, double> ToDoubles(const std::vector<NamedTensor>& from) {
-  std::map<std::string, double> map;
-  for (const NamedTensor& named : from) {
-    map[named.name] = named.tensor.item().toDouble();
-  }
-  return map;
-}
-
-std::vector<NamedTensor> ToTensors(const c10::IValue& value) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& entry : value.toGenericDict()) {
-    tensors.push_back({entry.key().toStringRef(), entry.value().toTensor()});
-  }
-  return tensors;
-}
-
-template <typename Value>
-std::map<std::string, Value> ToMap(const c10::IValue& value) {
-  std::map<std::string, Value> map;
-  for (const auto& entry : value.toGenericDict()) {
-    map[entry.key().toStringRef()] = entry.value().to<Value>();
-  }
-  return map;
-}
-
 absl::Status Serialize(const Checkpoint& checkpoint, const Sink& sink) {
   return CatchTorch("saving a checkpoint", [&]() -> absl::Status {
     c10::impl::GenericDict dict = NewDict();
@@ -157,22 +141,123 @@ constexpr char kUnreadAdvice[] =
     "put a good copy of it there, remove it to start from the beginning, or "
     "name another --checkpoint folder";
 
-// LibTorch reads over wrong checksums, and so would train on from damaged
-// weights.
-absl::Status CheckUndamaged(const std::vector<char>& bytes,
-                            const std::string& origin) {
-  if (bytes.empty()) {
-    return absl::DataLossError(
-        StrCat("the checkpoint ", origin, " is empty\n", kUnreadAdvice));
-  }
-  const auto archive = ZipArchive::Of(origin, {bytes.data(), bytes.size()});
-  const absl::Status sound =
-      archive.ok() ? CheckEntries(*archive) : archive.status();
-  if (sound.ok()) return sound;
-  const std::string why(sound.message());
+// The value of a key in a checkpoint's dictionary. LibTorch's pickle_load is
+// not used, because it trusts what a pickle says of its texts and tensors.
+absl::StatusOr<const PickleValue*> Find(const PickledFile& file,
+                                        std::string_view key, PickleKind kind) {
+  const PickleValue* value = FindKey(file.root(), key);
+  if (value != nullptr && value->kind == kind) return value;
   return absl::DataLossError(
-      StrCat("the checkpoint is damaged: ", why.substr(0, why.find('\n')), "\n",
-             kUnreadAdvice));
+      StrCat(file.name, ": \"", key, "\" is ",
+             value == nullptr ? "missing"
+                              : StrCat(PickleKindName(value->kind), ", not ",
+                                       PickleKindName(kind))));
+}
+
+// A dictionary whose values, all of `kind`, are converted by `value_of`.
+template <typename Value, typename ValueOf>
+absl::StatusOr<std::map<std::string, Value>> FindMap(const PickledFile& file,
+                                                     std::string_view key,
+                                                     PickleKind kind,
+                                                     ValueOf value_of) {
+  MILLRACE_ASSIGN_OR_RETURN(const PickleValue* dict,
+                            Find(file, key, PickleKind::kDict));
+  std::map<std::string, Value> map;
+  size_t text_bytes = 0;  // many values may be one text of the pickle
+  for (size_t i = 0; i + 1 < dict->items.size(); i += 2) {
+    const PickleValue& name = *dict->items[i];
+    const PickleValue& value = *dict->items[i + 1];
+    if (name.kind != PickleKind::kText || value.kind != kind) {
+      return absl::DataLossError(StrCat(file.name, ": \"", key, "\" has ",
+                                        PickleKindName(value.kind), " for ",
+                                        PickleKindName(name.kind)));
+    }
+    text_bytes += value.bytes.size();
+    if (text_bytes > kMaxTextBytes) {
+      return absl::DataLossError(StrCat(file.name, ": the texts of \"", key,
+                                        "\" have more than ", kMaxTextBytes,
+                                        " bytes"));
+    }
+    map[std::string(name.bytes)] = value_of(value);
+  }
+  return map;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> FindTensors(const PickledFile& file,
+                                                     std::string_view key) {
+  MILLRACE_ASSIGN_OR_RETURN(const PickleValue* dict,
+                            Find(file, key, PickleKind::kDict));
+  return CopyTensors(file.name, *dict);
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> FindCounters(
+    const PickledFile& file) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      auto counters,
+      FindMap<int64_t>(file, "counters", PickleKind::kInteger,
+                       [](const PickleValue& value) { return value.integer; }));
+  for (const auto& [name, count] : counters) {
+    if (count >= 0 && count <= kMaxCounter) continue;
+    return absl::DataLossError(StrCat(file.name, ": counter ", Quoted(name),
+                                      " is ", count, ", not from 0 to ",
+                                      kMaxCounter));
+  }
+  return counters;
+}
+
+absl::StatusOr<std::map<std::string, double>> FindDoubles(
+    const PickledFile& file, std::string_view key) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
+                            FindTensors(file, key));
+  std::map<std::string, double> map;
+  for (const NamedTensor& named : tensors) {
+    if (named.tensor.numel() != 1) {
+      return absl::DataLossError(StrCat(file.name, ": ", Quoted(named.name),
+                                        " has shape ", ShapeText(named.tensor),
+                                        ", but must be one number"));
+    }
+    map[named.name] = named.tensor.item().toDouble();
+  }
+  return map;
+}
+
+absl::StatusOr<Checkpoint> FromFile(const PickledFile& file) {
+  MILLRACE_ASSIGN_OR_RETURN(const PickleValue* format,
+                            Find(file, "format", PickleKind::kText));
+  MILLRACE_ASSIGN_OR_RETURN(const PickleValue* version,
+                            Find(file, "version", PickleKind::kInteger));
+  if (format->bytes != kFormat || version->integer != kVersion) {
+    return absl::DataLossError(StrCat(file.name, ": its format is ",
+                                      Quoted(format->bytes), ", version ",
+                                      version->integer, ", but \"", kFormat,
+                                      "\", version ", kVersion, " is read"));
+  }
+  Checkpoint checkpoint;
+  MILLRACE_ASSIGN_OR_RETURN(checkpoint.model, FindTensors(file, "model"));
+  MILLRACE_ASSIGN_OR_RETURN(checkpoint.optimizer,
+                            FindTensors(file, "optimizer"));
+  if (FindKey(file.root(), "ranks") != nullptr) {  // not in files of old
+    MILLRACE_ASSIGN_OR_RETURN(checkpoint.ranks, FindTensors(file, "ranks"));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      checkpoint.identity,
+      FindMap<std::string>(
+          file, "identity", PickleKind::kText,
+          [](const PickleValue& value) { return std::string(value.bytes); }));
+  MILLRACE_ASSIGN_OR_RETURN(checkpoint.counters, FindCounters(file));
+  MILLRACE_ASSIGN_OR_RETURN(checkpoint.values, FindDoubles(file, "values"));
+  return checkpoint;
+}
+
+absl::StatusOr<Checkpoint> FromBytes(const std::vector<char>& bytes,
+                                     const std::string& origin) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const ZipArchive> archive,
+      ZipArchive::Of(origin, {bytes.data(), bytes.size()}));
+  // Or a run would go on from damaged weights.
+  MILLRACE_RETURN_IF_ERROR(CheckEntries(archive));
+  MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, ReadTorchZip(archive));
+  return FromFile(file);
 }
 
 std::string Shown(const std::string& value) {
@@ -220,31 +305,17 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
 
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin) {
-  MILLRACE_RETURN_IF_ERROR(CheckUndamaged(bytes, origin));
-  absl::StatusOr<Checkpoint> parsed =
-      CatchTorch("reading a checkpoint", [&]() -> absl::StatusOr<Checkpoint> {
-        const c10::impl::GenericDict dict =
-            torch::jit::pickle_load(bytes).toGenericDict();
-        if (dict.at("format").toStringRef() != kFormat ||
-            dict.at("version").toInt() != kVersion) {
-          return absl::InvalidArgumentError("another format or version");
-        }
-        Checkpoint checkpoint;
-        checkpoint.model = ToTensors(dict.at("model"));
-        checkpoint.optimizer = ToTensors(dict.at("optimizer"));
-        if (dict.contains("ranks")) {  // not in files of old
-          checkpoint.ranks = ToTensors(dict.at("ranks"));
-        }
-        checkpoint.identity = ToMap<std::string>(dict.at("identity"));
-        checkpoint.counters = ToMap<int64_t>(dict.at("counters"));
-        checkpoint.values = ToDoubles(ToTensors(dict.at("values")));
-        return checkpoint;
-      });
-  if (parsed.ok()) return parsed;
-  const std::string why(parsed.status().message());
+  if (bytes.empty()) {
+    return absl::DataLossError(
+        StrCat("the checkpoint ", origin, " is empty\n", kUnreadAdvice));
+  }
+  absl::StatusOr<Checkpoint> read = CatchTorch(
+      "reading a checkpoint", [&] { return FromBytes(bytes, origin); });
+  if (read.ok() || absl::IsResourceExhausted(read.status())) return read;
+  const std::string why(read.status().message());
   return absl::DataLossError(
-      StrCat(origin, " is no checkpoint of this version (",
-             why.substr(0, why.find('\n')), ")\n", kUnreadAdvice));
+      StrCat("the checkpoint cannot be read: ", why.substr(0, why.find('\n')),
+             "\n", kUnreadAdvice));
 }
 
 absl::Status CheckSameIdentity(

@@ -40,8 +40,9 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
                              const Checkpoint& checkpoint);
 // Where WriteCheckpoint writes first.
 std::filesystem::path TemporaryOf(const std::filesystem::path& path);
-// DATA_LOSS: not the bytes of a checkpoint, or damaged ones: the checksum of
-// each part is looked at. `origin` names the file.
+// Executes nothing. DATA_LOSS: not the bytes of a checkpoint, or damaged ones:
+// a wrong checksum, a tensor that its storage has no room for. `origin` names
+// the file.
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin);
 

@@ -50,10 +50,11 @@ absl::StatusOr<int64_t> CountClasses(
   const LabelledNode largest = LargestOf(tables);
   if (chosen > 0) {
     if (largest.label < chosen) return chosen;
-    return absl::InvalidArgumentError(
-        StrCat("--classes ", chosen, ": node ", largest.node, " has the label ",
-               largest.label, ", but classes are 0 to ", chosen - 1,
-               "\nuse a larger number, or import -1 where there is no label"));
+    return absl::InvalidArgumentError(StrCat(
+        "--classes ", chosen, ": node ", largest.node, " has the label ",
+        largest.label, ", but classes are 0 to ", chosen - 1,
+        "\nuse a larger --classes, or import the labels with -1 for each "
+        "node that has none"));
   }
   if (largest.label < kUnquestionedClasses) return largest.label + 1;
   // One more than the largest label may not fit 64 bits.
@@ -62,10 +63,13 @@ absl::StatusOr<int64_t> CountClasses(
   if (occurring >= enough) return largest.label + 1;
   return absl::FailedPreconditionError(StrCat(
       "node ", largest.node, " has the label ", largest.label, ", but only ",
-      occurring, " of so many classes occur; beyond ", kUnquestionedClasses,
-      " at least one in ", kClassesPerOccurring,
-      " must\nimport -1 where there is no label, number the classes from 0 "
-      "without gaps, or say with --classes how many there are"));
+      occurring, " different labels occur; labels beyond ",
+      kUnquestionedClasses - 1,
+      " are taken for classes only where at least one class in ",
+      kClassesPerOccurring,
+      " occurs\nimport the labels with -1 for each node that has none, number "
+      "the classes from 0 without gaps, or say with --classes how many there "
+      "are"));
 }
 
 }  // namespace millrace

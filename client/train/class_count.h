@@ -18,8 +18,8 @@ inline constexpr int64_t kClassesPerOccurring = 16;
 // How many classes a model of --task single must tell apart: `chosen`
 // (--classes), or if that is 0 one more than the largest label of `tables`
 // (null ones are absent); 0 when nothing is labelled. INVALID_ARGUMENT: a label
-// of `chosen` or more. FAILED_PRECONDITION: so many classes that hardly any
-// occurs. Both name the label, its node and the limit.
+// of `chosen` or more. FAILED_PRECONDITION: hardly any of the classes
+// occur. Both name the label, its node and the limit.
 absl::StatusOr<int64_t> CountClasses(
     const std::vector<const SeedTable*>& tables, int64_t chosen);
 

@@ -61,7 +61,9 @@ class Evaluator {
   virtual ~Evaluator() = default;
 
   // RESOURCE_EXHAUSTED: what Run(), or with `predicts` Predict(), keeps of all
-  // nodes does not fit in the memory that is available.
+  // nodes does not fit in the memory that is available. Embeddings take no more
+  // than Run(). Called once, before any rank of the host runs: what others hold
+  // already would count twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
   // Errors of FullInference, Loader and Collectives.

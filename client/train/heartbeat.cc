@@ -118,7 +118,8 @@ void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
     return Lose(StrCat("rank ", rank, " failed: ", why.message()));
   }
   if (!loss.ok()) return;
-  // It is wrong usage here, too: this host's supervisor must not retry it.
+  // This rank also ends with wrong usage, so that the supervisor of this host
+  // does not retry it.
   const std::pair<absl::string_view, absl::string_view> lines =
       absl::StrSplit(why.message(), absl::MaxSplits('\n', 1));
   loss = absl::Status(why.code(),
@@ -151,8 +152,8 @@ void Heartbeat::State::Connect() {
   handshake = std::make_unique<RunHandshake>(group, connection);
 }
 
-// A supervisor may start a rank again before the others have missed it, and
-// with its beats they never would.
+// A supervisor may start a rank again before the others have noticed its loss,
+// and if it sent its beats they never would.
 void Heartbeat::State::EndOldGroup() {
   MutexLock lock(&mutex);
   Lose(StrCat("the group at ", group.host, ":", group.port,

@@ -50,7 +50,7 @@ class Heartbeat {
   // a secret, a failure that names an option first ("--...") keeps its code.
   absl::Status status() const;
   // Whether the group that was found is one of an earlier start, of which
-  // another process was this rank. That group is told that it has lost a rank.
+  // another process was this rank. That group learns that it has lost a rank.
   // Then status() is an error, and a new group is to meet at the same address.
   bool group_is_old() const;
   // Signs messages of this run. To be called after WaitForAll() has returned no
@@ -62,7 +62,7 @@ class Heartbeat {
   // Waits for status() to be an error, for at most `timeout`; returns it.
   absl::Status WaitForLoss(absl::Duration timeout) const;
 
-  // Tells the others that this rank is done: its silence is no loss.
+  // Tells the others that this rank is done, so that they do not miss it.
   void Finish();
   // Tells the others that this rank ends, and why (an error).
   void Fail(const absl::Status& why);

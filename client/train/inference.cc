@@ -13,7 +13,6 @@
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/batch_loop.h"
-#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -81,30 +80,57 @@ int64_t FullInference::BoundOf(TypeIndex type, int rank) const {
   return nodes / world * rank + std::min<int64_t>(nodes % world, rank);
 }
 
-absl::Status FullInference::CheckMemory(int layers) const {
+uint64_t FullInference::MatrixBytes(int layer, int begin_rank, int end_rank,
+                                    int copies) const {
+  const int64_t width =
+      layer < 0 ? model_.InputWidth(0) : model_.OutputWidth(layer);
   const auto types = static_cast<TypeIndex>(model_.shape().types.size());
   constexpr int64_t kValue = sizeof(float);
   uint64_t bytes = 0;
-  const auto add = [&](TypeIndex type, int64_t width, uint64_t& sum) {
-    sum = SaturatedSum({sum, SaturatedProduct({CountOf(type), width, kValue,
-                                               options_.ranks_on_host})});
+  for (TypeIndex t = 0; t < types; ++t) {
+    if (!model_.Computes(layer, t)) continue;
+    const int64_t rows = BoundOf(t, end_rank) - BoundOf(t, begin_rank);
+    bytes =
+        SaturatedSum({bytes, SaturatedProduct({rows, width, kValue, copies})});
+  }
+  return bytes;
+}
+
+// The ranks exchange their rows before each layer but the first, and `for_all`
+// at the end: each keeps its own until it has those of all nodes. A rank that
+// is alone has them already.
+uint64_t FullInference::PeakBytes(int layers, bool for_all, int holders,
+                                  int workers) const {
+  const int rank = collectives_.rank();
+  const int world = collectives_.world();
+  const auto own = [&](int layer) {
+    return MatrixBytes(layer, rank, rank + 1, workers);
   };
-  for (TypeIndex t = 0; layers == 0 && t < types; ++t) {
-    if (model_.shape().IsOutput(t)) add(t, model_.InputWidth(0), bytes);
+  uint64_t peak = own(layers - 1);
+  for (int i = 0; i <= layers; ++i) {
+    const bool exchanges = i < layers ? i > 0 : for_all;
+    const uint64_t all = exchanges ? MatrixBytes(i - 1, 0, world, holders) : 0;
+    const uint64_t sent = exchanges && world > 1 ? own(i - 1) : 0;
+    const uint64_t computed = i < layers ? own(i) : 0;
+    peak = std::max(peak, SaturatedSum({all, std::max(sent, computed)}));
   }
-  for (int i = 0; i < layers; ++i) {
-    uint64_t sum = 0;
-    for (TypeIndex t = 0; t < types; ++t) {
-      if (i > 0 && model_.Computes(i - 1, t)) add(t, model_.InputWidth(i), sum);
-      if (model_.Computes(i, t)) add(t, model_.OutputWidth(i), sum);
-    }
-    bytes = std::max(bytes, sum);
-  }
+  return peak;
+}
+
+MemoryNeed FullInference::MemoryNeeded(int layers, bool for_all) const {
+  const int ranks = options_.ranks_on_host;
+  return {.process = PeakBytes(layers, for_all, 1, 1),
+          .host = PeakBytes(layers, for_all, /*holders=*/ranks,
+                            /*workers=*/options_.all_ranks ? ranks : 1)};
+}
+
+absl::Status FullInference::CheckMemory(int layers, bool for_all) const {
   return millrace::CheckMemory(
       StrCat("--inference full with layers of ", CountOf(seed_type()),
              " nodes in ", options_.ranks_on_host,
              options_.ranks_on_host == 1 ? " trainer" : " trainers"),
-      bytes, "use --inference sampled, or a smaller --hidden");
+      MemoryNeeded(layers, for_all),
+      "use --inference sampled, or a smaller --hidden");
 }
 
 template <typename Use>
@@ -272,7 +298,6 @@ absl::Status FullInference::CountOthers() {
 }
 
 absl::StatusOr<std::vector<at::Tensor>> FullInference::RunTypes(int layers) {
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(layers));
   return CatchTorch("inference", [&]() -> absl::StatusOr<PerType> {
     c10::NoGradGuard no_grad;
     if (model_.weighs_neighbors() && !others_.defined() &&
@@ -281,24 +306,23 @@ absl::StatusOr<std::vector<at::Tensor>> FullInference::RunTypes(int layers) {
     }
     const auto types = static_cast<TypeIndex>(model_.shape().types.size());
     const GraphShape& shape = model_.shape();
-    PerType own(types), all(types);
+    PerType own(types);
     for (TypeIndex t = 0; layers == 0 && t < types; ++t) {
       if (!shape.IsOutput(t)) continue;
       MILLRACE_ASSIGN_OR_RETURN(own[t], RunInput(t));
     }
     for (int i = 0; i < layers; ++i) {
+      PerType all(types);
       for (TypeIndex t = 0; t < types; ++t) {
         if (i == 0 || !model_.Computes(i - 1, t)) continue;
         MILLRACE_ASSIGN_OR_RETURN(all[t], Exchange(t, own[t]));
+        own[t].reset();
       }
       for (TypeIndex t = 0; t < types; ++t) {
         const bool wanted = i + 1 < layers || shape.IsOutput(t);
         if (!wanted || !model_.Computes(i, t)) continue;
         MILLRACE_ASSIGN_OR_RETURN(own[t], RunLayer(i, t, all));
       }
-    }
-    for (TypeIndex t = 0; t < types; ++t) {
-      if (!shape.IsOutput(t)) own[t].reset();
     }
     return own;
   });

@@ -14,6 +14,7 @@
 #include "client/nn/model.h"
 #include "client/tensor/batch_tensors.h"
 #include "client/train/collectives.h"
+#include "common/base/host_memory.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
@@ -28,10 +29,10 @@ struct InferenceOptions {
 };
 
 // Exact inference of all nodes of the model's output types, layer by layer over
-// all neighbours: what the whole graph at once would give, with the memory of
-// two layers' matrices of all node types that count. Each rank computes a
+// all neighbours: what the whole graph at once would give. Each rank computes a
 // contiguous range of original ids per type and they tell each other between
-// layers.
+// layers, so that each holds a layer's input of all nodes, and its own rows of
+// the output.
 // Threads: one at a time; all ranks run together.
 class FullInference {
  public:
@@ -41,9 +42,7 @@ class FullInference {
                 const InferenceOptions& options);
 
   // The rows of this rank's range (see begin(), end()) of the seeds' type
-  // after `layers` layers; 0: what the first layer reads.
-  // RESOURCE_EXHAUSTED: the matrices do not fit in the memory that is available
-  // (names the numbers and --inference sampled). Errors of Loader and
+  // after `layers` layers; 0: what the first layer reads. Errors of Loader and
   // Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same of all nodes, [n, width], on every rank.
@@ -51,8 +50,12 @@ class FullInference {
   // The same after all layers per node type, defined for the output types.
   absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
 
-  // RESOURCE_EXHAUSTED as of Run(), before any work.
-  absl::Status CheckMemory(int layers) const;
+  // The matrices that Run(layers), or with `for_all` RunForAll() and
+  // RunForAllTypes(), hold at once, at most.
+  MemoryNeed MemoryNeeded(int layers, bool for_all) const;
+  // RESOURCE_EXHAUSTED: they do not fit in the memory that is available (names
+  // the numbers and --inference sampled).
+  absl::Status CheckMemory(int layers, bool for_all) const;
 
   // This rank's original ids.
   int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
@@ -65,6 +68,14 @@ class FullInference {
   int64_t CountOf(TypeIndex type) const;
   // The first original id of a rank's range.
   int64_t BoundOf(TypeIndex type, int rank) const;
+  // The bytes of `copies` copies of the rows that `layer` computes (-1: that
+  // layer 0 reads) on the ranks [begin_rank, end_rank).
+  uint64_t MatrixBytes(int layer, int begin_rank, int end_rank,
+                       int copies) const;
+  // The most bytes that `holders` ranks, each with the rows of all nodes, and
+  // `workers` ranks, each with as many rows of its own as this one, hold at
+  // once.
+  uint64_t PeakBytes(int layers, bool for_all, int holders, int workers) const;
   // Calls `use` with batches of one hop of `fanout` around this rank's nodes
   // of `type`; rank 0 shows how far it is, as progress of `what`.
   template <typename Use>

@@ -40,7 +40,7 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
   const at::Tensor classes = filled.to(at::kLong);
   MILLRACE_RETURN_IF_ERROR(RefuseFirst(
       classes.to(at::kDouble).ne(filled), filled,
-      "is no class number\n--task single needs whole numbers; use --task "
+      "is not a class number\n--task single needs whole numbers; use --task "
       "regression for others"));
   return classes.masked_fill(classes.lt(0), kUnlabelled);
 }

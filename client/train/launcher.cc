@@ -243,8 +243,8 @@ void Launcher::Reap(int rank) {
   worker.running = false;
   if (worker.log.get() >= 0) ForwardLog(rank);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  // Wrong usage of ours, though another rank told of it and ended first: who
-  // starts us again shall see that it is of no use.
+  // Wrong usage takes precedence over the failures of ranks that ended earlier
+  // because of it, so that a supervisor does not start the group again.
   const bool wrong_usage =
       WIFEXITED(status) && WEXITSTATUS(status) == kWrongUsage;
   if (failure_.ok() || (wrong_usage && !absl::IsInvalidArgument(failure_))) {
@@ -354,9 +354,11 @@ void Launcher::EndAll() {
 }  // namespace
 
 absl::Status RunWorkers(char** argv, int workers, int threads) {
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(
-      StrCat("--workers ", workers), SaturatedProduct({workers, kWorkerBytes}),
-      "use fewer workers, or several hosts"));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory(StrCat("--workers ", workers),
+                  MemoryNeed{.process = kWorkerBytes,
+                             .host = SaturatedProduct({workers, kWorkerBytes})},
+                  "use fewer workers, or several hosts"));
   if (threads <= 0) {
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     threads = std::max(1, cores / workers);

@@ -287,7 +287,7 @@ absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
 
 absl::Status LinkEvaluator::CheckMemory(bool) const {
   return options_.kind == InferenceKind::kFull
-             ? full_.CheckMemory(model_.config().layers)
+             ? full_.CheckMemory(model_.config().layers, /*for_all=*/true)
              : absl::OkStatus();
 }
 

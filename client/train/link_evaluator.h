@@ -22,7 +22,7 @@
 
 namespace millrace {
 
-// How well the edges of splits are told from negatives.
+// Evaluates how well a model tells the edges of splits from negatives.
 //
 // kFull: rows of all nodes once, by exact inference; kSampled: rows from
 // batches around the edges, as in training (temporal jobs).
@@ -34,7 +34,7 @@ class LinkEvaluator final : public Evaluator {
  public:
   struct Splits {
     std::optional<std::string> valid, test;
-    // kAll: the edges that are no rivals of others.
+    // kAll: edges that do not count as negatives.
     std::vector<const LinkTable*> known;
   };
 
@@ -62,7 +62,7 @@ class LinkEvaluator final : public Evaluator {
   Negatives DrawnOf(EvalNegatives negatives) const;
   absl::Status Check(const std::string& split) const;
   absl::Status CheckGiven(const std::string& split) const;
-  // That exact inference does not see the edges it shall tell.
+  // Checks that exact inference does not see the edges that it evaluates.
   absl::Status CheckUnseen(const std::string& split) const;
   // The job that brings the edges of a split, and whatever they need.
   JobSpec JobOf(const std::string& split, const Negatives& negatives) const;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kSignatureBytes = 32;
 
-// A text after its length, so that different texts never join to the same one.
+// Puts the length before a text, so that different lists of texts never result
+// in the same bytes.
 std::string Framed(std::string_view text) {
   return StrCat(text.size(), ":", text);
 }
@@ -49,7 +50,8 @@ std::optional<std::string> MessageSigner::Verify(
     std::string_view key, std::string_view signed_message) const {
   if (signed_message.size() < kSignatureBytes) return std::nullopt;
   const std::string_view message = signed_message.substr(kSignatureBytes);
-  // In constant time: how long it takes must not tell how many bytes are right.
+  // Takes the same time however many bytes are right, so that it reveals
+  // nothing.
   if (CRYPTO_memcmp(Signature(key, message).data(), signed_message.data(),
                     kSignatureBytes) != 0) {
     return std::nullopt;

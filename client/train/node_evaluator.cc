@@ -110,16 +110,18 @@ absl::StatusOr<int64_t> NodeEvaluator::SeedNodes() const {
 
 absl::Status NodeEvaluator::CheckMemory(bool predicts) const {
   if (options_.kind == InferenceKind::kFull) {
-    return full_.CheckMemory(model_.config().layers);
+    return full_.CheckMemory(model_.config().layers, /*for_all=*/predicts);
   }
   if (!predicts) return absl::OkStatus();
   constexpr int64_t kValue = sizeof(float);
   MILLRACE_ASSIGN_OR_RETURN(const int64_t nodes, SeedNodes());
+  const int64_t columns = model_.config().out;
+  const int ranks = options_.inference.ranks_on_host;
   return millrace::CheckMemory(
-      StrCat("--predict of ", nodes, " nodes and ", model_.config().out,
-             " columns"),
-      SaturatedProduct({nodes, model_.config().out, kValue,
-                        options_.inference.ranks_on_host}),
+      StrCat("--predict of ", nodes, " nodes and ", columns, " columns in ",
+             ranks, ranks == 1 ? " trainer" : " trainers"),
+      MemoryNeed{.process = SaturatedProduct({nodes, columns, kValue}),
+                 .host = SaturatedProduct({nodes, columns, kValue, ranks})},
       "leave out --predict, or run fewer trainers on this host");
 }
 

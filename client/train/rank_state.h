@@ -13,7 +13,7 @@ namespace millrace {
 // What a rank tells the others about itself, again and again.
 struct RankState {
   int64_t beats = 0;      // grows by one each time
-  bool finished = false;  // it is done, and will not be heard any more
+  bool finished = false;  // it is done, and this is its last message
   absl::Status failure;   // why it has ended; OK: it has not failed
 };
 

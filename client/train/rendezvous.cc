@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/rendezvous.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,10 +9,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -24,6 +21,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/net/socket_address.h"
 
 namespace millrace {
 namespace {
@@ -31,70 +29,20 @@ namespace {
 // Between two attempts, and how long one address has to answer.
 constexpr int kSliceMs = 100;
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-
-  const sockaddr* get() const {
-    return reinterpret_cast<const sockaddr*>(&storage);
-  }
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-};
-
-std::string Numeric(const SocketAddress& address) {
-  char text[NI_MAXHOST] = "?";
-  getnameinfo(address.get(), address.length, text, sizeof(text), nullptr, 0,
-              NI_NUMERICHOST);
-  return text;
-}
-
-bool IsLoopback(const SocketAddress& address) {
-  if (address.family() == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(
-        &reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
-  }
-  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(address.get());
-  return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-// 0.0.0.0 or ::, which are all addresses of a host.
-bool IsUnspecified(const SocketAddress& address) {
-  if (address.family() == AF_INET6) {
-    return IN6_IS_ADDR_UNSPECIFIED(
-        &reinterpret_cast<const sockaddr_in6*>(address.get())->sin6_addr);
-  }
-  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(address.get());
-  return ipv4->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 struct LookedUp {
   std::vector<SocketAddress> addresses;  // IPv4 first
   std::string error;                     // why there are none
 };
 
 LookedUp LookUp(const std::string& host, uint16_t port) {
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  const int error =
-      getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (error != 0) return {{}, gai_strerror(error)};
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found,
-                                                            freeaddrinfo);
-  LookedUp result;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    SocketAddress& address = result.addresses.emplace_back();
-    std::memcpy(&address.storage, at->ai_addr, at->ai_addrlen);
-    address.length = at->ai_addrlen;
-  }
-  std::stable_partition(
-      result.addresses.begin(), result.addresses.end(),
-      [](const SocketAddress& a) { return a.family() == AF_INET; });
-  return result;
+  auto found = Resolve(host, port);
+  if (!found.ok()) return {{}, std::string(found.status().message())};
+  std::stable_partition(found->begin(), found->end(),
+                        [](const SocketAddress& a) { return !a.is_v6(); });
+  return {*std::move(found), ""};
 }
 
-// The resolver may take longer than a rank has time.
+// The resolver may take longer than a rank can wait.
 absl::StatusOr<LookedUp> LookUpUntil(const GroupAddress& group,
                                      SteadyTime deadline) {
   absl::StatusOr<LookedUp> found = CallInterruptibly(
@@ -134,10 +82,10 @@ bool Reaches(const SocketAddress& address, SocketAddress& own,
 absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
                                    const std::vector<SocketAddress>& choice) {
   for (const SocketAddress& address : choice) {
-    if (IsUnspecified(address)) {
+    if (address.IsAny()) {
       return absl::FailedPreconditionError(
           StrCat(group.host,
-                 " is all addresses of a host, but ranks meet at "
+                 " stands for all addresses of a host, but ranks meet at "
                  "one\nset MASTER_ADDR to an address of rank 0's host"));
     }
     UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -145,17 +93,17 @@ absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
     const int yes = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (bind(fd.get(), address.get(), address.length) == 0) {
-      return BoundSocket{std::move(fd), Numeric(address), IsLoopback(address)};
+      return BoundSocket{std::move(fd), address.Host(), address.IsLoopback()};
     }
     if (errno == EADDRNOTAVAIL) continue;
     return absl::UnavailableError(
         StrCat("rank 0 cannot listen at ", group.host, ":", group.port, " (",
-               Numeric(address), "): ", std::strerror(errno),
+               address.Host(), "): ", std::strerror(errno),
                "\nset MASTER_PORT to a free port of this host, everywhere"));
   }
   const std::string addresses =
       absl::StrJoin(choice, ", ", [](std::string* out, const auto& address) {
-        out->append(Numeric(address));
+        out->append(address.Host());
       });
   return absl::FailedPreconditionError(StrCat(
       group.host, addresses == group.host ? "" : StrCat(" (", addresses, ")"),
@@ -215,8 +163,7 @@ absl::StatusOr<MeetingPoint> FindMeetingPoint(const GroupAddress& group,
     for (const SocketAddress& address : host.addresses) {
       SocketAddress own;
       if (Reaches(address, own, error)) {
-        return MeetingPoint{Numeric(address), Numeric(own),
-                            IsLoopback(address)};
+        return MeetingPoint{address.Host(), own.Host(), address.IsLoopback()};
       }
     }
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -249,7 +196,8 @@ absl::StatusOr<std::vector<std::string>> GlooInterfaces() {
     freeifaddrs(list);
   }
   std::vector<std::string> names = absl::StrSplit(text, ',');
-  for (const std::string& name : names) {
+  for (std::string& name : names) {
+    absl::StripAsciiWhitespace(&name);
     if (with_address.contains(name)) continue;
     return absl::InvalidArgumentError(
         StrCat(kVariable, " is \"", text, "\", but this host has no interface ",

@@ -17,8 +17,8 @@
 
 namespace millrace {
 
-// Logs what a rank waits for and how long it still will: after a second, then
-// every 5 seconds. Not thread-safe.
+// Logs what a rank is waiting for and for how much longer, after a second and
+// then every 5 seconds. Not thread-safe.
 class WaitNotice {
  public:
   explicit WaitNotice(SteadyTime deadline);
@@ -51,13 +51,13 @@ struct MeetingPoint {
 };
 
 // Waits up to `timeout` until somebody listens at the group's address.
-// UNAVAILABLE: nobody does; says why.
+// UNAVAILABLE: nobody does (says why).
 absl::StatusOr<MeetingPoint> FindMeetingPoint(const GroupAddress& group,
                                               absl::Duration timeout);
 
 // The interfaces that GLOO_SOCKET_IFNAME names, separated by commas; none if it
 // is not set. INVALID_ARGUMENT: this host has no such interface, or it has no
-// address; the message names those that there are.
+// address; the message names those that it has.
 absl::StatusOr<std::vector<std::string>> GlooInterfaces();
 
 }  // namespace millrace

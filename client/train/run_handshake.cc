@@ -41,7 +41,7 @@ SignedStore::Value RunHandshake::ReadFrom(int rank, const std::string& key) {
   NotSigned& not_signed = not_signed_[rank];
   if (value.kind == Kind::kSigned) not_signed = {};
   if (value.kind != Kind::kNotSigned) return value;
-  // So that it counts again only if it is written again.
+  // It counts again only if it is written again.
   store_.Remove(key);
   if (not_signed.times++ == 0) not_signed.since = SteadyNow();
   suspected_mismatch_ = absl::FailedPreconditionError(StrCat(

@@ -33,7 +33,7 @@ Json OrNull(const std::optional<Value>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
-// A reader of a file backwards looks at so many bytes first.
+// How many bytes at the end of a file are read first.
 constexpr uint64_t kTailBytes = uint64_t{1} << 16;
 
 // The last bytes of a file that is `size` long.

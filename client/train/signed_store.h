@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-// A TCPStore whose values are signed messages of a group's ranks: values that
-// nobody of the group has signed count as absent. Its keys are in a namespace
-// of their own.
+// A TCPStore whose values are signed messages of a group's ranks. Values that
+// no rank of the group has signed count as absent. Its keys have a namespace of
+// their own.
 // Threads: any. All calls throw what TCPStore throws.
 class SignedStore final : public c10d::Store {
  public:

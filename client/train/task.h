@@ -42,7 +42,7 @@ struct Task {
   static absl::StatusOr<Task> Parse(const std::string& task,
                                     const std::string& metric);
 
-  // INVALID_ARGUMENT: the metric is not defined of so many classes or columns.
+  // INVALID_ARGUMENT: the metric cannot have that many classes or columns.
   absl::Status CheckOutputs(int64_t outputs) const;
 
   // Whether value `a` of the metric is better than `b`.

@@ -125,8 +125,8 @@ void TrainFlags::AddTraining(CLI::App& group) {
                   "constant | cosine | step:EPOCHS:FACTOR")
       ->type_name("SCHEDULE");
   group.add_option("--patience", patience_,
-                   "stop after so many evaluations without a better valid; 0: "
-                   "never");
+                   "stop after this many evaluations without a better valid; "
+                   "0: never");
 }
 
 void TrainFlags::AddProcesses(CLI::App& group) {

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "client/train/train_check.h"
 #include "client/train/train_flags.h"
 #include "client/train/trainer.h"
@@ -15,27 +13,12 @@
 namespace millrace {
 namespace {
 
-// Words that cli.md promises and this version does not serve yet.
+// Values that later versions may have.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
   return absl::UnimplementedError(
       StrCat(option, " ", value, " does not exist in this version\nuse ",
              option, " ", served));
-}
-
-absl::StatusOr<Fanouts> ParseFanouts(const std::string& text) {
-  Fanouts fanouts;
-  if (text.empty()) return fanouts;
-  for (const std::string& part :
-       std::vector<std::string>(absl::StrSplit(text, ','))) {
-    int32_t fanout = 0;
-    if (!absl::SimpleAtoi(part, &fanout) || fanout < kAllNeighbors) {
-      return absl::InvalidArgumentError(StrCat(
-          "--eval-fanouts holds \"", part, "\", not a number of at least -1"));
-    }
-    fanouts.push_back(fanout);
-  }
-  return fanouts;
 }
 
 // As ResolveJob counts them once the graph is known.
@@ -146,14 +129,14 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   options.classes = classes_;
   if (classes_ > 0 && task_ != "single" && task_ != "graph") {
     return absl::InvalidArgumentError(
-        StrCat("--classes is of --task single and graph, not of --task ", task_,
-               "\nleave it out"));
+        StrCat("--classes is for --task single and graph, not for --task ",
+               task_, "\nleave it out"));
   }
   if (task_ != "link") {
     for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
       if (app_->count(option) == 0) continue;
       return absl::InvalidArgumentError(
-          StrCat(option, " is of --task link alone, not of --task ", task_));
+          StrCat(option, " is for --task link only, not for --task ", task_));
     }
     if (task_ == "graph") {
       MILLRACE_RETURN_IF_ERROR(
@@ -165,7 +148,7 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
     return absl::OkStatus();
   }
   MILLRACE_RETURN_IF_ERROR(TakeSeedKind(SeedKind::kEdge, "edge", options.job));
-  // The very edges that are to be learned are not to be read off the batch.
+  // Otherwise the model could read the edges that it is to learn off the batch.
   if (!job_.excludes_seed_edges()) {
     options.job.exclude = ExcludeSeedEdges::kReverse;
   }
@@ -197,7 +180,10 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   const bool full =
       inference_ == "full" || (inference_.empty() && !scripted() && !graphs);
   evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
-  MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts, ParseFanouts(eval_fanouts_));
+  if (!eval_fanouts_.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts,
+                              ParseFanouts("--eval-fanouts", eval_fanouts_));
+  }
   evaluation.inference.chunk = eval_batch_size_;
   evaluation.inference.all_ranks = eval_ranks_ == "all";
   evaluation.inference.prefetch_batches = options.prefetch_batches;

@@ -65,8 +65,8 @@ Outcome TrainStep::Forward(const Minibatch& minibatch, const Pass& pass) const {
           CountCorrect(task_.kind, logits, minibatch.labels)};
 }
 
-// Batches are of about one size, so only one is checked that is twice as large
-// as any before it.
+// Batches are of similar size, so only those twice as large as any checked
+// before are checked.
 absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   const uint64_t bytes = model_.LayerBytes(minibatch.graph);
   if (bytes / 2 < checked_bytes_) return absl::OkStatus();

@@ -151,7 +151,7 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, Clock& clock) {
   if (!std::isfinite(sums.loss)) {
     return absl::OutOfRangeError(
         StrCat("the loss of epoch ", step.epoch, ", step ", at_.step + 1,
-               " is no finite number\nuse a smaller --lr, another --norm, or "
+               " is not finite\nuse a smaller --lr, another --norm, or "
                "normalize the features at the import"));
   }
   if (sums.labelled > 0) {
@@ -273,7 +273,7 @@ bool Trainer::OutOfPatience() const {
 absl::Status Trainer::Run() {
   absl::Status done = TrainAndEvaluate();
   if (writer_ == nullptr) return done;
-  // Checkpoints that wait are worth as much to a run that ends early.
+  // A run that ends early needs its last checkpoints as well.
   absl::Status written = writer_->Finish();
   const bool tell = done.ok() || absl::IsCancelled(done);
   return tell && !written.ok() ? written : done;

@@ -61,8 +61,8 @@ std::string Trainer::OrderText() const {
                 " up to epoch ", begun);
 }
 
-// Which seeds the splits have that the run trains on or evaluates. A split that
-// is not there has no text, nor has one of seeds that are listed.
+// The seeds of the splits that the run trains on or evaluates. A split that
+// does not exist has no text, and neither has one whose seeds are listed.
 OptionTexts Trainer::SplitTexts() const {
   const Manifest& manifest = source_->manifest();
   ResolvedJob job;

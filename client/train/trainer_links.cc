@@ -48,11 +48,11 @@ absl::Status Trainer::CheckLinks() const {
   const bool labels = split != nullptr && split->label.present();
   const bool none = task.negatives == NegativeMode::kNone;
   if (labels && !none) {
-    return absl::InvalidArgumentError(
-        StrCat("--negatives adds what is no edge, but the labels of split ",
-               options_.job.split,
-               " say that already\nleave out --negatives, or make a split "
-               "without --labels"));
+    return absl::InvalidArgumentError(StrCat(
+        "--negatives adds pairs that are not edges, but the labels of split ",
+        options_.job.split,
+        " name those already\nleave out --negatives, or make a split "
+        "without --labels"));
   }
   if (labels && given) {
     return absl::FailedPreconditionError(
@@ -68,7 +68,7 @@ absl::Status Trainer::CheckLinks() const {
   }
   if (!none || given || labels) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("--task link learns edges from what is none, but there are "
+      StrCat("--task link also needs pairs that are not edges, but there are "
              "neither --negatives nor negatives or labels in ",
              listed ? "--seeds-file" : StrCat("split ", options_.job.split),
              "\nuse --negatives binary:1, triplet:K, shared:K or in-batch"));

@@ -217,11 +217,14 @@ absl::Status Trainer::CheckModelMemory(const GraphShape& shape) const {
   const int64_t copies = options_.optimizer.kind == OptimizerKind::kSgd ? 4 : 6;
   constexpr int64_t kValue = sizeof(float);
   const int ranks = options_.ranks_on_host;
+  const MemoryNeed need = {
+      .process = SaturatedProduct({values, kValue, copies}),
+      .host = SaturatedProduct({values, kValue, copies, ranks})};
   return CheckMemory(
       StrCat("training a model from ", model.in, " features over --hidden ",
              model.hidden, " to ", model.out, " outputs in ", ranks,
              ranks == 1 ? " trainer" : " trainers"),
-      SaturatedProduct({values, kValue, copies, ranks}),
+      need,
       "use a smaller --hidden, fewer trainers on this host, or labels with "
       "fewer classes");
 }
@@ -250,7 +253,10 @@ absl::Status Trainer::SetUp() {
   options_.evaluation.inference.ranks_on_host = options_.ranks_on_host;
   MILLRACE_RETURN_IF_ERROR(learns_links() ? MakeLinkEvaluator()
                                           : MakeNodeEvaluator());
-  MILLRACE_RETURN_IF_ERROR(evaluator_->CheckMemory(!options_.predict.empty()));
+  MILLRACE_RETURN_IF_ERROR(evaluator_->CheckMemory(
+      !options_.predict.empty() && !options_.predict_embeddings));
+  // As in MakeModel: no rank goes on before all have checked.
+  MILLRACE_RETURN_IF_ERROR(collectives_.Barrier());
   step_ = std::make_unique<TrainStep>(*model_, collectives_, options_.task);
   optimizer_ = std::make_unique<Optimizer>(options_.optimizer,
                                            model_->parameters().parameters());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Trainer starts from: its checkpoints, given weights and orders.
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 
 #include "client/tensor/torch_status.h"
 #include "client/train/checkpoint.h"
@@ -43,7 +45,24 @@ absl::StatusOr<Value> Take(const std::map<std::string, Value>& map,
                            const std::string& name) {
   const auto found = map.find(name);
   if (found != map.end()) return found->second;
-  return absl::DataLossError(StrCat("the checkpoint lacks \"", name, "\""));
+  return absl::DataLossError(StrCat("it lacks \"", name, "\""));
+}
+
+// A counter that has 32 bits in a run.
+absl::StatusOr<uint32_t> TakeShort(const std::map<std::string, int64_t>& map,
+                                   const std::string& name) {
+  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t count, Take(map, name));
+  if (count >= 0 && count <= kMost) return static_cast<uint32_t>(count);
+  return absl::DataLossError(
+      StrCat("its \"", name, "\" is ", count, ", not from 0 to ", kMost));
+}
+
+// Adds the path of a checkpoint to an error about what it holds.
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      StrCat("checkpoint ", path, ": ", status.message()));
 }
 
 std::optional<double> Optional(const std::map<std::string, double>& map,
@@ -113,11 +132,11 @@ absl::Status Trainer::Save(bool best) {
 
 absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   const auto& counters = checkpoint.counters;
-  MILLRACE_ASSIGN_OR_RETURN(at_.epoch, Take(counters, "epoch"));
-  MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, Take(counters, "next_batch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.epoch, TakeShort(counters, "epoch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.next_batch, TakeShort(counters, "next_batch"));
   OptionTexts identity = Identity();
-  // A split that was added since the checkpoint is none that it has seen. (One
-  // that names no splits has the dataset's fingerprint with them.)
+  // Splits that were added since the checkpoint do not matter. (A checkpoint
+  // that names no splits has a fingerprint of the dataset that covers them.)
   std::erase_if(identity, [&](const auto& text) {
     return text.first.starts_with(kSplitText) &&
            !checkpoint.identity.contains(text.first);
@@ -131,12 +150,12 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   if (world == collectives_.world()) {
     MILLRACE_RETURN_IF_ERROR(step_->LoadRankBuffers(checkpoint.ranks));
   }
-  MILLRACE_ASSIGN_OR_RETURN(at_.step, Take(counters, "step"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.step, TakeShort(counters, "step"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.labelled, Take(counters, "labelled"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.correct, Take(counters, "correct"));
   MILLRACE_ASSIGN_OR_RETURN(at_.attempt, Take(counters, "attempt"));
-  MILLRACE_ASSIGN_OR_RETURN(at_.best_epoch, Take(counters, "best_epoch"));
-  MILLRACE_ASSIGN_OR_RETURN(at_.since_best, Take(counters, "since_best"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.best_epoch, TakeShort(counters, "best_epoch"));
+  MILLRACE_ASSIGN_OR_RETURN(at_.since_best, TakeShort(counters, "since_best"));
   MILLRACE_ASSIGN_OR_RETURN(at_.sums.loss, Take(checkpoint.values, "loss_sum"));
   at_.best_valid = Optional(checkpoint.values, "best_valid");
   at_.train_at_best = Optional(checkpoint.values, "train_at_best");
@@ -207,9 +226,9 @@ absl::StatusOr<bool> Trainer::BestIsAhead() {
     if (!bytes.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(const Checkpoint best,
                                 ParseCheckpoint(bytes, path));
-      MILLRACE_ASSIGN_OR_RETURN(const int64_t epoch,
-                                Take(best.counters, "epoch"));
-      ahead = epoch > at_.epoch;
+      const absl::StatusOr<int64_t> epoch = Take(best.counters, "epoch");
+      MILLRACE_RETURN_IF_ERROR(InFile(path, epoch.status()));
+      ahead = *epoch > at_.epoch;
     }
   }
   return collectives_.ShareAnswer(ahead);
@@ -242,7 +261,7 @@ absl::Status Trainer::Resume() {
   }
   MILLRACE_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                             ParseCheckpoint(bytes, path));
-  MILLRACE_RETURN_IF_ERROR(Restore(checkpoint));
+  MILLRACE_RETURN_IF_ERROR(InFile(path, Restore(checkpoint)));
   MILLRACE_ASSIGN_OR_RETURN(const bool best_is_ahead, BestIsAhead());
   // Then the next one that is evaluated is the best there is.
   if (best_is_ahead) at_.best_valid.reset();

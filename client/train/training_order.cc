@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
   for (const int64_t id : row) {
     const auto found = places.find(id);
     if (found == places.end()) {
-      return Refused(where, StrCat(": ", id, " is none of the job's seeds"),
+      return Refused(where, StrCat(": ", id, " is not one of the job's seeds"),
                      kAdvice);
     }
     if (seen[found->second]) {

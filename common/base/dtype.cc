@@ -32,7 +32,7 @@ constexpr std::array<DTypeInfo, 11> kInfos = {{
     {DType::kBFloat16, "bfloat16", "<u2", 2},
 }};
 
-// A number from outside that is no dtype reads as kNone.
+// A number from outside that is not a dtype is read as kNone.
 const DTypeInfo& InfoOf(DType dtype) {
   const auto number = static_cast<size_t>(dtype);
   return kInfos[number < kInfos.size() ? number : 0];
@@ -52,7 +52,7 @@ absl::StatusOr<DType> DTypeFromName(std::string_view name) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", absl::CHexEscape(std::string(name)),
-      "' is no dtype; there are uint8, int8, int32, uint32, int64, ",
+      "' is not a dtype; there are uint8, int8, int32, uint32, int64, ",
       "uint64, float16, float32, float64 and bfloat16"));
 }
 

@@ -109,6 +109,14 @@ Group LeastGroup(const MemoryFiles& files) {
   }
 }
 
+// The memory that the host and the control groups have left for all processes.
+uint64_t HostMemoryLeft(const MemoryFiles& files) {
+  const std::optional<uint64_t> kib =
+      ReadNumber(files.meminfo, "MemAvailable:");
+  const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes(files);
+  return std::min(bytes, LeastGroup(files).available);
+}
+
 // What a limit of address space leaves to this process.
 uint64_t AddressSpaceLeft(const MemoryFiles& files) {
   rlimit limit{};
@@ -129,21 +137,29 @@ uint64_t HostMemoryBytes(const MemoryFiles& files) {
 }
 
 uint64_t AvailableMemoryBytes(const MemoryFiles& files) {
-  const std::optional<uint64_t> kib =
-      ReadNumber(files.meminfo, "MemAvailable:");
-  const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes(files);
-  return std::min(
-      {bytes, LeastGroup(files).available, AddressSpaceLeft(files)});
+  return std::min(HostMemoryLeft(files), AddressSpaceLeft(files));
+}
+
+absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
+                         std::string_view advice, const MemoryFiles& files) {
+  if (need.host <= kUncheckedBytes) return absl::OkStatus();
+  const uint64_t address_space = AddressSpaceLeft(files);
+  if (need.process > address_space) {
+    const char* where = need.process < need.host ? " in one process" : "";
+    return absl::ResourceExhaustedError(StrCat(
+        what, " needs ", BytesText(need.process), " of memory", where, ", but ",
+        BytesText(address_space), " are available within ulimit -v\n", advice));
+  }
+  const uint64_t host = HostMemoryLeft(files);
+  if (need.host <= host) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat(what, " needs ", BytesText(need.host), " of memory, but ",
+             BytesText(host), " are available\n", advice));
 }
 
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
                          std::string_view advice) {
-  if (bytes <= kUncheckedBytes) return absl::OkStatus();
-  const uint64_t available = AvailableMemoryBytes();
-  if (bytes <= available) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      StrCat(what, " needs ", BytesText(bytes), " of memory, but ",
-             BytesText(available), " are available\n", advice));
+  return CheckMemory(what, MemoryNeed{bytes, bytes}, advice);
 }
 
 uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers) {

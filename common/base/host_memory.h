@@ -27,10 +27,22 @@ uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 // space (ulimit -v).
 uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
 
+// Bytes that are about to be allocated.
+struct MemoryNeed {
+  uint64_t process = 0;  // by this process
+  uint64_t host = 0;     // by all processes of the host that do the same
+};
+
 // For what is about to be allocated, where a number of the user decides how
 // much: RESOURCE_EXHAUSTED "WHAT needs 24.1 GB of memory, but 15.2 GB are
-// available\nADVICE" unless `bytes` are available. Some MB always are. An
-// estimate: other processes may take the memory meanwhile.
+// available\nADVICE" unless `need.process` is left of this process's limit of
+// address space, and `need.host` of the host's memory is available. Some MB
+// always are. An estimate: other processes may take the memory meanwhile. All
+// processes that `need.host` counts must check before any of them allocates.
+absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
+                         std::string_view advice,
+                         const MemoryFiles& files = {});
+// The same for `bytes` that only this process allocates.
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
                          std::string_view advice);
 

@@ -65,7 +65,7 @@ class FileNpyWriter : public NpyWriter {
     if (bytes == 0) return absl::OkStatus();
     if (row_bytes_ == 0 || bytes % row_bytes_ != 0) {
       return absl::InternalError(absl::StrCat(path_.native(), ": ", bytes,
-                                              " bytes are no whole rows of ",
+                                              " bytes are not whole rows of ",
                                               row_bytes_));
     }
     file_bytes_ += bytes;

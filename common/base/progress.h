@@ -33,12 +33,12 @@ class Progress {
  public:
   // As in ProgressState.
   Progress(std::string what, int64_t total, std::string unit);
-  // Erases the bar; what is there to say of the job, its caller says.
+  // Erases the bar and prints nothing.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // A job that goes on from here: what was done before took none of its time.
+  // For a job that continues: what was done before took none of its time.
   void StartAt(int64_t done) { state_.done = state_.before = done; }
   void Set(int64_t done);
   void Add(int64_t more) { Set(state_.done + more); }
@@ -58,8 +58,8 @@ class Progress {
   bool finished_ = false;
 };
 
-// What makes a terminal forget the line that the cursor is in: goes before a
-// line that may be written while a bar is drawn. Empty where stderr is not a
+// The characters that erase the terminal's current line. To be written before a
+// line that may take the place of a progress bar. Empty if stderr is not a
 // terminal.
 const char* EraseLine();
 

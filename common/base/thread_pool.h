@@ -20,8 +20,8 @@ namespace millrace {
 class ThreadPool {
  public:
   // `capacity` is the number of tasks that may wait (not counting those that
-  // run). Throws std::system_error if the system gives no more threads, which
-  // ends a program as other exhausted memory does (RunProgram).
+  // run). Throws std::system_error if the system cannot start more threads,
+  // which ends a program as other exhausted memory does (RunProgram).
   ThreadPool(std::string name, int threads, size_t capacity);
   // Closes and joins.
   ~ThreadPool();

@@ -89,7 +89,7 @@ absl::StatusOr<size_t> UncachedReader::ReadThroughCache() {
     (void)posix_fadvise(fd_.get(), at, static_cast<off_t>(piece),
                         POSIX_FADV_DONTNEED);
     done += static_cast<size_t>(got);
-    if (got == 0) break;  // it was cut
+    if (got == 0) break;  // the file was truncated
   }
   return done;
 }

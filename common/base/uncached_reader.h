@@ -28,7 +28,7 @@ class UncachedReader {
   uint64_t file_bytes() const { return file_bytes_; }
 
   // The next bytes, at most kChunkBytes; empty at the end, which comes early if
-  // the file has been cut. Valid until the next call. Errors of FileError().
+  // the file was truncated. Valid until the next call. Errors of FileError().
   absl::StatusOr<std::span<const std::byte>> Next();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 bool IsCommand(const CLI::App* app) { return !app->get_name().empty(); }
 bool IsGroup(const CLI::App* app) { return app->get_name().empty(); }
 
-// CLI11 has its const members twice, too.
+// For const and mutable commands, like the members of CLI::App.
 template <typename App, typename Option>
 std::vector<Option*> AllOptions(App& command) {
   std::vector<Option*> options = command.get_options();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of a CLI::App and their options. An option group (CLI11's
-// subcommand without a name) is no command: its options are its command's.
+// subcommand without a name) is not a command: its options are its command's.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,12 +17,12 @@ std::vector<const CLI::App*> Subcommands(const CLI::App& command);
 std::vector<CLI::App*> OptionGroups(CLI::App& command);
 std::vector<const CLI::App*> OptionGroups(const CLI::App& command);
 
-// The options of `command`, those of its option groups last; positionals and
-// --help are among them.
+// The options of `command`, those of its option groups last, including
+// positionals and --help.
 std::vector<CLI::Option*> OptionsOf(CLI::App& command);
 std::vector<const CLI::Option*> OptionsOf(const CLI::App& command);
 
-// The chosen subcommands, outermost first; empty when there is none.
+// The chosen subcommands, outermost first; empty if there are none.
 std::vector<const CLI::App*> ChosenCommands(const CLI::App& app);
 
 // The innermost command that was chosen; `app` itself when there is none.

@@ -76,7 +76,7 @@ for program in millrace millrace-server millrace-train
 end
 )"}};
 
-// One line of the answer, if it goes on as `current` does.
+// One line of the answer, or nothing if `word` does not begin with `current`.
 std::string Candidate(const std::string& word, const std::string& description,
                       std::string_view current) {
   if (!word.starts_with(current)) return "";
@@ -91,7 +91,7 @@ bool TakesPath(std::string_view type) {
   return false;
 }
 
-// What a value of `option` can be; `before` goes before each word.
+// The possible values of `option`, each after `before`.
 std::string ValuesOf(const CLI::Option& option, std::string_view current,
                      const std::string& before = "") {
   std::string answer;
@@ -104,7 +104,7 @@ std::string ValuesOf(const CLI::Option& option, std::string_view current,
   return path ? kFiles : answer;
 }
 
-// The state of a command line while its words are read.
+// Reads the words of a command line, to complete the next one.
 class Reader {
  public:
   explicit Reader(const CLI::App& app) : app_(app), command_(&app) {}

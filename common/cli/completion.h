@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of command lines in shells. A shell asks the program itself, with
-// each press of the key: `PROGRAM __complete WORD... CURRENT`. So one short
-// script serves all programs, and what it offers is what the program takes.
+// Completion of command lines in shells. Each time the Tab key is pressed, the
+// shell asks the program itself: `PROGRAM __complete WORD... CURRENT`. So one
+// short script serves all programs and is never out of date.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,13 +13,13 @@ namespace millrace {
 // Whether a program was started to complete a command line.
 bool IsCompletionRequest(int argc, char** argv);
 
-// The answer to a request, a candidate a line, some followed by a tab and a
-// description; the line ":files" asks for names of files instead. `words` are
-// what stands behind __complete, the last of them the one to be
-// completed, possibly empty. A shell may have made three words of
-// --option=value.
-// What takes a file or a folder is known by the name of its type
-// (CLI::Option::type_name), or of the positional: FILE, DIR, STORE, DATASET.
+// The answer to a request: one candidate per line, some followed by a tab and a
+// description, or the line ":files" for names of files. `words` are those after
+// __complete; the last one, which may be empty, is to be completed. A shell may
+// have split --option=value into three words.
+// An option takes a file or a folder if the name of its type
+// (CLI::Option::type_name), or of the positional, is FILE, DIR, STORE or
+// DATASET.
 std::string Completions(const CLI::App& app,
                         const std::vector<std::string>& words);
 

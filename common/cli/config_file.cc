@@ -102,8 +102,8 @@ bool IsChosen(const CLI::App& app, const Path& path) {
   return true;
 }
 
-// `line` without its comment, which CLI11 would leave behind a section and look
-// for within quotes.
+// `line` without its comment. CLI11 would not remove one after a section's
+// name, and would look for one within quotes.
 std::string WithoutComment(const std::string& line) {
   const size_t value =
       line.find_first_not_of(" \t", line.find('=') + 1);  // npos + 1: 0
@@ -119,7 +119,7 @@ std::string WithoutComments(std::istream& input) {
   return text;
 }
 
-// CLI11 takes only the first item of an option.
+// Joins items of the same option, because CLI11 takes only the first one.
 void Append(CLI::ConfigItem item, std::vector<CLI::ConfigItem>& items) {
   const auto same = std::find_if(
       items.begin(), items.end(), [&item](const CLI::ConfigItem& other) {
@@ -148,8 +148,8 @@ void ConfigFile::CheckShared(const CLI::ConfigItem& item) const {
   if (sections.empty()) ThrowUnknown(app_, item.name);
   throw CLI::ConfigError(
       StrCat("--config: --", item.name, " is for ",
-             sections.size() == 1 ? "one command" : "single commands",
-             " and stands above all sections\nwrite it below [",
+             sections.size() == 1 ? "one command" : "certain commands",
+             " only, but stands above all sections\nwrite it below [",
              absl::StrJoin(sections, "] or ["), "]"));
 }
 
@@ -196,7 +196,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(
       const CLI::App* command = CommandOf(item);
       if (command == nullptr) continue;
       const CLI::Option* option = FindOption(*command, item.name);
-      // Else the command line, or the section, decided.
+      // The command line and the command's section take precedence.
       if (option->count() > 0 || AnyIsGiven(Rivals(*command, *option)) ||
           decided.contains(option)) {
         continue;

@@ -24,8 +24,8 @@ constexpr size_t kDescriptionColumn = 28;
 
 using Options = std::vector<const CLI::Option*>;
 
-// `text` in lines that end before kColumns, the first at the column `at`, the
-// others at `indent`.
+// Breaks `text` into lines of at most kColumns columns. The first begins at
+// column `at`, the others at `indent`.
 std::string Wrap(absl::string_view text, size_t at, size_t indent) {
   std::string lines;
   bool first = true;
@@ -58,7 +58,7 @@ bool TakesValue(const CLI::Option& option) {
   return option.get_expected_max() > 0;
 }
 
-// "N", "FILE", "in|out"; the description of a validator says more than a type.
+// "N", "FILE", "in|out". Prefers the description of a validator to the type.
 std::string ValueText(const CLI::Option& option) {
   const std::vector<std::string> words = WordsOf(option);
   if (!words.empty()) return absl::StrJoin(words, "|");
@@ -123,7 +123,7 @@ std::string Section(const std::string& title, const Options& options) {
   return text;
 }
 
-// "Source", or "Source (one of them is required)".
+// "Source", or "Source (one of these is required)".
 std::string TitleOf(const CLI::App& group) {
   const bool one = group.get_require_option_max() == 1;
   if (!one) return group.get_group();
@@ -132,7 +132,7 @@ std::string TitleOf(const CLI::App& group) {
                                        : " (one of these at most)");
 }
 
-// Groups of one title are one section.
+// Groups of the same title share a section.
 std::string GroupSections(const CLI::App& command) {
   std::vector<std::pair<const CLI::App*, Options>> sections;
   for (const CLI::App* group : OptionGroups(command)) {
@@ -195,7 +195,7 @@ class HelpFormatter : public CLI::FormatterBase {
   }
 };
 
-// How else the options of a command can be given.
+// Says how else the options of a command can be given.
 std::string OtherWays(const CLI::App& command, const std::string& prefix) {
   if (!Subcommands(command).empty()) {
     return "Options can also come from variables (MILLRACE_...) and from a "

@@ -9,13 +9,13 @@
 
 namespace millrace {
 
-// Options with this CLI11 group (Option::group) stand last, in the help of the
-// program alone.
+// Options of this CLI11 group (Option::group) come last, and only in the help
+// of the program itself.
 inline constexpr char kGeneralOptions[] = "General";
 
-// Lets `app` and its subcommands print their help so, and adds to their
+// Makes `app` and its subcommands print their help like this, and adds to their
 // footers how else options can be given, and the exit statuses. Call it once,
-// when all is added; FinishOptions does.
+// when all options are added; FinishOptions does.
 void FinishHelp(CLI::App& app);
 
 // What `command --help` prints.

@@ -13,8 +13,8 @@
 namespace millrace {
 namespace {
 
-// What CLI11 makes of `text`; nothing where it is not one or exceeds 64 bits,
-// which CLI11 cuts. The base is found as CLI11 finds it: 0x10 is 16.
+// The number that CLI11 reads from `text`; nothing if it is not a number, or
+// exceeds 64 bits, which CLI11 does not notice. As for CLI11, 0x10 is 16.
 template <typename Type>
 std::optional<Type> Read(const std::string& text) {
   Type number{};
@@ -56,7 +56,7 @@ std::string WrongFlag(const std::string& text) {
 }
 
 void CheckOption(CLI::Option& option) {
-  // The name of the type goes on with those of validators.
+  // The descriptions of validators follow the name of the type.
   const std::string names = option.get_type_name();
   const std::string type = names.substr(0, names.find(':'));
   if (type == "UINT") option.check(CLI::Validator(WrongUnsigned, ""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and flags on the command line, beyond what CLI11 checks and says.
+// Checks of numbers and flags that CLI11 does not make.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,9 +8,10 @@
 namespace millrace {
 
 // Makes the options of `app` and of its subcommands that take numbers refuse
-// what is not a number, a sign where there can be none and what exceeds 64
-// bits (CLI11 takes -1 for 2^64 - 1), and its flags what is neither true nor
-// false. Call it once, when all options are added; FinishOptions does.
+// values that are not numbers, negative values for unsigned numbers (CLI11
+// takes -1 for 2^64 - 1) and values that exceed 64 bits, and makes flags refuse
+// values other than true and false. Call it once, when all options are added;
+// FinishOptions does.
 void CheckValues(CLI::App& app);
 
 // For CLI::Option::check: a whole number of at least `least`.

@@ -91,7 +91,7 @@ void AddVariables(const CLI::App& owner, std::vector<Variable>& variables) {
   }
 }
 
-// Those of its subcommands, too.
+// The variables of a command and of all its subcommands.
 void AddAllVariables(const CLI::App& command,
                      std::vector<Variable>& variables) {
   AddVariables(command, variables);
@@ -100,9 +100,9 @@ void AddAllVariables(const CLI::App& command,
   }
 }
 
-// Which of the variables `name` was probably meant to be; or empty. One edit at
-// most, or those of other programs, which are not known here, would be taken
-// for it.
+// The variable that `name` is probably a misspelling of; empty if there is
+// none. With more than one edit, variables of other programs, which are not
+// known here, would be taken for misspellings.
 std::string MeantVariable(const std::string& name,
                           const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
@@ -165,14 +165,14 @@ std::string OptionSources::Notes(std::string_view text) const {
     at += 2;
     const size_t end = text.find_first_not_of(kNameCharacters, at);
     std::string note = NoteOf(std::string(text.substr(at, end - at)));
-    const bool told =
+    const bool noted =
         std::find(notes.begin(), notes.end(), note) != notes.end();
-    if (!note.empty() && !told) notes.push_back(std::move(note));
+    if (!note.empty() && !noted) notes.push_back(std::move(note));
   }
   return notes.empty() ? "" : StrCat(" (", absl::StrJoin(notes, "; "), ")");
 }
 
-void OptionSources::WarnOfMisspeltVariables() const {
+void OptionSources::DropMisspeltVariables() {
   std::vector<Variable> known, read;
   AddAllVariables(app_, known);
   AddVariables(app_, read);

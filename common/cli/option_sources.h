@@ -21,18 +21,18 @@ std::string VariableOf(const CLI::App& owner, const CLI::Option& option);
 // Threads: one. Lifetime: `app` must outlive it.
 class OptionSources {
  public:
-  // Makes the coming parse of `app` read all of them.
+  // Makes the next parse of `app` read all of them.
   OptionSources(CLI::App& app, int argc, char** argv);
 
-  // " (NAME=VALUE in the environment)", " (FILE says --option)" for the
+  // " (NAME=VALUE in the environment)", " (--option is from FILE)" for the
   // options named in `text` whose values are not from the command line; empty
   // when there are none.
   std::string Notes(std::string_view text) const;
 
   // Logs a warning for each MILLRACE_ variable that looks like a misspelling
   // of one that the chosen command reads, and removes it from the environment,
-  // so that processes that are started do not repeat it.
-  void WarnOfMisspeltVariables() const;
+  // so that the processes that this one starts do not warn again.
+  void DropMisspeltVariables();
 
  private:
   std::string NoteOf(const std::string& name) const;

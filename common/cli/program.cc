@@ -42,9 +42,8 @@
 namespace millrace {
 namespace {
 
-// Scripts add options behind those of another's command line, so the last of
-// those that take one value counts, unless they add up; what must be given has
-// no default.
+// Scripts append options to a command line, so the last value of an option that
+// takes one counts, unless its values add up. Required options have no default.
 void FinishOption(CLI::Option& option) {
   const bool adds_up =
       option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
@@ -52,6 +51,7 @@ void FinishOption(CLI::Option& option) {
       !adds_up) {
     option.take_last();
   }
+  if (option.get_delimiter() != '\0') option.transform(CommaList());
   if (option.get_required() || !option.get_default_str().empty()) return;
   option.capture_default_str();
   const std::string shown = option.get_default_str();
@@ -66,7 +66,7 @@ void FinishCommand(CLI::App& app) {
   }
 }
 
-// CLI11 would open a pipe and wait until somebody writes to it.
+// A pipe would make CLI11 wait until somebody writes to it.
 CLI::Validator RegularFile() {
   return CLI::Validator(
       [](const std::string& path) -> std::string {
@@ -84,7 +84,7 @@ CLI::Validator RegularFile() {
 void SetUpLogging() {
   auto logger = std::make_shared<spdlog::logger>(
       "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  // Lines take the place of a bar that is drawn.
+  // Lines replace a progress bar, if there is one.
   logger->set_pattern(
       absl::StrCat(EraseLine(), "%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v"));
   logger->flush_on(spdlog::level::info);
@@ -93,15 +93,15 @@ void SetUpLogging() {
 
 constexpr char kFreeMemory[] = "free memory, or ask for less at once";
 
-// Of the program that runs, for OnTerminate(); the text is of the CLI::App.
+// For OnTerminate(); the CLI::App owns the text.
 const char* program_name = "";
 
-// Allocates nothing. Nothing can be done about a stderr that is gone.
+// Allocates nothing. Ignores errors: there is nowhere to report them.
 void WriteError(const char* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
-// An exception that no function of a thread catches ends the process here.
+// Called for an exception that nobody catches.
 [[noreturn]] void OnTerminate() {
   const std::exception_ptr error = std::current_exception();
   try {
@@ -126,24 +126,24 @@ absl::Status RunBody(const std::function<absl::Status()>& body) {
     return absl::ResourceExhaustedError(
         absl::StrCat("out of memory\n", kFreeMemory));
   } catch (const std::length_error&) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "out of memory: more was asked for than any memory holds\n",
-        kFreeMemory));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory: more was asked for than memory can hold\n",
+                     kFreeMemory));
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) {
       return absl::InternalError(error.what());
     }
     return absl::ResourceExhaustedError(
-        "the system gives no more threads\nuse a smaller --threads, or raise "
-        "the "
-        "limits of processes and of memory");
+        "the system cannot start more threads\nuse a smaller --threads, or "
+        "raise the limits of processes and of memory");
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }
   return FlushResults();
 }
 
-// The part of `text` after the number, as a factor; 0 when it is no unit.
+// The factor that a unit such as "K" or "KIB" stands for; 0 if it is not a
+// unit.
 double UnitFactor(absl::string_view unit) {
   absl::ConsumeSuffix(&unit, "B");
   absl::ConsumeSuffix(&unit, "I");
@@ -160,10 +160,10 @@ void PrepareProcess(const CLI::App& app) {
   InstallInterruptHandler();
   InstallTruncationHandler();
   RaiseFileLimit();
-  // A file that may not grow (ulimit -f) is an error of its write, as a full
-  // disk is, not the end of the process.
+  // A file that may not grow (ulimit -f) makes its write fail, as a full disk
+  // does, and does not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  // On by default in Debian's build of Abseil, at a cost for every lock.
+  // Debian's build of Abseil enables it, which makes every lock slower.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
@@ -204,7 +204,7 @@ void FinishOptions(CLI::App& app) {
 
 absl::Status FlushResults() {
   std::cout.flush();
-  // The stream remembers what failed before.
+  // The stream remembers earlier failures.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ||
       !std::cout.good()) {
     return absl::ResourceExhaustedError(
@@ -224,17 +224,17 @@ int RunProgram(CLI::App& app, int argc, char** argv,
     std::cout << Completions(app, {argv + 2, argv + argc});
     return 0;
   }
-  const OptionSources sources(app, argc, argv);
+  OptionSources sources(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& information) {
     app.exit(information);
     return ExitStatusOf(app, sources, FlushResults());
   } catch (const CLI::ParseError& error) {
-    sources.WarnOfMisspeltVariables();
+    sources.DropMisspeltVariables();
     return static_cast<int>(ReportParseError(app, sources, error));
   }
-  sources.WarnOfMisspeltVariables();
+  sources.DropMisspeltVariables();
   PrepareProcess(app);
   const TruncationWatch watch;
   return ExitStatusOf(app, sources, RunBody(body));

@@ -21,8 +21,9 @@
 namespace millrace {
 namespace {
 
-// The bytes of the character that `text` (not empty) begins with; 0 when it
-// begins with none that can be shown: a control character, no UTF-8.
+// The number of bytes of the character that `text` (not empty) begins with; 0
+// if it cannot be shown: a control character, an invisible one (a byte order
+// mark, say), or bytes that are not UTF-8.
 size_t CharacterBytes(absl::string_view text) {
   const auto byte = [&text](size_t i) {
     return static_cast<unsigned char>(text[i]);
@@ -36,11 +37,16 @@ size_t CharacterBytes(absl::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(i) & 0x3f);
   }
-  // From 0xa0: the control characters lie below. Shorter forms are the only
-  // right ones, and surrogates are none.
+  // Characters below 0xa0 are control characters. A longer encoding than
+  // necessary is invalid, and so are surrogates.
   constexpr uint32_t kFirst[] = {0xa0, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < kFirst[bytes - 2] || code > 0x10ffff || surrogate ? 0 : bytes;
+  constexpr uint32_t kByteOrderMark = 0xfeff;
+  const bool invisible =
+      code == kByteOrderMark || (code >= 0x200b && code < 0x2010) ||
+      (code >= 0x2028 && code < 0x202f) || (code >= 0x2060 && code < 0x2070);
+  if (code < kFirst[bytes - 2] || code > 0x10ffff) return 0;
+  return surrogate || invisible ? 0 : bytes;
 }
 
 std::string Printable(absl::string_view text) {
@@ -57,7 +63,7 @@ std::string Printable(absl::string_view text) {
   return shown;
 }
 
-// An option that cannot be as it was given, in the words of the body.
+// Whether the error is that a program's body refused an option.
 bool IsWrongUsage(const absl::Status& status) {
   return (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) &&
          absl::StartsWith(status.message(), "--");
@@ -123,7 +129,8 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// What CLI11 did not take, whether it looks like an option or not.
+// The first argument that CLI11 did not take, among those that look like
+// options or among the others.
 std::string FirstRemaining(const CLI::App& app, bool option) {
   for (const std::string& argument : app.remaining(/*recurse=*/true)) {
     if (absl::StartsWith(argument, "-") == option) return argument;
@@ -131,10 +138,10 @@ std::string FirstRemaining(const CLI::App& app, bool option) {
   return "";
 }
 
-// CLI11 looks for what is missing before what is too much; but a misspelt
-// option or command is both, and its name says more. Empty: nothing is too
-// much.
-std::string WhatIsOdd(const CLI::App& app) {
+// Describes the first argument that CLI11 did not expect, or says that a
+// command is missing; empty if neither is so. CLI11 itself reports missing
+// options first, but if one is misspelt, the unexpected name says more.
+std::string DescribeUnexpected(const CLI::App& app) {
   if (std::string option = FirstRemaining(app, true); !option.empty()) {
     option.resize(std::min(option.find('='), option.size()));
     return StrCat("there is no option ", option,
@@ -161,9 +168,9 @@ std::string JoinNames(const std::vector<const CLI::Option*>& options) {
                        });
 }
 
-// Of options that exclude each other, or of which one is needed, what is
-// wrong; empty where that is not it.
-std::string WhatIsChosenWrongly(const CLI::App& command) {
+// Describes options that exclude each other, or of which one is missing; empty
+// if there are none.
+std::string DescribeConflict(const CLI::App& command) {
   for (const CLI::App* group : OptionGroups(command)) {
     if (group->get_require_option_max() != 1) continue;
     const std::vector<const CLI::Option*> members = group->get_options();
@@ -197,15 +204,15 @@ std::string NameAtStart(const std::string& text) {
   return text.substr(0, text.find_first_of(": "));
 }
 
-std::string WhatCannotBeConverted(const CLI::App& app,
-                                  const std::string& text) {
+std::string DescribeConversionError(const CLI::App& app,
+                                    const std::string& text) {
   constexpr absl::string_view kStart = "Could not convert: ";
   if (!absl::StartsWith(text, kStart)) return text;
   const std::string name = NameAtStart(text.substr(kStart.size()));
   const CLI::Option* option =
       FindChosenOption(app, name.substr(std::min<size_t>(2, name.size())));
   if (option == nullptr || option->results().empty()) return text;
-  // What is not a number at all was refused before.
+  // CheckValues() has already refused what is not a number at all.
   return StrCat(name, ": \"", option->results().back(), "\" is out of range");
 }
 
@@ -219,14 +226,15 @@ std::string DescribeParseError(const CLI::App& app,
     case CLI::ExitCodes::RequiresError:
     case CLI::ExitCodes::ExcludesError:
     case CLI::ExitCodes::ExtrasError: {
-      if (const std::string odd = WhatIsOdd(app); !odd.empty()) return odd;
-      const std::string wrong = WhatIsChosenWrongly(ChosenCommand(app));
+      const std::string unexpected = DescribeUnexpected(app);
+      if (!unexpected.empty()) return unexpected;
+      const std::string wrong = DescribeConflict(ChosenCommand(app));
       return wrong.empty() ? text : wrong;
     }
     case CLI::ExitCodes::ArgumentMismatch:
       return StrCat(NameAtStart(text), " needs a value");
     case CLI::ExitCodes::ConversionError:
-      return WhatCannotBeConverted(app, text);
+      return DescribeConversionError(app, text);
     case CLI::ExitCodes::FileError:
       return StrCat("--config: ", text);
     default:

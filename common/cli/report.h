@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that ends without success says, and its exit status.
+// The message that a failing program prints, and its exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,15 +17,15 @@ enum class ExitStatus : int {
   kInterrupted = 130,
 };
 
-// What is wrong with a command line that CLI11 refused, in our words; one '\n'
-// may part it from what to do. `app` is the program.
+// What is wrong with a command line that CLI11 refused. One '\n' may separate
+// it from what to do. `app` is the program.
 std::string DescribeParseError(const CLI::App& app,
                                const CLI::ParseError& error);
 
 // Both print one line of what and one of what to do to stderr, each after the
-// name of the program; bytes that are no text (of damaged files, of odd paths)
-// appear as \xNN. Wrong values that are not from the command line are told
-// with where they are from.
+// name of the program. Bytes that are not text, as in damaged files or strange
+// paths, appear as \xNN. Where a wrong value is not from the command line, they
+// say where it is from.
 
 // For what the body of a program returned (not OK).
 ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,

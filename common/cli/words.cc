@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/strings.h"
@@ -11,13 +12,13 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kCharactersAnEdit = 3;
-constexpr size_t kLeastPrefix = 3;
+constexpr size_t kCharactersPerEdit = 3;
+constexpr size_t kMinPrefix = 3;
 
 }  // namespace
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  // Optimal string alignment: rows of the table, of which three are kept.
+  // Optimal string alignment; of the table only three rows are kept.
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -37,9 +38,9 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string NearestWord(std::string_view word,
                         const std::vector<std::string>& candidates) {
   std::string nearest;
-  size_t fewest = word.size() / kCharactersAnEdit + 1;  // one too many
+  size_t fewest = word.size() / kCharactersPerEdit + 1;  // one too many
   for (const std::string& candidate : candidates) {
-    if (word.size() >= kLeastPrefix && candidate.starts_with(word)) {
+    if (word.size() >= kMinPrefix && candidate.starts_with(word)) {
       return candidate;
     }
     const size_t edits = EditDistance(word, candidate);
@@ -69,8 +70,21 @@ CLI::Validator OneOf(std::vector<std::string> words) {
       std::move(description));
 }
 
+CLI::Validator CommaList() {
+  return CLI::Validator(
+      [](std::string& list) -> std::string {
+        std::vector<absl::string_view> items = absl::StrSplit(list, ',');
+        for (absl::string_view& item : items) {
+          item = absl::StripAsciiWhitespace(item);
+        }
+        list = absl::StrJoin(items, ",");
+        return "";
+      },
+      "");
+}
+
 std::vector<std::string> WordsOf(const CLI::Option& option) {
-  // The description of OneOf stands in the name of the type.
+  // The name of the type includes the description of OneOf.
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');
   const size_t close = type.find('}', open);

@@ -11,17 +11,17 @@
 
 namespace millrace {
 
-// How many edits make one word of the other: a character more, less or other,
-// or two neighbours swapped.
+// How many edits turn one word into the other. An edit inserts, deletes or
+// replaces a character, or swaps two neighbours.
 size_t EditDistance(std::string_view a, std::string_view b);
 
 // The candidate that `word` may be a misspelling of: one that begins with it,
-// or else the first of those with the fewest edits, at most one for three
-// characters. Empty when there is none. Case counts.
+// or else the first of those with the fewest edits, at most one per three
+// characters. Empty if there is none. Case matters.
 std::string NearestWord(std::string_view word,
                         const std::vector<std::string>& candidates);
 
-// "; did you mean NEAREST?", or nothing when no candidate is near.
+// "; did you mean NEAREST?", or empty if no candidate is near.
 std::string DidYouMean(std::string_view word,
                        const std::vector<std::string>& candidates);
 
@@ -36,7 +36,12 @@ CLI::Validator OneOf(const std::map<std::string, Value>& values) {
   return OneOf(std::move(words));
 }
 
-// The words of an option that was checked by OneOf; else empty.
+// For CLI::Option::transform: removes the blanks around the items of a list
+// with commas, "25, 10". FinishOptions adds it to options that have a
+// delimiter.
+CLI::Validator CommaList();
+
+// The words of an option that OneOf checks; empty for other options.
 std::vector<std::string> WordsOf(const CLI::Option& option);
 
 }  // namespace millrace

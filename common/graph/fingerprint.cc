@@ -51,9 +51,8 @@ bool HoldsIds(std::string_view column) {
          column == "negative.npy";
 }
 
-// Calls visit(split) for all splits.
-template <typename Manifest, typename Visit>
-void ForEachSplit(Manifest& manifest, const Visit& visit) {
+// Calls visit(split) for all splits of a manifest, which may be const.
+void ForEachSplit(auto& manifest, const auto& visit) {
   for (auto& split : manifest.splits) visit(split);
   for (auto& split : manifest.edge_splits) visit(split);
 }

@@ -399,6 +399,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::WithNewSplits() const {
   store->manifest_ = std::move(manifest);
   store->partitions_ = partitions_;
   store->parts_ = parts_;
+  store->loaded_ = loaded_;
   MILLRACE_RETURN_IF_ERROR(store->MapSplits(this));
   return store;
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -107,6 +109,15 @@ class Store {
   enum class Content { kGraph, kFeatures };
   absl::Status LoadIntoMemory(Content content);
 
+  // A file whose data was copied into memory, where it is read.
+  struct LoadedFile {
+    std::string header;  // the bytes before the data
+    Array data;
+  };
+  // `path`: inside the store. Null: the file is mapped, or not in use. Lives as
+  // long as the store.
+  const LoadedFile* FindLoaded(std::string_view path) const;
+
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   const Schema& schema() const { return manifest_.schema; }
@@ -152,6 +163,7 @@ class Store {
   // Index: partition. These and the members are shared with the stores that
   // WithNewSplits() makes of this one.
   std::vector<std::shared_ptr<Partition>> parts_;
+  std::map<std::string, LoadedFile, std::less<>> loaded_;  // by path
   std::vector<Split> splits_;                      // as manifest_.splits
   std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
   std::vector<std::shared_ptr<Members>> members_;  // as manifest_.splits

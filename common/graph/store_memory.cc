@@ -1,67 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/file.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/graph/store.h"
 
 namespace millrace {
 namespace {
 
-void Copy(Array& array) {
-  if (!array.present()) return;
+// A mapped array and the path of its file inside the store.
+struct MappedArray {
+  std::string path;
+  Array* array;
+};
+
+// Adds all lists but the weights, since draws read only their sums.
+void AddLists(int part, const std::string& relation, Direction direction,
+              NeighborLists& lists, std::vector<MappedArray>& arrays) {
+  const auto add = [&](std::string_view column, Array& array) {
+    arrays.push_back({ListPath(part, relation, direction, column), &array});
+  };
+  add("indptr", lists.indptr);
+  add("indices", lists.indices);
+  add("edge_id", lists.edge_id);
+  add("weight_sum", lists.weight_sum);
+  add("time", lists.time);
+  add("type", lists.type);
+  add("slot", lists.slot);
+  add("neighbor_original_id", lists.neighbor_original_id);
+}
+
+void AddNodes(int part, const std::string& type, Store::Content content,
+              NodeColumns& nodes, std::vector<MappedArray>& arrays) {
+  const auto add = [&](std::string_view column, Array& array) {
+    arrays.push_back({NodePath(part, type, column), &array});
+  };
+  if (content == Store::Content::kFeatures) {
+    return add("feature", nodes.feature);
+  }
+  add("original_id", nodes.original_id);
+  add("label", nodes.label);
+  add("time", nodes.time);
+  add("hotness", nodes.hotness);
+  arrays.push_back({LookupPath(part, type), &nodes.lookup});
+}
+
+void AddEdges(int part, const std::string& relation, Store::Content content,
+              EdgeColumns& edges, std::vector<MappedArray>& arrays) {
+  if (content == Store::Content::kFeatures) {
+    arrays.push_back({EdgeFeaturePath(part, relation), &edges.feature});
+    return;
+  }
+  AddLists(part, relation, Direction::kIn, edges.in, arrays);
+  AddLists(part, relation, Direction::kOut, edges.out, arrays);
+}
+
+// Reads the bytes of the file before its data.
+absl::StatusOr<std::string> ReadHeader(const std::filesystem::path& file,
+                                       const Array& data) {
+  uint64_t bytes = 0;
+  MILLRACE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(file, &bytes));
+  if (bytes < data.total_bytes()) {
+    return absl::DataLossError(StrCat(file.native(), " has ", bytes,
+                                      " bytes; its data had ",
+                                      data.total_bytes()));
+  }
+  std::string header(bytes - data.total_bytes(), '\0');
+  const ssize_t read = pread(fd.get(), header.data(), header.size(), 0);
+  if (read < 0) return FileError("read", file, errno);
+  header.resize(static_cast<size_t>(read));
+  return header;
+}
+
+Array CopyOf(const Array& array) {
   Array copy = Array::Allocate(array.dtype(), array.shape());
   if (array.total_bytes() > 0) {
     std::memcpy(copy.mutable_data(), array.data(), array.total_bytes());
   }
-  array = copy;
-}
-
-// Not the weights: draws read their sums.
-void AddLists(NeighborLists& lists, std::vector<Array*>& arrays) {
-  arrays.insert(arrays.end(), {&lists.indptr, &lists.indices, &lists.edge_id,
-                               &lists.weight_sum, &lists.time, &lists.type,
-                               &lists.slot, &lists.neighbor_original_id});
-}
-
-void AddContent(Partition& partition, Store::Content content,
-                std::vector<Array*>& arrays) {
-  for (NodeColumns& nodes : partition.nodes) {
-    if (content == Store::Content::kFeatures) {
-      arrays.push_back(&nodes.feature);
-      continue;
-    }
-    arrays.insert(arrays.end(), {&nodes.original_id, &nodes.label, &nodes.time,
-                                 &nodes.hotness, &nodes.lookup});
-  }
-  for (EdgeColumns& edges : partition.edges) {
-    if (content == Store::Content::kFeatures) {
-      arrays.push_back(&edges.feature);
-    } else {
-      AddLists(edges.in, arrays);
-      AddLists(edges.out, arrays);
-    }
-  }
+  return copy;
 }
 
 }  // namespace
 
 absl::Status Store::LoadIntoMemory(Content content) {
-  std::vector<Array*> arrays;
-  for (const std::shared_ptr<Partition>& partition : parts_) {
-    if (partition != nullptr) AddContent(*partition, content, arrays);
+  std::vector<MappedArray> arrays;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    if (parts_[p] == nullptr) continue;
+    const int part = static_cast<int>(p);
+    for (size_t i = 0; i < parts_[p]->nodes.size(); ++i) {
+      AddNodes(part, schema().node_types[i].name, content, parts_[p]->nodes[i],
+               arrays);
+    }
+    for (size_t i = 0; i < parts_[p]->edges.size(); ++i) {
+      AddEdges(part, schema().RelationName(static_cast<int>(i)), content,
+               parts_[p]->edges[i], arrays);
+    }
   }
+  std::erase_if(arrays,
+                [](const MappedArray& each) { return !each.array->present(); });
   uint64_t bytes = 0;
-  for (const Array* array : arrays) {
-    if (array->present()) bytes += array->total_bytes();
-  }
+  for (const MappedArray& each : arrays) bytes += each.array->total_bytes();
   MILLRACE_RETURN_IF_ERROR(
       CheckMemory(content == Content::kGraph ? "--graph-memory ram"
                                              : "--feature-memory ram",
                   bytes, "use mmap, or serve fewer partitions on this host"));
-  for (Array* array : arrays) Copy(*array);
+  for (const auto& [path, array] : arrays) {
+    MILLRACE_ASSIGN_OR_RETURN(std::string header,
+                              ReadHeader(path_ / path, *array));
+    *array = CopyOf(*array);
+    loaded_[path] = {std::move(header), *array};
+  }
   return absl::OkStatus();
+}
+
+const Store::LoadedFile* Store::FindLoaded(std::string_view path) const {
+  const auto found = loaded_.find(path);
+  return found == loaded_.end() ? nullptr : &found->second;
 }
 
 }  // namespace millrace

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
+#include "common/base/check.h"
 #include "common/base/file.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -25,6 +26,9 @@ namespace millrace {
 namespace fs = std::filesystem;
 namespace {
 
+// How many bytes of a file in memory are hashed at a time.
+constexpr size_t kPieceBytes = 1 << 20;
+
 absl::Status CheckBytes(const Store& store, const FileInfo& file,
                         uint64_t bytes) {
   if (bytes == file.bytes) return absl::OkStatus();
@@ -32,6 +36,30 @@ absl::Status CheckBytes(const Store& store, const FileInfo& file,
       store, file.path,
       StrCat("has ", bytes, " bytes, but store.json says ", file.bytes));
 }
+
+// The checksum of data that is read in pieces, no faster than `pace` allows.
+class PacedHash {
+ public:
+  explicit PacedHash(const std::function<bool(size_t bytes)>& pace)
+      : pace_(pace), state_(XXH3_createState(), XXH3_freeState) {
+    XXH3_64bits_reset(state_.get());
+  }
+
+  // CANCELLED: no more is to be read.
+  absl::Status Add(std::span<const std::byte> piece) {
+    XXH3_64bits_update(state_.get(), piece.data(), piece.size());
+    bytes_ += piece.size();
+    return pace_(piece.size()) ? absl::OkStatus()
+                               : absl::CancelledError("scrubbing ended");
+  }
+  uint64_t Digest() const { return XXH3_64bits_digest(state_.get()); }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  const std::function<bool(size_t bytes)>& pace_;
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
+  uint64_t bytes_ = 0;
+};
 
 absl::Status CheckChecksum(const Store& store, const FileInfo& file,
                            uint64_t xxh3) {
@@ -154,20 +182,33 @@ absl::Status ScrubFile(const Store& store, const FileInfo& file,
       UncachedReader::Open(store.path() / file.path);
   MILLRACE_RETURN_IF_ERROR(AsDamage(reader.status()));
   MILLRACE_RETURN_IF_ERROR(CheckBytes(store, file, reader->file_bytes()));
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
-      XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  uint64_t bytes = 0;
+  PacedHash hash(pace);
   while (true) {
     MILLRACE_ASSIGN_OR_RETURN(const std::span<const std::byte> piece,
                               reader->Next());
     if (piece.empty()) break;
-    XXH3_64bits_update(state.get(), piece.data(), piece.size());
-    bytes += piece.size();
-    if (!pace(piece.size())) return absl::CancelledError("scrubbing ended");
+    MILLRACE_RETURN_IF_ERROR(hash.Add(piece));
   }
-  MILLRACE_RETURN_IF_ERROR(CheckBytes(store, file, bytes));
-  return CheckChecksum(store, file, XXH3_64bits_digest(state.get()));
+  MILLRACE_RETURN_IF_ERROR(CheckBytes(store, file, hash.bytes()));
+  return CheckChecksum(store, file, hash.Digest());
+}
+
+absl::Status ScrubLoadedFile(const Store& store, const FileInfo& file,
+                             const std::function<bool(size_t bytes)>& pace) {
+  const Store::LoadedFile* const loaded = store.FindLoaded(file.path);
+  MILLRACE_CHECK(loaded != nullptr);
+  PacedHash hash(pace);
+  MILLRACE_RETURN_IF_ERROR(hash.Add(std::as_bytes(std::span(loaded->header))));
+  std::span<const std::byte> left(loaded->data.data(),
+                                  loaded->data.total_bytes());
+  while (!left.empty()) {
+    const size_t bytes = std::min(left.size(), kPieceBytes);
+    MILLRACE_RETURN_IF_ERROR(hash.Add(left.first(bytes)));
+    left = left.subspan(bytes);
+  }
+  if (hash.Digest() == file.xxh3) return absl::OkStatus();
+  return DamagedFile(store, file.path,
+                     "differs in memory from its checksum in store.json");
 }
 
 absl::Status VerifyFiles(const Store& store) {

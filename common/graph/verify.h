@@ -32,4 +32,9 @@ bool IsMappedFile(const Store& store, std::string_view path);
 absl::Status ScrubFile(const Store& store, const FileInfo& file,
                        const std::function<bool(size_t bytes)>& pace);
 
+// Like ScrubFile(), but checks the copy that Store::LoadIntoMemory() made.
+// `file` must be loaded.
+absl::Status ScrubLoadedFile(const Store& store, const FileInfo& file,
+                             const std::function<bool(size_t bytes)>& pace);
+
 }  // namespace millrace

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/address_list.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/net/host_port.h"
+#include "common/net/socket_address.h"
 
 namespace millrace {
 namespace {
@@ -84,38 +81,17 @@ absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
   return addresses;
 }
 
-std::string FormatAddress(const addrinfo& info, const std::string& port) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (info.ai_family == AF_INET6) {
-    inet_ntop(AF_INET6,
-              &reinterpret_cast<const sockaddr_in6*>(info.ai_addr)->sin6_addr,
-              text, sizeof text);
-    return StrCat("[", text, "]:", port);
-  }
-  inet_ntop(AF_INET,
-            &reinterpret_cast<const sockaddr_in*>(info.ai_addr)->sin_addr, text,
-            sizeof text);
-  return StrCat(text, ":", port);
-}
-
-absl::StatusOr<std::vector<std::string>> ResolveName(const std::string& host,
-                                                     const std::string& port) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
-  addrinfo* first = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &first);
-      error != 0) {
+absl::StatusOr<std::vector<std::string>> ResolveName(const HostPort& name) {
+  const auto found = Resolve(name.host, name.port, AI_ADDRCONFIG);
+  if (!found.ok()) {
     return absl::UnavailableError(
-        StrCat("dns:///", host, ":", port, ": ", gai_strerror(error)));
+        StrCat(kDnsPrefix, name.WithPort(name.port), ": ",
+               std::string(found.status().message())));
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(first,
-                                                             freeaddrinfo);
   std::vector<std::string> addresses;
-  for (const addrinfo* info = first; info != nullptr; info = info->ai_next) {
-    if (info->ai_family == AF_INET || info->ai_family == AF_INET6) {
-      AddOnce(FormatAddress(*info, port), addresses);
-    }
+  for (const SocketAddress& address : *found) {
+    addresses.push_back(
+        HostPort{address.Host(), name.port}.WithPort(name.port));
   }
   // Resolvers rotate their answers; a stable order keeps members in place.
   std::sort(addresses.begin(), addresses.end());
@@ -137,10 +113,8 @@ absl::StatusOr<AddressList> AddressList::Parse(std::string_view list) {
   }
   if (list.starts_with(kDnsPrefix)) {
     result.kind_ = Kind::kDns;
-    MILLRACE_ASSIGN_OR_RETURN(HostPort address,
+    MILLRACE_ASSIGN_OR_RETURN(result.name_,
                               ParseHostPort(list.substr(kDnsPrefix.size())));
-    result.host_ = std::move(address.host);
-    result.port_ = StrCat(address.port);
     return result;
   }
   MILLRACE_RETURN_IF_ERROR(AddAll(list, result.addresses_));
@@ -157,7 +131,7 @@ absl::StatusOr<std::vector<std::string>> AddressList::Read() const {
     case Kind::kFile:
       return ReadList(path_);
     case Kind::kDns:
-      return ResolveName(host_, port_);
+      return ResolveName(name_);
     case Kind::kStatic:
       break;
   }

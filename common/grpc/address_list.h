@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/net/host_port.h"
 
 namespace millrace {
 
@@ -38,7 +39,7 @@ class AddressList {
   std::string text_;
   std::vector<std::string> addresses_;  // kStatic
   std::string path_;                    // kFile
-  std::string host_, port_;             // kDns
+  HostPort name_;                       // kDns
 };
 
 }  // namespace millrace

@@ -29,8 +29,8 @@ namespace {
 
 using State = FleetMemberInfo::State;
 
-// Every call that finds no owner demands news; members are asked again at most
-// this often.
+// Every call that finds no owner demands news; members are asked again, and the
+// list is read, at most this often.
 constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
 
 // A member that answered so lately is not suspected. No longer than the silence
@@ -106,6 +106,7 @@ class Fleet::Core {
     MutexLock lock(&mutex_);
     return directory_.OnlyThese(partition, members);
   }
+  bool AwaitList(SteadyTime since, SteadyTime deadline);
   void ReportFailure(const FleetMember& member, const absl::Status& status);
   void Suspect(const FleetMember& member);
   bool IsLost(const FleetMember& member) const;
@@ -159,11 +160,14 @@ class Fleet::Core {
 
   mutable Mutex mutex_;
   CondVar thread_wakes_;
-  mutable CondVar changed_;  // news_ or asks_
+  mutable CondVar changed_;  // news_, asks_ or list_read_
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
   std::map<Ask*, std::unique_ptr<Ask>> asks_ ABSL_GUARDED_BY(mutex_);
   SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list
+  // When the last read of the list began, and the last one that has ended.
+  SteadyTime list_begun_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  SteadyTime list_read_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   SteadyTime last_demand_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;   // counts changes
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;     // breaks ties of Pick
@@ -227,6 +231,7 @@ void Fleet::Core::RefreshList() {
     const SteadyTime now = SteadyNow();
     if (reading_ || next_list_ > now) return;
     reading_ = true;
+    list_begun_ = now;
     next_list_ =
         list_kind_ == AddressList::Kind::kStatic ? SteadyTime::InfiniteFuture()
         : list_kind_ == AddressList::Kind::kFile ? now + options_.file_interval
@@ -239,6 +244,8 @@ void Fleet::Core::RefreshList() {
 void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   MutexLock lock(&mutex_);
   reading_ = false;
+  list_read_ = list_begun_;
+  changed_.NotifyAll();
   WakeThread();
   if (stopping_) return;
   if (addresses.ok()) {
@@ -467,6 +474,20 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
   return &*directory_.manifest();
 }
 
+bool Fleet::Core::AwaitList(SteadyTime since, SteadyTime deadline) {
+  if (list_kind_ == AddressList::Kind::kStatic) return true;
+  MutexLock lock(&mutex_);
+  if (list_begun_ < since) {
+    const SteadyTime soonest = list_begun_ + kDemandInterval;
+    next_list_ = std::min(next_list_, std::max(SteadyNow(), soonest));
+    WakeThread();
+  }
+  const auto is_read = [this, since]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return list_read_ >= since;
+  };
+  return changed_.WaitUntil(&mutex_, deadline, is_read);
+}
+
 void Fleet::Core::ReportFailure(const FleetMember& member,
                                 const absl::Status& status) {
   if (!IsRetryable(status) && !absl::IsDeadlineExceeded(status) &&
@@ -569,6 +590,10 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
 bool Fleet::OnlyThese(int partition,
                       const std::vector<const FleetMember*>& members) const {
   return core_->OnlyThese(partition, members);
+}
+
+bool Fleet::AwaitList(SteadyTime since, SteadyTime deadline) {
+  return core_->AwaitList(since, deadline);
 }
 
 void Fleet::ReportFailure(const FleetMember& member,

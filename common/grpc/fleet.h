@@ -88,7 +88,7 @@ struct FleetOptions {
 // The directory of a fleet: keeps the list of addresses fresh, asks every
 // member what it serves (Describe), and hands out channels by partition. One
 // background thread does all the asking, another one reads the list where that
-// can take time; no method but WaitForManifest, Pick and AwaitMembers blocks.
+// can take time; only WaitForManifest, Pick, AwaitMembers and AwaitList block.
 // Threads: any thread may call any method.
 class Fleet {
  public:
@@ -130,6 +130,10 @@ class Fleet {
   // everyone else in the list answers: there is nobody to wait for.
   bool OnlyThese(int partition,
                  const std::vector<const FleetMember*>& members) const;
+
+  // Whether the list has been read, or could not be, since `since`; else has it
+  // read again and waits for that until `deadline` (a past one: does not wait).
+  bool AwaitList(SteadyTime since, SteadyTime deadline);
 
   // Tells that a call failed: a member whose connection broke, or that refuses
   // what another one may take, is asked again before it is handed out. One that

@@ -30,9 +30,10 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
   auto entry = std::make_shared<FleetEntry>();
   entry->member = keeper_.Make();
   entry->member->address = address;
+  const auto credentials = credentials_.For(address);
   for (int i = 0; i < std::max(1, options_.connections); ++i) {
     entry->member->channels.push_back(::grpc::CreateCustomChannel(
-        address, credentials_,
+        address, credentials,
         ClientChannelArguments(options_.max_receive_bytes)));
   }
   entry->info.address = address;

@@ -47,9 +47,7 @@ class FleetDirectory {
   // `keeper` makes the members and must outlive it.
   FleetDirectory(const FleetOptions& options, MemberKeeper& keeper)
       : options_(options),
-        credentials_(options.tls == nullptr
-                         ? ::grpc::InsecureChannelCredentials()
-                         : ChannelCredentials(options.tls, options.list)),
+        credentials_(options.tls, options.list),
         keeper_(keeper) {}
 
   // Takes over the addresses of a list that was read; whether it is another.
@@ -109,8 +107,7 @@ class FleetDirectory {
                    std::vector<Split>& ours);
 
   const FleetOptions options_;
-  // Shared with the channels.
-  const std::shared_ptr<::grpc::ChannelCredentials> credentials_;
+  const ClientCredentials credentials_;
   MemberKeeper& keeper_;
 
   Entries entries_;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/fleet.h"
 
 namespace millrace {
@@ -21,9 +22,16 @@ class Refusals {
  public:
   void Add(int partition, const FleetMember& member, const absl::Status& why);
 
+  bool Include(int partition, const FleetMember& member) const;
+
+  // When the first server refused; in the infinite past where none has.
+  SteadyTime Start(int partition) const;
+
   // A server of the partition that has not refused; does not wait. Errors of
-  // Fleet::Pick; where all have refused and there is nobody to wait for, the
-  // first one's code, with the reasons of all.
+  // Fleet::Pick; where all have refused, also those that the list has named
+  // since, and there is nobody to wait for, the first one's code, with the
+  // reasons of all. A FAILED_PRECONDITION then tells the caller to ask another
+  // server, which may know others.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(Fleet& fleet,
                                                     int partition);
 
@@ -32,11 +40,12 @@ class Refusals {
     const FleetMember* member;  // to be compared only
     std::string address;
     absl::Status why;
+    SteadyTime time;
   };
 
   absl::Status Explain(int partition, const std::vector<Refusal>& refusals);
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<int, std::vector<Refusal>> by_partition_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -19,7 +19,6 @@ constexpr size_t kMaxMessage = 1024;
 // when it has too much of requests on their way: unlike a message that is too
 // large, that passes.
 constexpr char kCalm[] = "RST_STREAM with error code 11";
-constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
 // Whether the server ended a call to have less to do. gRPC sends no details
 // with that, so it is told by the message.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/tls.h"
 
-#include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -109,20 +108,24 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
 // A client's check of servers.
 class ServerVerifier final : public PeerVerifier {
  public:
-  ServerVerifier(std::shared_ptr<TlsFiles> files, std::string server_name)
-      : PeerVerifier(std::move(files)), server_name_(std::move(server_name)) {}
+  // `server_name`: empty: the host of the address.
+  ServerVerifier(std::shared_ptr<TlsFiles> files, std::string server_name,
+                 std::string address)
+      : PeerVerifier(std::move(files)),
+        server_name_(std::move(server_name)),
+        address_(std::move(address)) {}
 
  private:
   absl::Status Check(const Request& request) override {
-    const std::string host = HostOf(std::string(View(request.target_name())));
-    const absl::Status checked =
-        CheckCertificate(request, Certificates::Peer::kServer,
-                         server_name_.empty() ? host : server_name_);
-    if (checked.ok()) files().handshakes().Note(host);
+    const absl::Status checked = CheckCertificate(
+        request, Certificates::Peer::kServer,
+        server_name_.empty() ? HostOf(address_) : server_name_);
+    if (checked.ok()) files().unanswered().Note(address_);
     return checked;
   }
 
   const std::string server_name_;
+  const std::string address_;
 };
 
 // A server's check of clients. A client refused here has not sent a byte of
@@ -194,18 +197,27 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
   return TlsFiles::Open(options);
 }
 
-std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
-    const std::shared_ptr<TlsFiles>& files, const std::string& list) {
+ClientCredentials::ClientCredentials(std::shared_ptr<TlsFiles> files,
+                                     const std::string& list)
+    : files_(std::move(files)) {
+  if (files_ == nullptr) return;
+  server_name_ = NameOf(list, files_->options());
+  if (!files_->identity_path().empty()) identity_ = IdentityOf(*files_);
+}
+
+std::shared_ptr<::grpc::ChannelCredentials> ClientCredentials::For(
+    const std::string& address) const {
+  if (files_ == nullptr) return ::grpc::InsecureChannelCredentials();
   tls::TlsChannelCredentialsOptions options;
-  if (!files->identity_path().empty()) {
-    options.set_certificate_provider(IdentityOf(*files));
+  if (identity_ != nullptr) {
+    options.set_certificate_provider(identity_);
     options.watch_identity_key_cert_pairs();
   }
   options.set_verify_server_certs(false);  // ServerVerifier does
   options.set_check_call_host(false);      // so is the name
   options.set_certificate_verifier(
       tls::ExternalCertificateVerifier::Create<ServerVerifier>(
-          files, NameOf(list, files->options())));
+          files_, server_name_, address));
   return tls::TlsCredentials(options);
 }
 
@@ -276,13 +288,13 @@ absl::Status ExplainConnection(const absl::Status& status,
       "with a name of its --tls-allow; its log says why it refuses "
       "others");
   const bool refused_again =
-      tls->handshakes().CountOf(HostOf(address)) >= kHandshakesThatTell;
+      tls->unanswered().CountOf(address) >= kHandshakesThatTell;
   return refused_again ? absl::UnauthenticatedError(explained)
                        : absl::UnavailableError(explained);
 }
 
 void NoteConnection(const std::string& address, TlsFiles* tls) {
-  if (tls != nullptr) tls->handshakes().Forget(HostOf(address));
+  if (tls != nullptr) tls->unanswered().Forget(address);
 }
 
 }  // namespace millrace

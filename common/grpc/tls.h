@@ -6,6 +6,7 @@
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
 
 #include <memory>
 #include <string>
@@ -22,9 +23,24 @@ namespace millrace {
 absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
     const TlsOptions& options);
 
-// For channels to the servers of LIST; the files have a CA.
-std::shared_ptr<::grpc::ChannelCredentials> ChannelCredentials(
-    const std::shared_ptr<TlsFiles>& files, const std::string& list);
+// Makes the credentials of channels to the servers of one list.
+// Threads: any.
+class ClientCredentials {
+ public:
+  // The files have a CA; null: plaintext.
+  ClientCredentials(std::shared_ptr<TlsFiles> files, const std::string& list);
+
+  // Credentials for channels to `address` only, since handshakes are counted by
+  // address.
+  std::shared_ptr<::grpc::ChannelCredentials> For(
+      const std::string& address) const;
+
+ private:
+  std::shared_ptr<TlsFiles> files_;
+  std::string server_name_;  // empty: each server's own host
+  // Shared with the channels; null: no certificate.
+  std::shared_ptr<::grpc::experimental::CertificateProviderInterface> identity_;
+};
 
 // For channels from a server to itself: they trust any peer that answers, and
 // show the server's own certificate.

@@ -30,23 +30,23 @@ absl::Status SetChangeTime(int fd, int64_t seconds) {
 
 }  // namespace
 
-TlsFiles::TlsFiles(TlsOptions options) : options_(std::move(options)) {}
-
-void GoodHandshakes::Note(const std::string& host) {
+void UnansweredHandshakes::Note(const std::string& address) {
   MutexLock lock(&mutex_);
-  ++counts_[host];
+  ++counts_[address];
 }
 
-void GoodHandshakes::Forget(const std::string& host) {
+void UnansweredHandshakes::Forget(const std::string& address) {
   MutexLock lock(&mutex_);
-  counts_.erase(host);
+  counts_.erase(address);
 }
 
-int GoodHandshakes::CountOf(const std::string& host) const {
+int UnansweredHandshakes::CountOf(const std::string& address) const {
   MutexLock lock(&mutex_);
-  const auto count = counts_.find(host);
+  const auto count = counts_.find(address);
   return count == counts_.end() ? 0 : count->second;
 }
+
+TlsFiles::TlsFiles(TlsOptions options) : options_(std::move(options)) {}
 
 absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
   std::shared_ptr<TlsFiles> files(new TlsFiles(std::move(options)));
@@ -110,10 +110,10 @@ void TlsFiles::Reload() {
 // a mistake.
 void TlsFiles::Refuse(const absl::Status& error) {
   const bool again = error == failure_;
-  if (!again) failure_told_ = false;
+  if (!again) failure_reported_ = false;
   failure_ = error;
-  if (!again || failure_told_) return;
-  failure_told_ = true;
+  if (!again || failure_reported_) return;
+  failure_reported_ = true;
   spdlog::warn("{}; the TLS files read before stay in use", FirstLine(error));
 }
 

@@ -19,16 +19,16 @@
 
 namespace millrace {
 
-// Servers that have shown a good certificate since they last answered a call,
-// by host. One that does so and ends the connection, again and again, does not
-// want ours.
+// How often servers have shown a good certificate since they last answered a
+// call, by address. One that does so and ends the connection, again and again,
+// does not want ours.
 // Threads: any.
-class GoodHandshakes {
+class UnansweredHandshakes {
  public:
-  void Note(const std::string& host);
+  void Note(const std::string& address);
   // It has answered a call.
-  void Forget(const std::string& host);
-  int CountOf(const std::string& host) const;
+  void Forget(const std::string& address);
+  int CountOf(const std::string& address) const;
 
  private:
   mutable Mutex mutex_;
@@ -55,7 +55,7 @@ class TlsFiles {
   // for gRPC to watch; lives as long as this.
   const std::string& identity_path() const { return identity_path_; }
 
-  GoodHandshakes& handshakes() { return handshakes_; }
+  UnansweredHandshakes& unanswered() { return unanswered_; }
 
  private:
   explicit TlsFiles(TlsOptions options);
@@ -67,13 +67,13 @@ class TlsFiles {
 
   const TlsOptions options_;
   std::string identity_path_;  // set by Open
-  GoodHandshakes handshakes_;
+  UnansweredHandshakes unanswered_;
 
   // Of the thread alone, and of Open before it.
   UniqueFd identity_fd_;
   int64_t generation_ = 0;
   absl::Status failure_;  // of the look before
-  bool failure_told_ = false;
+  bool failure_reported_ = false;
   SteadyTime next_warning_ = SteadyTime::InfinitePast();
 
   mutable Mutex mutex_;

@@ -13,21 +13,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "common/base/interrupt.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/line_reader.h"
 
 namespace millrace {
 namespace {
-
-// Names what stands in a message, cut to a readable length; it may be any
-// bytes.
-std::string Quoted(std::string_view field) {
-  return StrCat("\"", absl::CHexEscape(AbslView(field.substr(0, 40))),
-                field.size() > 40 ? "...\"" : "\"");
-}
 
 // "1, 2" is written as well as "1,2".
 std::string_view WithoutBlanks(std::string_view field) {

@@ -54,6 +54,11 @@ absl::StatusOr<bool> EdgeReader::Next(EdgeChunk& chunk) {
       chunk.count,
       endpoints_.reader->ReadIntegers(kChunkEdges, chunk.endpoints.data()));
   next_ += chunk.count;
+  if (relation_.declared_count >= 0 && next_ > relation_.declared_count) {
+    return absl::InvalidArgumentError(StrCat(
+        endpoints_.source->name(), ": more than ", relation_.declared_count,
+        " edges, the number that ", relation_.declared_by, " says"));
+  }
   if (chunk.count == 0) {
     MILLRACE_RETURN_IF_ERROR(CheckEnd());
     return false;

@@ -259,33 +259,26 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Pairs(
                                      std::move(table));
 }
 
-absl::StatusOr<std::vector<int64_t>> NpzFile::Integers(
-    std::string_view key) const {
+absl::StatusOr<std::vector<int64_t>> NpzFile::Integers(std::string_view key,
+                                                       int64_t count) const {
   MILLRACE_ASSIGN_OR_RETURN(const NpzArray array, FindArray(key));
   const std::vector<int64_t>& shape = array.header.npy.shape;
-  if (shape.size() > 1) {
-    return absl::InvalidArgumentError(
-        StrCat(array.name, ": shape ", ShapeText(shape),
-               ", but one dimension is needed here"));
+  if (shape.size() > 1 || (shape.empty() ? 1 : shape[0]) != count) {
+    return absl::InvalidArgumentError(StrCat(array.name, ": shape ",
+                                             ShapeText(shape), ", but shape [",
+                                             count, "] is needed here"));
   }
-  const int64_t count = shape.empty() ? 1 : shape[0];
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      StrCat("reading ", array.name),
+      SaturatedProduct({count, static_cast<int64_t>(sizeof(int64_t))}),
+      "import on a machine with more memory"));
   NpzTable table{archive_, {}, count};
   table.groups.push_back(
       {array.entry, array.header.format, array.header.npy.data_offset, 1});
   NpzReader reader(array.name, std::move(table));
   MILLRACE_RETURN_IF_ERROR(reader.Start());
-  std::vector<int64_t> values;
-  while (static_cast<int64_t>(values.size()) < count) {
-    const size_t done = values.size();
-    values.resize(done +
-                  static_cast<size_t>(std::min(
-                      kBlockElements, count - static_cast<int64_t>(done))));
-    MILLRACE_RETURN_IF_ERROR(
-        reader
-            .ReadIntegers(static_cast<int64_t>(values.size() - done),
-                          values.data() + done)
-            .status());
-  }
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  MILLRACE_RETURN_IF_ERROR(reader.ReadIntegers(count, values.data()).status());
   return values;
 }
 

@@ -21,7 +21,7 @@ namespace millrace {
 // keep the map alive. Arrays may have any dtype and order of npy_tensor.h.
 // Errors name file and key: NOT_FOUND: no such file or key; INVALID_ARGUMENT: a
 // dtype or shape that does not fit; DATA_LOSS: a damaged file;
-// RESOURCE_EXHAUSTED: see Rows().
+// RESOURCE_EXHAUSTED: less memory than the array needs.
 class NpzFile {
  public:
   static absl::StatusOr<NpzFile> Open(const std::filesystem::path& path);
@@ -38,8 +38,10 @@ class NpzFile {
   // Two arrays of one dimension and the same length, side by side.
   absl::StatusOr<std::unique_ptr<RowSource>> Pairs(
       std::string_view first, std::string_view second) const;
-  // All elements of an integer array of one dimension (or none).
-  absl::StatusOr<std::vector<int64_t>> Integers(std::string_view key) const;
+  // All elements of an integer array of one dimension (or none), which must
+  // have `count` elements; this is checked before anything is read.
+  absl::StatusOr<std::vector<int64_t>> Integers(std::string_view key,
+                                                int64_t count) const;
   // A text, or bytes, of no dimension.
   absl::StatusOr<std::string> Text(std::string_view key) const;
 

@@ -31,12 +31,17 @@ absl::StatusOr<SourcePtr> OptionalRows(
 }
 
 absl::StatusOr<int64_t> OnlyCount(const NpzFile& file, const char* key) {
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts,
-                            file.Integers(key));
-  if (counts.size() == 1 && counts[0] >= 0) return counts[0];
-  return absl::InvalidArgumentError(
-      StrCat(file.name(), ": ", key, ": ", counts.size(),
-             " values; `import ogb` takes one graph, with one count"));
+  const absl::StatusOr<std::vector<int64_t>> counts = file.Integers(key, 1);
+  if (!counts.ok()) {
+    return absl::Status(counts.status().code(),
+                        StrCat(counts.status().message(),
+                               "\n`import ogb` takes one graph, with one "
+                               "count"));
+  }
+  if (counts->front() >= 0) return counts->front();
+  return absl::InvalidArgumentError(StrCat(file.name(), ": ", key, " is ",
+                                           counts->front(),
+                                           ", which is not a count"));
 }
 
 }  // namespace

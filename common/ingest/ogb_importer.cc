@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/csv_rows.h"
@@ -55,8 +56,8 @@ absl::StatusOr<int64_t> ParseCount(const Path& path, int line,
                                    const std::string& text) {
   int64_t count = 0;
   if (absl::SimpleAtoi(text, &count) && count >= 0) return count;
-  return absl::InvalidArgumentError(StrCat(path.string(), ": line ", line,
-                                           ": \"", text, "\" is not a count"));
+  return absl::InvalidArgumentError(StrCat(path.string(), ": line ", line, ": ",
+                                           Quoted(text), " is not a count"));
 }
 
 // A file with one count: num-node-list or num-edge-list.
@@ -277,9 +278,9 @@ absl::StatusOr<bool> OgbFolder::TypeHas(const char* what,
   for (const auto& [name, flag] : flags) {
     if (name != type) continue;
     if (flag == "True" || flag == "False") return flag == "True";
-    return absl::InvalidArgumentError(StrCat(path->string(), ": line 2: \"",
-                                             flag, "\" of ", type,
-                                             " is neither True nor False"));
+    return absl::InvalidArgumentError(
+        StrCat(path->string(), ": line 2: ", Quoted(flag), " of ", type,
+               " is neither True nor False"));
   }
   return false;
 }

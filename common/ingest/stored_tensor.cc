@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/stored_tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -12,25 +13,30 @@ namespace {
 constexpr size_t kMaxDimensions = 8;
 
 // Number of elements and the place of the last one, from `offset` on; false
-// when that does not fit 63 bits or a number is negative.
+// when that, or the product of the sizes above 0, does not fit 63 bits, or a
+// number is negative.
 bool Measure(int64_t offset, const std::vector<int64_t>& sizes,
              const std::vector<int64_t>& strides, int64_t& elements,
              int64_t& last) {
-  elements = 1;
+  int64_t product = 1;
+  bool empty = false;
   last = offset;
   if (offset < 0) return false;
   for (size_t i = 0; i < sizes.size(); ++i) {
     int64_t step = 0;
     if (sizes[i] < 0 || strides[i] < 0 ||
-        __builtin_mul_overflow(elements, sizes[i], &elements)) {
+        __builtin_mul_overflow(product, std::max<int64_t>(sizes[i], 1),
+                               &product)) {
       return false;
     }
-    if (sizes[i] == 0) continue;
+    empty = empty || sizes[i] == 0;
+    if (empty) continue;
     if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) ||
         __builtin_add_overflow(last, step, &last)) {
       return false;
     }
   }
+  elements = empty ? 0 : product;
   return true;
 }
 
@@ -41,11 +47,16 @@ absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
                                            int64_t offset,
                                            std::vector<int64_t> sizes,
                                            std::vector<int64_t> strides) {
+  // Before a message lists them.
+  if (sizes.size() != strides.size() || sizes.size() > kMaxDimensions) {
+    return absl::InvalidArgumentError(
+        StrCat(where, ": a tensor of ", sizes.size(), " sizes and ",
+               strides.size(), " strides; one of each for at most ",
+               kMaxDimensions, " dimensions is read"));
+  }
   const int64_t stored = storage.rows();
   int64_t elements = 0, last = 0;
-  const bool valid = sizes.size() == strides.size() &&
-                     sizes.size() <= kMaxDimensions &&
-                     Measure(offset, sizes, strides, elements, last) &&
+  const bool valid = Measure(offset, sizes, strides, elements, last) &&
                      elements <= stored && (elements == 0 || last < stored);
   if (!valid) {
     return absl::InvalidArgumentError(

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "common/base/interrupt.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/line_reader.h"
@@ -19,12 +19,6 @@ namespace {
 
 constexpr int kFields = 3;
 using Fields = std::array<std::string_view, kFields>;
-
-// Cut to a readable length; it may be any bytes.
-std::string Quoted(std::string_view field) {
-  return StrCat("\"", absl::CHexEscape(AbslView(field.substr(0, 40))),
-                field.size() > 40 ? "...\"" : "\"");
-}
 
 std::string_view WithoutBlanks(std::string_view field) {
   const size_t first = field.find_first_not_of(' ');

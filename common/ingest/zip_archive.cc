@@ -30,6 +30,9 @@ constexpr size_t kMaxComment = 65535;
 constexpr uint16_t kZip64Field = 1;
 constexpr uint8_t kFolderMark = 0x10;        // of MS-DOS, and so of all
 constexpr uint64_t kIn64Field = 0xffffffff;  // a size that stands elsewhere
+// The most bytes that one byte of deflated data can become: 2 bits stand for at
+// most 258.
+constexpr uint64_t kMostInflated = 1032;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr size_t kDropBytes = 4 << 20;
 
@@ -128,6 +131,11 @@ class DirectoryReader {
                           stored, entry.name));
     if (!entry.deflated && entry.bytes != stored) {
       return Damaged(StrCat(entry.name, " has two sizes"));
+    }
+    if (entry.bytes / kMostInflated > stored) {
+      return Damaged(StrCat(entry.name, " has ", stored,
+                            " compressed bytes, which cannot become ",
+                            entry.bytes));
     }
     // Readers that believe the mark read nothing, without an error.
     if ((Number<uint8_t>(rest, 38) & kFolderMark) != 0 && entry.bytes > 0) {
@@ -315,24 +323,26 @@ absl::StatusOr<std::shared_ptr<const ZipArchive>> ZipArchive::Open(
                             MappedFile::Open(path));
   std::shared_ptr<ZipArchive> archive(new ZipArchive(path.string()));
   archive->file_ = file;
-  MILLRACE_ASSIGN_OR_RETURN(
-      archive->entries_, DirectoryReader(archive->name_, file->bytes()).Read());
+  MILLRACE_RETURN_IF_ERROR(archive->ReadDirectory(file->bytes()));
   return archive;
 }
 
 absl::StatusOr<std::shared_ptr<const ZipArchive>> ZipArchive::Of(
     std::string name, std::string_view bytes) {
   std::shared_ptr<ZipArchive> archive(new ZipArchive(std::move(name)));
-  MILLRACE_ASSIGN_OR_RETURN(archive->entries_,
-                            DirectoryReader(archive->name_, bytes).Read());
+  MILLRACE_RETURN_IF_ERROR(archive->ReadDirectory(bytes));
   return archive;
 }
 
+absl::Status ZipArchive::ReadDirectory(std::string_view bytes) {
+  MILLRACE_ASSIGN_OR_RETURN(entries_, DirectoryReader(name_, bytes).Read());
+  for (const Entry& entry : entries_) by_name_.emplace(entry.name, &entry);
+  return absl::OkStatus();
+}
+
 const ZipArchive::Entry* ZipArchive::Find(std::string_view entry) const {
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(),
-                   [&](const Entry& other) { return other.name == entry; });
-  return found == entries_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(entry);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::unique_ptr<ZipEntryReader> ZipEntryReader::Create(

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,10 +46,13 @@ class ZipArchive {
 
  private:
   explicit ZipArchive(std::string name) : name_(std::move(name)) {}
+  absl::Status ReadDirectory(std::string_view bytes);
 
   const std::string name_;
   std::shared_ptr<const MappedFile> file_;  // null: the bytes are a caller's
   std::vector<Entry> entries_;
+  // The first entry of each name.
+  std::unordered_map<std::string_view, const Entry*> by_name_;
 };
 
 // The bytes of an entry, inflated, in order. Single-threaded. Gives back the

@@ -11,7 +11,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/net/socket_address.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -33,30 +33,6 @@ constexpr absl::Duration kWarningInterval = absl::Seconds(10);
 constexpr unsigned kUserTimeoutMs = 10'000;
 // A free port of one address may be taken at the next one.
 constexpr int kAttempts = 16;
-
-struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t length = sizeof bytes;
-
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
-  bool is_v6() const { return bytes.ss_family == AF_INET6; }
-  in_port_t& port() {
-    return is_v6() ? reinterpret_cast<sockaddr_in6*>(&bytes)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&bytes)->sin_port;
-  }
-  bool is_any() {
-    if (!is_v6()) {
-      return reinterpret_cast<sockaddr_in*>(&bytes)->sin_addr.s_addr ==
-             INADDR_ANY;
-    }
-    return IN6_IS_ADDR_UNSPECIFIED(
-        &reinterpret_cast<sockaddr_in6*>(&bytes)->sin6_addr);
-  }
-  bool operator==(const SocketAddress& other) const {
-    return length == other.length &&
-           std::memcmp(&bytes, &other.bytes, length) == 0;
-  }
-};
 
 // What to do about a listen that failed.
 std::string Advice(int error) {
@@ -82,45 +58,20 @@ absl::Status CannotListen(const std::string& option, const HostPort& address,
              ": cannot listen there: ", cause, "\n", Advice(error)));
 }
 
-absl::StatusOr<std::vector<SocketAddress>> Resolve(const HostPort& address,
-                                                   const std::string& option) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int failed = getaddrinfo(address.host.c_str(),
-                                 StrCat(address.port).c_str(), &hints, &found);
-  if (failed != 0) {
-    return CannotListen(option, address, gai_strerror(failed), 0);
-  }
-  std::vector<SocketAddress> all;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    SocketAddress next;
-    next.length = one->ai_addrlen;
-    std::memcpy(&next.bytes, one->ai_addr, one->ai_addrlen);
-    // /etc/hosts may say the same twice.
-    if (std::find(all.begin(), all.end(), next) == all.end()) {
-      all.push_back(next);
-    }
-  }
-  freeaddrinfo(found);
-  return all;
-}
-
 // A socket that listens at `address`; -1, with errno set, where it cannot.
 // Connections inherit the options.
-UniqueFd ListenAt(SocketAddress address) {
+UniqueFd ListenAt(const SocketAddress& address) {
   constexpr int kYes = 1;
   constexpr int kNo = 0;
-  UniqueFd made(socket(address.bytes.ss_family,
-                       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  UniqueFd made(
+      socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int fd = made.get();
   if (fd < 0) return made;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &kYes, sizeof kYes);
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
              sizeof kUserTimeoutMs);
-  if (address.is_v6() && address.is_any()) {
+  if (address.is_v6() && address.IsAny()) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &kNo, sizeof kNo);
   }
   if (bind(fd, address.get(), address.length) != 0 ||
@@ -132,21 +83,10 @@ UniqueFd ListenAt(SocketAddress address) {
   return made;
 }
 
-SocketAddress NameOf(int socket) {
-  SocketAddress name;
-  MILLRACE_CHECK(getsockname(socket, name.get(), &name.length) == 0);
-  return name;
-}
-
-std::string Print(SocketAddress address) {
-  HostPort numbers;
-  numbers.port = ntohs(address.port());
-  char host[NI_MAXHOST] = "127.0.0.1";
-  if (!address.is_any()) {
-    getnameinfo(address.get(), address.length, host, sizeof host, nullptr, 0,
-                NI_NUMERICHOST);
-  }
-  numbers.host = host;
+// HOST:PORT, in numbers, by which this host reaches it.
+std::string Print(const SocketAddress& address) {
+  const HostPort numbers{address.IsAny() ? "127.0.0.1" : address.Host(),
+                         address.port()};
   return numbers.WithPort(numbers.port);
 }
 
@@ -169,21 +109,27 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(
   std::unique_ptr<ListeningSocket> made(new ListeningSocket);
   made->option_ = option;
   MILLRACE_RETURN_IF_ERROR(made->Listen(address));
-  made->port_ = ntohs(NameOf(made->sockets_.front().get()).port());
+  const SocketAddress name = LocalAddressOf(made->sockets_.front().get());
+  made->port_ = name.port();
   made->address_ = address.WithPort(made->port_);
-  made->local_address_ = Print(NameOf(made->sockets_.front().get()));
+  made->local_address_ = Print(name);
   MILLRACE_RETURN_IF_ERROR(made->WatchSockets());
   return made;
 }
 
 absl::Status ListeningSocket::Listen(const HostPort& address) {
-  MILLRACE_ASSIGN_OR_RETURN(std::vector<SocketAddress> all,
-                            Resolve(address, option_));
+  auto all = Resolve(address.host, address.port, AI_PASSIVE);
+  if (!all.ok()) {
+    return CannotListen(option_, address, std::string(all.status().message()),
+                        0);
+  }
   int error = EADDRNOTAVAIL;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     bool again = false;
-    for (SocketAddress& next : all) {
-      if (!sockets_.empty()) next.port() = NameOf(sockets_[0].get()).port();
+    for (SocketAddress& next : *all) {
+      if (!sockets_.empty()) {
+        next.set_port(LocalAddressOf(sockets_[0].get()).port());
+      }
       UniqueFd made = ListenAt(next);
       if (made.get() >= 0) {
         sockets_.push_back(std::move(made));
@@ -197,7 +143,7 @@ absl::Status ListeningSocket::Listen(const HostPort& address) {
     }
     if (!sockets_.empty()) return absl::OkStatus();
     if (!again) break;
-    for (SocketAddress& next : all) next.port() = 0;
+    for (SocketAddress& next : *all) next.set_port(0);
   }
   return CannotListen(option_, address, std::strerror(error), error);
 }
@@ -273,11 +219,11 @@ void ListeningSocket::DropConnection(int listener) {
   }
   if (spare_.get() < 0) Rest();
   const SteadyTime now = SteadyNow();
-  if (dropped_ == told_ || now < next_warning_) return;
+  if (dropped_ == reported_ || now < next_warning_) return;
   spdlog::warn(
       "{} {}: out of file descriptors (ulimit -n); connections closed: {}",
-      option_, address_, dropped_ - told_);
-  told_ = dropped_;
+      option_, address_, dropped_ - reported_);
+  reported_ = dropped_;
   next_warning_ = now + kWarningInterval;
 }
 

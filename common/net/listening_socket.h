@@ -71,7 +71,7 @@ class ListeningSocket {
   UniqueFd timer_;  // ends a rest
   UniqueFd spare_;  // the descriptor in reserve
   uint64_t dropped_ = 0;
-  uint64_t told_ = 0;  // of dropped_, in the log
+  uint64_t reported_ = 0;  // of dropped_, in the log
   SteadyTime next_warning_;
 };
 

@@ -107,14 +107,10 @@ class MappedNeighborSource final : public NeighborSource {
     size_t begin = 0;
     while (begin < frontier.ids.size()) {
       const int owner = book.Owner(frontier.ids[begin]);
-      size_t end = begin + 1;
+      size_t end = book.parts() == 1 ? frontier.ids.size() : begin + 1;
       while (end < frontier.ids.size() &&
-             (book.parts() == 1 || book.Owner(frontier.ids[end]) == owner)) {
-        if (book.parts() == 1) {
-          end = frontier.ids.size();
-        } else {
-          ++end;
-        }
+             book.Owner(frontier.ids[end]) == owner) {
+        ++end;
       }
       MILLRACE_RETURN_IF_ERROR(DrawNeighbors(
           store_, owner, context, frontier.Part(begin, end - begin), picks));

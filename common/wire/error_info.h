@@ -21,6 +21,10 @@ struct ErrorInfo {
   bool moved = false;  // another server may have what was asked for
 };
 
+// How long to wait before asking a busy server again. Short, since calls end
+// all the time.
+inline constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
+
 // Starts the message of RESOURCE_EXHAUSTED where a server ends a call to make
 // room for other clients. gRPC has no way to send an ErrorInfo with that, so
 // FromGrpcStatus() adds one.

@@ -5,11 +5,15 @@ import contextlib
 import socket
 
 from http2 import INITIAL_WINDOW_SIZE, Connection
-from sampler_requests import ALL_COLUMNS, SAMPLE, job, sample
+from sampler_requests import (ALL_COLUMNS, EXPAND, SAMPLE, expand, job,
+                              sample)
 
 HOLD = 2.0
 CONNECTIONS = 300
 CALLS = 256  # the most that a connection may have
+EXPANDED = 5000  # nodes, of which each partition surely has so many
+NODES = 30_000   # of make_store()
+SERVED = (0, 8, 14)  # answered, or for want of room not now
 
 # A ServerReflectionRequest that lists the services.
 LIST_SERVICES = b"\x3a\x00"
@@ -53,6 +57,22 @@ def open_unread_streams(target, source):
     return connection
 
 
+def expand_many(target):
+    """Asks for what answers of 200 kB are made of."""
+    first = target.partition * (NODES - EXPANDED)
+    return expand(range(first, first + EXPANDED), target.partition)
+
+
+def open_unread_expands(target, source):
+    """A connection that asks for neighbours, as servers ask each other, and
+    reads no answer."""
+    connection = Connection(target, source, {INITIAL_WINDOW_SIZE: 0})
+    request = expand_many(target)
+    for _ in range(CALLS):
+        connection.start(EXPAND, request)
+    return connection
+
+
 def open_unsent_requests(target, source):
     """A connection of calls whose request does not come."""
     connection = Connection(target, source)
@@ -88,6 +108,14 @@ def unread_streams(target, source, _):
     return _hold(open_unread_streams, target, source, 5)
 
 
+def unread_expands(target, source, _):
+    with Connection(target, source) as connection:
+        answer = connection.call(EXPAND, expand_many(target))
+    if answer.status not in SERVED:
+        raise AssertionError(f"status {answer.status} {answer.message}")
+    return _hold(open_unread_expands, target, source, 5)
+
+
 def unsent_requests(target, source, _):
     return _hold(open_unsent_requests, target, source, 20)
 
@@ -96,4 +124,5 @@ def watchers(target, source, _):
     return _hold(open_watchers, target, source, 2)
 
 
-HOLDERS = [idle_tcp, idle_http2, unread_streams, unsent_requests, watchers]
+HOLDERS = [idle_tcp, idle_http2, unread_streams, unread_expands,
+           unsent_requests, watchers]

@@ -128,8 +128,9 @@ def hostile_jobs(target, source, random):
     asked = jobs(target.partition)
     random.shuffle(asked)
     _raise_all(_ask(target, source, name, SAMPLE, message, "1S",
-                    # Servers may be full, and 1 s may be too short.
-                    {*expected, 4, 8, 14}) for name, message, expected in asked)
+                    # Servers may be full, and 1 s may be too short: the
+                    # server ends such a call as CANCELLED.
+                    {*expected, 1, 4, 8, 14}) for name, message, expected in asked)
     return len(asked)
 
 
@@ -155,6 +156,29 @@ def many_at_once(target, source, random):
             connection.reset(stream)
         connection.await_read()
     return calls
+
+
+def flood_of_jobs(target, source, random):
+    """600 jobs started at once by one client, who waits for each."""
+    connections, calls = 3, 200  # as many as a connection may have, nearly
+    asked = [(message, expected) for _, message, expected
+             in jobs(target.partition) if len(message) < 10_000]
+    problems = []
+    with contextlib.ExitStack() as stack:
+        started = []
+        for _ in range(connections):
+            one = stack.enter_context(Connection(target, source))
+            for message, expected in random.choices(asked, k=calls):
+                started.append((one, one.start(SAMPLE, message, "5S"),
+                                expected))
+        for one, stream, expected in started:
+            call = one.finish(stream)
+            # Servers may be full, and 5 s may be too short: the server ends
+            # such a call as CANCELLED.
+            if call.status not in {*expected, 1, 4, 8, 14}:
+                problems.append(f"{call.status} {call.message}")
+    _raise_all(problems)
+    return connections * calls
 
 
 def garbage_requests(target, source, random):
@@ -188,5 +212,5 @@ def long_prefixes(target, source, random):
     return calls
 
 
-HOSTILE = [hostile_jobs, short_deadlines, many_at_once, garbage_requests,
-           long_prefixes]
+HOSTILE = [hostile_jobs, short_deadlines, many_at_once, flood_of_jobs,
+           garbage_requests, long_prefixes]

@@ -5,9 +5,11 @@ refused, but while batches that are being made for attackers hold all memory;
 servers must stay within their memory, live, and end by SIGTERM.
 
   mixed_abuse.py --bin build/release/bin [--seconds 1800] [--attacks NAME...]
+      [--owner]
 
 Attackers come from 127.0.0.2, good clients from 127.0.0.1. Every attack runs at
-least once, then any, until the time is over.
+least once, then any, until the time is over. With --owner a server is attacked
+that the good client's own server asks for neighbours.
 """
 import argparse
 import collections
@@ -33,8 +35,8 @@ ATTACKS = {attack.__name__: attack
 
 
 def attack_on(names, targets, seed, stop, results):
-    """One attacker: each of the attacks `names` on the server of a good client,
-    the first of `targets`, and then any on any until `stop`."""
+    """One attacker: each of the attacks `names` on the first of `targets`, which
+    a good client needs, and then any on any until `stop`."""
     chance = random.Random(seed)
     waiting = list(names)
     chance.shuffle(waiting)
@@ -104,7 +106,11 @@ def attack(fleet, options):
     want = fleet.digest()
     outcome = {"epochs": 0, "problem": None}
     targets = fleet.targets()
-    good = GoodClient(targets[0])
+    asked = targets[0]
+    if options.owner:
+        _, asked, owner = targets
+        targets = [owner]
+    good = GoodClient(asked)
     results = Results(options.attacks)
     stop = multiprocessing.Event()
     attackers = [multiprocessing.Process(
@@ -148,6 +154,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--attacks", nargs="+", choices=ATTACKS,
                         default=list(ATTACKS))
+    parser.add_argument("--owner", action="store_true")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     print(f"abuse by seed {options.seed}", flush=True)

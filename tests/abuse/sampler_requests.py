@@ -5,6 +5,7 @@ import hashlib
 import struct
 
 SAMPLE = "/millrace.v1.Sampler/Sample"
+EXPAND = "/millrace.v1.Sampler/Expand"
 DESCRIBE = "/millrace.v1.Sampler/Describe"
 
 JOB_FIELDS = {
@@ -12,6 +13,9 @@ JOB_FIELDS = {
     "batch_size": 7, "shuffle": 8, "replace": 11, "disjoint": 12, "method": 14,
     "temporal": 16, "walks": 17, "walk_length": 18, "restart": 19,
     "negatives": 21, "negative_amount": 22, "exclude": 23}
+EXPAND_FIELDS = {"frontiers": 8, "partition": 9}
+FRONTIER_FIELDS = {"fanout": 2, "ids": 3}
+ALL_NEIGHBORS = 1  # -1, as a sint32 is sent
 REQUEST_FIELDS = {
     "job": 1, "epoch": 2, "batch": 3, "explicit_ids": 4, "columns": 5,
     "partition": 7, "explicit_times": 9, "explicit_dst_ids": 10}
@@ -50,6 +54,14 @@ def job(**fields):
 
 def sample(job_bytes, **fields):
     return _message(REQUEST_FIELDS, {"job": job_bytes, **fields})
+
+
+def expand(ids, partition):
+    """All neighbours of nodes of a partition."""
+    frontier = _message(FRONTIER_FIELDS, {
+        "fanout": ALL_NEIGHBORS, "ids": struct.pack(f"<{len(ids)}I", *ids)})
+    return _message(EXPAND_FIELDS, {"frontiers": frontier,
+                                    "partition": partition})
 
 
 def _payload(message):

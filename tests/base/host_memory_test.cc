@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 namespace millrace {
 namespace {
+
+const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 
 // Files as Linux has them, in a folder of the test.
 class HostMemoryTest : public ::testing::Test {
@@ -28,7 +31,7 @@ class HostMemoryTest : public ::testing::Test {
 
   MemoryFiles files() const {
     return {(root_ / "meminfo").string(), (root_ / "cgroup").string(),
-            (root_ / "groups").string()};
+            (root_ / "groups").string(), (root_ / "statm").string()};
   }
 
   const std::filesystem::path root_ =
@@ -99,23 +102,60 @@ TEST(ThisHostMemoryTest, SomeIsAvailableAndNotMoreThanThereIs) {
   EXPECT_LE(AvailableMemoryBytes(), HostMemoryBytes());
 }
 
-// In a child: the limit is for ever. It is far above what a process with
+// For a child: the limit is for ever. It is far above what a process with
 // sanitizers has.
+constexpr uint64_t kAddressSpace = uint64_t{1} << 50;
+void LimitAddressSpace() {
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max = kAddressSpace;
+  setrlimit(RLIMIT_AS, &limit);
+}
+
 TEST_F(HostMemoryTest, LimitOfAddressSpaceCounts) {
   Write("meminfo", "MemAvailable: 1125899906842624 kB\n");
   Write("statm", "3 2 1\n");  // pages
   EXPECT_EXIT(
       {
-        MemoryFiles limited = files();
-        limited.statm = (root_ / "statm").string();
-        rlimit limit{};
-        limit.rlim_cur = limit.rlim_max = rlim_t{1} << 50;
-        setrlimit(RLIMIT_AS, &limit);
-        const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-        const uint64_t left = (uint64_t{1} << 50) - 3 * page;
-        _exit(AvailableMemoryBytes(limited) == left ? 0 : 1);
+        LimitAddressSpace();
+        const uint64_t left = kAddressSpace - 3 * kPage;
+        _exit(AvailableMemoryBytes(files()) == left ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HostMemoryTest, ProcessesTogetherMustFitTheHost) {
+  Write("meminfo", "MemAvailable: 1000000 kB\n");
+  const auto check = [this](uint64_t process, uint64_t host) {
+    return CheckMemory("a table in 4 processes", {process, host}, "use less",
+                       files());
+  };
+  EXPECT_TRUE(check(256'000'000, 1'024'000'000).ok());
+  EXPECT_EQ(check(256'000'001, 1'024'000'004).message(),
+            "a table in 4 processes needs 1.0 GB of memory, but 1.0 GB are "
+            "available\nuse less");
+}
+
+// 1.1 GB are left of the limit.
+TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
+  constexpr uint64_t kLeft = uint64_t{1} << 30;
+  Write("meminfo", "MemAvailable: 1125899906842624 kB\n");
+  Write("statm", std::to_string((kAddressSpace - kLeft) / kPage));
+  EXPECT_EXIT(
+      {
+        LimitAddressSpace();
+        const auto check = [this](uint64_t process, uint64_t host) {
+          return CheckMemory("a table", {process, host}, "use less", files());
+        };
+        std::cerr << check(kLeft, 4 * kLeft).message()
+                  << check(kLeft + 1, 4 * kLeft + 4).message() << "; "
+                  << check(kLeft + 1, kLeft + 1).message();
+        _exit(0);
+      },
+      ::testing::ExitedWithCode(0),
+      "^a table needs 1.1 GB of memory in one process, but 1.1 GB are "
+      "available within ulimit -v\nuse less; "
+      "a table needs 1.1 GB of memory, but 1.1 GB are available within ulimit "
+      "-v\nuse less$");
 }
 
 TEST(CheckMemoryTest, NamesWhatWasWantedAndWhatThereIs) {

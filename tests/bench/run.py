@@ -208,11 +208,11 @@ def loader_rows(args, dataset, fanouts):
              f"{median['bytes'] / median['stream_seconds'] / 1e9:.2f}",
              f"{stream:.4f}", "", ""]]
 
-    def add(name, figures, limit, limit_name):
+    def add(name, figures, limit=None, limit_name=""):
         rate, edges, gigabytes, cpu, rss = figures
+        ratio = f"{cpu / limit:.2f} x {limit_name}" if limit else ""
         rows.append([name, f"{rate:.1f}", f"{edges:.3g}", f"{gigabytes:.2f}",
-                     f"{cpu:.4f}", f"{cpu / limit:.2f} x {limit_name}",
-                     f"{rss:.2f}"])
+                     f"{cpu:.4f}", ratio, f"{rss:.2f}"])
 
     local = ["--store", dataset]
     add("in process, topology only",
@@ -220,20 +220,26 @@ def loader_rows(args, dataset, fanouts):
         "sampling loop")
     add("in process", bench(args, local, seeds), loop, "loop")
     ready = []
-    cost = {}
+    served = {}
     for parts in (1, 2):
         fleet = Fleet(f"{args.bin}/millrace-server", f"{args.work}/metis-{parts}",
                       parts)
         ready.append(fleet.ready_seconds)
+        source = ["--servers", fleet.list]
         try:
-            figures = bench(args, ["--servers", fleet.list], seeds, fleet)
+            served[parts] = bench(args, source, seeds, fleet)
+            add(f"{parts} server(s) of {parts} partition(s), 1 client",
+                served[parts], loop + stream, "(loop + stream)")
+            if parts == 1:
+                half = bench(args, source, seeds + ["--feature-dtype",
+                                                    "float16"], fleet)
+                add("1 server, features as float16", half)
         finally:
             fleet.close()
-        cost[parts] = figures[3]
-        add(f"{parts} server(s) of {parts} partition(s), 1 client", figures,
-            loop + stream, "(loop + stream)")
-    rows.append(["2 servers / 1 server", "", "", "",
-                 f"{cost[2] / cost[1]:.2f} x", "", ""])
+    for name, of, to in (("2 servers / 1 server", served[2], served[1]),
+                         ("1 server, float16 / float32", half, served[1])):
+        rows.append([name, f"{of[0] / to[0]:.2f} x", "", "",
+                     f"{of[3] / to[3]:.2f} x", "", ""])
     return rows, ready
 
 

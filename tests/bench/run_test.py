@@ -87,8 +87,10 @@ class RunTest(unittest.TestCase):
         self.assertIn("--preset release", calls[0])
         self.assertTrue(calls[1].endswith(
             "--target millrace millrace-server baseline"), calls)
-        self.assertIn("| 2 server(s) of 2 partition(s), 1 client |",
-                      done.stdout)
+        for row in ("2 server(s) of 2 partition(s), 1 client",
+                    "1 server, features as float16",
+                    "1 server, float16 / float32"):
+            self.assertIn(f"| {row} |", done.stdout)
 
     def test_builds_nothing_where_programs_are_named(self):
         self.add_cmake()

@@ -28,7 +28,8 @@ import threading
 import time
 
 from fault_proxy import FaultProxy, Network
-from harness import SEEDS, Server, compare, free_port, make_store, run, train
+from harness import (SEEDS, Server, compare, free_port, make_store, run,
+                     running, train, train_with)
 
 PARTS, REPLICAS = 3, 2
 NAMESPACE = f"millrace-chaos-{os.getpid()}"
@@ -199,21 +200,11 @@ def main():
             servers.append(ProxiedServer(server_binary, store, index % PARTS,
                                          network, host, guest, log))
         peers = folder / "list"
-        peers.write_text("".join(f"{s.listed}\n" for s in servers))
-        for server in servers:
-            server.start(peers)
-            stack.callback(server.end)
+        stack.enter_context(running(servers, peers))
         calm = train(binary, folder, "calm", options.epochs)
         chaos = Chaos(servers, peers, namespace, options.pause, options.seed)
-        chaos.start()
-        try:
-            other = train(binary, folder, "chaos", options.epochs)
-        finally:
-            chaos.stop()
-        if chaos.error:
-            raise chaos.error
-        for server in servers:
-            server.check()
+        other = train_with(chaos, servers, binary, folder, "chaos",
+                           options.epochs)
         compare(calm[0], other[0], "batches")
         compare(calm[1], other[1], "losses")
         seeds = options.epochs * SEEDS

@@ -15,7 +15,7 @@ import pathlib
 import struct
 import tempfile
 
-from harness import Faults, Server, compare, make_store, train
+from harness import Faults, compare, running_store, train, train_with
 
 PARTS, EPOCHS = 2, 2
 DAY, TEN_MINUTES = 86_400, 600  # the latter is more than --partition-wait
@@ -73,29 +73,15 @@ def main():
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-set-clock-")))
         clock = Clock(options.set_clock.resolve(), folder / "ahead")
-        store = make_store(binary, folder, PARTS)
-        log = stack.enter_context(open(folder / "servers.log", "w"))
-        servers = [Server(binary, store, part, log) for part in range(PARTS)]
-        peers = folder / "list"
-        peers.write_text("".join(f"{s.listed}\n" for s in servers))
-        for server in servers:
-            server.start(peers)
-            stack.callback(server.end)
+        servers, peers = stack.enter_context(
+            running_store(binary, folder, PARTS))
         calm = train(binary, folder, "calm", EPOCHS)
         print(f"calm: {calm[2]:.1f} s", flush=True)
         for seconds in options.seconds:
             name = f"{seconds:+}"
             steps = Steps(clock, seconds, servers[1], peers,
                           folder / f"{name}.consumed")
-            steps.start()
-            try:
-                other = train(binary, folder, name, EPOCHS)
-            finally:
-                steps.stop()
-            if steps.error:
-                raise steps.error
-            for server in servers:
-                server.check()
+            other = train_with(steps, servers, binary, folder, name, EPOCHS)
             compare(calm[0], other[0], "batches")
             compare(calm[1], other[1], "losses")
             print(f"{name} s, twice: {other[2]:.1f} s", flush=True)

@@ -88,6 +88,31 @@ class Server:
                                + "\n".join(self.last_words()))
 
 
+@contextlib.contextmanager
+def running(servers, peers):
+    """Runs servers until the block ends; peers is the file of their addresses,
+    which this writes."""
+    peers.write_text("".join(f"{server.listed}\n" for server in servers))
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.end)
+            server.start(peers)
+        yield
+
+
+@contextlib.contextmanager
+def running_store(binary, folder, parts):
+    """Makes a store of so many partitions in folder and runs a server for each
+    until the block ends; the servers, and the file of their addresses that
+    train() reads."""
+    store = make_store(binary, folder, parts)
+    peers = folder / "list"
+    with open(folder / "servers.log", "w") as log:
+        servers = [Server(binary, store, part, log) for part in range(parts)]
+        with running(servers, peers):
+            yield servers, peers
+
+
 def train(binary, folder, name, epochs, workers=2):
     """Trains from the list of servers; (batches, losses, seconds)."""
     log, metrics = folder / f"{name}.consumed", folder / f"{name}.metrics"
@@ -160,6 +185,20 @@ class Faults(threading.Thread):
         """To be called when the run has ended."""
         self.ended.set()
         self.join()
+
+
+def train_with(faults, servers, *arguments):
+    """train(*arguments) with faults, after which all servers must be alive."""
+    faults.start()
+    try:
+        result = train(*arguments)
+    finally:
+        faults.stop()
+    if faults.error:
+        raise faults.error
+    for server in servers:
+        server.check()
+    return result
 
 
 def compare(calm, other, what):

@@ -12,7 +12,7 @@ import pathlib
 import sys
 import tempfile
 
-from harness import Faults, Server, compare, make_store, train
+from harness import Faults, compare, running_store, train, train_with
 
 PARTS, EPOCHS = 2, 3
 KILL_AFTER = 20  # lines of the first epoch, which has 79
@@ -35,13 +35,11 @@ class Outage(Faults):
         self.server.start(self.peers)
 
 
-def check_outage(outage, told):
+def check_outage(outage, log):
     """It was within an epoch, and the trainers waited for its end."""
-    if outage.error:
-        raise outage.error
     if any(outage.during):
         sys.exit("the epoch of the outage ended before the server was back")
-    if f"partition {outage.server.part}" not in told:
+    if f"partition {outage.server.part}" not in log:
         sys.exit("no trainer says which partition it waits for")
 
 
@@ -55,25 +53,13 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-restarted-")))
-        store = make_store(binary, folder, PARTS)
-        log = stack.enter_context(open(folder / "servers.log", "w"))
-        servers = [Server(binary, store, part, log) for part in range(PARTS)]
-        peers = folder / "list"
-        peers.write_text("".join(f"{s.listed}\n" for s in servers))
-        for server in servers:
-            server.start(peers)
-            stack.callback(server.end)
+        servers, peers = stack.enter_context(
+            running_store(binary, folder, PARTS))
         calm = train(binary, folder, "calm", EPOCHS)
         outage = Outage(servers[1], peers, folder / "outage.consumed",
                         options.down)
-        outage.start()
-        try:
-            other = train(binary, folder, "outage", EPOCHS)
-        finally:
-            outage.stop()
+        other = train_with(outage, servers, binary, folder, "outage", EPOCHS)
         check_outage(outage, (folder / "outage.log").read_text())
-        for server in servers:
-            server.check()
         compare(calm[0], other[0], "batches")
         compare(calm[1], other[1], "losses")
         print(f"calm {calm[2]:.1f} s; with a server away for {options.down} s "

@@ -76,7 +76,7 @@ start_server three sound 1
 same_batches "before the damage"
 damage "a/$indices" ff
 same_batches "one replica has neighbours out of range"
-await_text "partition 0 is served no more: .*$indices" server-one.txt
+await_text "partition 0 is no longer served: .*$indices" server-one.txt
 "$bin/millrace" status --servers @fleet.list >status.txt ||
   fail "the fleet has all partitions"
 grep -q "${ADDRESSES[one]}.*partition 0 is damaged: .*$indices" status.txt ||
@@ -100,11 +100,11 @@ for name in one two three; do
   await_text 'scrub: read .* all files are sound' "server-$name.txt"
 done
 damage "a/$features" 3c
-await_text "partition 0 is served no more: .*$features" server-one.txt
+await_text "partition 0 is no longer served: .*$features" server-one.txt
 await_text 'scrub: read .* not sound: 1$' server-one.txt
 same_batches "one replica has other features"
 damage "b/$features" 3c
-await_text "partition 0 is served no more: .*$features" server-two.txt
+await_text "partition 0 is no longer served: .*$features" server-two.txt
 ends_with_all_names "$features"
-! grep -q 'served no more' server-three.txt || fail "a sound server complains"
+! grep -q 'no longer served' server-three.txt || fail "a sound server complains"
 stop_servers

@@ -54,6 +54,8 @@ class ProgramTest : public ::testing::Test {
     grind_->add_option("--height", height_, "Height");
     grind_->add_option("--stones", stones_, "Stones")->check(AtLeast(1));
     grind_->add_option("--ratio", ratio_, "Ratio");
+    grind_->add_option("--sieves", sieves_, "Sieves")->delimiter(',');
+    grind_->add_option("--belts", belts_, "Belts")->delimiter(',');
     grind_->add_option("--mode", mode_, "Mode")->check(OneOf({"fast", "slow"}));
     AddNames(*grind_);
     grind_->add_option("--memory", memory_, "Memory")->transform(ByteSize());
@@ -106,6 +108,8 @@ class ProgramTest : public ::testing::Test {
   int64_t height_ = 0;
   int stones_ = 2;
   double ratio_ = 0.5;
+  std::vector<double> sieves_;
+  std::vector<std::string> belts_;
   int price_ = 0;
   std::string buyer_;
   std::string list_;
@@ -473,6 +477,22 @@ TEST_F(ProgramTest, ListInBracketsIsOneValue) {
   const std::string file = WriteConfig("list = [15, 10]\n");
   EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
   EXPECT_EQ(list_, "15, 10");
+}
+
+TEST_F(ProgramTest, BlanksAroundItemsOfAListAreIgnored) {
+  EXPECT_EQ(
+      Run({"mill", "grind", "--sieves", " 0.5 , 2,1 ", "--belts", "a, b c ,d"}),
+      0)
+      << err_;
+  EXPECT_THAT(sieves_, ElementsAre(0.5, 2, 1));
+  EXPECT_THAT(belts_, ElementsAre("a", "b c", "d"));
+  const std::string file =
+      WriteConfig("[mill.grind]\nsieves = [4 , 8]\nbelts = e, f\n");
+  EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
+  EXPECT_THAT(sieves_, ElementsAre(4, 8));
+  EXPECT_THAT(belts_, ElementsAre("e", "f"));
+  EXPECT_EQ(Run({"mill", "grind", "--sieves", "1, two"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--sieves: \"two\" is not a number\n"));
 }
 
 TEST_F(ProgramTest, CommandLineBeatsConfigBeatsVariable) {

@@ -316,18 +316,57 @@ same
 MILLRACE_STORE=$work/store MILLRACE_FANOUTS=5,5 MILLRACE_BATCH_SIZE=50 \
   MILLRACE_PARTS=many run 0 millrace digest
 same
-# The file that docs/command-line.md shows.
+# The file that docs/command-line.md shows, and its list in the other ways that
+# the page names.
 sed -n '/^# cora.toml/,/^```/p' "$data/../../docs/command-line.md" |
-  sed -e '/^```/d' -e "s|cora-2|$work/store|" >cora.toml
-run 0 millrace digest --store "$work/store" --fanouts 25,10 --batch-size 16 \
+  sed '/^```/d' >cora.toml
+ln -s store cora-2
+run 0 millrace digest --store cora-2 --fanouts 25,10 --batch-size 16 \
   --drop-last --epoch 3
 cp out.txt expected.txt
-run 0 millrace digest --config cora.toml
+grep -q '^fanouts = 25,10 .*\[25, 10\] is the same' cora.toml ||
+  report "the page shows other lists"
+for list in 25,10 '[25, 10]' '25, 10' '"25, 10"' '[ 25 ,10 ]'; do
+  sed "s/^fanouts = 25,10/fanouts = $list/" cora.toml >listed.toml
+  run 0 millrace digest --config listed.toml
+  same
+done
+run 0 millrace digest --config cora.toml --fanouts '25, 10'
+same
+MILLRACE_FANOUTS=' 25 ,10 ' run 0 millrace digest --store cora-2 \
+  --batch-size 16 --drop-last --epoch 3
 same
 run 0 millrace partition "$work/cora" --parts 2 --out "$work/documented" \
   --config cora.toml
 run 0 millrace inspect "$work/documented"
 stdout_has "^partitioning ldg"
+# So in every option that takes a list.
+walk=(--method walk --walks 2 --walk-length 2 --batches 1 --metapath)
+relation=node__to__node
+run 0 millrace digest "${source[@]}" "${walk[@]}" $relation,$relation
+cp out.txt expected.txt
+run 0 millrace digest "${source[@]}" "${walk[@]}" "$relation , $relation"
+same
+run 0 millrace sample "${source[@]}" --fanouts 2 --seed-ids 7,2
+cp out.txt expected.txt
+run 0 millrace sample "${source[@]}" --fanouts "$relation = 2 " --seed-ids '7 , 2'
+same
+for option in --split-fractions --edge-split-fractions; do
+  run 0 millrace import ogb "$data/cora" --out "$work/tight${option#-}" \
+    "$option" 0.8,0.1,0.1
+  run 0 millrace import ogb "$data/cora" --out "$work/loose${option#-}" \
+    "$option" '0.8 , 0.1, 0.1 '
+  diff -r -x store.json "$work/tight${option#-}" "$work/loose${option#-}" \
+    >out.txt || report "$option: the datasets differ"
+done
+run 0 millrace import triples "$work/triples" --columns 'h, r ,t' \
+  --out "$work/columns"
+if [[ -x $bin/millrace-train ]]; then
+  run 0 millrace-train "${source[@]}" --fanouts '5, 5' --eval-fanouts ' 5 ,5' \
+    --inference sampled --hidden 4 --epochs 1
+  wrong_usage millrace-train "${source[@]}" --fanouts 5 --eval-fanouts 5,x
+  stderr_has '--eval-fanouts "5,x": "x" is not a number of at least -1'
+fi
 echo 'fanoutz = 5' >misspelt.toml
 wrong_usage millrace digest --store "$work/store" --config misspelt.toml
 stderr_has "no option --fanoutz; did you mean fanouts?"
@@ -410,8 +449,17 @@ run 0 millrace help import ogb
 cmp -s out.txt expected.txt || report "help differs from --help"
 run 0 millrace help
 stdout_has "^Commands:"
-run 1 millrace help import obg
+wrong_usage millrace help nosuch
+stderr_has "no command nosuch"
+wrong_usage millrace help import obg
 stderr_has "no command obg; did you mean ogb?"
+wrong_usage millrace help import ogb more
+stderr_has "no command more"
+wrong_usage millrace help --nosuch
+wrong_usage millrace completion
+wrong_usage millrace completion nosuch
+stderr_has '"nosuch" is not one of bash, zsh, fish'
+wrong_usage millrace completion bash more
 
 # Results that cannot be written are a failure, of help, too.
 full() {

@@ -52,7 +52,7 @@ write_list() {
 touch fleet.list
 servers=()
 for part in 0 1; do
-  start_server "$part" 127.0.0.1 "${secure[@]}" --tls-allow 'server,*.example'
+  start_server "$part" 127.0.0.1 "${secure[@]}" --tls-allow 'server, *.example'
   servers+=("$STARTED")
 done
 write_list

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace millrace {
 namespace {
 
@@ -38,6 +42,20 @@ TEST(WordsTest, NearestOfSeveralWins) {
 TEST(WordsTest, AsksNothingWithoutACandidate) {
   EXPECT_EQ(DidYouMean("sag", {"gat", "sage"}), "; did you mean sage?");
   EXPECT_EQ(DidYouMean("resnet", {"gat", "sage"}), "");
+}
+
+TEST(WordsTest, CommaListRemovesBlanksAroundItems) {
+  for (const auto& [text, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"25, 10", "25,10"},
+                                                        {" 25 ,\t10 ", "25,10"},
+                                                        {"25,10", "25,10"},
+                                                        {"a b, c", "a b,c"},
+                                                        {" , 1", ",1"},
+                                                        {"", ""}}) {
+    std::string list = text;
+    EXPECT_EQ(CommaList()(list), "");
+    EXPECT_EQ(list, expected) << text;
+  }
 }
 
 }  // namespace

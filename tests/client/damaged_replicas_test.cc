@@ -12,14 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "client/remote_batch_source.h"
 #include "common/base/steady_time.h"
 #include "common/graph/store.h"
-#include "common/sample/digest.h"
-#include "common/sample/local_batch_source.h"
 #include "common/wire/error_info.h"
 #include "server/server.h"
-#include "tests/support/pending_fetch.h"
+#include "tests/client/fetch_and_compare.h"
+#include "tests/support/fleet_harness.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
@@ -27,8 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::BuildStore;
+using testing::CallSample;
 using ::testing::HasSubstr;
-using testing::PendingFetch;
+using ::testing::Not;
+using testing::SampleRequestOf;
 
 class DamagedReplicasTest : public ::testing::Test {
  protected:
@@ -75,33 +75,11 @@ class DamagedReplicasTest : public ::testing::Test {
 
   // The batches of an epoch; each must be that of a sound store.
   absl::Status FetchAll() const {
-    RemoteOptions options;
-    options.servers = "@" + (directory_ / "servers").string();
-    options.partition_wait = absl::Hours(1);
-    const auto source = RemoteBatchSource::Connect(options);
-    if (!source.ok()) return source.status();
     JobSpec spec;
     spec.fanouts = {-1, -1};
     spec.batch_size = 1;
-    const auto job = ResolveJob(spec, (*source)->manifest());
-    EXPECT_TRUE(job.ok()) << job.status();
-    auto store = Store::Open(directory_ / "sound");
-    EXPECT_TRUE(store.ok()) << store.status();
-    const auto local = LocalBatchSource::Create(
-        std::shared_ptr<const Store>(*std::move(store)), 1);
-    EXPECT_TRUE(local.ok()) << local.status();
-    const Schema& schema = (*source)->manifest().schema;
-    for (uint32_t batch = 0; batch < 4; ++batch) {
-      BatchRequest request;
-      request.batch = batch;
-      request.columns = DigestColumns(/*features=*/true, false);
-      PendingFetch fetch(**source, *job, request);
-      if (!fetch.Wait().ok()) return fetch.Wait().status();
-      const auto want = (*local)->Make(*job, request);
-      EXPECT_TRUE(want.ok()) << want.status();
-      EXPECT_EQ(DigestBatch(*fetch.Wait(), schema), DigestBatch(*want, schema));
-    }
-    return absl::OkStatus();
+    return testing::FetchAndCompare("@" + (directory_ / "servers").string(),
+                                    directory_ / "sound", spec, {0, 1, 2, 3});
   }
 
   const fs::path directory_;
@@ -129,6 +107,25 @@ TEST_F(DamagedReplicasTest, AllEndTheRunAtOnceAndAreNamed) {
   for (const std::string& name : {a, b, std::string("indices.npy")}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(name));
   }
+}
+
+// Others are not told where a server keeps its store.
+TEST_F(DamagedReplicasTest, FilesAreNamedByTheirPathsInsideTheStore) {
+  const std::string home = Serve("a", {0, 1}).address();
+  Serve("b", {1});
+  Damage("a", 1);
+  JobSpec spec;
+  spec.fanouts = {-1, -1};
+  spec.batch_size = 1;
+  const auto stub = v1::Sampler::NewStub(
+      ::grpc::CreateChannel(home, ::grpc::InsecureChannelCredentials()));
+  const absl::Status status =
+      CallSample(*stub, SampleRequestOf(spec, Columns(), 0)).status;
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("indices.npy"));
+  EXPECT_THAT(std::string(status.message()),
+              Not(HasSubstr(directory_.string())));
 }
 
 // Such a server asks another one for what it has itself.

@@ -140,14 +140,20 @@ TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
   first = std::make_unique<ScriptedSampler>(servers.Stub(0), script(first));
   second = std::make_unique<ScriptedSampler>(servers.Stub(0), script(second));
   Connect(first->address() + "," + second->address(), servers.store());
-  SlowestOf(0, 60);
+  uint32_t epoch = 0;
+  while (epoch < 60) Fetch(epoch++);
   EXPECT_GT(first->calls(), 0);
   EXPECT_GT(second->calls(), 0);
   const int64_t before = source_->hedged_calls();
-  for (uint32_t epoch = 60; epoch < 62; ++epoch) {
+  for (int hung = 0; hung < 2; ++hung) {
+    // On a slow machine other calls were hedged, and one in twenty may be.
+    while (source_->calls() < 20 * (source_->hedged_calls() + 2)) {
+      Fetch(epoch++);
+    }
     hangs = true;
-    // It describes itself: only a hedge helps.
-    EXPECT_LT(Fetch(epoch), absl::Seconds(2));
+    // The server describes itself, so only a hedge helps before the timeout of
+    // the attempt, which is 22.5 s.
+    EXPECT_LT(Fetch(epoch++), absl::Seconds(15));
   }
   EXPECT_GT(source_->hedged_calls(), before);
   EXPECT_LE(source_->hedged_calls() * 20, source_->calls());
@@ -207,7 +213,7 @@ class StoppedReplicaTest : public ReplicasTest {
     SlowestOf(0, 30);
     uint32_t epoch = 30;
     for (const int place : places) {
-      servers_[place]->Signal(SIGSTOP);
+      servers_[place]->Stop();
       EXPECT_LT(SlowestOf(epoch, 40), absl::Seconds(4)) << "server " << place;
       epoch += 40;
       servers_[place]->Signal(SIGCONT);
@@ -236,8 +242,8 @@ TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
   ASSERT_TRUE(store.ok()) << store.status();
   Connect(list, *std::move(store));
   SlowestOf(0, 30);
-  servers_[0]->Signal(SIGSTOP);
-  servers_[1]->Signal(SIGSTOP);
+  servers_[0]->Stop();
+  servers_[1]->Stop();
   EXPECT_LT(SlowestOf(30, 40), absl::Seconds(6));
   source_.reset();
 }

@@ -15,6 +15,7 @@
 #include "common/sample/local_batch_source.h"
 #include "tests/support/seeds.h"
 #include "tests/support/store_builder.h"
+#include "tests/support/watched_source.h"
 
 namespace millrace {
 namespace {
@@ -243,41 +244,18 @@ TEST(LoaderTest, ByteLimitStillMovesForward) {
   EXPECT_EQ(Drain(**loader).size(), 5);
 }
 
-// Counts what is asked for.
-class CountingSource final : public BatchSource {
- public:
-  explicit CountingSource(std::shared_ptr<BatchSource> source)
-      : source_(std::move(source)) {}
-
-  const Manifest& manifest() const override { return source_->manifest(); }
-  void Fetch(const ResolvedJob& job, BatchRequest request,
-             BatchCallback done) override {
-    ++fetches_;
-    source_->Fetch(job, std::move(request), std::move(done));
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
-  }
-
-  int fetches() const { return fetches_; }
-
- private:
-  const std::shared_ptr<BatchSource> source_;
-  int fetches_ = 0;
-};
-
 TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
-  const auto source = std::make_shared<CountingSource>(PathSource(40, "few"));
+  int fetches = 0;
+  const auto source = std::make_shared<testing::WatchedSource>(
+      PathSource(40, "few"), [&fetches](const auto&, const auto&) {
+        ++fetches;
+        return absl::OkStatus();
+      });
   auto loader = Loader::Create(source, Job(1),
                                {.prefetch_batches = 64, .prefetch_bytes = 1});
   ASSERT_TRUE(loader.ok()) << loader.status();
   ASSERT_TRUE((*loader)->Next().ok());
-  EXPECT_EQ(source->fetches(), 4);
+  EXPECT_EQ(fetches, 4);
   EXPECT_EQ(Drain(**loader).size(), 39);
 }
 

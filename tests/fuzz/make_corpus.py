@@ -11,6 +11,7 @@ import pickle
 import re
 import struct
 import sys
+import zipfile
 
 import numpy as np
 import torch
@@ -88,6 +89,48 @@ def torch_files():
         write("torch", f"plain{protocol}", pickle.dumps(
             {"num_parts": 2, "data_cls": "homo", ("a", "b"): [b"c", 1.5]},
             protocol))
+
+
+def torch_zip(pickled, storage=bytes(24)):
+    """A file as torch.save writes it, with any pickle."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in (("a/data.pkl", pickled), ("a/data/0", storage)):
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return buffer.getvalue()
+
+
+def pickled_tensor(offset=0, sizes=(2, 3), strides=(3, 1), count=6):
+    """What the pickle of a float tensor says, whatever that is."""
+    def number(value):
+        return b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
+
+    def numbers(values):
+        return b"(" + b"".join(map(number, values)) + b"t"
+    return (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storage"
+            b"ctorch\nFloatStorage\nX\1\0\0\x000X\3\0\0\0cpu" +
+            number(count) + b"tQ" + number(offset) + numbers(sizes) +
+            numbers(strides) + b"\x89}tR.")
+
+
+def hostile_torch_files():
+    """Tensors that are not in their storages, and lengths beyond the file."""
+    most = 2**63 - 1
+    for name, fields in {
+            "sound": {}, "negative_size": {"sizes": (-2, 3)},
+            "negative_stride": {"strides": (-3, 1)},
+            "negative_offset": {"offset": -1}, "beyond": {"offset": 1},
+            "many_sizes": {"sizes": (2**62, 2**62)},
+            "no_sizes": {"sizes": (0, 2**62, 2**62), "strides": (1, 1, 1)},
+            "many_strides": {"strides": (most, most)},
+            "far_offset": {"offset": most}, "many_elements": {"count": most},
+            "negative_count": {"count": -1}}.items():
+        write("torch", f"view_{name}", torch_zip(pickled_tensor(**fields)))
+    for size in (0, 23):
+        write("torch", f"storage_of_{size}",
+              torch_zip(pickled_tensor(), bytes(size)))
+    write("torch", "long_text", torch_zip(b"\x80\x02X\xff\xff\xff\xffa."))
+    write("torch", "long_bytes", torch_zip(b"\x80\x04\x8e" + b"\xff" * 8))
 
 
 def csv_files():
@@ -229,6 +272,7 @@ def partition_folders():
 npy_files()
 npz_files()
 torch_files()
+hostile_torch_files()
 csv_files()
 text_files()
 npy_folder()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A .npz file: the zip directory, its entries and the arrays in them.
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxEntries = 8;
 constexpr uint64_t kMaxBytes = 1 << 16;
+constexpr int64_t kMaxIntegers = 1 << 16;
 
 void Inflate(const std::shared_ptr<const ZipArchive>& archive,
              const ZipArchive::Entry& entry) {
@@ -24,10 +27,14 @@ void Inflate(const std::shared_ptr<const ZipArchive>& archive,
 }
 
 void ReadArray(const NpzFile& file, const std::string& key) {
-  if (const auto rows = file.Rows(key); rows.ok()) Drain(**rows);
+  if (const auto rows = file.Rows(key); rows.ok()) {
+    Drain(**rows);
+    const int64_t count = (*rows)->rows();
+    if (count <= kMaxIntegers) (void)file.Integers(key, count);
+  }
   if (const auto edges = file.Edges(key); edges.ok()) Drain(**edges);
   if (const auto pairs = file.Pairs(key, key); pairs.ok()) Drain(**pairs);
-  (void)file.Integers(key);
+  (void)file.Integers(key, 1);
   (void)file.Text(key);
 }
 

@@ -157,6 +157,41 @@ TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsWhenTold) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(info.path));
 }
 
+TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteOfAnyLoadedFile) {
+  BuildRich(2);
+  const auto store = Store::Open(path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (const auto content :
+       {Store::Content::kGraph, Store::Content::kFeatures}) {
+    ASSERT_EQ((*store)->LoadIntoMemory(content), absl::OkStatus());
+  }
+  for (const FileInfo& info : ReadManifest().files) {
+    const Store::LoadedFile* loaded = (*store)->FindLoaded(info.path);
+    const bool mapped =
+        !info.path.starts_with("part-") || info.path.ends_with("/weight.npy");
+    ASSERT_EQ(loaded == nullptr, mapped) << info.path;
+    if (mapped) continue;
+    uint64_t bytes = 0;
+    const auto scrub = [&] {
+      bytes = 0;
+      return ScrubLoadedFile(**store, info, [&](size_t piece) {
+        bytes += piece;
+        return true;
+      });
+    };
+    fs::remove(path() / info.path);
+    EXPECT_EQ(scrub(), absl::OkStatus());
+    EXPECT_EQ(bytes, info.bytes);
+    if (loaded->data.total_bytes() == 0) continue;
+    auto* const last = const_cast<std::byte*>(loaded->data.data()) +
+                       loaded->data.total_bytes() - 1;
+    *last ^= std::byte{1};
+    const absl::Status status = scrub();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(DamagedFileOf(status), info.path);
+  }
+}
+
 TEST_F(VerifyTest, CatchesNamesThatTheFilesContradict) {
   ASSERT_TRUE(BuildDataset(RichGraph(), path()).ok());
   const Manifest good = ReadManifest();

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -431,6 +433,33 @@ TEST(FleetTest, EndsWhileItAsks) {
     ASSERT_TRUE(fleet.ok());
     (void)(*fleet)->Owners(0);
   }
+}
+
+TEST(FleetTest, ReadsTheListAgainForThoseWhoAwaitIt) {
+  const auto path = testing::TestDirectory("fleet_list") / "servers";
+  std::ofstream(path) << "127.0.0.1:1\n";
+  FleetOptions options = ListOf("@" + path.string());
+  options.file_interval = absl::Hours(1);
+  auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok());
+  for (const char* list : {"127.0.0.1:1\n127.0.0.1:2\n", "127.0.0.1:3\n"}) {
+    ASSERT_TRUE((*fleet)->AwaitList(SteadyTime::InfinitePast(), Soon()));
+    std::ofstream(path) << list;
+    const SteadyTime written = SteadyNow();
+    EXPECT_TRUE((*fleet)->AwaitList(written, Soon()));
+    const auto count = std::count(list, list + std::strlen(list), '\n');
+    EXPECT_EQ((*fleet)->Members().size(), static_cast<size_t>(count));
+  }
+  // One that cannot be read leaves the servers known so far.
+  std::filesystem::remove(path);
+  EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), Soon()));
+  EXPECT_EQ((*fleet)->Members().size(), 1u);
+}
+
+TEST(FleetTest, ListsOfAddressesNeedNoReading) {
+  auto fleet = Fleet::Create(ListOf("127.0.0.1:1"));
+  ASSERT_TRUE(fleet.ok());
+  EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), SteadyTime::InfinitePast()));
 }
 
 // A pipe that nobody writes to blocks its reader, as a dead name server does.

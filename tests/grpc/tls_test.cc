@@ -98,12 +98,13 @@ class TlsTest : public testing::DirectoryTest {
     return status;
   }
 
-  // The status of an empty call of any method.
-  static absl::Status Call(const std::string& address, const TlsOptions& tls,
+  // The status of an empty call of any method, on a connection of its own.
+  static absl::Status Call(const std::string& address,
+                           const std::shared_ptr<TlsFiles>& files,
                            const std::string& method) {
     ::grpc::TemplatedGenericStub<::grpc::ByteBuffer, ::grpc::ByteBuffer> stub(
         ::grpc::CreateCustomChannel(
-            address, ChannelCredentials(*OpenClientTls(tls), address),
+            address, ClientCredentials(files, address).For(address),
             ClientChannelArguments()));
     ::grpc::ClientContext context;
     testing::SetDeadline(context, absl::Seconds(20));
@@ -119,6 +120,10 @@ class TlsTest : public testing::DirectoryTest {
                    });
     done.WaitForNotification();
     return result;
+  }
+  static absl::Status Call(const std::string& address, const TlsOptions& tls,
+                           const std::string& method) {
+    return Call(address, *OpenClientTls(tls), method);
   }
 
   // Whether clients of that kind are let in, or not, before long.
@@ -145,7 +150,7 @@ TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
   // The home asks the other server as its peer.
   const std::string& home = servers.server(0).address();
   const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
-      home, ChannelCredentials(*OpenClientTls(tls), home),
+      home, ClientCredentials(*OpenClientTls(tls), home).For(home),
       ClientChannelArguments()));
   JobSpec spec;
   spec.fanouts = {-1, -1};
@@ -417,6 +422,31 @@ TEST_F(TlsTest, ClientsNeedACa) {
   const absl::Status status = Connect("127.0.0.1:1", options);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca is missing"));
+}
+
+// A server that shows a good certificate and then ends the connection, twice,
+// does not want the client's. Another one on its host may.
+TEST_F(TlsTest, HandshakesOfOneServerTellNothingOfItsNeighbor) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+  const std::string neighbor = "127.0.0.1:1";
+  const auto files = OpenClientTls(NewTls(ca_, "client"));
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(Call(address, *files, "/grpc.health.v1.Health/Check").ok());
+  }
+  const auto explain = [&](const std::string& server) {
+    return ExplainConnection(
+        absl::UnavailableError("failed to connect to all addresses; last "
+                               "error: Socket closed"),
+        server, files->get());
+  };
+  EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
+  EXPECT_TRUE(absl::IsUnavailable(explain(neighbor))) << explain(neighbor);
+  NoteConnection(neighbor, files->get());
+  EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
+  NoteConnection(address, files->get());
+  EXPECT_TRUE(absl::IsUnavailable(explain(address))) << explain(address);
 }
 
 TEST_F(TlsTest, OtherFailuresAreNotExplained) {

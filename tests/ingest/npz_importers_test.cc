@@ -138,10 +138,14 @@ TEST_F(NpzTest, RefusesWhatDoesNotFit) {
               HasSubstr("odd.npz: cube: shape [2, 2, 2]"));
   EXPECT_THAT(std::string(file->Rows("none").status().message()),
               HasSubstr("no array none; there are: cube.npy"));
-  EXPECT_THAT(std::string(file->Integers("half").status().message()),
+  EXPECT_THAT(std::string(file->Integers("half", 2).status().message()),
               HasSubstr("dtype float16, but integers"));
-  EXPECT_THAT(std::string(file->Integers("large").status().message()),
+  EXPECT_THAT(std::string(file->Integers("large", 2).status().message()),
               HasSubstr("row 1: 9223372036854775808 is above"));
+  EXPECT_THAT(std::string(file->Integers("large", 3).status().message()),
+              HasSubstr("large: shape [2], but shape [3] is needed"));
+  EXPECT_THAT(std::string(file->Integers("cube", 8).status().message()),
+              HasSubstr("cube: shape [2, 2, 2], but shape [8] is needed"));
   EXPECT_EQ(*file->Text("text"), "abc");
   EXPECT_EQ((*file->Rows("empty"))->width(), 3);
 }
@@ -173,7 +177,7 @@ TEST_F(NpzTest, SurvivesDamagedFiles) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
     const auto file = NpzFile::Open(path);
     if (!file.ok()) return file.status();
-    return file->Integers("large").status();
+    return file->Integers("large", 2).status();
   };
   for (size_t cut = 1; cut < bytes.size(); cut += 7) {
     EXPECT_FALSE(read(bytes.substr(0, cut)).ok()) << cut;

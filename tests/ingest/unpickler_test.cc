@@ -144,12 +144,51 @@ TEST(UnpicklerTest, RefusesLengthsBeyondTheFile) {
     EXPECT_NE(Refusal(pickle), "") << testing::PrintToString(pickle);
   }
   EXPECT_THAT(Refusal(std::string(5'000'000, '(')),
-              HasSubstr("more than 1048576 instructions"));
+              HasSubstr("more than 2500000 instructions"));
 }
 
 TEST(UnpicklerTest, BoundsTheInstructions) {
-  EXPECT_THAT(Refusal(std::string(2000000, 'N')),
+  EXPECT_THAT(Refusal(std::string(2'000'000, 'N')),
               HasSubstr("more than 1048576 instructions"));
+  EXPECT_THAT(Refusal(std::string(4'000'000, 'N')),
+              HasSubstr("more than 2000000 instructions"));
+}
+
+// {"k": tensor of a storage}, as torch.save writes tensors.
+TEST(UnpicklerTest, NamesTensorsThatItRefuses) {
+  const std::string pickle =
+      Bytes("}\x8c\x01kctorch._utils\n_rebuild_tensor_v2\n(K\x07QK\x02K\x03") +
+      Raw("\x85K\x01\x85\x89}tRs.");
+  const char bytes[16] = {};
+  absl::StatusOr<StoredTensor> storage =
+      StoredTensor{{ElementType::kInt32}, {4}, {1}, bytes, nullptr};
+  const auto refusal = [&] {
+    const auto document =
+        Unpickle({"file", pickle,
+                  [&](const std::string& where,
+                      const PickleValue&) -> absl::StatusOr<StoredTensor> {
+                    if (storage.ok()) return storage;
+                    return absl::DataLossError(where + ": short");
+                  },
+                  nullptr});
+    return std::string(document.status().message());
+  };
+  EXPECT_THAT(refusal(), HasSubstr("file: pickle, byte 52, tensor \"k\": a "
+                                   "tensor of shape [3], strides [1] and "
+                                   "offset 2 does not fit its storage of 4"));
+  storage = absl::DataLossError("");
+  EXPECT_EQ(refusal(), "file: pickle, byte 40, tensor \"k\": short");
+}
+
+// Messages do not list what may be of any length.
+TEST(UnpicklerTest, RefusesManyDimensions) {
+  const StoredTensor storage{{ElementType::kInt32}, {1}, {1}, "1234", nullptr};
+  const std::vector<int64_t> ones(100000, 1);
+  const absl::Status refused =
+      ViewOfStorage("t", storage, 0, ones, ones).status();
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("t: a tensor of 100000 sizes and 100000 strides"));
+  EXPECT_LT(refused.message().size(), 200u);
 }
 
 TEST(UnpicklerTest, ChecksViewsAgainstTheirStorage) {
@@ -168,9 +207,10 @@ TEST(UnpicklerTest, ChecksViewsAgainstTheirStorage) {
            {-1, {1}, {1}},
            {0, {-1}, {1}},
            {9, {2}, {-1}},
-           {0, {4, 4}, {1, 1}},          // more elements than there are
-           {0, {1000000}, {0}},          // expanded
-           {0, {large, large}, {0, 0}},  // beyond 63 bits
+           {0, {4, 4}, {1, 1}},                // more elements than there are
+           {0, {1000000}, {0}},                // expanded
+           {0, {large, large}, {0, 0}},        // beyond 63 bits
+           {0, {0, large, large}, {0, 0, 0}},  // none, but sizes beyond
            {0, {2}, {large - 1 + large}},
            {0, {2, 2}, {1}}}) {
     EXPECT_FALSE(ViewOfStorage("t", storage, offset, sizes, strides).ok());

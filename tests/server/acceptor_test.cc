@@ -91,6 +91,19 @@ TEST_F(AcceptorTest, RefusesMoreThanTheLimitOfAll) {
   EXPECT_EQ(Taken(), 1u);
 }
 
+TEST_F(AcceptorTest, EndsTheNewestOfTheAddressThatHasMost) {
+  Start({.all = 3, .per_address = 3});
+  const auto clients = testing::SilentClients(port_, 3);
+  const SocketClient other(port_, "127.0.0.2");
+  AwaitTaken(4);
+  EXPECT_TRUE(clients[2].AwaitEnd());
+  EXPECT_EQ(acceptor_->ended_for_others(), 1u);
+  EXPECT_EQ(acceptor_->refused(), 0u);
+  for (const SocketClient* client : {&clients[0], &clients[1], &other}) {
+    EXPECT_FALSE(client->AwaitReadable(/*timeout_ms=*/0));
+  }
+}
+
 TEST_F(AcceptorTest, ClosesItsPortWhenItStops) {
   Start({.all = 10, .per_address = 10});
   const SocketClient client(port_);

@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Calls of several clients that hold memory, and those that were ended.
 class Calls {
@@ -173,6 +174,24 @@ TEST(AdmissionTest, EndsNothingForAClientBeyondItsShare) {
   const auto call = calls.Reserve("good", "good", 51);
   EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
   EXPECT_THAT(calls.ended(), IsEmpty());
+}
+
+// One that is larger than a share may wait for as long as others are busy.
+TEST(AdmissionTest, SaysWhatToDoAboutACallAboveTheShare) {
+  Calls calls(100);
+  auto other = calls.Waiting("other", "other", 45);
+  const auto first = calls.Reserve("good", "first", 40);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status within = calls.Reserve("good", "small", 30).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(within)) << within;
+  EXPECT_THAT(std::string(within.message()), Not(HasSubstr("fair share")));
+  const absl::Status above = calls.Reserve("good", "large", 60).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(above)) << above;
+  EXPECT_TRUE(IsRetryable(above));
+  EXPECT_THAT(std::string(above.message()),
+              HasSubstr("needs 60 more and 60 in all, above the client's fair "
+                        "share of 50"));
+  EXPECT_THAT(std::string(above.message()), HasSubstr("--max-inflight-bytes"));
 }
 
 TEST(AdmissionTest, EndsOwnStreamsThatWaitedForLong) {

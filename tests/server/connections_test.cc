@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "common/base/file_limit.h"
 #include "common/base/steady_time.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/raw_http2.h"
 #include "tests/support/server_program.h"
 #include "tests/support/socket_client.h"
 #include "tests/support/test_ca.h"
@@ -25,6 +27,7 @@ namespace millrace {
 namespace {
 
 using testing::FleetHarness;
+using testing::RawHttp2;
 using testing::SocketClient;
 
 constexpr absl::Duration kSoon = absl::Seconds(60);
@@ -133,6 +136,37 @@ TEST(ConnectionsTest, OneAddressDoesNotTakeThePlaceOfOthers) {
   EXPECT_GE(OpenAt(server), 5);
 }
 
+// A health Watch is a call without end, so its connection is never idle.
+TEST(ConnectionsTest, WatchesOfManyAddressesDoNotTakeTheLastPlace) {
+  ServerOptions options;
+  options.connections.all = 40;
+  FleetHarness fleet(testing::SmallGraph(), 1, options);
+  const SamplerServer& server = fleet.server(0);
+  std::map<std::string, std::vector<std::unique_ptr<RawHttp2>>> watches;
+  for (const char* host :
+       {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}) {
+    for (int i = 0; i < 10; ++i) {
+      auto watch = std::make_unique<RawHttp2>(server.address(), host);
+      watch->SendRequest(watch->Open("/grpc.health.v1.Health/Watch"), "");
+      watches[host].push_back(std::move(watch));
+    }
+  }
+  const auto stub = fleet.Stub(0);
+  const absl::Status status = Ask(*stub);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GE(
+      ValueOf(server.Metrics(), "millrace_connections_ended_for_others_total"),
+      1);
+  // Nobody has lost what is within a share of six addresses.
+  for (auto& [host, connections] : watches) {
+    for (const auto& watch : connections) watch->AwaitRead();
+    EXPECT_GE(std::count_if(connections.begin(), connections.end(),
+                            [](const auto& watch) { return !watch->closed(); }),
+              40 / 6)
+        << host;
+  }
+}
+
 TEST(ConnectionsTest, EndWithTheServer) {
   FleetHarness fleet(testing::SmallGraph(), 1);
   const auto clients = testing::SilentClients(fleet.server(0).port(), 20);
@@ -239,12 +273,12 @@ TEST_F(FilesTest, SilentConnectionsOfOneHostKeepNobodyFromAnAnswer) {
 }
 
 TEST_F(FilesTest, SilentConnectionsOfManyHostsEndSoon) {
-  Start(/*max_files=*/1024);
+  Start(/*max_files=*/1024, {"--max-connections", "100"});
   ExpectServed();
   std::vector<std::vector<SocketClient>> silent;
   for (const char* host :
        {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}) {
-    silent.push_back(testing::SilentClients(port_, 190, host));
+    silent.push_back(testing::SilentClients(port_, 25, host));
   }
   ExpectServed();
   EXPECT_TRUE(program_->AwaitLog("as many as --max-connections allows"));

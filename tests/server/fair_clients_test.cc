@@ -331,9 +331,11 @@ TEST_F(FairCertificatesTest, ClientsAreToldApartByTheirCertificates) {
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
   const auto attacker =
-      ChannelCredentials(*OpenClientTls(Identity("attacker")), address);
+      ClientCredentials(*OpenClientTls(Identity("attacker")), address)
+          .For(address);
   const auto good =
-      ChannelCredentials(*OpenClientTls(Identity("trainer")), address);
+      ClientCredentials(*OpenClientTls(Identity("trainer")), address)
+          .For(address);
   auto unread = UnreadCalls({HandCall::Connect(address, attacker)}, 8);
   ASSERT_EQ(unread.size(), 8u);
   ExpectServed(

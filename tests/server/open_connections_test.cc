@@ -58,10 +58,76 @@ TEST(OpenConnectionsTest, KeepsItsLimits) {
   EXPECT_EQ(connections.Add(sockets[2].get(), "a"),
             Verdict::kTooManyFromAddress);
   EXPECT_EQ(connections.Add(sockets[2].get(), "b"), Verdict::kAdded);
-  EXPECT_EQ(connections.Add(sockets[3].get(), "c"), Verdict::kTooMany);
+  EXPECT_EQ(connections.Add(sockets[3].get(), "b"), Verdict::kTooMany);
   sockets[0] = UniqueFd();
   EXPECT_TRUE(Soon([&] {
     return connections.Add(sockets[3].get(), "a") == Verdict::kAdded;
+  }));
+}
+
+// Both ends of a connection.
+struct Connection {
+  Connection() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    server = UniqueFd(ends[0]);
+    client = UniqueFd(ends[1]);
+  }
+  bool ended() const {
+    char byte = 0;
+    return recv(client.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+  UniqueFd server;
+  UniqueFd client;
+};
+
+TEST(OpenConnectionsTest, AddressesWithLessThanAShareTakePlaces) {
+  OpenConnections connections({.all = 4, .per_address = 4});
+  Connection a[3];
+  const Connection b, c, d;
+  const Connection refused;
+  const auto add = [&](const Connection& connection, const char* address) {
+    return connections.Add(connection.server.get(), address);
+  };
+  for (const Connection& one : a) EXPECT_EQ(add(one, "a"), Verdict::kAdded);
+  EXPECT_EQ(add(b, "b"), Verdict::kAdded);
+
+  EXPECT_EQ(add(c, "c"), Verdict::kTookPlace);
+  EXPECT_EQ(connections.last_ended_address(), "a");
+  EXPECT_TRUE(a[2].ended());
+  for (const char* address : {"a", "b", "c"}) {
+    EXPECT_EQ(add(refused, address), Verdict::kTooMany) << address;
+  }
+
+  // a[2] keeps its descriptor until it is closed.
+  EXPECT_EQ(add(d, "d"), Verdict::kTooMany);
+  a[2].server = UniqueFd();
+  EXPECT_TRUE(Soon([&] { return add(d, "d") == Verdict::kTookPlace; }));
+  EXPECT_TRUE(a[1].ended());
+  // There are fewer places than addresses.
+  EXPECT_EQ(add(refused, "e"), Verdict::kTooMany);
+  EXPECT_FALSE(a[0].ended());
+  for (const Connection* one : {&b, &c, &d}) EXPECT_FALSE(one->ended());
+  // a[1] is still open, but has no place.
+  EXPECT_TRUE(SoonCounts(connections, 5));
+}
+
+TEST(OpenConnectionsTest, EndsNoSocketWithTheNumberOfAClosedOne) {
+  // Right after a look it is not known yet that a socket was closed. Where the
+  // next look came too early, the test is made again.
+  EXPECT_TRUE(Soon([] {
+    OpenConnections connections({.all = 2, .per_address = 2});
+    const Connection first, second, other, next;
+    EXPECT_EQ(connections.Add(first.server.get(), "a"), Verdict::kAdded);
+    EXPECT_EQ(connections.Add(second.server.get(), "a"), Verdict::kAdded);
+    connections.Count();
+    const int number = second.server.get();
+    EXPECT_EQ(dup2(other.server.get(), number), number);
+    const Verdict verdict = connections.Add(next.server.get(), "b");
+    EXPECT_FALSE(first.ended());
+    EXPECT_FALSE(other.ended());
+    return verdict == Verdict::kTookPlace;
   }));
 }
 

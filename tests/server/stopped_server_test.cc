@@ -67,7 +67,7 @@ class StoppedServerTest : public ::testing::Test {
 
 TEST_F(StoppedServerTest, HomeNamesTheOwnerThatDoesNotAnswerInTime) {
   ASSERT_TRUE(SampleAtHome(absl::Seconds(30)).ok());
-  peer_->Signal(SIGSTOP);
+  peer_->Stop();
   const absl::Status status = SampleAtHome(absl::Seconds(2));
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(ErrorInfoOf(status).partition, 1) << status;
@@ -90,7 +90,7 @@ TEST_F(StoppedServerTest, ClientGivesUpSoonAfterTheWait) {
         .status();
   };
   ASSERT_TRUE(fetch().ok()) << fetch();
-  peer_->Signal(SIGSTOP);
+  peer_->Stop();
   const SteadyTime start = SteadyNow();
   const absl::Status status = fetch();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <cstdint>
 #include <string>
 
-#include "common/base/file.h"
+#include "tests/support/socket_client.h"
 
 namespace millrace::testing {
 
@@ -19,18 +18,13 @@ namespace millrace::testing {
 // Threads: one.
 class RawHttp2 {
  public:
-  explicit RawHttp2(const std::string& address)
-      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  // `from`: as for SocketClient.
+  explicit RawHttp2(const std::string& address, const char* from = "127.0.0.1")
+      : client_(std::stoi(address.substr(address.find(':') + 1)), from) {
     const timeval patience = {.tv_sec = 60, .tv_usec = 0};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
+    setsockopt(client_.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience,
                sizeof patience);
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons(static_cast<uint16_t>(
-        std::stoi(address.substr(address.find(':') + 1))));
-    EXPECT_EQ(
-        connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    EXPECT_TRUE(client_.connected());
     Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));
     ReadFrame();  // the windows of streams
   }
@@ -120,14 +114,14 @@ class RawHttp2 {
   }
 
   void Send(const std::string& bytes) {
-    if (send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+    if (send(client_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(bytes.size())) {
       closed_ = true;
     }
   }
   std::string Read(size_t bytes) {
     std::string text(bytes, '\0');
-    if (bytes > 0 && recv(socket_.get(), text.data(), bytes, MSG_WAITALL) !=
+    if (bytes > 0 && recv(client_.fd(), text.data(), bytes, MSG_WAITALL) !=
                          static_cast<ssize_t>(bytes)) {
       closed_ = true;
     }
@@ -148,7 +142,7 @@ class RawHttp2 {
     }
   }
 
-  const UniqueFd socket_;
+  const SocketClient client_;
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;  // of the connection
   int pings_ = 0;           // that are not answered yet

@@ -75,6 +75,13 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) { kill(pid_, signal); }
+  // Waits until all its threads have stopped, which a signal alone does not.
+  void Stop() {
+    Signal(SIGSTOP);
+    int status = 0;
+    EXPECT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
+    EXPECT_TRUE(WIFSTOPPED(status));
+  }
 
   int ExitStatus() {
     int status = -1;

@@ -12,7 +12,9 @@
 #include <functional>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "client/train/checkpoint_writer.h"
+#include "common/base/file.h"
 #include "common/base/mutex.h"
 #include "tests/support/store_builder.h"
 
@@ -49,6 +51,39 @@ TEST(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_EQ(read.identity, want.identity);
   EXPECT_EQ(read.counters, want.counters);
   EXPECT_EQ(read.values, want.values);
+}
+
+// As the relations of a knowledge graph have, with Adam.
+TEST(CheckpointTest, ReadsManyTensors) {
+  const std::filesystem::path path = TestDirectory("many") / "last.pt";
+  Checkpoint checkpoint = Sample();
+  for (int i = 0; i < 40'000; ++i) {
+    checkpoint.optimizer.push_back(
+        {absl::StrCat("exp_avg.rel.", i), at::full({1, 2}, i, at::kFloat)});
+  }
+  ASSERT_TRUE(WriteCheckpoint(path, checkpoint).ok());
+  const std::string content = ReadFile(path, 1 << 30).value();
+  const auto read = ParseCheckpoint({content.begin(), content.end()}, path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->optimizer.size(), checkpoint.optimizer.size());
+  for (size_t i = 0; i < read->optimizer.size(); ++i) {
+    ASSERT_EQ(read->optimizer[i].name, checkpoint.optimizer[i].name);
+    ASSERT_TRUE(
+        read->optimizer[i].tensor.equal(checkpoint.optimizer[i].tensor));
+  }
+}
+
+// As tied weights and parts of a fused one do.
+TEST(CheckpointTest, ReadsTensorsThatShareAStorage) {
+  Checkpoint checkpoint = Sample();
+  const at::Tensor whole = at::arange(6, at::kFloat).view({2, 3});
+  checkpoint.model = {{"a", whole}, {"b", whole}, {"c", whole.t()}};
+  const std::vector<char> bytes = SerializeCheckpoint(checkpoint).value();
+  const Checkpoint read = ParseCheckpoint(bytes, "file").value();
+  ASSERT_EQ(read.model.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(read.model[i].tensor.equal(checkpoint.model[i].tensor));
+  }
 }
 
 TEST(CheckpointTest, DamageIsDataLoss) {

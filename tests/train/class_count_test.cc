@@ -63,8 +63,10 @@ TEST(CountClassesTest, RefusesSentinels) {
     EXPECT_THAT(
         std::string(status.message()),
         HasSubstr("node 102 has the label " + std::to_string(sentinel) +
-                  ", but only 4 of so many classes occur; beyond 4096 at least "
-                  "one in 16 must\nimport -1 where there is no label"));
+                  ", but only 4 different labels occur; labels beyond 4095 "
+                  "are taken for classes only where at least one class in 16 "
+                  "occurs\nimport the labels with -1 for each node that has "
+                  "none, number the classes from 0 without gaps, or "));
   }
 }
 
@@ -76,7 +78,9 @@ TEST(CountClassesTest, ChosenNumberIsTaken) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("--classes 21840: node 102 has the label 21840, but "
-                        "classes are 0 to 21839\n"));
+                        "classes are 0 to 21839\nuse a larger --classes, or "
+                        "import the labels with -1 for each node that has "
+                        "none"));
 }
 
 }  // namespace

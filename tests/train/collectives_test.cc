@@ -101,7 +101,7 @@ std::vector<absl::StatusOr<float>> AddUpRanks(GroupAddress group) {
       group.rank = rank;
       sum = [&]() -> absl::StatusOr<float> {
         MILLRACE_ASSIGN_OR_RETURN(const auto collectives,
-                                  Collectives::Connect(group, Impatient()));
+                                  Collectives::Connect(group));
         const at::Tensor number = at::full({1}, rank + 1.0f);
         MILLRACE_RETURN_IF_ERROR(collectives->AllReduceSum(number));
         MILLRACE_RETURN_IF_ERROR(collectives->Finish());

@@ -261,7 +261,7 @@ TEST(GivenOrderTest, GoesThroughTheSeedsFile) {
   EXPECT_THAT(Consumed(options.consumed_log)[0], ElementsAre(61, 70, 5));
   options.order = WriteOrder(directory / "split.npy", EveryThird());
   EXPECT_THAT(Refusal(options).message(),
-              HasSubstr(": 0 is none of the job's seeds"));
+              HasSubstr(": 0 is not one of the job's seeds"));
 }
 
 TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
@@ -276,7 +276,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
   };
   std::vector<int64_t> ids = EveryThird();
   ids[7] = kSeeds + 3;  // of the valid split
-  EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is none of the job's seeds"));
+  EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is not one of the job's seeds"));
   ids[7] = ids[5];
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));
   ids = EveryThird();

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that someone else made: pickles that start programs when Python
-loads them or that ask for much, and tensors without their data. --resume ends with status 1, leaves
-the file as it is, runs nothing and takes little memory."""
+loads them or that ask for much, and tensors that are not what the file holds.
+What reads them (--resume, also to evaluate, and --init) ends with status 1
+(2 where given weights do not fit the model), names the file, leaves it as it
+is, runs nothing and takes little memory."""
 import argparse
+import collections
+import io
 import os
 import pathlib
 import pickle
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import zipfile
 
@@ -18,6 +23,98 @@ from limited_run import run_limited  # noqa: E402  (its folder comes first)
 LITTLE = 2048 << 20  # bytes of memory
 ADDRESS_SPACE = 8 << 30
 PICKLE = "archive/data.pkl"
+STORAGES = "archive/data/"
+
+
+class Storage:
+    def __init__(self, kind, key, device, count):
+        self.kind, self.key, self.device, self.count = kind, key, device, count
+
+
+class Tensor:
+    """What a pickle says of a tensor."""
+
+    def __init__(self, storage, offset, sizes, strides, *_):
+        self.storage, self.offset = storage, offset
+        self.sizes, self.strides = sizes, strides
+
+    def __reduce__(self):
+        return sys.modules["torch._utils"]._rebuild_tensor_v2, (
+            self.storage, self.offset, self.sizes, self.strides, False,
+            collections.OrderedDict())
+
+
+def stand_in_for_torch():
+    """Modules with what pickles of tensors name, so that Python can read and
+    write them without PyTorch."""
+    torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+    for name in ("FloatStorage", "DoubleStorage", "LongStorage"):
+        setattr(torch, name, type(name, (), {"__module__": "torch"}))
+
+    def _rebuild_tensor_v2(*arguments):
+        return Tensor(*arguments)
+    _rebuild_tensor_v2.__module__ = utils.__name__
+    _rebuild_tensor_v2.__qualname__ = _rebuild_tensor_v2.__name__
+    utils._rebuild_tensor_v2 = _rebuild_tensor_v2
+    sys.modules.update({"torch": torch, "torch._utils": utils})
+
+
+class Reader(pickle.Unpickler):
+    def persistent_load(self, pid):
+        return Storage(*pid[1:])
+
+
+class Writer(pickle.Pickler):
+    def persistent_id(self, obj):
+        if not isinstance(obj, Storage):
+            return None
+        return "storage", obj.kind, obj.key, obj.device, obj.count
+
+
+def written(value):
+    file = io.BytesIO()
+    Writer(file, protocol=2).dump(value)
+    return file.getvalue()
+
+
+def wrong_views():
+    """(name, what a pickle says of a matrix of [n, 4] that is wrong)"""
+    most = 2**63 - 1
+    return [("a negative size", {"sizes": (-1, 4)}),
+            ("a negative stride", {"strides": (-4, 1)}),
+            ("a negative offset", {"offset": -1}),
+            ("the smallest integers", {"offset": -most - 1,
+                                       "sizes": (-most - 1, -most - 1)}),
+            ("an offset behind the storage", {"offset": 10_000}),
+            ("the largest offset", {"offset": most}),
+            ("a stride out of the storage", {"strides": (10_000, 1)}),
+            ("the largest strides", {"strides": (most, most)}),
+            ("2^62 rows", {"sizes": (2**62, 4)}),
+            ("2^124 elements", {"sizes": (2**62, 2**62)}),
+            ("2^124 elements or none", {"sizes": (0, 2**62, 2**62),
+                                        "strides": (1, 1, 1)}),
+            ("one element many times", {"sizes": (2**40, 4),
+                                        "strides": (0, 0)}),
+            ("sizes beyond 64 bits", {"sizes": (2**70, 4)}),
+            ("an offset beyond 64 bits", {"offset": 2**70}),
+            ("sizes that are texts", {"sizes": ("4", "4")}),
+            ("fewer strides than sizes", {"strides": (1,)}),
+            ("100,000 dimensions", {"sizes": (1,) * 100_000,
+                                    "strides": (1,) * 100_000})]
+
+
+def wrong_storages():
+    """(name, what a pickle says of a storage that is wrong)"""
+    return [("one element more", lambda storage: {"count": storage.count + 1}),
+            ("-1 elements", lambda _: {"count": -1}),
+            ("2^61 elements", lambda _: {"count": 2**61}),  # 2^63 bytes
+            ("2^62 elements", lambda _: {"count": 2**62}),  # 2^64 bytes
+            ("2^63 - 1 elements", lambda _: {"count": 2**63 - 1}),
+            ("2^70 elements", lambda _: {"count": 2**70}),
+            ("larger elements",
+             lambda _: {"kind": sys.modules["torch"].DoubleStorage}),
+            ("another entry", lambda _: {"key": "../data.pkl"}),
+            ("an entry with a long name", lambda _: {"key": "k" * 1_000_000})]
 
 
 class Command:
@@ -30,12 +127,26 @@ class Command:
         return os.system, (self.command,)
 
 
+class Items:
+    """A dictionary as a pickle has it: a key may be in it more than once."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __reduce__(self):
+        return collections.OrderedDict, (), None, None, iter(self.items)
+
+
 def large_pickles():
     """(name, instructions that ask for much)"""
     return [("many marks", b"\x80\x02" + b"(" * 5_000_000 + b"."),
             ("many lists", b"\x80\x02" + b"]" * 5_000_000 + b"."),
             ("nested lists", b"\x80\x02]" + b"](" * 1_000_000 + b"."),
             ("an integer of 2 GiB", b"\x80\x02\x8b" + b"\xff\xff\xff\x7f."),
+            ("text of 4 GiB", b"\x80\x02X" + b"\xff\xff\xff\xff."),
+            ("text of 2 GiB as a key",
+             b"\x80\x02}X" + b"\xff\xff\xff\x7f" + b"formatX."),
+            ("short text of 255 bytes", b"\x80\x04\x8c\xffx."),
             ("bytes of 4 GiB", b"\x80\x03B" + b"\xff\xff\xff\xff."),
             ("a frame of 2^63", b"\x80\x04\x95" + bytes(7) + b"\x80."),
             ("text of 2^64", b"\x80\x04\x8d" + b"\xff" * 8 + b"."),
@@ -52,6 +163,8 @@ class HostileCheckpointTest(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.folder = pathlib.Path(directory.name)
         cls.executed = cls.folder / "executed"
+        cls.given = cls.folder / "given.pt"
+        stand_in_for_torch()
         cls.last = cls.folder / "checkpoint" / "last.pt"
         subprocess.run(
             [cls.bin / "millrace", "import", "fake", "--nodes", "200",
@@ -63,28 +176,45 @@ class HostileCheckpointTest(unittest.TestCase):
         cls.sound = cls.last.read_bytes()
 
     @classmethod
-    def train(cls, epochs):
+    def run_train(cls, *words):
         return run_limited(
             [cls.bin / "millrace-train", "--store", cls.folder / "graph",
-             "--fanouts", "2,2", "--hidden", 4, "--threads", 1, "--epochs",
-             epochs, "--checkpoint", cls.last.parent, "--resume"],
+             "--fanouts", "2,2", "--hidden", 4, "--threads", 1, *words],
             address_space=ADDRESS_SPACE)
 
+    @classmethod
+    def train(cls, epochs):
+        return cls.run_train("--epochs", epochs, "--checkpoint",
+                             cls.last.parent, "--resume")
+
     def refused(self, content):
-        """The errors, by a last.pt of this content."""
-        self.last.write_bytes(content)
-        before = self.last.stat()
-        ended = self.train(2)
-        self.assertEqual(ended.status, 1, ended.errors)
-        self.assertIn(str(self.last), ended.errors)
+        """The errors of --resume, by a last.pt of this content."""
+        errors = self.refused_as(self.last, content, lambda: self.train(2))
+        self.assertEqual(os.listdir(self.last.parent), ["last.pt"])
+        return errors
+
+    def refused_everywhere(self, content):
+        """The errors of all that reads checkpoints, by a file of this
+        content."""
+        return [self.refused(content),
+                self.refused_as(self.last, content, lambda: self.train(0)),
+                self.refused_as(self.given, content, lambda: self.run_train(
+                    "--epochs", 1, "--init", self.given))]
+
+    def refused_as(self, path, content, run, status=1):
+        path.write_bytes(content)
+        before = path.stat()
+        ended = run()
+        self.assertEqual(ended.status, status, ended.errors)
+        self.assertIn(str(path), ended.errors)
         self.assertNotIn("bug in Millrace", ended.errors)
+        self.assertLess(len(ended.errors), 10_000)
         self.assertLess(ended.peak, LITTLE)
         self.assertFalse(self.executed.exists())
-        self.assertEqual(self.last.read_bytes(), content)
-        after = self.last.stat()
+        self.assertEqual(path.read_bytes(), content)
+        after = path.stat()
         self.assertEqual((before.st_ino, before.st_mtime_ns),
                          (after.st_ino, after.st_mtime_ns))
-        self.assertEqual(os.listdir(self.last.parent), ["last.pt"])
         return ended.errors
 
     def changed(self, change, compression=zipfile.ZIP_STORED):
@@ -107,9 +237,34 @@ class HostileCheckpointTest(unittest.TestCase):
     def with_pickle(self, data):
         return self.changed(lambda entries: entries.update({PICKLE: data}))
 
+    def with_value(self, change):
+        """The sound checkpoint after change(its dictionary)."""
+        value = Reader(io.BytesIO(self.entries()[PICKLE])).load()
+        change(value)
+        return self.with_pickle(written(value))
+
+    def with_tensor(self, change):
+        """The sound checkpoint after change(a matrix of the model), and that
+        matrix's name."""
+        names = []
+
+        def change_value(value):
+            name, tensor = next(
+                (name, tensor) for name, tensor in value["model"].items()
+                if len(tensor.sizes) == 2 and tensor.sizes[1] == 4)
+            names.append(name)
+            change(tensor)
+        return self.with_value(change_value), names[0]
+
+    def storages(self):
+        """The entries of tensors' data, with their sizes."""
+        return {name: len(data) for name, data in self.entries().items()
+                if name.startswith(STORAGES)}
+
     def test_sound_checkpoints_are_taken(self):
-        """Also when Python wrote the zip file."""
-        for content in (self.sound, self.changed(lambda entries: None)):
+        """Also when Python wrote the zip file, or the pickle."""
+        for content in (self.sound, self.changed(lambda entries: None),
+                        self.with_value(lambda value: None)):
             self.last.write_bytes(content)
             ended = self.train(1)
             self.assertEqual(ended.status, 0, ended.errors)
@@ -139,16 +294,121 @@ class HostileCheckpointTest(unittest.TestCase):
         for name, data in large_pickles():
             with self.subTest(name=name):
                 self.refused(self.with_pickle(data))
+        for name in ("text of 4 GiB", "bytes of 4 GiB"):
+            with self.subTest(name=name):
+                self.refused_everywhere(
+                    self.with_pickle(dict(large_pickles())[name]))
+
+    def test_a_pickle_that_is_compressed(self):
+        size = 512 << 20
+        data = b"\x80\x02X" + size.to_bytes(4, "little") + bytes(size) + b"."
+        content = self.changed(lambda entries: entries.update({PICKLE: data}),
+                               zipfile.ZIP_DEFLATED)
+        self.assertLess(len(content), 8 << 20)
+        self.refused_everywhere(content)
 
     def test_storages_that_are_missing(self):
-        storages = [name for name in self.entries()
-                    if name.startswith("archive/data/")]
+        storages = self.storages()
         self.assertGreater(len(storages), 4)
-        for name in storages:
+        for name in list(storages)[::4]:
             with self.subTest(name=name):
                 self.refused(self.changed(lambda entries: entries.pop(name)))
-        self.refused(self.changed(lambda entries: [
+        self.refused_everywhere(self.changed(lambda entries: [
             entries.pop(name) for name in storages]))
+
+    def test_storages_that_are_short(self):
+        for number, (name, size) in enumerate(self.storages().items()):
+            if number % 4:
+                continue
+            left = 0 if number % 8 else size - 1
+            with self.subTest(name=name, left=left):
+                errors = self.refused(self.changed(
+                    lambda entries: entries.update(
+                        {name: entries[name][:left]})))
+                self.assertRegex(
+                    errors, rf'tensor ".+": storage "{name[len(STORAGES):]}" '
+                    rf'has {left} bytes, but {size} are needed')
+                self.assertIn("put a good copy", errors)
+        for left in (1, 0):
+            for errors in self.refused_everywhere(self.changed(
+                    lambda entries: entries.update(
+                        {name: entries[name][:left]
+                         for name in self.storages()}))):
+                self.assertRegex(errors, rf"has {left} bytes, but \d+ are")
+
+    def test_tensors_that_are_not_in_their_storage(self):
+        for number, (name, fields) in enumerate(wrong_views()):
+            with self.subTest(name=name):
+                content, tensor = self.with_tensor(
+                    lambda tensor: vars(tensor).update(fields))
+                for errors in (self.refused_everywhere(content) if number == 0
+                               else [self.refused(content)]):
+                    self.assertIn(tensor, errors)
+
+    def test_storages_that_are_not_what_the_pickle_says(self):
+        for number, (name, fields) in enumerate(wrong_storages()):
+            with self.subTest(name=name):
+                content, tensor = self.with_tensor(
+                    lambda tensor: vars(tensor.storage).update(
+                        fields(tensor.storage)))
+                for errors in (self.refused_everywhere(content) if number == 0
+                               else [self.refused(content)]):
+                    self.assertIn(tensor, errors)
+
+    def with_large_storage(self, change):
+        """The sound checkpoint with a storage of 10 MiB, after
+        change(its dictionary, a tensor that is all of that storage)."""
+        count = 10 << 18
+        whole = Tensor(Storage(sys.modules["torch"].FloatStorage, "large",
+                               "cpu", count), 0, (count,), (1,))
+        value = Reader(io.BytesIO(self.entries()[PICKLE])).load()
+        change(value, whole)
+        content = self.changed(lambda entries: entries.update(
+            {PICKLE: written(value), STORAGES + "large": bytes(4 * count)}))
+        self.assertLess(len(content), 20 << 20)
+        return content
+
+    def test_many_views_of_one_storage(self):
+        def add_views(value, whole):
+            value["model"] = Items(
+                [*value["model"].items(),
+                 *((f"view.{number}", whole) for number in range(30_000))])
+        content = self.with_large_storage(add_views)
+        for errors in (
+                self.refused(content),
+                self.refused_as(self.given, content, lambda: self.run_train(
+                    "--epochs", 1, "--init", self.given), status=2)):
+            self.assertIn('the model has no tensor "view.0"', errors)
+
+    def test_a_name_that_many_tensors_have(self):
+        name = "n" * (8 << 20)
+        content = self.with_large_storage(lambda value, whole: value.update(
+            model=Items([(name, whole)] * 30_000)))
+        for errors in self.refused_everywhere(content):
+            self.assertIn("two of its tensors", errors)
+
+    def test_a_text_that_many_options_have(self):
+        text = "t" * (10 << 20)
+        self.refused(self.with_value(lambda value: value.update(
+            identity={str(number): text for number in range(30_000)})))
+
+    def test_a_tensor_of_another_shape(self):
+        content, tensor = self.with_tensor(
+            lambda tensor: vars(tensor).update(sizes=(1, 4)))
+        for errors in (self.refused(content),
+                       self.refused_as(self.last, content,
+                                       lambda: self.train(0))):
+            self.assertIn(f'tensor "{tensor}" is [1, 4]', errors)
+
+    def test_counters_that_no_run_has(self):
+        for name, count in (("next_batch", -1), ("epoch", -2**63),
+                            ("attempt", 2**63 - 1), ("epoch", 2**70),
+                            ("epoch", 2**32), ("next_batch", 2**32),
+                            ("step", 2**32), ("best_epoch", 2**32),
+                            ("since_best", 2**32)):
+            with self.subTest(name=name, count=count):
+                self.refused(self.with_value(
+                    lambda value: value["counters"].update({name: count})))
 
 
 if __name__ == "__main__":

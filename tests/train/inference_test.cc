@@ -139,6 +139,76 @@ TEST_P(InferenceTest, FullFanoutsGiveTheSameLogits) {
   }
 }
 
+// Two layers, of 8 columns and of `out`.
+class InferenceMemoryTest : public ::testing::Test {
+ protected:
+  MemoryNeed NeedOf(int64_t out, bool for_all, Collectives& collectives,
+                    const InferenceOptions& options) const {
+    ModelConfig config = Config("sage");
+    config.out = out;
+    const auto model = Model::Create(config).value();
+    return FullInference(source_, JobSpec{}, *model, collectives, options)
+        .MemoryNeeded(2, for_all);
+  }
+
+  const std::shared_ptr<BatchSource> source_ =
+      Serve(ClassGraph(kNodes, 40), "inference_memory");
+};
+
+constexpr uint64_t kColumnBytes = kNodes * sizeof(float);
+
+TEST_F(InferenceMemoryTest, RankAloneHoldsInputAndOutput) {
+  RunRanks(1, [&](Collectives& alone) {
+    for (const bool for_all : {false, true}) {
+      const MemoryNeed need = NeedOf(100, for_all, alone, {});
+      EXPECT_EQ(need.process, (8 + 100) * kColumnBytes);
+      EXPECT_EQ(need.host, need.process);
+    }
+  });
+}
+
+TEST_F(InferenceMemoryTest, RanksHoldAllInputAndTheirOwnOutput) {
+  RunRanks(2, [&](Collectives& pair) {
+    const InferenceOptions same_host = {.ranks_on_host = 2};
+    const MemoryNeed wide = NeedOf(100, false, pair, same_host);
+    EXPECT_EQ(wide.process, (8 + 100 / 2) * kColumnBytes);
+    EXPECT_EQ(wide.host, (2 * 8 + 100) * kColumnBytes);
+    // Most is held while the ranks exchange their rows of the first layer.
+    const MemoryNeed narrow = NeedOf(4, false, pair, same_host);
+    EXPECT_EQ(narrow.process, (8 + 8 / 2) * kColumnBytes);
+    EXPECT_EQ(narrow.host, (2 * 8 + 8) * kColumnBytes);
+    // Or of the last one.
+    const MemoryNeed predicted = NeedOf(100, true, pair, same_host);
+    EXPECT_EQ(predicted.process, (100 + 100 / 2) * kColumnBytes);
+    EXPECT_EQ(predicted.host, (2 * 100 + 100) * kColumnBytes);
+    // On two hosts.
+    EXPECT_EQ(NeedOf(100, false, pair, {}).host, wide.process);
+  });
+}
+
+TEST_F(InferenceMemoryTest, OneRankThatComputesHoldsAllOutput) {
+  RunRanks(2, [&](Collectives& pair) {
+    const MemoryNeed need =
+        NeedOf(100, false, pair, {.all_ranks = false, .ranks_on_host = 2});
+    const bool computes = pair.rank() == 0;
+    EXPECT_EQ(need.process, (8 + (computes ? 100 : 0)) * kColumnBytes);
+    EXPECT_EQ(need.host, (2 * 8 + (computes ? 100 : 0)) * kColumnBytes);
+  });
+}
+
+// What other ranks of a host have taken would count twice.
+TEST_F(InferenceMemoryTest, RunDoesNotCheck) {
+  const auto model = Model::Create(Config("sage")).value();
+  RunRanks(2, [&](Collectives& collectives) {
+    FullInference inference(source_, JobSpec{}, *model, collectives,
+                            {.ranks_on_host = 1 << 30});
+    EXPECT_EQ(inference.CheckMemory(2, /*for_all=*/true).code(),
+              absl::StatusCode::kResourceExhausted);
+    const auto rows = inference.RunForAll(2);
+    EXPECT_TRUE(rows.ok()) << rows.status();
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, InferenceTest,
                          ::testing::Values(Case{"sage", GcnNorm::kFull, 1},
                                            Case{"sage", GcnNorm::kFull, 3},

@@ -78,7 +78,8 @@ TEST(RendezvousTest, RefusesToListenEverywhere) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_EQ(
         status.message().find(absl::StrCat(
-            host, " is all addresses of a host, but ranks meet at one\n")),
+            host,
+            " stands for all addresses of a host, but ranks meet at one\n")),
         0u)
         << status;
   }
@@ -136,7 +137,7 @@ TEST(RendezvousTest, SaysWhyNobodyWasFound) {
 TEST(RendezvousTest, NamesTheInterfacesThatGlooMayUse) {
   unsetenv("GLOO_SOCKET_IFNAME");
   EXPECT_EQ(*GlooInterfaces(), std::vector<std::string>());
-  setenv("GLOO_SOCKET_IFNAME", "lo,lo", 1);
+  setenv("GLOO_SOCKET_IFNAME", "lo, lo", 1);
   EXPECT_EQ(*GlooInterfaces(), (std::vector<std::string>{"lo", "lo"}));
   setenv("GLOO_SOCKET_IFNAME", "lo,nosuch0", 1);
   const absl::Status status = GlooInterfaces().status();

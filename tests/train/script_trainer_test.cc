@@ -249,6 +249,32 @@ TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Checkpoints hold all that models usually have beside their parameters.
+TEST(ScriptTrainerTest, ResumesWithBuffersOfAnyRealType) {
+  const auto source = Serve(ClassGraph(100, 40), "script_buffers");
+  TestScript script = SageScript(6, 8, 4, 1);
+  script.buffers = {{"seen", at::full({3}, true, at::kBool)},
+                    {"short", at::full({}, -7, at::kShort)},
+                    {"half", at::full({2, 2}, 0.5, at::kHalf)},
+                    {"none", at::zeros({0, 3}, at::kLong)}};
+  TrainOptions options = ScriptRun(script, "buffers");
+  options.checkpoint = (TestDirectory("script_buffers_run") / "run").string();
+  options.epochs = 1;
+  TrainRanks(1, source, options);
+  options.epochs = 2;
+  options.resume = true;
+  EXPECT_FALSE(TrainRanks(1, source, options).empty());
+
+  script.buffers = {{"turn", at::zeros({2}, at::kComplexFloat)}};
+  options = ScriptRun(script, "complex");
+  const TestGraph graph = ClassGraph(100, 40);
+  EXPECT_TRUE(Refusal(graph, options).ok());
+  options.checkpoint = (TestDirectory("script_complex_run") / "run").string();
+  EXPECT_THAT(Refusal(graph, options).message(),
+              HasSubstr("tensor turn of " + options.model.script +
+                        " is ComplexFloat, which checkpoints cannot hold"));
+}
+
 // A script's tensors may have gaps in memory, and any dtype.
 TEST(ScriptTrainerTest, EveryRankStartsWithGivenWeights) {
   const auto script = [](double weight) {

@@ -3,7 +3,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <cstdlib>
 #include <random>
 #include <thread>
 #include <utility>
@@ -17,12 +16,6 @@ namespace {
 
 constexpr int kClasses = 4;
 constexpr int64_t kFeatures = 6;
-
-// Before c10d's flight recorder reads it: one recorder serves a process and is
-// told of process groups without a lock, but ranks here are threads, each with
-// a group of its own.
-const bool kNoFlightRecorder =
-    setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
 
 std::vector<int64_t> Range(int64_t begin, int64_t end) {
   std::vector<int64_t> ids;
@@ -154,7 +147,6 @@ namespace {
 
 // Connects ranks, each in a thread, and calls `use` with each.
 void ConnectRanks(int world, const std::function<void(Collectives&)>& use) {
-  ASSERT_TRUE(kNoFlightRecorder);
   const uint16_t port = FreePort();
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {

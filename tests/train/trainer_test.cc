@@ -9,11 +9,14 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/npy.h"
+#include "tests/support/watched_source.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -101,34 +104,16 @@ TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
 INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, ::testing::Values(1, 2, 3));
 
 // Serves another source's batches until one that it refuses.
-class BreakingSource final : public BatchSource {
- public:
-  BreakingSource(std::shared_ptr<BatchSource> source, uint32_t epoch,
-                 uint32_t batch)
-      : source_(std::move(source)), epoch_(epoch), batch_(batch) {}
-
-  const Manifest& manifest() const override { return source_->manifest(); }
-  void Fetch(const ResolvedJob& job, BatchRequest request,
-             BatchCallback done) override {
-    if (request.epoch == epoch_ && request.batch >= batch_) {
-      done(absl::UnavailableError("the power is cut"));
-      return;
-    }
-    source_->Fetch(job, std::move(request), std::move(done));
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
-  }
-
- private:
-  const std::shared_ptr<BatchSource> source_;
-  const uint32_t epoch_, batch_;
-};
+std::shared_ptr<BatchSource> BreakingSource(std::shared_ptr<BatchSource> source,
+                                            uint32_t epoch, uint32_t batch) {
+  return std::make_shared<WatchedSource>(
+      std::move(source),
+      [epoch, batch](const ResolvedJob&, const BatchRequest& request) {
+        return request.epoch == epoch && request.batch >= batch
+                   ? absl::UnavailableError("the power is cut")
+                   : absl::OkStatus();
+      });
+}
 
 TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const auto source = Serve(ClassGraph(300, 100), "resume");
@@ -141,7 +126,7 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   // the step before.
   options.checkpoint = (TestDirectory("resume_checkpoint") / "run").string();
   options.checkpoint_every = 3;
-  const auto breaking = std::make_shared<BreakingSource>(source, 1, 6);
+  const auto breaking = BreakingSource(source, 1, 6);
   RunRanks(2, [&](Collectives& collectives) {
     auto trainer = Trainer::Create(breaking, collectives, options);
     ASSERT_TRUE(trainer.ok()) << trainer.status();
@@ -191,7 +176,7 @@ TEST(TrainerTest, ResumesWithEachRanksStatistics) {
     options.resume = false;
     options.checkpoint = (TestDirectory("rank_buffers_c") / "run").string();
     options.checkpoint_every = 1;
-    const auto breaking = std::make_shared<BreakingSource>(source, 0, dies_at);
+    const auto breaking = BreakingSource(source, 0, dies_at);
     RunRanks(2, [&](Collectives& collectives) {
       auto trainer = Trainer::Create(breaking, collectives, options);
       ASSERT_TRUE(trainer.ok()) << trainer.status();
@@ -273,7 +258,7 @@ TEST(TrainerTest, EveryAttemptHasItsNumber) {
   options.checkpoint_every = 2;
   options.resume = true;
   for (const uint32_t dies_at : {1u, 1u, 3u, 3u, 9u}) {
-    const auto breaking = std::make_shared<BreakingSource>(source, 0, dies_at);
+    const auto breaking = BreakingSource(source, 0, dies_at);
     RunRanks(1, [&](Collectives& collectives) {
       auto trainer = Trainer::Create(breaking, collectives, options);
       ASSERT_TRUE(trainer.ok()) << trainer.status();
@@ -302,7 +287,7 @@ TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
   options.consumed_log = (directory / "consumed").string();
   options.checkpoint = (directory / "run").string();
   options.checkpoint_every = 3;
-  const auto breaking = std::make_shared<BreakingSource>(source, 0, 5);
+  const auto breaking = BreakingSource(source, 0, 5);
   RunRanks(1, [&](Collectives& collectives) {
     auto trainer = Trainer::Create(breaking, collectives, options);
     ASSERT_TRUE(trainer.ok()) << trainer.status();
@@ -359,7 +344,7 @@ TEST(TrainerTest, DropLastResumesInALargerWorld) {
   options.consumed_log = (directory / "consumed").string();
   options.checkpoint = (directory / "run").string();
   options.checkpoint_every = 1;
-  const auto breaking = std::make_shared<BreakingSource>(source, 1, 4);
+  const auto breaking = BreakingSource(source, 1, 4);
   RunRanks(1, [&](Collectives& collectives) {
     auto trainer = Trainer::Create(breaking, collectives, options);
     ASSERT_TRUE(trainer.ok()) << trainer.status();
@@ -607,36 +592,6 @@ TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
   EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
 }
 
-// Counts the batches by the graph that they are from.
-class CountingSource final : public BatchSource {
- public:
-  explicit CountingSource(std::shared_ptr<BatchSource> source)
-      : source_(std::move(source)) {}
-
-  const Manifest& manifest() const override { return source_->manifest(); }
-  void Fetch(const ResolvedJob& job, BatchRequest request,
-             BatchCallback done) override {
-    ++(job.spec.train_graph.empty() ? whole : induced);
-    EXPECT_TRUE(job.spec.train_graph.empty() ||
-                !request.explicit_seeds.has_value());
-    source_->Fetch(job, std::move(request), std::move(done));
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
-  }
-
-  std::atomic<int> whole = 0;
-  std::atomic<int> induced = 0;
-
- private:
-  const std::shared_ptr<BatchSource> source_;
-};
-
 // What is evaluated is given as explicit seeds.
 TEST(TrainerTest, InductiveTrainingEvaluatesOnTheWholeGraph) {
   const auto graph = Serve(ClassGraph(200, 48), "inductive");
@@ -645,10 +600,17 @@ TEST(TrainerTest, InductiveTrainingEvaluatesOnTheWholeGraph) {
   options.epochs = 2;
   for (const auto kind : {InferenceKind::kSampled, InferenceKind::kFull}) {
     options.evaluation.kind = kind;
-    const auto source = std::make_shared<CountingSource>(graph);
+    std::atomic<int> whole = 0, induced = 0;  // batches of these graphs
+    const auto source = std::make_shared<WatchedSource>(
+        graph, [&](const ResolvedJob& job, const BatchRequest& request) {
+          const bool of_whole = job.spec.train_graph.empty();
+          ++(of_whole ? whole : induced);
+          EXPECT_TRUE(of_whole || !request.explicit_seeds.has_value());
+          return absl::OkStatus();
+        });
     EXPECT_EQ(TrainRanks(1, source, options).size(), 2u);
-    EXPECT_EQ(source->induced, 2 * 48 / 16);
-    EXPECT_GE(source->whole, 2);
+    EXPECT_EQ(induced, 2 * 48 / 16);
+    EXPECT_GE(whole, 2);
   }
 }
 

@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "common/base/host_memory.h"
 #include "common/base/mapped_file.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/pickle/unpickler.h"
-#include "common/ingest/zip_archive.h"
 
 namespace millrace {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::string_view kLegacyMagic(
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::string_view kZipStart = "PK";
+constexpr size_t kMaxEntryName = 200;  // bytes, in messages
 
 // What a persistent id says: torch.save's tuple of "storage", the storage's
 // type, its key, a device, its number of elements and (old files) None.
@@ -44,7 +46,7 @@ absl::Status Foreign(const std::string& name, std::string_view what) {
       StrCat(name, ": ", what, "\ngive a file that torch.save wrote"));
 }
 
-absl::StatusOr<ElementType> TypeOfStorage(const std::string& name,
+absl::StatusOr<ElementType> TypeOfStorage(const std::string& where,
                                           std::string_view type) {
   static const std::map<std::string_view, ElementType> kTypes = {
       {"torch DoubleStorage", ElementType::kFloat64},
@@ -59,11 +61,11 @@ absl::StatusOr<ElementType> TypeOfStorage(const std::string& name,
       {"torch BoolStorage", ElementType::kBool}};
   const auto found = kTypes.find(type);
   if (found != kTypes.end()) return found->second;
-  return Refused(name, StrCat("a tensor in a ", type,
-                              ", which is none of the dtypes that are read"));
+  return Refused(where, StrCat("a tensor in a ", type,
+                               ", which is none of the dtypes that are read"));
 }
 
-absl::StatusOr<StorageId> ParseStorageId(const std::string& name,
+absl::StatusOr<StorageId> ParseStorageId(const std::string& where,
                                          const PickleValue& id) {
   const std::vector<const PickleValue*>& items = id.items;
   const bool valid =
@@ -72,24 +74,27 @@ absl::StatusOr<StorageId> ParseStorageId(const std::string& name,
       items[2]->kind == PickleKind::kText &&
       items[4]->kind == PickleKind::kInteger && items[4]->integer >= 0 &&
       (items.size() == 5 || items[5]->kind == PickleKind::kNone);
-  if (!valid) return Refused(name, "a persistent id that names no storage");
+  if (!valid) return Refused(where, "a persistent id that names no storage");
   StorageId storage;
-  MILLRACE_ASSIGN_OR_RETURN(storage.type, TypeOfStorage(name, items[1]->bytes));
+  MILLRACE_ASSIGN_OR_RETURN(storage.type,
+                            TypeOfStorage(where, items[1]->bytes));
   storage.key = items[2]->bytes;
   storage.elements = items[4]->integer;
   return storage;
 }
 
 // The elements of `id` at the start of `bytes`.
-absl::StatusOr<StoredTensor> StorageIn(const std::string& name,
+absl::StatusOr<StoredTensor> StorageIn(const std::string& where,
                                        const StorageId& id,
                                        std::string_view bytes,
                                        std::shared_ptr<const void> owner) {
-  const auto room = static_cast<int64_t>(bytes.size()) / ElementBytes(id.type);
-  if (id.elements > room) {
-    return absl::DataLossError(StrCat(name, ": storage ", id.key, " has ",
-                                      id.elements, " elements, but only ",
-                                      bytes.size(), " bytes are there"));
+  const uint64_t needed =
+      SaturatedProduct({id.elements, ElementBytes(id.type)});
+  if (needed > bytes.size()) {
+    return absl::DataLossError(
+        StrCat(where, ": storage ", Quoted(id.key), " has ", bytes.size(),
+               " bytes, but ", needed, " are needed for its ", id.elements,
+               " elements of ", ElementName(id.type)));
   }
   return StoredTensor{
       {id.type}, {id.elements}, {1}, bytes.data(), std::move(owner)};
@@ -109,28 +114,31 @@ class LegacyReader {
     const size_t value_at = next_;
     // First for the keys and where the value ends, with storages anywhere.
     MILLRACE_RETURN_IF_ERROR(
-        ReadPickle([this](const StorageId& id) -> absl::StatusOr<StoredTensor> {
+        ReadPickle([this](const std::string& where,
+                          const StorageId& id) -> absl::StatusOr<StoredTensor> {
           ids_.emplace(id.key, id);
-          return StorageIn(name_, id, bytes_, owner_);
+          return StorageIn(where, id, bytes_, owner_);
         }).status());
     MILLRACE_RETURN_IF_ERROR(FindStorages());
     next_ = value_at;
-    return ReadPickle([this](const StorageId& id) {
-      return StorageIn(name_, id, storages_[id.key], owner_);
+    return ReadPickle([this](const std::string& where, const StorageId& id) {
+      return StorageIn(where, id, storages_[id.key], owner_);
     });
   }
 
  private:
-  using Loader = std::function<absl::StatusOr<StoredTensor>(const StorageId&)>;
+  using Loader = std::function<absl::StatusOr<StoredTensor>(
+      const std::string& where, const StorageId&)>;
 
   absl::StatusOr<PickleDocument> ReadPickle(const Loader& load = nullptr) {
     PickleSource source{name_, bytes_.substr(next_), nullptr, nullptr};
     if (load) {
       source.storage =
-          [&](const PickleValue& value) -> absl::StatusOr<StoredTensor> {
+          [&](const std::string& where,
+              const PickleValue& value) -> absl::StatusOr<StoredTensor> {
         MILLRACE_ASSIGN_OR_RETURN(const StorageId id,
-                                  ParseStorageId(name_, value));
-        return load(id);
+                                  ParseStorageId(where, value));
+        return load(where, id);
       };
     }
     MILLRACE_ASSIGN_OR_RETURN(PickleDocument document, Unpickle(source));
@@ -171,8 +179,8 @@ class LegacyReader {
       if (elements != id->second.elements ||
           static_cast<uint64_t>(elements) > (bytes_.size() - next_) / item) {
         return absl::DataLossError(
-            StrCat(name_, ": storage ", id->first, " of ", id->second.elements,
-                   " elements is not where it should be"));
+            StrCat(name_, ": storage ", Quoted(id->first), " of ",
+                   id->second.elements, " elements is not where it should be"));
       }
       const size_t size = static_cast<size_t>(elements) * item;
       storages_[id->first] = bytes_.substr(next_, size);
@@ -189,16 +197,17 @@ class LegacyReader {
   std::map<std::string, std::string_view> storages_;
 };
 
-absl::StatusOr<const ZipArchive::Entry*> StoredEntry(const ZipArchive& archive,
+absl::StatusOr<const ZipArchive::Entry*> StoredEntry(const std::string& where,
+                                                     const ZipArchive& archive,
                                                      const std::string& name) {
   const ZipArchive::Entry* entry = archive.Find(name);
   if (entry == nullptr) {
-    return Refused(archive.name(), StrCat("it has no entry ", name));
+    return absl::DataLossError(
+        StrCat(where, ": the file has no entry ", Quoted(name, kMaxEntryName)));
   }
   if (entry->deflated) {
-    return Refused(archive.name(), StrCat("entry ", name,
-                                          " is compressed, as torch.save "
-                                          "never does"));
+    return Refused(where, StrCat("entry ", Quoted(name, kMaxEntryName),
+                                 " is compressed, as torch.save never does"));
   }
   return entry;
 }
@@ -215,9 +224,10 @@ absl::StatusOr<std::string> FindStem(const ZipArchive& archive) {
                  "it has no data.pkl");
 }
 
-absl::StatusOr<PickledFile> OpenZip(const std::filesystem::path& path) {
-  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const ZipArchive> archive,
-                            ZipArchive::Open(path));
+}  // namespace
+
+absl::StatusOr<PickledFile> ReadTorchZip(
+    std::shared_ptr<const ZipArchive> archive) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string stem, FindStem(*archive));
   if (archive->Find(StrCat(stem, "constants.pkl")) != nullptr) {
     return absl::InvalidArgumentError(
@@ -230,21 +240,25 @@ absl::StatusOr<PickledFile> OpenZip(const std::filesystem::path& path) {
   if (order != nullptr && order->data != "little") {
     return Refused(archive->name(), "a machine of another byte order wrote it");
   }
-  MILLRACE_ASSIGN_OR_RETURN(const ZipArchive::Entry* value,
-                            StoredEntry(*archive, StrCat(stem, "data.pkl")));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const ZipArchive::Entry* value,
+      StoredEntry(archive->name(), *archive, StrCat(stem, "data.pkl")));
   PickleSource source{archive->name(), value->data, nullptr, nullptr};
   source.storage =
-      [&](const PickleValue& pickled) -> absl::StatusOr<StoredTensor> {
+      [&](const std::string& where,
+          const PickleValue& pickled) -> absl::StatusOr<StoredTensor> {
     MILLRACE_ASSIGN_OR_RETURN(const StorageId id,
-                              ParseStorageId(archive->name(), pickled));
+                              ParseStorageId(where, pickled));
     MILLRACE_ASSIGN_OR_RETURN(
         const ZipArchive::Entry* entry,
-        StoredEntry(*archive, StrCat(stem, "data/", id.key)));
-    return StorageIn(archive->name(), id, entry->data, archive);
+        StoredEntry(where, *archive, StrCat(stem, "data/", id.key)));
+    return StorageIn(where, id, entry->data, archive);
   };
   MILLRACE_ASSIGN_OR_RETURN(PickleDocument document, Unpickle(source));
   return PickledFile{archive->name(), archive, std::move(document)};
 }
+
+namespace {
 
 // For pickle.dump of tensors, whose storages are torch files in themselves.
 PickleSource StreamSource(const std::string& name,
@@ -275,7 +289,11 @@ absl::StatusOr<StoredTensor> AsTensor(const std::string& name,
 absl::StatusOr<PickledFile> OpenTorchFile(const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file,
                             MappedFile::Open(path));
-  if (file->bytes().starts_with(kZipStart)) return OpenZip(path);
+  if (file->bytes().starts_with(kZipStart)) {
+    MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const ZipArchive> archive,
+                              ZipArchive::Open(path));
+    return ReadTorchZip(std::move(archive));
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       PickleDocument document,
       LegacyReader(path.string(), file->bytes(), file).Read());

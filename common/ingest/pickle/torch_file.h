@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/ingest/pickle/pickle_value.h"
+#include "common/ingest/zip_archive.h"
 
 namespace millrace {
 
@@ -30,6 +31,10 @@ struct PickledFile {
 // NOT_FOUND: no such file. INVALID_ARGUMENT: not such a file, big endian,
 // dtypes that stores lack. DATA_LOSS: a damaged file. Errors of Unpickle.
 absl::StatusOr<PickledFile> OpenTorchFile(const std::filesystem::path& path);
+
+// Like OpenTorchFile, for a zip file that is already open.
+absl::StatusOr<PickledFile> ReadTorchZip(
+    std::shared_ptr<const ZipArchive> archive);
 
 // What pickle.dump wrote.
 absl::StatusOr<PickledFile> OpenPickle(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/pickle/unpickler.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
+#include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/pickle/pickle_format.h"
@@ -17,9 +19,14 @@ namespace millrace {
 namespace pickle_internal {
 namespace {
 
-// Files of tensors have some instructions for each tensor.
-constexpr int64_t kMaxInstructions = int64_t{1} << 20;
+// An instruction takes at most some 200 bytes of memory: for its value and the
+// places of that on the stack and in the memo.
+constexpr size_t kAlwaysAllowed = size_t{1} << 20;
+// Larger files of tensors have more: some 30 for each tensor, of 3 bytes on
+// average.
+constexpr size_t kLeastBytesEach = 2;
 constexpr int kMaxProtocol = 5;
+constexpr size_t kMaxNameBytes = 200;  // of a tensor, in messages
 
 bool MakesDict(std::string_view global) {
   return global == kDefaultDict || global == "collections OrderedDict" ||
@@ -31,7 +38,9 @@ class Machine {
   explicit Machine(const PickleSource& source) : source_(source) {}
 
   absl::StatusOr<PickleDocument> Run() {
-    for (int64_t i = 0; i < kMaxInstructions; ++i) {
+    const size_t most =
+        std::max(kAlwaysAllowed, source_.bytes.size() / kLeastBytesEach);
+    for (size_t i = 0; i < most; ++i) {
       start_ = next_;
       MILLRACE_ASSIGN_OR_RETURN(const std::string_view code, Take(1));
       const auto opcode = static_cast<uint8_t>(code[0]);
@@ -42,7 +51,7 @@ class Machine {
       }
       MILLRACE_RETURN_IF_ERROR(Execute(opcode));
     }
-    return Refused(StrCat("it has more than ", kMaxInstructions,
+    return Refused(StrCat("it has more than ", most,
                           " instructions, so this is no file of tensors"));
   }
 
@@ -58,9 +67,25 @@ class Machine {
   std::string Place() const {
     return StrCat(source_.name, ": pickle, byte ", start_);
   }
+  // Place(), with the key of the tensor being made: it is on the stack below
+  // the functions that make it.
+  std::string PlaceOfTensor() const {
+    auto below = stack_.rbegin();
+    while (below != stack_.rend() && (*below)->kind == PickleKind::kGlobal) {
+      ++below;
+    }
+    if (below == stack_.rend() || (*below)->kind != PickleKind::kText) {
+      return Place();
+    }
+    return StrCat(Place(), ", tensor ", Quoted((*below)->bytes, kMaxNameBytes));
+  }
   absl::Status Refused(std::string_view what) const {
+    return RefusedAt(Place(), what);
+  }
+  static absl::Status RefusedAt(const std::string& place,
+                                std::string_view what) {
     return absl::InvalidArgumentError(
-        StrCat(Place(), ": ", what,
+        StrCat(place, ": ", what,
                "\nload the file with torch.load and save its tensors, "
                "dictionaries and numbers again with torch.save"));
   }
@@ -358,7 +383,8 @@ absl::Status Machine::ExecuteCall(uint8_t opcode) {
   MILLRACE_ASSIGN_OR_RETURN(const Value last, Pop());
   if (opcode == kBinPersId) {
     if (!source_.storage) return Refused("persistent ids have no meaning here");
-    MILLRACE_ASSIGN_OR_RETURN(StoredTensor storage, source_.storage(*last));
+    MILLRACE_ASSIGN_OR_RETURN(StoredTensor storage,
+                              source_.storage(PlaceOfTensor(), *last));
     return PushNew(
         {.kind = PickleKind::kStorage, .tensor = std::move(storage)});
   }
@@ -433,7 +459,7 @@ absl::StatusOr<std::vector<int64_t>> Machine::Integers(
   std::vector<int64_t> integers;
   for (const Value item : tuple.items) {
     if (item->kind != PickleKind::kInteger) {
-      return Refused("the shape of a tensor is no tuple of integers");
+      return RefusedAt(PlaceOfTensor(), "its shape is not a tuple of integers");
     }
     integers.push_back(item->integer);
   }
@@ -448,7 +474,8 @@ absl::StatusOr<PickleValue> Machine::RebuildTensor(
       arguments[1]->kind != PickleKind::kInteger ||
       arguments[2]->kind != PickleKind::kTuple ||
       arguments[3]->kind != PickleKind::kTuple) {
-    return Refused("a tensor without storage, offset, sizes and strides");
+    return RefusedAt(PlaceOfTensor(),
+                     "a tensor without storage, offset, sizes and strides");
   }
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> sizes,
                             Integers(*arguments[2]));
@@ -456,9 +483,9 @@ absl::StatusOr<PickleValue> Machine::RebuildTensor(
                             Integers(*arguments[3]));
   PickleValue value{.kind = PickleKind::kTensor};
   MILLRACE_ASSIGN_OR_RETURN(
-      value.tensor,
-      ViewOfStorage(Place(), arguments[0]->tensor, arguments[1]->integer,
-                    std::move(sizes), std::move(strides)));
+      value.tensor, ViewOfStorage(PlaceOfTensor(), arguments[0]->tensor,
+                                  arguments[1]->integer, std::move(sizes),
+                                  std::move(strides)));
   return value;
 }
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/scrubber.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "common/base/steady_time.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+
+constexpr uint64_t kRate = 1 << 30;
+
+// A server's partition 0 of two, all of it loaded into memory.
+class LoadedStoreTest : public ::testing::Test {
+ protected:
+  LoadedStoreTest()
+      : path_(testing::TestDirectory("scrubber") / "store"),
+        features_(NodePath(0, "node", "feature")) {
+    const testing::TestGraph graph = testing::SmallGraph();
+    EXPECT_TRUE(testing::BuildStore(graph, 2,
+                                    testing::SpreadAssignment(graph, 2), path_)
+                    .ok());
+    Load();
+  }
+
+  // Loads what the files hold now.
+  void Load() {
+    auto store = Store::Open(path_, {0});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (const auto content :
+         {Store::Content::kGraph, Store::Content::kFeatures}) {
+      EXPECT_EQ((*store)->LoadIntoMemory(content), absl::OkStatus());
+    }
+    store_ = *std::move(store);
+  }
+
+  // Scrubs once, and returns what is damaged. The log is in `log_`.
+  std::map<int, std::string> Scrub() {
+    uint64_t bytes = 0;
+    for (const FileInfo& file : store_->manifest().files) {
+      if (file.path.starts_with("part-00001")) continue;
+      const bool loaded = store_->FindLoaded(file.path) != nullptr;
+      bytes += loaded ? 2 * file.bytes : file.bytes;
+    }
+    const auto before = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_)));
+    ServedStore served(store_);
+    Damage damage(path_, {0});
+    Scrubber scrubber(served, kRate, damage);
+    const SteadyTime end = SteadyNow() + absl::Minutes(1);
+    while (scrubber.bytes() < bytes && !damage.AreAllDamaged()) {
+      if (SteadyNow() > end) {
+        ADD_FAILURE() << "scrubbed " << scrubber.bytes() << " of " << bytes
+                      << " bytes in a minute";
+        break;
+      }
+      std::this_thread::yield();
+    }
+    scrubber.Stop();
+    spdlog::set_default_logger(before);
+    return damage.damaged();
+  }
+
+  const fs::path path_;
+  const std::string features_;  // a file that is not read last
+  std::shared_ptr<Store> store_;
+  std::ostringstream log_;
+};
+
+TEST_F(LoadedStoreTest, IsSound) { EXPECT_THAT(Scrub(), IsEmpty()); }
+
+TEST_F(LoadedStoreTest, IsDamagedByWhatIsInMemory) {
+  const Array& features = store_->FindLoaded(features_)->data;
+  ASSERT_EQ(features.data(), store_->partition(0)->nodes[0].feature.data());
+  *const_cast<std::byte*>(features.data()) ^= std::byte{1};
+  EXPECT_THAT(Scrub(), ElementsAre(Pair(0, StartsWith(features_ + " "))));
+}
+
+TEST_F(LoadedStoreTest, IsNotDamagedByFilesThatAreNoLongerRead) {
+  std::fstream(path_ / features_) << "not NumPy's";
+  EXPECT_THAT(Scrub(), IsEmpty());
+  EXPECT_THAT(log_.str(), HasSubstr((path_ / features_).string()));
+  EXPECT_THAT(log_.str(), HasSubstr("a restart would read the file"));
+}
+
+TEST_F(LoadedStoreTest, IsDamagedByFilesThatWereDamagedWhenLoaded) {
+  std::fstream file(path_ / features_);
+  file.seekp(-1, std::ios::end).put('x');
+  file.close();
+  Load();
+  EXPECT_THAT(Scrub(), ElementsAre(Pair(0, StartsWith(features_ + " "))));
+  EXPECT_THAT(log_.str(), Not(HasSubstr("the server goes on")));
+}
+
+TEST_F(LoadedStoreTest, IsDamagedByFilesThatAreMapped) {
+  const std::string split = SplitPath("node", "train", "id");
+  std::fstream(path_ / split) << "not NumPy's";
+  EXPECT_THAT(Scrub(), ElementsAre(Pair(0, StartsWith(split + " "))));
+}
+
+}  // namespace
+}  // namespace millrace
