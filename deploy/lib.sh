@@ -74,13 +74,14 @@ build_preset() {
   )
 }
 
-# run_ctest PRESET [CTEST OPTION...]: all tests of build/PRESET. Prints the
+# run_ctest NAME PRESET [CTEST OPTION...]: runs tests of build/PRESET. Prints the
 # skipped cases with their reasons and then ctest's summary, which is also kept
-# in build/logs/summary-PRESET.txt. Returns ctest's status.
+# in build/logs/summary-NAME.txt. Returns ctest's status.
 run_ctest() {
-  local preset=$1 status=0 output=$ROOT/build/logs/ctest-$1.txt
+  local output=$ROOT/build/logs/ctest-$1.txt
   local summary=$ROOT/build/logs/summary-$1.txt
-  shift
+  local preset=$2 status=0
+  shift 2
   mkdir -p "$ROOT/build/logs"
   (
     set -o pipefail

@@ -7,7 +7,8 @@
 #   --data DIR     a folder of larger graphs in OGB's raw format (arxiv/, acm/,
 #                  ...); without it the tests that need them are skipped,
 #                  printed and counted
-#   --preset NAME  release (default), dev, asan or tsan; folder build/NAME
+#   --preset NAME  release (default), dev, asan (with Clang, and with the fuzz
+#                  targets) or tsan; folder build/NAME
 #   --no-train     without LibTorch and the trainer's tests
 #   --no-setup     everything that deploy/setup.sh installs is there
 #   --filter REGEX only the tests whose name matches
@@ -40,6 +41,7 @@ while (($# > 0)); do
 done
 [[ $preset =~ ^(release|dev|asan|tsan)$ ]] ||
   usage_error "--preset is release, dev, asan or tsan, not '$preset'"
+[[ $preset != asan ]] || setup_options+=(--checks)  # for Clang
 if [[ -n $data ]]; then
   [[ -d $data ]] || usage_error "--data: there is no folder $data"
   MILLRACE_DATA=$(cd "$data" && pwd)
@@ -50,4 +52,4 @@ if $with_setup; then "$ROOT/deploy/setup.sh" "${setup_options[@]}"; fi
 say "building build/$preset with $JOBS jobs"
 build_preset "$preset" "${cmake_options[@]}"
 say "testing"
-run_ctest "$preset" "${ctest_options[@]}"
+run_ctest "$preset" "$preset" "${ctest_options[@]}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs one fuzz target of build/fuzz over its corpus. What it finds lies in
-# build/fuzz/findings/NAME, and inputs that reach new code in
-# build/fuzz/corpus/NAME, with which the next run starts.
+# build/asan/findings/NAME, and inputs that reach new code in
+# build/asan/corpus/NAME, with which the next run starts.
 #
 # Usage: tests/fuzz/run.sh NAME SECONDS [LIBFUZZER OPTION...]
 set -euo pipefail
@@ -11,12 +11,12 @@ set -euo pipefail
 (($# >= 2)) || usage_error "needs NAME and SECONDS"
 name=$1 seconds=$2
 shift 2
-program=$ROOT/build/fuzz/fuzz/fuzz_$name
+program=$ROOT/build/asan/fuzz/fuzz_$name
 [[ -x $program ]] ||
-  fail "there is no target $name in build/fuzz/fuzz" \
-    "build it: cmake --preset fuzz && cmake --build --preset fuzz"
+  fail "there is no target $name in build/asan/fuzz" \
+    "build it: cmake --preset asan && cmake --build --preset asan --target fuzzers"
 
-grown=$ROOT/build/fuzz/corpus/$name findings=$ROOT/build/fuzz/findings/$name
+grown=$ROOT/build/asan/corpus/$name findings=$ROOT/build/asan/findings/$name
 mkdir -p "$grown" "$findings"
 # In memory where there is such a place: targets write a file for each input.
 base=/dev/shm
