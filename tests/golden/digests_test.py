@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the jobs of digests.json and compares what they give with what was
+recorded there: over datasets and stores in one process, and over fleets.
+
+--record writes the digests of these programs into the file instead. A job
+whose digests depend on where its batches are made is an error then, too.
+
+Exit status: 0 all equal, 1 not.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import stores
+
+FILE = pathlib.Path(__file__).resolve().parent / "digests.json"
+SOURCES = ("store", "store-2", "fleet", "fleet-2")
+
+
+class Runner:
+    """Runs jobs over the sources of one graph."""
+
+    def __init__(self, bin_folder, folder, sources):
+        self.bin, self.folder, self.sources = bin_folder, folder, sources
+
+    def digest(self, job, source):
+        """What the job gives, or None and the error."""
+        command, *options = job["command"].split()
+        done = subprocess.run(
+            [self.bin / "millrace", command, *self.sources[source], *options],
+            cwd=self.folder, text=True, capture_output=True, check=False)
+        if done.returncode:
+            return None, done.stderr
+        if command == "digest":
+            return done.stdout.split()[-1], ""
+        return hashlib.sha256(done.stdout.encode()).hexdigest(), ""
+
+    def run(self, job):
+        """The digests and errors of a job, by source."""
+        return {source: self.digest(job, source)
+                for source in job.get("over", SOURCES)}
+
+
+def differences(job, results):
+    """What is wrong with the results of a job, a line each."""
+    for source, (digest, error) in results.items():
+        if digest != job["digest"]:
+            got = f"{digest}, not {job['digest']}" if digest else error.strip()
+            yield (f"DIFFERENT: {job['name']}: millrace {job['command']}, over "
+                   f"the {source} of {job['store']}: {got}")
+
+
+def run_graph(bin_folder, data, folder, name, jobs):
+    """Pairs of a job and its results, of the jobs of one graph."""
+    stores.make(bin_folder, data, folder, name)
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(stores.fleet(bin_folder, folder, store))
+                   for store in (name, f"{name}-2")]
+        runner = Runner(bin_folder, folder, {
+            "store": ("--store", name), "store-2": ("--store", f"{name}-2"),
+            "fleet": ("--servers", servers[0]),
+            "fleet-2": ("--servers", servers[1])})
+        pool = stack.enter_context(
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()))
+        yield from zip(jobs, pool.map(runner.run, jobs))
+
+
+def write(jobs):
+    lines = ",\n".join(json.dumps(job) for job in jobs)
+    FILE.write_text(f"[\n{lines}\n]\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True,
+                        help="the folder tests/data")
+    parser.add_argument("--record", action="store_true",
+                        help="write the digests instead of comparing them")
+    flags = parser.parse_args()
+    jobs = json.loads(FILE.read_text())
+    count, lines = 0, []
+    with tempfile.TemporaryDirectory(prefix="millrace-golden-") as folder:
+        for name in dict.fromkeys(job["store"] for job in jobs):
+            for job, results in run_graph(
+                    flags.bin.resolve(), flags.data.resolve(),
+                    pathlib.Path(folder), name,
+                    [job for job in jobs if job["store"] == name]):
+                if flags.record:
+                    job["digest"] = next(iter(results.values()))[0]
+                lines += differences(job, results)
+                count += len(results)
+    print(*lines, f"{len(jobs)} jobs, {count} digests, {len(lines)} different",
+          sep="\n")
+    if flags.record and not lines:
+        write(jobs)
+    return int(bool(lines) or not count)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
