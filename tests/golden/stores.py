@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graphs that golden digests are of, and their fleets.
+"""The graphs of golden digests and compared losses, and their fleets.
 
 Each is made as a dataset, NAME, and divided into a store of two partitions,
 NAME-2. Random numbers are integer arithmetic, so they are the same with every
@@ -98,18 +98,21 @@ def _make_columns(bin_folder, _, folder):
 
 
 def _add_given_pairs(bin_folder, folder, edges):
-    """A split of pairs with all columns, and files of seeds with times."""
+    """Splits of pairs: with all columns, with labels that say which are edges,
+    and with negatives; and files of seeds with times."""
     pairs = edges[:, integers(13, 90, 4000)]
     pairs[0, ::3] = integers(14, 30, 380)
     columns = {"pairs": pairs.T, "times": integers(15, 90, 70),
-               "edge-types": integers(16, 90, 3), "labels": integers(17, 90, 2),
+               "labels": integers(17, 90, 2), "edge-types": integers(16, 90, 3),
                "negatives": integers(18, 180, 400).reshape(90, 2)}
     words = []
     for option, array in columns.items():
         np.save(folder / f"given-{option}.npy", array)
         words += [f"--{option}", f"given-{option}.npy"]
-    run(bin_folder, folder, "split", "columns", "--type", "node__to__node",
-        "--name", "given", *words)
+    split = ("split", "columns", "--type", "node__to__node", "--name")
+    run(bin_folder, folder, *split, "given", *words)
+    run(bin_folder, folder, *split, "labelled", *words[:6])
+    run(bin_folder, folder, *split, "ranked", *words[:4], *words[8:])
     np.save(folder / "timed_nodes.npy",
             np.stack([integers(19, 60, 400), integers(20, 60, 70)], 1))
     np.save(folder / "timed_pairs.npy",
