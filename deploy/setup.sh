@@ -15,7 +15,8 @@
 #                    openssl, which makes their certificates, and iproute2,
 #                    which cuts a server off in a network namespace; without
 #                    them, they are skipped
-#   --checks         also what .ci/run checks with: clang-format, clang
+#   --checks         also what .ci/run checks with: clang-format, clang-tidy,
+#                    clang
 #   --no-packages    no packages: you have them from elsewhere
 #   --help           this text
 set -euo pipefail
@@ -32,7 +33,7 @@ PACKAGES=(
 # libgloo-dev: headers only, for c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
-CHECK_PACKAGES=(clang-format-14 clang-14 libclang-rt-14-dev git)
+CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev git)
 
 TORCH=torch==2.11.0
 # What libtorch_cpu.so of that wheel needs of CUDA on a machine without it.
