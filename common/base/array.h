@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A typed, shaped block of memory: the one currency of ids, topology and
-// features between store, frames and tensors.
+// A typed, shaped block of memory. Ids, topology and features all travel as
+// arrays, from the store through frames to tensors.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@
 
 namespace millrace {
 
-// C-order array. Copies share the memory: the batch, the tensors made of it
-// and the frames that carry it all keep it alive (hence the shared_ptr).
+// An array in C order. Copies share the memory: the batch, the tensors made
+// from it and the frames that carry it all keep it alive (hence the
+// shared_ptr).
 // A default-constructed Array is absent: dtype kNone, no shape, no memory.
-// Threads: like a pointer; writers must be done before readers start.
+// Threads: as for a plain pointer; writes must be finished before reads start.
 class Array {
  public:
   Array() = default;
@@ -26,8 +27,8 @@ class Array {
   // Uninitialised memory, 64-byte aligned.
   static Array Allocate(DType dtype, std::vector<int64_t> shape);
 
-  // Takes over `values` without a copy; one dimension, or `shape` of as many
-  // elements.
+  // Takes ownership of `values` without copying them. The array has one
+  // dimension, or `shape`, which must have as many elements as `values`.
   template <typename T>
   static Array Adopt(std::vector<T> values) {
     auto size = static_cast<int64_t>(values.size());
@@ -43,14 +44,15 @@ class Array {
     return array;
   }
 
-  // Refers to memory that `owner` keeps alive (nullptr: the caller does).
+  // Refers to memory that `owner` keeps alive; if it is nullptr, the caller
+  // does.
   static Array Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
                       std::shared_ptr<const void> owner);
 
   bool present() const { return dtype_ != DType::kNone; }
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  // Number of rows: the first dimension, 0 when absent.
+  // Size of the first dimension; 0 when absent.
   int64_t rows() const { return shape_.empty() ? 0 : shape_[0]; }
   int64_t element_count() const;
   // Bytes of one row (all dimensions but the first).
@@ -58,10 +60,10 @@ class Array {
   size_t total_bytes() const;
 
   const std::byte* data() const { return data_; }
-  // For the one who fills an allocated array.
+  // For filling an array made by Allocate().
   std::byte* mutable_data() { return data_; }
 
-  // The elements; empty when absent. T must be the dtype's type.
+  // The elements; empty when absent. T must match the dtype.
   template <typename T>
   std::span<const T> As() const {
     if (!present()) return {};

@@ -29,15 +29,16 @@ absl::Status ExistsError(const fs::path& target) {
       target.native(), " exists; remove it or choose another ", "place"));
 }
 
-// rename() that never replaces. Returns the error number, 0 when done.
+// rename() that never replaces its target. Returns an error number, 0 on
+// success.
 int RenameNew(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                 RENAME_NOREPLACE) == 0) {
     return 0;
   }
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // This file system cannot promise it; at worst an empty directory that
-  // appears right now is replaced.
+  // This file system does not support that. At worst, an empty directory that
+  // appears between the check and the rename is replaced.
   if (Exists(to)) return EEXIST;
   return rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
@@ -55,7 +56,7 @@ absl::Status SyncTree(const fs::path& root) {
   return SyncPath(root);
 }
 
-// Without a slash at the end.
+// Drops a trailing slash, which would make filename() empty.
 fs::path Clean(const fs::path& target) {
   const fs::path normal = target.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
@@ -109,7 +110,7 @@ AtomicDirectory::AtomicDirectory(AtomicDirectory&& other) noexcept
 
 AtomicDirectory::~AtomicDirectory() {
   if (temporary_.empty()) return;
-  std::error_code ignored;  // nobody is left to tell
+  std::error_code ignored;  // a destructor cannot report it
   fs::remove_all(temporary_, ignored);
 }
 

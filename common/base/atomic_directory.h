@@ -11,15 +11,15 @@ namespace millrace {
 
 // A directory that appears whole or not at all: written beside its target
 // under a temporary name, published by one rename.
-// Single-threaded. States: open -> committed; destroyed while open, the
+// Single-threaded. States: open -> committed. If destroyed while open, the
 // temporary directory is removed. SIGINT and SIGTERM are expected to unwind
 // the program (see interrupt.h) so that the destructor runs.
 class AtomicDirectory {
  public:
-  // What Create() would refuse about `target` itself, for those who have long
-  // work to do before it.
+  // The checks of `target` that Create() makes, for callers that have long work
+  // to do before they call it.
   static absl::Status CheckTarget(const std::filesystem::path& target);
-  // ALREADY_EXISTS: `target` exists (we never overwrite a store).
+  // ALREADY_EXISTS: `target` exists (a store is never overwritten).
   // INVALID_ARGUMENT: it cannot name a new directory.
   static absl::StatusOr<AtomicDirectory> Create(
       const std::filesystem::path& target);

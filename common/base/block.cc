@@ -26,17 +26,20 @@ constexpr size_t kMostKept = kKeptBlockBytes;
 
 void Free(std::byte* data) { ::operator delete(data, kAlignment); }
 
-// Large sizes in steps of an eighth of a power of two, so that batches of
-// nearly one size share blocks. The pages of the excess are never touched.
+// Rounds up to a multiple of an eighth of a power of two, so that batches of
+// nearly the same size can reuse each other's blocks. The excess pages are
+// never touched.
 size_t RoundUp(size_t bytes) {
   const size_t step = std::bit_floor(bytes) / 8;
   return (bytes + step - 1) / step * step;
 }
 
-// Unused blocks, by size; the oldest goes when there are too many.
+// Unused blocks, by size. The oldest are freed when the total exceeds
+// kMostKept.
 class Shelf {
  public:
-  // A block of at least `size` bytes and not much more; null: there is none.
+  // A block of at least `size` bytes and not much more, with `size` set to its
+  // size; null if there is none.
   std::byte* Take(size_t& size) {
     MutexLock lock(&mutex_);
     const auto found = by_size_.lower_bound(size);
@@ -57,8 +60,8 @@ class Shelf {
     {
       MutexLock lock(&mutex_);
       by_age_.push_back({data, size});
-      // Before its equals: the one used last is taken first, while it is in
-      // the processor's cache.
+      // Ahead of blocks of the same size, so that the block used last is taken
+      // first, while it is still in the CPU's cache.
       by_size_.emplace_hint(by_size_.lower_bound(size), size,
                             std::prev(by_age_.end()));
       kept_ += size;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MILLRACE_CHECK: our own broken invariants end the process with a message.
-// Bad input from users, wire or disk never reaches it: that is a Status.
+// MILLRACE_CHECK ends the process with a message when an invariant of our own
+// is broken. Bad input from users, the wire or disk never reaches it; such
+// input is reported by a Status.
 #pragma once
 
 namespace millrace {

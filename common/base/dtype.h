@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of arrays; the numbers are those of docs/format.md, on disk
-// and on the wire.
+// Element types of arrays. The numbers are used on disk and on the wire
+// (docs/format.md).
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,10 @@ std::string_view DTypeName(DType dtype);
 // INVALID_ARGUMENT: not a name of DTypeName.
 absl::StatusOr<DType> DTypeFromName(std::string_view name);
 
-// numpy's descr, e.g. "<f4"; bfloat16 is "<u2".
+// The dtype as NumPy's `descr` spells it, e.g. "<f4"; bfloat16 is "<u2".
 std::string_view NpyDescr(DType dtype);
-// Accepts what NpyDescr gives (never bfloat16). UNIMPLEMENTED: any other.
+// The inverse of NpyDescr(), except that "<u2" is never taken as bfloat16.
+// UNIMPLEMENTED: any other descr.
 absl::StatusOr<DType> DTypeFromNpyDescr(std::string_view descr);
 
 // kDTypeOf<T>: the dtype of a C++ type.

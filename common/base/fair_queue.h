@@ -18,21 +18,21 @@ namespace millrace {
 // Queues the tasks of several clients so that each client gets an equal share
 // of running time.
 //
-// Tasks of one client run in the order in which they were added. Among clients,
-// the one with the fewest running tasks comes next, and among those with
-// equally many the one whose ended tasks have used the least time (start-time
-// fair queueing; Goyal, Vin and Cheng 1996). So many or long tasks of one
-// client hold up those of another by no more than the tasks that already run.
-// A client that comes back starts level with the others, or where it stood if
-// it had used more than they: idle time cannot be saved up.
-// Threads: one at a time.
+// Tasks of one client run in the order in which they were added. The next task
+// is taken from the client with the fewest running tasks; ties go to the client
+// whose finished tasks have used the least time (start-time fair queueing;
+// Goyal, Vin and Cheng 1996). However many or long the tasks of one client are,
+// they delay another client's only by those that are already running. A client
+// that returns after being idle starts level with the others, or where it stood
+// if it had used more than they have: idle time cannot be saved up.
+// Not thread-safe.
 class FairQueue {
  public:
   using Task = std::function<void()>;
 
   FairQueue();
 
-  // A task that was taken out and runs.
+  // A task that was taken from the queue and is running.
   struct Running {
     Task task;
     std::string client;
@@ -42,13 +42,14 @@ class FairQueue {
   // owner may wait at a time.
   void Add(const std::string& client, Task task, const void* owner = nullptr);
 
-  // Takes out the task of `owner` without running it. Null if none waits.
+  // Removes the task of `owner` without running it. Null if none is waiting.
   Task Remove(const void* owner);
 
-  // The next task. There must be one.
+  // Takes the next task. The queue must not be empty.
   Running Take();
 
-  // Reports that a task taken for `client` has ended after running for `used`.
+  // Reports that a task taken for `client` has finished after running for
+  // `used`.
   void End(const std::string& client, absl::Duration used);
 
   size_t waiting() const { return waiting_; }
@@ -62,7 +63,7 @@ class FairQueue {
   struct Client {
     size_t running = 0;    // tasks
     absl::Duration used;   // running time charged so far
-    uint64_t arrival = 0;  // of its first task; breaks ties
+    uint64_t arrival = 0;  // when its first task was added; breaks ties
     std::list<Waiting> waiting;
     std::string name;
   };
@@ -82,11 +83,12 @@ class FairQueue {
 
   // Clients that have tasks, and idle ones that are still remembered.
   std::map<std::string, Client> clients_;
-  // Clients with waiting tasks. What orders a client changes only while the
-  // client is not in here.
+  // Clients with waiting tasks. The fields that ComesFirst compares change only
+  // while the client is not in this set.
   std::set<Client*, ComesFirst> ready_;
-  std::unordered_map<const void*, Place> owners_;  // of waiting tasks
-  // What the client of the last task taken had used: where new ones start.
+  std::unordered_map<const void*, Place> owners_;  // waiting tasks by owner
+  // The time used by the client of the last task taken, at which new clients
+  // start.
   absl::Duration level_;
   uint64_t arrivals_ = 0;
   size_t waiting_ = 0;  // tasks

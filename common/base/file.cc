@@ -56,7 +56,7 @@ absl::StatusCode CodeOf(int error_number) {
   }
 }
 
-// What to do where the general advice for a code misleads.
+// Advice for errors where the general advice for their status code misleads.
 const char* AdviceFor(int error_number) {
   switch (error_number) {
     case EISDIR:
@@ -89,7 +89,8 @@ UniqueFd::~UniqueFd() {
 
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
                                         uint64_t* size) {
-  // Not blocking: a named pipe must not stop us before we refuse it.
+  // Non-blocking, since opening a named pipe would wait for a writer before we
+  // can refuse the pipe.
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return FileError("open", path, errno);
   struct stat info = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files through the system's calls, with errors that name the file.
+// File access by system calls, with errors that name the file.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 
 namespace millrace {
 
-// "cannot ACTION PATH: strerror", with advice where the disk fails. As the
-// error number says: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS,
+// "cannot ACTION PATH: strerror", with advice if the disk has failed. The code
+// follows from the error number: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS,
 // RESOURCE_EXHAUSTED (disk full, file too large, no more descriptors or maps),
-// INVALID_ARGUMENT (a folder, a name too long), DATA_LOSS (the disk fails),
-// UNAVAILABLE (a network file system does not answer); else INTERNAL.
+// INVALID_ARGUMENT (a folder, a name too long), DATA_LOSS (the disk has
+// failed), UNAVAILABLE (a network file system does not answer), otherwise
+// INTERNAL.
 absl::Status FileError(std::string_view action,
                        const std::filesystem::path& path, int error_number);
 
-// Owns a file descriptor; -1 is none. Single-threaded.
+// Owns a file descriptor; -1 means none. Single-threaded.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -48,7 +49,8 @@ absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
 // Creates a file that must not exist yet, open for reading and writing.
 absl::StatusOr<UniqueFd> CreateNewFile(const std::filesystem::path& path);
 
-// Writes all bytes at the descriptor's position; `path` is for the message.
+// Writes all bytes at the descriptor's position; `path` is used in error
+// messages only.
 absl::Status WriteAll(int fd, const std::filesystem::path& path,
                       const void* data, size_t bytes);
 
@@ -61,8 +63,8 @@ absl::Status WriteNewFile(const std::filesystem::path& path,
 // fsyncs a file or a directory.
 absl::Status SyncPath(const std::filesystem::path& path);
 
-// XXH3-64 of what a descriptor reads from its start; stops with CANCELLED
-// when the program is interrupted.
+// XXH3-64 of the whole file behind `fd`, whatever its position. CANCELLED: the
+// program was interrupted.
 absl::StatusOr<uint64_t> HashFile(int fd, const std::filesystem::path& path);
 
 }  // namespace millrace

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// Lets this process have as many open files, and so connections, as it may:
-// the soft limit, which is often 1,024, becomes the hard one.
+// Raises the soft limit of open files (and so of connections), which is often
+// 1,024, to the hard limit.
 void RaiseFileLimit();
 
 // How many files this process may have open.

@@ -89,7 +89,7 @@ void WidenFloats(DType from, const std::byte* in, std::byte* out,
 }  // namespace
 
 #if defined(__x86_64__)
-// Clang 14 does not know "f16c".
+// Asks CPUID for F16C: Clang 14's __builtin_cpu_supports() does not know it.
 bool HasAvx2AndF16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __builtin_cpu_supports("avx2") &&
@@ -105,7 +105,7 @@ bool IsFloat(DType dtype) {
 void CastFloats(DType from, const std::byte* in, DType to, std::byte* out,
                 size_t count) {
   MILLRACE_CHECK(IsFloat(from) && IsFloat(to) && to != DType::kFloat64);
-  if (count == 0) return;  // memcpy() takes no null
+  if (count == 0) return;  // memcpy() must not get a null pointer
   if (to == DType::kFloat32) return WidenFloats(from, in, out, count);
   if (from == DType::kFloat32) return NarrowFloats(in, to, out, count);
   constexpr size_t kPiece = 256;

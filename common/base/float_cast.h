@@ -7,13 +7,13 @@
 
 namespace millrace {
 
-// Whether elements are floating point, of 16 to 64 bits.
+// Whether `dtype` is a floating-point type (16 to 64 bits).
 bool IsFloat(DType dtype);
 
 // Converts `count` floating-point elements to float16, bfloat16 or float32
 // (`to`), rounding as float16.h does. float64 becomes float32 first.
-// `in` and `out` need no alignment and do not overlap. Gives the same bits
-// whatever vector unit the CPU has.
+// `in` and `out` need no alignment and do not overlap. The result does not
+// depend on the CPU's vector unit.
 void CastFloats(DType from, const std::byte* in, DType to, std::byte* out,
                 size_t count);
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 to 16 bits by the vector unit of a CPU. For float_cast.cc and the
-// files compiled for one unit, which hold no inline function of others: the
-// linker could take theirs for every CPU.
+// Conversion of float32 to 16 bits with the CPU's vector unit. Included only by
+// float_cast.cc and the files compiled for one unit. Those include no inline
+// functions from elsewhere: the linker might pick their copies, which not every
+// CPU can run, for the whole program.
 #pragma once
 
 #include <cstddef>
 
 namespace millrace {
 
-// Elements that are converted at a time: `count` is a multiple of it.
+// Number of elements converted at a time; `count` must be a multiple of it.
 inline constexpr size_t kNarrowGroup = 16;
 
 // Whether this CPU has both; defined in float_cast.cc.

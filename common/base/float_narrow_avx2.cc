@@ -11,7 +11,7 @@ __m128i Float16(__m256 values) {
   return _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT);
 }
 
-// In the low halves of the words.
+// The results are in the low halves of the 32-bit words.
 __m256i BFloat16(__m256i bits) {
   const __m256i high = _mm256_srli_epi32(bits, 16);
   const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
@@ -40,7 +40,8 @@ void FloatsToFloat16Avx2(const std::byte* in, std::byte* out, size_t count) {
 void FloatsToBFloat16Avx2(const std::byte* in, std::byte* out, size_t count) {
   for (size_t i = 0; i < count; i += kNarrowGroup) {
     const auto* from = reinterpret_cast<const __m256i*>(in + 4 * i);
-    // Packs within halves of the vector: 0 2 1 3 puts the quarters in order.
+    // packus packs each 128-bit half separately; taking the quarters in the
+    // order 0 2 1 3 restores the order.
     const __m256i packed =
         _mm256_packus_epi32(BFloat16(_mm256_loadu_si256(from)),
                             BFloat16(_mm256_loadu_si256(from + 1)));

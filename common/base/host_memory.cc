@@ -18,13 +18,13 @@
 namespace millrace {
 namespace {
 
-// Not worth the reading of several files.
+// Smaller allocations are not worth reading several files for.
 constexpr uint64_t kUncheckedBytes = 16 << 20;
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// What the two versions of control groups call the same things. The pages of
-// files are those on the lists of files: what a group's "cache" or "file"
-// counts besides is shared memory, which nobody can drop.
+// The names that the two versions of control groups give to the same things.
+// Only the pages on the file LRU lists count as files: a group's "cache" or
+// "file" counts shared memory too, which cannot be dropped.
 struct Version {
   const char* limit;
   const char* used;
@@ -36,7 +36,7 @@ constexpr Version kVersion1 = {"memory.limit_in_bytes",
 constexpr Version kVersion2 = {
     "memory.max", "memory.current", {"active_file", "inactive_file"}};
 
-// The number that is all of a file, or that follows `name` in it.
+// The number that a file consists of, or that follows `name` in it.
 std::optional<uint64_t> ReadNumber(const std::filesystem::path& path,
                                    const std::string& name = "") {
   std::ifstream file(path);
@@ -53,7 +53,7 @@ struct Group {
   uint64_t available;
 };
 
-// Nothing where the group has no limit ("max"), or there is no such group.
+// Nothing if the group does not exist or has no limit ("max").
 std::optional<Group> ReadGroup(const std::filesystem::path& folder,
                                const Version& version) {
   const uint64_t limit = ReadNumber(folder / version.limit).value_or(0);
@@ -66,8 +66,9 @@ std::optional<Group> ReadGroup(const std::filesystem::path& folder,
   return Group{limit, limit - std::min(limit, kept)};
 }
 
-// Where the groups with memory limits are, of which version, and which one
-// this process is in: "ID:CONTROLLERS:/PATH", version 2 without controllers.
+// Where the control groups with memory limits are, their version, and the group
+// of this process. Lines of `files.cgroup` read "ID:CONTROLLERS:/PATH"; for
+// version 2, CONTROLLERS is empty.
 struct Place {
   std::filesystem::path root;
   Version version;
@@ -93,8 +94,8 @@ Place FindPlace(const MemoryFiles& files) {
   return place;
 }
 
-// The least that any group around this process has. In a container the path
-// may be the host's, so that only the root is there.
+// The lowest values of the groups that enclose this process. In a container the
+// path may be the host's, so that only the root exists.
 Group LeastGroup(const MemoryFiles& files) {
   Group least = {kUnlimited, kUnlimited};
   Place place = FindPlace(files);
@@ -109,7 +110,8 @@ Group LeastGroup(const MemoryFiles& files) {
   }
 }
 
-// The memory that the host and the control groups have left for all processes.
+// The memory that the host and the control groups have left, for all processes
+// together.
 uint64_t HostMemoryLeft(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
       ReadNumber(files.meminfo, "MemAvailable:");
@@ -117,7 +119,7 @@ uint64_t HostMemoryLeft(const MemoryFiles& files) {
   return std::min(bytes, LeastGroup(files).available);
 }
 
-// What a limit of address space leaves to this process.
+// What the address space limit leaves to this process.
 uint64_t AddressSpaceLeft(const MemoryFiles& files) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
@@ -163,7 +165,7 @@ absl::Status CheckMemory(std::string_view what, uint64_t bytes,
 }
 
 uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers) {
-  // A zero among them wins over an overflow.
+  // A factor of zero makes the product zero, even after an overflow.
   uint64_t product = 1;
   bool overflow = false;
   for (const int64_t number : numbers) {

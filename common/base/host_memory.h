@@ -18,27 +18,28 @@ struct MemoryFiles {
   std::string statm = "/proc/self/statm";    // of this process
 };
 
-// Memory of the host, or the least that a control group (a container, a job of
-// a batch system) around this process may have.
+// Memory of the host, or the lowest limit of the control groups (containers,
+// jobs of a batch system) that enclose this process, if that is less.
 uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 
-// How much of it this process can get now without swapping: free, or pages of
-// files on disks (shared memory is in neither), and within its limit of address
-// space (ulimit -v).
+// How much of it this process can allocate now without swapping: what is free
+// or holds pages of files on disk (shared memory is neither), but no more than
+// its address space limit (ulimit -v) leaves.
 uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
 
-// Bytes that are about to be allocated.
+// Number of bytes about to be allocated.
 struct MemoryNeed {
   uint64_t process = 0;  // by this process
   uint64_t host = 0;     // by all processes of the host that do the same
 };
 
-// For what is about to be allocated, where a number of the user decides how
-// much: RESOURCE_EXHAUSTED "WHAT needs 24.1 GB of memory, but 15.2 GB are
-// available\nADVICE" unless `need.process` is left of this process's limit of
-// address space, and `need.host` of the host's memory is available. Some MB
-// always are. An estimate: other processes may take the memory meanwhile. All
-// processes that `need.host` counts must check before any of them allocates.
+// To be called before an allocation whose size the user decides.
+// RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB are
+// available\nADVICE", if `need.process` exceeds what is left of this process's
+// address space limit, or `need.host` what the host has available. A few MB are
+// always granted. This is an estimate: other processes may take the memory in
+// the meantime. All processes that `need.host` counts must check before any of
+// them allocates.
 absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
                          std::string_view advice,
                          const MemoryFiles& files = {});

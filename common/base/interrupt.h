@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM as a flag that long loops look at, so that programs
+// Turns Ctrl-C and SIGTERM into a flag that long loops check, so that programs
 // unwind and clean up.
 #pragma once
 
@@ -13,7 +13,7 @@ void InstallInterruptHandler();
 
 bool Interrupted();
 
-// CANCELLED once interrupted, else OK. Any thread.
+// CANCELLED once interrupted, OK before. Any thread may call it.
 absl::Status CheckInterrupted();
 
 }  // namespace millrace

@@ -5,8 +5,9 @@
 
 namespace millrace {
 
-// One line of the program's log. For code that uses LibTorch: that brings a
-// version of fmt which spdlog's headers do not compile with. Any thread.
+// Write one line to the program's log. For code that uses LibTorch, which
+// brings a version of fmt that spdlog's headers do not compile with. Any thread
+// may call them.
 void LogInfo(const std::string& line);
 void LogWarning(const std::string& line);
 

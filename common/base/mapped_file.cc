@@ -23,14 +23,14 @@
 namespace millrace {
 namespace {
 
-// The registry of maps. A signal handler reads it, so entries live in blocks
-// that are never freed and change by atomic stores only; `begin` is 0 in a
-// free one and is set last.
+// The registry of mappings. A signal handler reads it, so entries live in
+// blocks that are never freed, and change by atomic stores only. `begin` is set
+// last; it is 0 in a free entry.
 struct Entry {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
   std::atomic<const char*> name{nullptr};
-  // Of the file, whatever its name is later. Not for the handler.
+  // Identify the file even if it is renamed. Not read by the signal handler.
   uint64_t device = 0, inode = 0;
 };
 struct Block {
@@ -38,7 +38,7 @@ struct Block {
   std::atomic<Block*> next{nullptr};
 };
 Block first_block;
-constinit Mutex registry_mutex;  // held by writers
+constinit Mutex registry_mutex;  // held when changing entries
 
 Entry* FindEntry(uintptr_t address) {
   for (Block* block = &first_block; block != nullptr; block = block->next) {
@@ -64,7 +64,7 @@ void Register(std::string_view bytes, const char* name, uint64_t device,
       entry.begin = begin;
       return;
     }
-    // Reachable for the rest of the process, like the first block.
+    // Never freed; stays reachable, like the first block.
     if (block->next == nullptr) block->next = new Block;
   }
 }
@@ -97,8 +97,9 @@ std::vector<Mapped> AllMapped() {
   return all;
 }
 
-// By its name: an open descriptor for each file would be too many. A file that
-// was replaced is another one; what is mapped stays as it was.
+// Looks the file up by name, since holding a descriptor open for each file
+// would take too many. If another file has taken its name, the mapped one is
+// unharmed.
 bool IsShorter(const Mapped& mapped) {
   struct stat info = {};
   return stat(mapped.name.c_str(), &info) == 0 &&
@@ -127,7 +128,8 @@ void Say(const char* text) {
 void OnBusError(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   if (const Entry* entry = FindEntry(address)) EndOfFile(entry->name);
-  // Not ours: returning runs the same instruction into the default action.
+  // Not a mapped file: returning repeats the instruction, which now meets the
+  // default action.
   signal(SIGBUS, SIG_DFL);
 }
 
@@ -175,7 +177,8 @@ void InstallTruncationHandler() {
 }
 
 TruncationWatch::TruncationWatch(absl::Duration period) {
-  // Signals are for the threads that wait for them; this one inherits the mask.
+  // The new thread inherits the mask, so that signals go to the threads that
+  // wait for them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -202,7 +205,8 @@ void TruncationWatch::Run(absl::Duration period) {
       if (stop_.WaitFor(&mutex_, period, stopping)) return;
     }
     for (const Mapped& mapped : AllMapped()) {
-      // It may have been unmapped since, and cut by its owner.
+      // The file may have been unmapped in the meantime, and then truncated by
+      // its owner.
       if (IsShorter(mapped) && IsStillMapped(mapped)) {
         EndOfFile(mapped.name.c_str());
       }

@@ -16,9 +16,9 @@
 
 namespace millrace {
 
-// A whole file mapped read-only. Immutable; any thread may read. The map is
-// registered, so that a page that vanishes is reported by the file's name
-// (see InstallTruncationHandler).
+// A whole file mapped read-only. Immutable; any thread may read. The mapping is
+// registered, so that if a page vanishes, the error message names the file (see
+// InstallTruncationHandler).
 class MappedFile {
  public:
   // NOT_FOUND: no such file. INVALID_ARGUMENT: not a regular file, or empty.
@@ -39,19 +39,19 @@ class MappedFile {
   const size_t size_;
 };
 
-// True when all of these bytes lie in one mapped file.
+// Whether all of these bytes lie in one mapped file.
 bool IsMapped(const void* data, size_t bytes);
 
-// From now on a read of a mapped page that its file no longer has (SIGBUS:
-// the file was truncated, or its disk fails) ends the process with status 1
-// and one line on stderr that names the file. Idempotent; programs call it,
+// From now on, reading a mapped page that its file no longer has (SIGBUS: the
+// file was truncated, or its disk failed) ends the process with status 1 and a
+// message on stderr that names the file. Idempotent; programs call it,
 // libraries do not.
 void InstallTruncationHandler();
 
-// While it lives, a mapped file that becomes shorter within its last page ends
-// the process in the same way. No read tells that: the system fills the page
-// with zeros. A thread looks at the sizes of all mapped files each `period`, so
-// what is read before it does may be wrong.
+// While this object lives, a mapped file that becomes shorter within its last
+// page ends the process in the same way. No signal reports that case: the
+// system fills the page with zeros. A thread checks the sizes of all mapped
+// files every `period`, so data read before the next check may be wrong.
 class TruncationWatch {
  public:
   explicit TruncationWatch(absl::Duration period = absl::Seconds(1));

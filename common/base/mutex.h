@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks and waits of this program. They are the standard library's, with the
-// annotations of Clang's thread-safety analysis: Abseil's timed waits end at a
-// time of day, so setting the clock back prolongs them, and
+// Mutex and condition variable of the standard library, with the annotations of
+// Clang's thread-safety analysis. Abseil's are not used: their timed waits end
+// at a time of day, so that setting the clock back prolongs them, and
 // ThreadSanitizer does not see the mutexes of an Abseil that was built without
 // it.
 #pragma once
@@ -29,7 +29,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it lives.
+// Holds a mutex for its own lifetime.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
@@ -46,8 +46,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 // Lets threads wait until a condition over data guarded by a mutex is true; all
 // waits use the steady clock. Notify while holding the mutex, after each change
-// that may make the condition true: then a thread that has waited may destroy
-// both at once.
+// that may make the condition true; then a thread whose wait has ended may
+// destroy both at once.
 class CondVar {
  public:
   CondVar() = default;
@@ -57,7 +57,7 @@ class CondVar {
   void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
-  // `condition` is called with the mutex held, as it is before and after.
+  // The mutex must be held; `condition` is called with it held.
   template <typename Condition>
   void Wait(Mutex* mutex, Condition condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -99,7 +99,7 @@ class Notification {
   Notification(const Notification&) = delete;
   Notification& operator=(const Notification&) = delete;
 
-  // To be called once.
+  // Must be called only once.
   void Notify();
   bool HasBeenNotified() const;
   void WaitForNotification() const;

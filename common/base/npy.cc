@@ -44,7 +44,7 @@ absl::Status CheckLayout(const NpyHeader& header, size_t file_bytes) {
     return absl::InvalidArgumentError(
         "Fortran order; save it with numpy.ascontiguousarray()");
   }
-  // As the format demands; elements are read where they lie.
+  // The format demands alignment, and elements are read in place.
   if (header.data_offset % ItemBytes(header.dtype) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the data begin at byte ", header.data_offset,

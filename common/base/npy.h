@@ -21,56 +21,58 @@
 namespace millrace {
 
 struct NpyHeader {
-  std::string descr;  // numpy's name of the dtype, e.g. "<f4"
+  std::string descr;  // NumPy's name of the dtype, e.g. "<f4"
   DType dtype = DType::kNone;
   bool fortran_order = false;
   std::vector<int64_t> shape;
   size_t data_offset = 0;  // bytes from the start of the file
 };
 
-// Parses the header at the start of `bytes`. With `real_dtype` kBFloat16 a
+// Parses the header at the start of `bytes`. If `real_dtype` is kBFloat16, a
 // "<u2" file is taken as bfloat16. INVALID_ARGUMENT says what is wrong (bad
-// magic, unknown dtype, big endian, truncated header, a shape whose bytes do
-// not fit 63 bits).
+// magic, unknown dtype, big endian, truncated header, a shape whose size in
+// bytes does not fit in 63 bits).
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
                                          DType real_dtype = DType::kNone);
-// The same with any dtype of numpy; `dtype` is kNone where stores do not have
-// it. Whether the shape is too large is left to CheckNpySize().
+// The same for any NumPy dtype; `dtype` is kNone if stores do not support it.
+// Whether the shape is too large is left to CheckNpySize().
 absl::StatusOr<NpyHeader> ParseAnyNpyHeader(std::string_view bytes);
 
-// INVALID_ARGUMENT: data of elements of `item_bytes` do not fit 63 bits, or
-// are not what a file of `file_bytes` has behind its header.
+// INVALID_ARGUMENT: the data, with `item_bytes` per element, do not fit in 63
+// bits, or a file of `file_bytes` does not have exactly that many bytes after
+// its header.
 absl::Status CheckNpySize(const NpyHeader& header, size_t item_bytes,
                           uint64_t file_bytes);
 
 // The bytes before the data, padded to a multiple of 64.
 std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 
-// Maps a .npy file read-only. The returned array keeps the map alive, is C
-// order, and may be read by any thread. With `real_dtype` kBFloat16 a "<u2"
+// Maps a .npy file read-only. The returned array keeps the mapping alive, is in
+// C order, and may be read by any thread. If `real_dtype` is kBFloat16, a "<u2"
 // file is taken as bfloat16.
-// NOT_FOUND: no such file. INVALID_ARGUMENT (DATA_LOSS where noted by the
-// caller): a damaged header, a size that disagrees with the shape, data at an
-// odd place, Fortran order with more than one dimension. All name the file.
+// NOT_FOUND: no such file. INVALID_ARGUMENT: a damaged header, a size that
+// disagrees with the shape, misaligned data, Fortran order with more than one
+// dimension. All messages name the file.
 absl::StatusOr<Array> MapNpy(const std::filesystem::path& path,
                              DType real_dtype = DType::kNone);
 
-// Advises the kernel about the pages of `array`; best effort. Nothing happens
-// when the array is not a mapped one, here and in DropRows.
+// Advises the kernel how the pages of `array` will be accessed (best effort).
+// This and DropRows() do nothing if the array is not mapped.
 enum class Access { kNormal, kSequential, kRandom, kDone };
 void AdviseAccess(const Array& array, Access access);
-// Drops the mapped pages of rows [begin, end) from this process (not from the
-// page cache): keeps a streaming pass's resident memory flat.
+// Drops the mapped pages of rows [begin, end) from this process, though not
+// from the page cache, so that resident memory stays flat during a streaming
+// pass.
 void DropRows(const Array& array, int64_t begin, int64_t end);
 
 // Writes one .npy file sequentially; the number of rows may be unknown until
-// Finish(). Computes XXH3-64 of the whole file on the way.
-// Single-threaded. Destroying an unfinished writer leaves the partial file to
-// the owner of its directory (see AtomicDirectory).
+// Finish(). Also computes XXH3-64 of the whole file.
+// Single-threaded. Destroying an unfinished writer leaves the partial file
+// behind, for the owner of its directory to remove (see AtomicDirectory).
 class NpyWriter {
  public:
-  // `row_shape` is the shape without the first dimension. `rows` < 0: unknown
-  // (Finish patches the header, which is written with room for it).
+  // `row_shape` is the shape without the first dimension. `rows` < 0: unknown;
+  // Finish() then patches the header, which has room for any number.
   static absl::StatusOr<std::unique_ptr<NpyWriter>> Create(
       const std::filesystem::path& path, DType dtype,
       std::vector<int64_t> row_shape, int64_t rows);
@@ -84,7 +86,8 @@ class NpyWriter {
     uint64_t file_bytes = 0;
     uint64_t xxh3 = 0;
   };
-  // Flushes, fsyncs and closes. INTERNAL if fewer or more rows than promised.
+  // Flushes, fsyncs and closes. INTERNAL: not as many rows as Create() was
+  // given.
   virtual absl::StatusOr<Summary> Finish() = 0;
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlignment = 64;
-constexpr size_t kMaxDimensions = 32;  // numpy's own limit
+constexpr size_t kMaxDimensions = 32;  // NumPy's own limit
 
-// Bytes of a file, which may be any, for a message.
+// Makes arbitrary bytes of a file fit for a message.
 std::string Escaped(std::string_view bytes) {
   return absl::CHexEscape({bytes.data(), bytes.size()});
 }
@@ -148,7 +148,7 @@ class DictReader {
   std::string_view rest_;
 };
 
-// Where the dictionary stands.
+// Where the dictionary is, in bytes of the file.
 struct Extent {
   size_t begin = 0;
   size_t size = 0;
@@ -186,7 +186,7 @@ absl::StatusOr<DType> ResolveDType(const std::string& descr, DType real_dtype) {
   if (real_dtype == DType::kBFloat16 && descr == NpyDescr(real_dtype)) {
     return real_dtype;
   }
-  // A single byte has no order; "<u1" says the same as "|u1".
+  // A single byte has no byte order; "<u1" means the same as "|u1".
   std::string plain = descr;
   if (plain == "<u1" || plain == "<i1") plain[0] = '|';
   absl::StatusOr<DType> dtype = DTypeFromNpyDescr(plain);
@@ -196,13 +196,13 @@ absl::StatusOr<DType> ResolveDType(const std::string& descr, DType real_dtype) {
   return dtype;
 }
 
-// Bytes of the data.
+// Size of the data in bytes.
 absl::StatusOr<int64_t> DataBytes(const NpyHeader& header, size_t item_bytes) {
   auto bytes = static_cast<int64_t>(item_bytes);
   bool overflow = false;
   bool empty = false;
-  // Zero dimensions count as one here: a row must have a size even when
-  // there are no rows.
+  // A dimension of 0 counts as 1 for the overflow check: the size of a row must
+  // be valid even if there are no rows.
   for (const int64_t size : header.shape) {
     empty |= size == 0;
     overflow |=

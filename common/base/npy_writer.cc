@@ -25,7 +25,7 @@ std::vector<int64_t> WithRows(int64_t rows,
   return shape;
 }
 
-// The header with spaces before its last newline, up to `bytes` in all.
+// Pads the header to `bytes` with spaces before its final newline.
 std::string PadHeader(std::string header, size_t bytes) {
   MILLRACE_CHECK(header.size() <= bytes);
   header.insert(header.size() - 1, bytes - header.size(), ' ');
@@ -53,7 +53,7 @@ class FileNpyWriter : public NpyWriter {
   }
 
   void WriteHeader() {
-    // Unknown rows: room for the largest number, patched by Finish().
+    // An unknown number of rows gets room for the largest; Finish() patches it.
     const bool known = promised_rows_ >= 0;
     buffer_ =
         Header(known ? promised_rows_ : std::numeric_limits<int64_t>::max());
@@ -102,7 +102,7 @@ class FileNpyWriter : public NpyWriter {
   }
 
   int64_t Rows() const {
-    // Rows without bytes cannot be counted: the promise stands.
+    // Rows of zero bytes cannot be counted, so the promised number is used.
     if (row_bytes_ == 0) return std::max<int64_t>(promised_rows_, 0);
     return static_cast<int64_t>((file_bytes_ - header_bytes_) / row_bytes_);
   }
@@ -135,7 +135,7 @@ class FileNpyWriter : public NpyWriter {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash_;
   std::string buffer_;
   size_t header_bytes_ = 0;
-  uint64_t file_bytes_ = 0;  // with what is still buffered
+  uint64_t file_bytes_ = 0;  // including what is still buffered
 };
 
 }  // namespace

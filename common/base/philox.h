@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random numbers: Philox4x32-10 of Salmon et al. 2011, from
-// Random123. docs/determinism.md section 2 specifies every use.
+// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011), from
+// Random123. docs/determinism.md, section 2, specifies every use.
 #pragma once
 
 #include <Random123/philox.h>

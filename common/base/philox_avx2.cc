@@ -28,7 +28,7 @@ struct Avx2 {
   static Words Join(Words low, Words high) {
     return _mm256_blend_epi32(low, _mm256_slli_epi64(high, 32), 0b10101010);
   }
-  // A bit per lane.
+  // Returns one bit per lane.
   static unsigned AtMost(Words numbers, uint64_t limit) {
     // AVX2 compares signed numbers.
     constexpr uint64_t kSign = uint64_t{1} << 63;

@@ -28,7 +28,7 @@ struct Avx512 {
   static Words Join(Words low, Words high) {
     return _mm512_mask_blend_epi32(0xAAAA, low, _mm512_slli_epi64(high, 32));
   }
-  // A bit per lane.
+  // Returns one bit per lane.
   static unsigned AtMost(Words numbers, uint64_t limit) {
     return _mm512_cmple_epu64_mask(
         numbers, _mm512_set1_epi64(static_cast<int64_t>(limit)));

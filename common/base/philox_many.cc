@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// What all ways of computing share.
+// The arguments of PhiloxAtMost(), except the nodes.
 struct Numbering {
   PhiloxKey key;
   uint32_t c2;
@@ -35,7 +35,7 @@ void OneByOne(const Numbering& numbering, std::span<const Id> nodes) {
 using Vectors = void (*)(const PhiloxTask&, const uint32_t*, size_t,
                          PhiloxBlock&);
 
-// The widest that the CPU has; null: none.
+// The function for the CPU's widest vector unit; null if it has none.
 Vectors WidestVectors() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return PhiloxAvx512;
@@ -44,8 +44,8 @@ Vectors WidestVectors() {
   return nullptr;
 }
 
-// Appends the numbers of a block's `count` nodes that are at most the limit;
-// the first node stands at `first`.
+// Appends those of a block's `count` numbers that are at most the limit; the
+// block's first node has place `first`.
 void Take(const PhiloxBlock& block, size_t count, int64_t first,
           std::vector<NumberedNode>& out) {
   for (size_t begin = 0; begin < count; begin += PhiloxBlock::kMask) {

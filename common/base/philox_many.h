@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// A random number of a node, and where the node stood.
+// A node's random number, and the node's position in its list.
 struct NumberedNode {
   uint64_t number;
   int64_t place;
@@ -18,8 +18,8 @@ struct NumberedNode {
 };
 
 // The number of node n is w0 + 2^32 * w1 of Philox(key, {lo(n), hi(n), c2, 0}).
-// Appends those of nodes[i] whose number is at most `limit`, in order, with
-// the place `first` + i. The same on whatever vector unit the CPU has.
+// Appends those nodes[i] whose number is at most `limit`, in order, with place
+// `first` + i. The result does not depend on the CPU's vector unit.
 void PhiloxAtMost(PhiloxKey key, std::span<const uint32_t> nodes, uint32_t c2,
                   uint64_t limit, int64_t first,
                   std::vector<NumberedNode>& out);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Philox numbers of many nodes by the vector unit of a CPU. For
-// philox_many.cc and the files compiled for one unit, which hold no inline
-// function of others: the linker could take theirs for every CPU.
+// Philox numbers of many nodes, computed with the CPU's vector unit. Included
+// only by philox_many.cc and the files compiled for one unit. Those include no
+// inline functions from elsewhere: the linker might pick their copies, which
+// not every CPU can run, for the whole program.
 #pragma once
 
 #include <cstddef>
@@ -9,43 +10,43 @@
 
 namespace millrace {
 
-// Random123's constants of Philox4x32: multipliers, and what the key grows by
-// from round to round.
+// Random123's constants of Philox4x32: the multipliers, and what is added to
+// the key after each round.
 inline constexpr uint32_t kPhiloxM0 = 0xD2511F53;
 inline constexpr uint32_t kPhiloxM1 = 0xCD9E8D57;
 inline constexpr uint32_t kPhiloxW0 = 0x9E3779B9;
 inline constexpr uint32_t kPhiloxW1 = 0xBB67AE85;
 inline constexpr int kPhiloxRounds = 10;
 
-// What the numbers of a list of nodes share.
+// Parameters shared by the numbers of a list of nodes.
 struct PhiloxTask {
   uint32_t key[2];
   uint32_t c2;
   uint64_t limit;
 };
 
-// The numbers of up to kSize nodes. Bit i % kMask of at_most[i / kMask]:
-// number i is at most the limit.
+// The numbers of up to kSize nodes. Bit i % kMask of at_most[i / kMask] is set
+// if number i is at most the limit.
 struct PhiloxBlock {
   static constexpr size_t kSize = 512;
-  static constexpr size_t kGroup = 16;  // nodes are numbered so many at a time
+  static constexpr size_t kGroup = 16;  // nodes numbered at a time
   static constexpr size_t kMask = 64;
 
   alignas(64) uint64_t numbers[kSize];
   uint64_t at_most[kSize / kMask];
 };
 
-// `count`: at most kSize.
+// `count` must be at most kSize.
 void PhiloxAvx2(const PhiloxTask& task, const uint32_t* nodes, size_t count,
                 PhiloxBlock& block);
 void PhiloxAvx512(const PhiloxTask& task, const uint32_t* nodes, size_t count,
                   PhiloxBlock& block);
 
-// The rounds by the instructions that Unit names. A lane is 64 bits with one
-// 32-bit word of the state; multiplications read the low half only, so the
-// high halves may hold anything. Left out is what all nodes share (words 1
-// to 3 of the counter, through rounds 0 and 1) and, of the last two rounds,
-// what only words 2 and 3 depend on.
+// Philox with the instructions that Unit provides. Each 64-bit lane holds one
+// 32-bit word of the state; multiplications read only the low half, so the high
+// half may hold anything. The work that is the same for all nodes (words 1 to 3
+// of the counter, through rounds 0 and 1) is done once, and what only words 2
+// and 3 of the result need is left out of the last two rounds.
 template <typename Unit>
 class PhiloxVector {
  public:
@@ -54,7 +55,7 @@ class PhiloxVector {
       k0_[round] = Unit::Set(Key0(task, round));
       k1_[round] = Unit::Set(Key1(task, round));
     }
-    // Folds the shared words into the keys that they meet.
+    // Fold the words that all nodes share into the keys they are XORed with.
     const uint64_t p1 = uint64_t{task.c2} * kPhiloxM1;
     const uint64_t p0 = uint64_t{High(p1) ^ Key0(task, 0)} * kPhiloxM0;
     k0_[1] = Unit::Set(Key0(task, 1) ^ Low(p1));
@@ -71,7 +72,7 @@ class PhiloxVector {
     }
     for (uint64_t& mask : block.at_most) mask = 0;
     for (size_t at = 0; at < count; at += kGroup) {
-      // The last group takes nodes before it once more.
+      // The last group overlaps the one before it if it would not be full.
       const size_t last = count < kGroup ? 0 : count - kGroup;
       const size_t from = at < last ? at : last;
       const uint64_t mask =
@@ -83,8 +84,7 @@ class PhiloxVector {
 
  private:
   using Words = typename Unit::Words;
-  // Independent of each other, so that the latencies of one are the work of
-  // the others.
+  // Independent computations, interleaved to hide each other's latencies.
   static constexpr size_t kChains = PhiloxBlock::kGroup / Unit::kLanes;
   struct State {
     Words x0[kChains], x1[kChains], x2[kChains], x3[kChains];
@@ -107,7 +107,7 @@ class PhiloxVector {
     return Unit::Xor(Unit::High(product), Unit::Xor(word, key));
   }
 
-  // Returns the bits of the numbers that are at most the limit.
+  // Returns a mask with a bit set for each number that is at most the limit.
   uint64_t NumberGroup(const uint32_t* nodes, uint64_t* numbers) const {
     State state;
     FirstRounds(nodes, state);

@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-// User and system time of all threads of this process so far.
+// User and system time that all threads of this process have used so far.
 double ProcessCpuSeconds();
 
-// Most memory that this process ever held; pages of mapped files count.
+// Peak resident memory of this process, including pages of mapped files.
 int64_t ProcessPeakRssBytes();
 
 }  // namespace millrace

@@ -38,7 +38,7 @@ std::string Bar(double fraction) {
                       std::string(kBarWidth - filled, '.'), "]");
 }
 
-// Columns of the terminal at stderr; 0: not known.
+// Number of columns of the terminal on stderr; 0 if unknown.
 size_t TerminalColumns() {
   winsize size = {};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -120,7 +120,7 @@ void Progress::Set(int64_t done) {
     return;
   }
   std::string text = ProgressText(state_, /*bar=*/true);
-  // A line that wraps could not be erased.
+  // A line that wraps could not be erased again.
   const size_t columns = TerminalColumns();
   if (columns > 0 && text.size() >= columns) text.resize(columns - 1);
   Draw(text, "");

@@ -8,43 +8,43 @@
 
 namespace millrace {
 
-// How far a long job is.
+// How far a long job has got.
 struct ProgressState {
   std::string what;   // "read edges"
   std::string unit;   // a plural noun, "edges"; empty: nothing is counted
   int64_t total = 0;  // < 0: unknown
   int64_t done = 0;
-  int64_t before = 0;  // of `done`, when the time began to count
+  int64_t before = 0;  // value of `done` when `elapsed` was 0
   absl::Duration elapsed;
   std::string note;  // e.g. "loss 0.53"
 };
 
 // "read edges: 1.2M/4M edges [######..............] 30%, 2.0 s, 600k/s, 4s
-// left, NOTE", in one line; without the bar where there is no terminal. The
-// time left is what the rest takes at the average rate so far.
+// left, NOTE", in one line; the bar is left out unless `bar`. The time left
+// assumes the average rate so far.
 std::string ProgressText(const ProgressState& state, bool bar);
-// "read edges: 4M edges, 6.6 s, 600k/s, NOTE": the job is done.
+// "read edges: 4M edges, 6.6 s, 600k/s, NOTE": for a finished job.
 std::string SummaryText(const ProgressState& state);
 
-// Shows how far a long job is: a bar that redraws itself on stderr when it is
-// a terminal, else a log line every 10 seconds and one at the end.
+// Shows how far a long job has got: as a bar that redraws itself if stderr is a
+// terminal, otherwise as a log line every 10 seconds and one at the end.
 // Single-threaded.
 class Progress {
  public:
-  // As in ProgressState.
+  // The arguments are as in ProgressState.
   Progress(std::string what, int64_t total, std::string unit);
-  // Erases the bar and prints nothing.
+  // Erases the bar; prints nothing else.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // For a job that continues: what was done before took none of its time.
+  // For a job that resumes: `done` took none of its time.
   void StartAt(int64_t done) { state_.done = state_.before = done; }
   void Set(int64_t done);
   void Add(int64_t more) { Set(state_.done + more); }
-  // Text shown behind the numbers, e.g. "loss 0.53".
+  // Text shown after the numbers, e.g. "loss 0.53".
   void SetNote(std::string note) { state_.note = std::move(note); }
-  // Final line with the total and the time it took.
+  // Prints the final line, with the total and the time it took.
   void Finish();
 
  private:
@@ -58,8 +58,8 @@ class Progress {
   bool finished_ = false;
 };
 
-// The characters that erase the terminal's current line. To be written before a
-// line that may take the place of a progress bar. Empty if stderr is not a
+// The control characters that erase the terminal's current line, to be written
+// before a line that may replace a progress bar. Empty if stderr is not a
 // terminal.
 const char* EraseLine();
 

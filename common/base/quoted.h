@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Text of a file for a message: in quotes, as C would write it, for it may be
-// any bytes, and cut after `max_bytes` of them.
+// Text from a file, made fit for a message: quoted and escaped as in C, since
+// it may hold any bytes, and cut after `max_bytes` of them.
 std::string Quoted(std::string_view text, size_t max_bytes = 40);
 
 }  // namespace millrace

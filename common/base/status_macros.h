@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two status macros of the project; there are no others.
+// The two status macros of the project.
 #pragma once
 
 #include <utility>

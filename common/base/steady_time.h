@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-// A moment of the steady clock, which cannot be set. All waits and durations
-// are measured with it; absl::Time is for the time of day. Arithmetic is that
-// of absl::Duration: it saturates.
+// A point in time of the steady clock, which cannot be set. All waits and
+// durations are measured with it; absl::Time is for the time of day. Arithmetic
+// saturates, as that of absl::Duration does.
 class SteadyTime {
  public:
-  // The clock's epoch, before this process started.
+  // The clock's epoch, which lies before the start of this process.
   constexpr SteadyTime() = default;
   static constexpr SteadyTime InfiniteFuture() {
     return SteadyTime(absl::InfiniteDuration());

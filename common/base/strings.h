@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debian's Abseil has a string_view of its own; ours is std::string_view.
+// Debian's Abseil has its own string_view type; this project uses
+// std::string_view.
 #pragma once
 
 #include <string>

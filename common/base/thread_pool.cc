@@ -16,7 +16,7 @@ namespace millrace {
 ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
     : capacity_(capacity) {
   MILLRACE_CHECK(threads > 0);
-  // The kernel keeps 15 bytes of a thread's name.
+  // The kernel allows at most 15 bytes for a thread's name.
   name.resize(std::min<size_t>(name.size(), 15));
   threads_.reserve(static_cast<size_t>(threads));
   try {
@@ -25,7 +25,7 @@ ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
       pthread_setname_np(threads_.back().native_handle(), name.c_str());
     }
   } catch (const std::system_error&) {
-    Close();  // a thread that is not joined would end the process
+    Close();  // destroying an unjoined thread would end the process
     throw;
   }
 }

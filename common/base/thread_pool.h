@@ -13,33 +13,34 @@
 
 namespace millrace {
 
-// A fixed number of threads over a bounded queue, which they share fairly among
-// clients (see FairQueue). Tasks must not throw.
+// A fixed number of threads that run tasks from a bounded queue, sharing their
+// time fairly among clients (see FairQueue). Tasks must not throw.
 // Threads: any thread may call any method.
 // States: running -> closed (queued tasks still run, new ones are refused).
 class ThreadPool {
  public:
-  // `capacity` is the number of tasks that may wait (not counting those that
-  // run). Throws std::system_error if the system cannot start more threads,
-  // which ends a program as other exhausted memory does (RunProgram).
+  // `capacity` is the number of tasks that may wait, not counting those that
+  // run. Throws std::system_error if the system cannot start more threads;
+  // RunProgram() handles that as it does exhausted memory.
   ThreadPool(std::string name, int threads, size_t capacity);
-  // Closes and joins.
+  // Calls Close().
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Runs `task` on behalf of `client`. False, and the task is dropped, when the
+  // Runs `task` on behalf of `client`. Returns false and drops the task if the
   // queue is full or closed. `owner`, if not null, names the task for Remove();
   // only one task of an owner may wait at a time.
   [[nodiscard]] bool TrySubmit(std::function<void()> task,
                                const std::string& client = "",
                                const void* owner = nullptr);
 
-  // Drops the task of `owner`. False if none waits: it may run already.
+  // Drops the task of `owner`. False if none is waiting; it may be running
+  // already.
   [[nodiscard]] bool Remove(const void* owner);
 
-  // Runs what is queued, refuses more, and joins the threads. Idempotent;
-  // never call it from a task of this pool.
+  // Refuses further tasks, runs those that are queued, and joins the threads.
+  // Idempotent. Must not be called from a task of this pool.
   void Close();
 
   int threads() const { return static_cast<int>(threads_.size()); }
@@ -49,7 +50,7 @@ class ThreadPool {
 
   const size_t capacity_;
   Mutex mutex_;
-  CondVar work_;  // queued, or none will come
+  CondVar work_;  // a task is queued, or closed_
   FairQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Mutex join_mutex_;                  // held while Close() joins

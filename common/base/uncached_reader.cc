@@ -15,9 +15,9 @@
 namespace millrace {
 namespace {
 
-// The strictest alignment that O_DIRECT requires of addresses and offsets.
+// The strictest alignment that O_DIRECT may require of addresses and offsets.
 constexpr size_t kAlignment = 4096;
-// Pages that are given back together.
+// Bytes that are read, and dropped from the cache, together.
 constexpr size_t kCachedPiece = size_t{64} << 10;
 
 bool SetDirect(int fd, bool direct) {
@@ -43,7 +43,7 @@ absl::StatusOr<UncachedReader> UncachedReader::Open(
     const std::filesystem::path& file) {
   uint64_t bytes = 0;
   MILLRACE_ASSIGN_OR_RETURN(UniqueFd fd, OpenForReading(file, &bytes));
-  // Through the cache: nothing ahead of what is asked for.
+  // When reading through the cache, do not read ahead.
   (void)posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   return UncachedReader(file, std::move(fd), bytes);
 }
@@ -63,7 +63,7 @@ absl::StatusOr<size_t> UncachedReader::ReadDirect() {
     if (got >= 0) return static_cast<size_t>(got);
     if (errno == EINTR) continue;
     if (errno != EINVAL) return FileError("read", file_, errno);
-    // It may be opened like this, but not read.
+    // Some file systems allow opening with O_DIRECT but not reading.
     if (!SetDirect(fd_.get(), false)) return FileError("read", file_, errno);
     direct_ = false;
     return ReadThroughCache();
@@ -77,7 +77,7 @@ absl::StatusOr<size_t> UncachedReader::ReadThroughCache() {
     const size_t piece = std::min(kCachedPiece, wanted - done);
     const auto at = static_cast<off_t>(offset_ + done);
     iovec into = {buffer_.get() + done, piece};
-    // Only what is in the cache; an error where the file system cannot tell.
+    // Reads only what is cached; fails if the file system cannot tell.
     const ssize_t cached = preadv2(fd_.get(), &into, 1, at, RWF_NOWAIT);
     if (cached == static_cast<ssize_t>(piece)) {
       done += piece;

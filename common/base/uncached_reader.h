@@ -13,9 +13,9 @@
 
 namespace millrace {
 
-// Reads a file once, from its start to its end, and leaves the page cache as
-// it is: past it (O_DIRECT) or, where the file system cannot do that, through
-// it, giving back the pages that were not there before.
+// Reads a file once, from start to end, without disturbing the page cache: it
+// bypasses the cache (O_DIRECT) or, if the file system does not support that,
+// reads through it and then drops the pages that were not cached before.
 // Single-threaded.
 class UncachedReader {
  public:
