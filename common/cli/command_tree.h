@@ -17,28 +17,28 @@ std::vector<const CLI::App*> Subcommands(const CLI::App& command);
 std::vector<CLI::App*> OptionGroups(CLI::App& command);
 std::vector<const CLI::App*> OptionGroups(const CLI::App& command);
 
-// The options of `command`, those of its option groups last, including
-// positionals and --help.
+// The options of `command`, including positionals and --help; those of its
+// option groups come last.
 std::vector<CLI::Option*> OptionsOf(CLI::App& command);
 std::vector<const CLI::Option*> OptionsOf(const CLI::App& command);
 
 // The chosen subcommands, outermost first; empty if there are none.
 std::vector<const CLI::App*> ChosenCommands(const CLI::App& app);
 
-// The innermost command that was chosen; `app` itself when there is none.
+// The innermost command that was chosen; `app` itself if there is none.
 const CLI::App& ChosenCommand(const CLI::App& app);
 
 // The program and the chosen subcommands: "millrace import ogb".
 std::string FullName(const CLI::App& app);
 
-// The option of the chosen commands, innermost first, or of the program that
-// has this long name (without dashes); null when there is none.
+// Finds an option by its long name (without dashes) among those of the chosen
+// commands, innermost first, and then of the program. Null if there is none.
 const CLI::Option* FindChosenOption(const CLI::App& app,
                                     const std::string& name);
 
-// The options of which only one may have a value if `option` of `command` has
-// one: those it excludes, and those of its option group (itself among them)
-// where the group takes only one.
+// The options that compete with `option` of `command` for a value: those it
+// excludes and, if its option group allows only one option, all options of the
+// group, including `option`.
 std::vector<const CLI::Option*> Rivals(const CLI::App& command,
                                        const CLI::Option& option);
 

@@ -91,7 +91,7 @@ bool TakesPath(std::string_view type) {
   return false;
 }
 
-// The possible values of `option`, each after `before`.
+// The possible values of `option`, each prefixed with `before`.
 std::string ValuesOf(const CLI::Option& option, std::string_view current,
                      const std::string& before = "") {
   std::string answer;
@@ -104,7 +104,7 @@ std::string ValuesOf(const CLI::Option& option, std::string_view current,
   return path ? kFiles : answer;
 }
 
-// Reads the words of a command line, to complete the next one.
+// Follows the words of a command line, then completes the next one.
 class Reader {
  public:
   explicit Reader(const CLI::App& app) : app_(app), command_(&app) {}
@@ -121,8 +121,8 @@ class Reader {
   const CLI::App& app_;
   const CLI::App* command_;
   const CLI::Option* awaits_value_ = nullptr;
-  const CLI::Option* last_ = nullptr;  // that took a value
-  size_t positionals_ = 0;             // read so far
+  const CLI::Option* last_ = nullptr;  // the last option that took a value
+  size_t positionals_ = 0;             // number read so far
   bool help_ = false;                  // `help` names commands that are not run
 };
 
@@ -132,7 +132,7 @@ const CLI::Option* Reader::FindOption(const std::string& name) const {
 }
 
 void Reader::Read(const std::string& word) {
-  if (word == "=") {  // of --option=value or NAME=FILE
+  if (word == "=") {  // part of --option=value or NAME=FILE
     awaits_value_ = last_;
     return;
   }
@@ -176,7 +176,8 @@ std::string Reader::Options(std::string_view current) const {
   std::set<std::string> offered;
   for (const CLI::Option* option : options) {
     for (const std::string& name : option->get_lnames()) {
-      if (!offered.insert(name).second) continue;  // --help of both
+      // e.g. --help, which both have
+      if (!offered.insert(name).second) continue;
       answer += Candidate("--" + name, option->get_description(), current);
     }
   }

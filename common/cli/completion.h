@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of command lines in shells. Each time the Tab key is pressed, the
-// shell asks the program itself: `PROGRAM __complete WORD... CURRENT`. So one
-// short script serves all programs and is never out of date.
+// Shell completion of command lines. Each time the Tab key is pressed, the
+// shell asks the program itself: `PROGRAM __complete WORD... CURRENT`. That
+// way, one short script serves all programs and is never out of date.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,16 +14,15 @@ namespace millrace {
 bool IsCompletionRequest(int argc, char** argv);
 
 // The answer to a request: one candidate per line, some followed by a tab and a
-// description, or the line ":files" for names of files. `words` are those after
-// __complete; the last one, which may be empty, is to be completed. A shell may
-// have split --option=value into three words.
-// An option takes a file or a folder if the name of its type
-// (CLI::Option::type_name), or of the positional, is FILE, DIR, STORE or
-// DATASET.
+// description, or the line ":files" to complete file names. `words` are those
+// after __complete; the last one, which may be empty, is to be completed. A
+// shell may have split --option=value into three words.
+// An option takes a path if its type name (CLI::Option::type_name) is FILE,
+// DIR, STORE or DATASET; for a positional, its own name decides.
 std::string Completions(const CLI::App& app,
                         const std::vector<std::string>& words);
 
-// The shells that CompletionScript knows.
+// The shells that CompletionScript supports.
 std::vector<std::string> CompletionShells();
 
 // A script for a shell to read, which completes the command lines of millrace,

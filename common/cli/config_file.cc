@@ -21,8 +21,8 @@ const CLI::Option* FindOption(const CLI::App& command,
   return command.get_option_no_throw("--" + name);
 }
 
-// Whether all commands that have the option have the same one: an option of
-// the program, or of an option group.
+// Whether an option of this name means the same in all commands that have it:
+// true for options of the program and of option groups.
 bool IsShared(const CLI::App& command, const std::string& name) {
   for (const CLI::App* group : OptionGroups(command)) {
     if (FindOption(*group, name) != nullptr) return true;
@@ -39,7 +39,8 @@ bool AnyShares(const CLI::App& command, const std::string& name) {
          });
 }
 
-// The sections of the commands that have an option, "import.ogb".
+// Appends the sections, such as "import.ogb", of the commands that have an
+// option.
 void AddSections(const CLI::App& command, const std::string& path,
                  const std::string& name, Path& sections) {
   for (const CLI::App* sub : Subcommands(command)) {
@@ -102,8 +103,8 @@ bool IsChosen(const CLI::App& app, const Path& path) {
   return true;
 }
 
-// `line` without its comment. CLI11 would not remove one after a section's
-// name, and would look for one within quotes.
+// `line` without its comment. CLI11 would not remove a comment after a
+// section's name, and would remove what looks like one within quotes.
 std::string WithoutComment(const std::string& line) {
   const size_t value =
       line.find_first_not_of(" \t", line.find('=') + 1);  // npos + 1: 0
@@ -119,7 +120,7 @@ std::string WithoutComments(std::istream& input) {
   return text;
 }
 
-// Joins items of the same option, because CLI11 takes only the first one.
+// Merges items of the same option, because CLI11 uses only the first.
 void Append(CLI::ConfigItem item, std::vector<CLI::ConfigItem>& items) {
   const auto same = std::find_if(
       items.begin(), items.end(), [&item](const CLI::ConfigItem& other) {
@@ -136,9 +137,9 @@ void Append(CLI::ConfigItem item, std::vector<CLI::ConfigItem>& items) {
 }  // namespace
 
 ConfigFile::ConfigFile(const CLI::App& app) : app_(app) {
-  // Commas belong to the values: LIST and --fanouts.
+  // Commas belong to the values, as in LIST and --fanouts.
   arrayDelimiter(';');
-  comment('\0');  // removed before CLI11 sees them
+  comment('\0');  // comments are removed before CLI11 sees them
 }
 
 void ConfigFile::CheckShared(const CLI::ConfigItem& item) const {

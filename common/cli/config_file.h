@@ -12,22 +12,23 @@ namespace millrace {
 // chose and ignores those of other commands.
 // Lifetime: keeps a reference to `app`, which owns it.
 // Throws CLI::ConfigError, as CLI11 requires, for a key that no command has, or
-// that is in the wrong section. One '\n' separates what is wrong from what to
-// do.
+// that is in the wrong section. In its message, one '\n' separates what is
+// wrong from what to do.
 class ConfigFile : public CLI::ConfigBase {
  public:
   explicit ConfigFile(const CLI::App& app);
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
-  // The options that the last file read has values for.
+  // The options that got their values from the file read last.
   const std::set<const CLI::Option*>& filled() const { return filled_; }
 
  private:
   void CheckShared(const CLI::ConfigItem& item) const;
   void CheckSection(const CLI::ConfigItem& item) const;
-  // The chosen command, or the program, whose option a key is for; null if it
-  // is another command's. Makes the key's section that of the command.
+  // The chosen command, or the program, whose option the key sets; null if the
+  // option belongs to another command. Changes the key's section to that of the
+  // command.
   const CLI::App* CommandOf(CLI::ConfigItem& item) const;
 
   const CLI::App& app_;

@@ -24,8 +24,8 @@ constexpr size_t kDescriptionColumn = 28;
 
 using Options = std::vector<const CLI::Option*>;
 
-// Breaks `text` into lines of at most kColumns columns. The first begins at
-// column `at`, the others at `indent`.
+// Breaks `text` into lines of at most kColumns columns. The first line begins
+// at column `at`, the others at `indent`.
 std::string Wrap(absl::string_view text, size_t at, size_t indent) {
   std::string lines;
   bool first = true;
@@ -132,7 +132,7 @@ std::string TitleOf(const CLI::App& group) {
                                        : " (one of these at most)");
 }
 
-// Groups of the same title share a section.
+// Option groups with the same title share a section.
 std::string GroupSections(const CLI::App& command) {
   std::vector<std::pair<const CLI::App*, Options>> sections;
   for (const CLI::App* group : OptionGroups(command)) {
@@ -195,7 +195,8 @@ class HelpFormatter : public CLI::FormatterBase {
   }
 };
 
-// Says how else the options of a command can be given.
+// Says how the options of a command can be given other than on the command
+// line.
 std::string OtherWays(const CLI::App& command, const std::string& prefix) {
   if (!Subcommands(command).empty()) {
     return "Options can also come from variables (MILLRACE_...) and from a "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --help prints: usage, then the options of a command itself, then those
-// of its option groups under the groups' titles, then commands and examples
-// (CLI::App::footer), in at most 80 columns where words allow it.
+// What --help prints: usage, then the command's own options, then those of its
+// option groups under the groups' titles, then commands and examples
+// (CLI::App::footer). Lines have at most 80 columns unless a single word is
+// longer.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,8 +15,8 @@ namespace millrace {
 inline constexpr char kGeneralOptions[] = "General";
 
 // Makes `app` and its subcommands print their help like this, and adds to their
-// footers how else options can be given, and the exit statuses. Call it once,
-// when all options are added; FinishOptions does.
+// footers how else options can be given, and the exit statuses. Must be called
+// once, after all options have been added; FinishOptions() does so.
 void FinishHelp(CLI::App& app);
 
 // What `command --help` prints.

@@ -13,8 +13,9 @@
 namespace millrace {
 namespace {
 
-// The number that CLI11 reads from `text`; nothing if it is not a number, or
-// exceeds 64 bits, which CLI11 does not notice. As for CLI11, 0x10 is 16.
+// The number that CLI11 reads from `text`, which may be hexadecimal (0x10).
+// Nothing if it is not a number, or if it exceeds 64 bits, which CLI11 does not
+// notice.
 template <typename Type>
 std::optional<Type> Read(const std::string& text) {
   Type number{};
@@ -56,7 +57,7 @@ std::string WrongFlag(const std::string& text) {
 }
 
 void CheckOption(CLI::Option& option) {
-  // The descriptions of validators follow the name of the type.
+  // The type name ends at the first ':'; descriptions of validators follow.
   const std::string names = option.get_type_name();
   const std::string type = names.substr(0, names.find(':'));
   if (type == "UINT") option.check(CLI::Validator(WrongUnsigned, ""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of numbers and flags that CLI11 does not make.
+// Checks of numbers and flags that CLI11 itself does not make.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@ namespace millrace {
 // Makes the options of `app` and of its subcommands that take numbers refuse
 // values that are not numbers, negative values for unsigned numbers (CLI11
 // takes -1 for 2^64 - 1) and values that exceed 64 bits, and makes flags refuse
-// values other than true and false. Call it once, when all options are added;
-// FinishOptions does.
+// values other than true and false. Must be called once, after all options have
+// been added; FinishOptions() does so.
 void CheckValues(CLI::App& app);
 
 // For CLI::Option::check: a whole number of at least `least`.

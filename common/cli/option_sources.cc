@@ -24,7 +24,8 @@ using Names = std::set<std::string>;
 constexpr char kPrefix[] = "MILLRACE_";
 constexpr char kConfigVariable[] = "MILLRACE_CONFIG";
 
-// Variables of one program that look like misspellings of another's.
+// Valid variables of one program that look like misspellings of another
+// program's.
 const Names kOthers = {"MILLRACE_METRIC", "MILLRACE_METRICS"};
 
 std::string AsVariable(const std::string& name) {
@@ -65,9 +66,9 @@ void NameVariables(const CLI::App& command, CLI::App& owner,
   }
 }
 
-// A command's variables get their names only when it is about to parse: CLI11
-// would otherwise hand a variable to the equally named options of all
-// subcommands, chosen or not.
+// The options of a command are bound to variables only when the command is
+// about to be parsed. Otherwise CLI11 would give a variable's value to the
+// options of that name in all subcommands, chosen or not.
 void ReadVariables(CLI::App& command, const Names& given) {
   command.preparse_callback(
       [&command, given](size_t) { NameVariables(command, command, given); });
@@ -76,10 +77,10 @@ void ReadVariables(CLI::App& command, const Names& given) {
 
 struct Variable {
   std::string name;
-  std::string without_command;  // what it would be called if it were shared
+  std::string without_command;  // its name if the option were shared
 };
 
-// The variables of the options of a command and of its groups.
+// Appends the variables of a command's own options and of its option groups.
 void AddVariables(const CLI::App& owner, std::vector<Variable>& variables) {
   for (const CLI::Option* option : owner.get_options()) {
     const std::string name = VariableOf(owner, *option);
@@ -91,7 +92,7 @@ void AddVariables(const CLI::App& owner, std::vector<Variable>& variables) {
   }
 }
 
-// The variables of a command and of all its subcommands.
+// Appends the variables of a command and of all its subcommands.
 void AddAllVariables(const CLI::App& command,
                      std::vector<Variable>& variables) {
   AddVariables(command, variables);
@@ -101,8 +102,8 @@ void AddAllVariables(const CLI::App& command,
 }
 
 // The variable that `name` is probably a misspelling of; empty if there is
-// none. With more than one edit, variables of other programs, which are not
-// known here, would be taken for misspellings.
+// none. Allows only one edit: with more, variables of other programs, which are
+// not known here, would be taken for misspellings.
 std::string MeantVariable(const std::string& name,
                           const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {

@@ -12,33 +12,34 @@
 
 namespace millrace {
 
-// The environment variable that an option reads; `owner` is the command or the
-// option group that it was added to. program.h has the rule.
+// The environment variable that sets an option (see program.h for the rule).
+// `owner` is the command or option group that the option was added to.
 std::string VariableOf(const CLI::App& owner, const CLI::Option& option);
 
-// Where the options of one run of a program take their values from: the command
-// line, else the file of --config, else the environment.
-// Threads: one. Lifetime: `app` must outlive it.
+// The sources of option values in one run of a program: the command line, then
+// the --config file, then the environment. The first that has a value wins.
+// Single-threaded. Lifetime: `app` must outlive it.
 class OptionSources {
  public:
-  // Makes the next parse of `app` read all of them.
+  // Makes the next parse of `app` read all of these sources.
   OptionSources(CLI::App& app, int argc, char** argv);
 
   // " (NAME=VALUE in the environment)", " (--option is from FILE)" for the
-  // options named in `text` whose values are not from the command line; empty
-  // when there are none.
+  // options named in `text` whose values do not come from the command line;
+  // empty if there are none.
   std::string Notes(std::string_view text) const;
 
-  // Logs a warning for each MILLRACE_ variable that looks like a misspelling
-  // of one that the chosen command reads, and removes it from the environment,
-  // so that the processes that this one starts do not warn again.
+  // Logs a warning for each MILLRACE_ variable that looks like a misspelling of
+  // one that the chosen command reads. Removes it from the environment, so that
+  // child processes do not warn again.
   void DropMisspeltVariables();
 
  private:
   std::string NoteOf(const std::string& name) const;
 
   CLI::App& app_;
-  const std::set<std::string> given_;  // long options on the command line
+  // long options on the command line, without dashes
+  const std::set<std::string> given_;
   const std::shared_ptr<ConfigFile> file_;
 };
 

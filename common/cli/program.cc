@@ -42,8 +42,9 @@
 namespace millrace {
 namespace {
 
-// Scripts append options to a command line, so the last value of an option that
-// takes one counts, unless its values add up. Required options have no default.
+// If an option that takes one value is given repeatedly, the last value counts,
+// so that scripts can append options to a command line. Options that collect
+// all their values (TakeAll) are left alone.
 void FinishOption(CLI::Option& option) {
   const bool adds_up =
       option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
@@ -61,12 +62,12 @@ void FinishOption(CLI::Option& option) {
 void FinishCommand(CLI::App& app) {
   for (CLI::Option* option : OptionsOf(app)) FinishOption(*option);
   for (CLI::App* sub : Subcommands(app)) {
-    sub->fallthrough();  // --config is the outermost command's
+    sub->fallthrough();  // --config belongs to the outermost command
     FinishCommand(*sub);
   }
 }
 
-// A pipe would make CLI11 wait until somebody writes to it.
+// CLI11 would open a named pipe and block until something is written to it.
 CLI::Validator RegularFile() {
   return CLI::Validator(
       [](const std::string& path) -> std::string {
@@ -84,7 +85,7 @@ CLI::Validator RegularFile() {
 void SetUpLogging() {
   auto logger = std::make_shared<spdlog::logger>(
       "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  // Lines replace a progress bar, if there is one.
+  // A log line replaces the progress bar, if one is shown.
   logger->set_pattern(
       absl::StrCat(EraseLine(), "%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v"));
   logger->flush_on(spdlog::level::info);
@@ -93,15 +94,15 @@ void SetUpLogging() {
 
 constexpr char kFreeMemory[] = "free memory, or ask for less at once";
 
-// For OnTerminate(); the CLI::App owns the text.
+// Used by OnTerminate(). The CLI::App owns the text.
 const char* program_name = "";
 
-// Allocates nothing. Ignores errors: there is nowhere to report them.
+// Does not allocate. Ignores errors: there is nowhere to report them.
 void WriteError(const char* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
-// Called for an exception that nobody catches.
+// Called when an exception is not caught.
 [[noreturn]] void OnTerminate() {
   const std::exception_ptr error = std::current_exception();
   try {
@@ -113,7 +114,7 @@ void WriteError(const char* text) {
     }
     _exit(static_cast<int>(ExitStatus::kFailed));
   } catch (...) {
-    // A bug: the core dump shows where.
+    // This is a bug; the core dump shows where.
   }
   std::abort();
 }
@@ -142,7 +143,7 @@ absl::Status RunBody(const std::function<absl::Status()>& body) {
   return FlushResults();
 }
 
-// The factor that a unit such as "K" or "KIB" stands for; 0 if it is not a
+// The factor that a unit such as "K" or "KIB" stands for; 0 if `unit` is not a
 // unit.
 double UnitFactor(absl::string_view unit) {
   absl::ConsumeSuffix(&unit, "B");
@@ -153,17 +154,18 @@ double UnitFactor(absl::string_view unit) {
   return std::exp2(10.0 * (power + 1));
 }
 
-// Sets up what does not depend on the command line.
+// Does the set-up that does not depend on the command line.
 void PrepareProcess(const CLI::App& app) {
   program_name = app.get_name().c_str();
   std::set_terminate(OnTerminate);
   InstallInterruptHandler();
   InstallTruncationHandler();
   RaiseFileLimit();
-  // A file that may not grow (ulimit -f) makes its write fail, as a full disk
-  // does, and does not kill the process.
+  // When a file would exceed its size limit (ulimit -f), the write should fail,
+  // as on a full disk, instead of killing the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  // Debian's build of Abseil enables it, which makes every lock slower.
+  // Debian's build of Abseil enables deadlock detection, which makes every lock
+  // slower.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
@@ -189,7 +191,7 @@ void FinishOptions(CLI::App& app) {
       ->check(OneOf({"debug", "info", "warning", "error", "off"}))
       ->default_str("info")
       ->group(kGeneralOptions);
-  // CLI11 reads its variables after the file, so this one is read here.
+  // CLI11 reads environment variables after the file, so this one is read here.
   const char* from_env = std::getenv("MILLRACE_CONFIG");
   const std::string default_file = from_env == nullptr ? "" : from_env;
   app.set_config("--config", default_file, "read options from this file",
@@ -204,7 +206,7 @@ void FinishOptions(CLI::App& app) {
 
 absl::Status FlushResults() {
   std::cout.flush();
-  // The stream remembers earlier failures.
+  // The streams also remember earlier failures.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ||
       !std::cout.good()) {
     return absl::ResourceExhaustedError(
@@ -217,7 +219,7 @@ absl::Status FlushResults() {
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body) {
   SetUpLogging();
-  // gRPC's own log lines are for those who ask for them; errors reach the
+  // gRPC logs nothing unless the user sets GRPC_VERBOSITY; its errors reach the
   // user as statuses.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   if (IsCompletionRequest(argc, argv)) {

@@ -21,9 +21,9 @@
 namespace millrace {
 namespace {
 
-// The number of bytes of the character that `text` (not empty) begins with; 0
-// if it cannot be shown: a control character, an invisible one (a byte order
-// mark, say), or bytes that are not UTF-8.
+// The number of bytes of the first character of `text`, which must not be
+// empty; 0 if it cannot be shown because it is a control character, an
+// invisible one (such as a byte order mark), or not valid UTF-8.
 size_t CharacterBytes(absl::string_view text) {
   const auto byte = [&text](size_t i) {
     return static_cast<unsigned char>(text[i]);
@@ -37,8 +37,9 @@ size_t CharacterBytes(absl::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(i) & 0x3f);
   }
-  // Characters below 0xa0 are control characters. A longer encoding than
-  // necessary is invalid, and so are surrogates.
+  // The least code that an encoding of 2, 3 or 4 bytes may have. Two-byte codes
+  // below 0xa0 are control characters; overlong encodings and surrogates are
+  // invalid.
   constexpr uint32_t kFirst[] = {0xa0, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code < 0xe000;
   constexpr uint32_t kByteOrderMark = 0xfeff;
@@ -63,7 +64,7 @@ std::string Printable(absl::string_view text) {
   return shown;
 }
 
-// Whether the error is that a program's body refused an option.
+// Whether a program's body failed because it refused an option.
 bool IsWrongUsage(const absl::Status& status) {
   return (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) &&
          absl::StartsWith(status.message(), "--");
@@ -129,8 +130,8 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// The first argument that CLI11 did not take, among those that look like
-// options or among the others.
+// The first argument that CLI11 did not consume, among those that look like
+// options (if `option`) or among the others.
 std::string FirstRemaining(const CLI::App& app, bool option) {
   for (const std::string& argument : app.remaining(/*recurse=*/true)) {
     if (absl::StartsWith(argument, "-") == option) return argument;
@@ -139,8 +140,8 @@ std::string FirstRemaining(const CLI::App& app, bool option) {
 }
 
 // Describes the first argument that CLI11 did not expect, or says that a
-// command is missing; empty if neither is so. CLI11 itself reports missing
-// options first, but if one is misspelt, the unexpected name says more.
+// command is missing; empty if neither applies. CLI11 itself reports missing
+// options first, but if one is misspelt, the unexpected name is more helpful.
 std::string DescribeUnexpected(const CLI::App& app) {
   if (std::string option = FirstRemaining(app, true); !option.empty()) {
     option.resize(std::min(option.find('='), option.size()));
@@ -169,7 +170,7 @@ std::string JoinNames(const std::vector<const CLI::Option*>& options) {
 }
 
 // Describes options that exclude each other, or of which one is missing; empty
-// if there are none.
+// if there is no such conflict.
 std::string DescribeConflict(const CLI::App& command) {
   for (const CLI::App* group : OptionGroups(command)) {
     if (group->get_require_option_max() != 1) continue;
@@ -199,7 +200,7 @@ std::string DescribeConflict(const CLI::App& command) {
   return "";
 }
 
-// The name that CLI11's text begins with: of an option, or of a positional.
+// The name of the option or positional that CLI11's message begins with.
 std::string NameAtStart(const std::string& text) {
   return text.substr(0, text.find_first_of(": "));
 }
@@ -212,7 +213,7 @@ std::string DescribeConversionError(const CLI::App& app,
   const CLI::Option* option =
       FindChosenOption(app, name.substr(std::min<size_t>(2, name.size())));
   if (option == nullptr || option->results().empty()) return text;
-  // CheckValues() has already refused what is not a number at all.
+  // CheckValues() has already refused anything that is not a number.
   return StrCat(name, ": \"", option->results().back(), "\" is out of range");
 }
 

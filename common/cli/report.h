@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The message that a failing program prints, and its exit status.
+// The message that a program prints when it fails, and its exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,21 +17,21 @@ enum class ExitStatus : int {
   kInterrupted = 130,
 };
 
-// What is wrong with a command line that CLI11 refused. One '\n' may separate
-// it from what to do. `app` is the program.
+// Says what is wrong with a command line that CLI11 refused, and, after an
+// optional '\n', what to do. `app` is the program.
 std::string DescribeParseError(const CLI::App& app,
                                const CLI::ParseError& error);
 
-// Both print one line of what and one of what to do to stderr, each after the
-// name of the program. Bytes that are not text, as in damaged files or strange
-// paths, appear as \xNN. Where a wrong value is not from the command line, they
-// say where it is from.
+// The following two print to stderr one line that says what went wrong and one
+// that says what to do, each after the name of the program. Bytes that are not
+// text, as in damaged files or strange paths, appear as \xNN. If a wrong value
+// is not from the command line, they say where it comes from.
 
-// For what the body of a program returned (not OK).
+// For an error status returned by a program's body.
 ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
                         const absl::Status& status);
 
-// For what CLI11 threw, other than for --help and --version.
+// For an exception thrown by CLI11, except those for --help and --version.
 ExitStatus ReportParseError(const CLI::App& app, const OptionSources& sources,
                             const CLI::ParseError& error);
 

@@ -18,7 +18,7 @@ constexpr size_t kMinPrefix = 3;
 }  // namespace
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  // Optimal string alignment; of the table only three rows are kept.
+  // Optimal string alignment, keeping only three rows of the table.
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -38,7 +38,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string NearestWord(std::string_view word,
                         const std::vector<std::string>& candidates) {
   std::string nearest;
-  size_t fewest = word.size() / kCharactersPerEdit + 1;  // one too many
+  // one more than allowed
+  size_t fewest = word.size() / kCharactersPerEdit + 1;
   for (const std::string& candidate : candidates) {
     if (word.size() >= kMinPrefix && candidate.starts_with(word)) {
       return candidate;
@@ -84,7 +85,7 @@ CLI::Validator CommaList() {
 }
 
 std::vector<std::string> WordsOf(const CLI::Option& option) {
-  // The name of the type includes the description of OneOf.
+  // The type name includes the validator's description, "{WORD,WORD}".
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');
   const size_t close = type.find('}', open);

@@ -28,7 +28,7 @@ std::string DidYouMean(std::string_view word,
 // For CLI::Option::check: one of these words. --help and completion show them.
 CLI::Validator OneOf(std::vector<std::string> words);
 
-// OneOf the keys of a map from words to values.
+// OneOf() with the keys of a map from words to values.
 template <typename Value>
 CLI::Validator OneOf(const std::map<std::string, Value>& values) {
   std::vector<std::string> words;
@@ -36,12 +36,12 @@ CLI::Validator OneOf(const std::map<std::string, Value>& values) {
   return OneOf(std::move(words));
 }
 
-// For CLI::Option::transform: removes the blanks around the items of a list
-// with commas, "25, 10". FinishOptions adds it to options that have a
-// delimiter.
+// For CLI::Option::transform: removes the blanks around the items of a
+// comma-separated list such as "25, 10". FinishOptions() adds it to options
+// that have a delimiter.
 CLI::Validator CommaList();
 
-// The words of an option that OneOf checks; empty for other options.
+// The words that OneOf() allows for an option; empty for other options.
 std::vector<std::string> WordsOf(const CLI::Option& option);
 
 }  // namespace millrace

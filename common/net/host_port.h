@@ -9,22 +9,22 @@
 
 namespace millrace {
 
-// An address that a program listens at or is reached at, "host:port" or
+// An address that a program listens on or can be reached at, "host:port" or
 // "[v6]:port".
 struct HostPort {
   std::string host;  // as given, but without brackets
   uint16_t port = 0;
 
-  // The same with another port, brackets where they are needed.
+  // The address with another port, and with brackets if the host needs them.
   std::string WithPort(int other) const;
 };
 
 // INVALID_ARGUMENT: `text` is not an address, or its port is not in
-// `least_port` .. 65535 (quotes it).
+// [least_port, 65535]. The message quotes `text`.
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        int least_port = 1);
 
-// Whether only programs on this host can reach what listens at `host`.
+// Whether only programs on this host can reach a server that listens on `host`.
 bool IsLoopback(const std::string& host);
 
 }  // namespace millrace

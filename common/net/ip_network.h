@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// What counts as one client by its address: an IPv4 address such as
-// "127.0.0.1", also where it is mapped into IPv6, or an IPv6 network such as
-// "2001:db8:1:2::/64", since one client may have all addresses of it.
+// The addresses that count as one client: an IPv4 address such as "127.0.0.1",
+// also if it is mapped into IPv6, or an IPv6 network such as
+// "2001:db8:1:2::/64", since one client may have all of its addresses.
 std::string NetworkOf(const in_addr& address);
 std::string NetworkOf(const in6_addr& address);
 

@@ -25,16 +25,16 @@
 namespace millrace {
 namespace {
 
-// How long to stop accepting when even the reserve is lost.
+// How long to stop accepting when even the reserve descriptor is lost.
 constexpr timespec kRest = {.tv_sec = 0, .tv_nsec = 100'000'000};
 constexpr absl::Duration kWarningInterval = absl::Seconds(10);
-// A connection whose client acknowledges nothing for this long is dead. gRPC
-// gives as long to the answer of a keepalive ping.
+// A connection is dead if its client acknowledges nothing for this long. gRPC
+// waits as long for the answer to a keepalive ping.
 constexpr unsigned kUserTimeoutMs = 10'000;
-// A free port of one address may be taken at the next one.
+// A port that is free on one address may be taken on the next one.
 constexpr int kAttempts = 16;
 
-// What to do about a listen that failed.
+// Advice for a failed listen().
 std::string Advice(int error) {
   switch (error) {
     case EADDRINUSE:
@@ -58,8 +58,8 @@ absl::Status CannotListen(const std::string& option, const HostPort& address,
              ": cannot listen there: ", cause, "\n", Advice(error)));
 }
 
-// A socket that listens at `address`; -1, with errno set, where it cannot.
-// Connections inherit the options.
+// A socket that listens on `address`; -1, with errno set, on failure.
+// Connections inherit the socket options.
 UniqueFd ListenAt(const SocketAddress& address) {
   constexpr int kYes = 1;
   constexpr int kNo = 0;
@@ -83,15 +83,15 @@ UniqueFd ListenAt(const SocketAddress& address) {
   return made;
 }
 
-// HOST:PORT, in numbers, by which this host reaches it.
+// The numeric HOST:PORT at which this host can reach `address`.
 std::string Print(const SocketAddress& address) {
   const HostPort numbers{address.IsAny() ? "127.0.0.1" : address.Host(),
                          address.port()};
   return numbers.WithPort(numbers.port);
 }
 
-// A name may have addresses that this host lacks, as "localhost" has where
-// there is no IPv6.
+// A name may resolve to addresses that this host does not have, as "localhost"
+// does on a host without IPv6.
 bool IsMissingHere(int error) {
   return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
 }
@@ -208,8 +208,8 @@ UniqueFd ListeningSocket::Accept() {
 void ListeningSocket::DropConnection(int listener) {
   spare_ = UniqueFd();
   UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  // Closes the connection and keeps its number, which another thread could
-  // take otherwise.
+  // dup3() closes the connection but keeps its descriptor number, which another
+  // thread could otherwise take.
   if (connection.get() >= 0 &&
       dup3(timer_.get(), connection.get(), O_CLOEXEC) >= 0) {
     ++dropped_;

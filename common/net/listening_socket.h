@@ -14,19 +14,19 @@
 
 namespace millrace {
 
-// Listens at every address of a HOST:PORT.
+// Listens on every address of a HOST:PORT.
 //
-// It keeps a file descriptor in reserve. When the process has no other left,
-// those who wait are accepted with it and closed, so that they learn of it and
-// poll() does not report them again and again.
+// Keeps one file descriptor in reserve. When the process has run out of others,
+// waiting connections are accepted with it and closed at once, so that the
+// clients get an error and poll() does not report them again and again.
 //
-// Threads: one at a time, but any may call Wake().
+// Not thread-safe, except that any thread may call Wake().
 class ListeningSocket {
  public:
-  // Clients can connect from the moment this returns. Port 0 takes a free
-  // one. "0.0.0.0" is every IPv4 address of this host, "::" every address.
-  // `option`, such as "--listen", is for messages.
-  // UNAVAILABLE: cannot listen (names the address and the cause).
+  // Clients can connect as soon as this returns. Port 0 picks a free port.
+  // "0.0.0.0" means every IPv4 address of this host, "::" every address.
+  // `option`, such as "--listen", is used in messages.
+  // UNAVAILABLE: cannot listen; the message names the address and the cause.
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> Open(
       const HostPort& address, const std::string& option);
   ~ListeningSocket();
@@ -36,20 +36,21 @@ class ListeningSocket {
   int port() const { return port_; }
   // "HOST:PORT": the host as it was given, and the real port.
   const std::string& address() const { return address_; }
-  // An address by which this host reaches the socket, in numbers.
+  // A numeric address at which this host can reach the socket.
   const std::string& local_address() const { return local_address_; }
 
-  // Readable when a client may be waiting, and after Wake(); for poll().
+  // A descriptor for poll(): readable when a client may be waiting, and after
+  // Wake().
   int fd() const { return epoll_.get(); }
   // Makes fd() readable until the next Accept().
   void Wake() const;
 
-  // A connection that has been waiting, non-blocking and close-on-exec.
+  // Accepts a waiting connection; the socket is non-blocking and close-on-exec.
   // -1: no connection is waiting, it could not be accepted, or Wake() was
   // called. Never blocks.
   UniqueFd Accept();
 
-  // Connections that were closed for want of a file descriptor.
+  // Number of connections closed because there was no file descriptor for them.
   uint64_t dropped() const { return dropped_; }
 
  private:
@@ -57,7 +58,7 @@ class ListeningSocket {
   absl::Status Listen(const HostPort& address);
   absl::Status WatchSockets();
   void DropConnection(int listener);
-  // Stops accepting for a moment.
+  // Stops accepting for kRest.
   void Rest();
   void EndRest();
 
@@ -66,12 +67,12 @@ class ListeningSocket {
   int port_ = 0;
   std::string address_;
   std::string local_address_;
-  UniqueFd epoll_;  // watches the sockets and the next two
+  UniqueFd epoll_;  // watches sockets_, wake_ and timer_
   UniqueFd wake_;
   UniqueFd timer_;  // ends a rest
   UniqueFd spare_;  // the descriptor in reserve
   uint64_t dropped_ = 0;
-  uint64_t reported_ = 0;  // of dropped_, in the log
+  uint64_t reported_ = 0;  // part of dropped_ that has been logged
   SteadyTime next_warning_;
 };
 

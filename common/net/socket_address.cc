@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
     SocketAddress next;
     next.length = info->ai_addrlen;
     std::memcpy(&next.bytes, info->ai_addr, info->ai_addrlen);
-    // /etc/hosts may say the same twice.
+    // /etc/hosts may list an address twice.
     if (std::find(all.begin(), all.end(), next) == all.end()) {
       all.push_back(next);
     }

@@ -12,10 +12,10 @@
 
 namespace millrace {
 
-// An address and a port, of IPv4 or IPv6, as sockets take and give them.
+// An IPv4 or IPv6 address and port, as socket functions use them.
 struct SocketAddress {
   sockaddr_storage bytes{};
-  socklen_t length = sizeof bytes;  // at most; that of `bytes` once it is known
+  socklen_t length = sizeof bytes;  // capacity of `bytes`, then the length used
 
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
   const sockaddr* get() const {
@@ -32,10 +32,10 @@ struct SocketAddress {
   bool is_v6() const { return family() == AF_INET6; }
   uint16_t port() const;
   void set_port(uint16_t port);
-  // The address without the port, in numbers, as "127.0.0.1" or "::1".
+  // The numeric address without the port, such as "127.0.0.1" or "::1".
   std::string Host() const;
 
-  // Whether it is 0.0.0.0 or ::, which are all addresses of a host.
+  // Whether it is 0.0.0.0 or ::, which stand for all addresses of a host.
   bool IsAny() const;
   // Whether only programs on this host can reach it.
   bool IsLoopback() const;
@@ -43,15 +43,15 @@ struct SocketAddress {
   bool operator==(const SocketAddress& other) const;
 };
 
-// The addresses of `host`, a name or an address, for TCP; each once, in the
-// order in which the resolver gives them. `flags`: AI_PASSIVE and others of
-// getaddrinfo(). May block for long, where a name server does not answer.
+// The TCP addresses of `host`, a name or an address, without duplicates, in the
+// resolver's order. `flags` are those of getaddrinfo(), such as AI_PASSIVE. May
+// block for a long time if a name server does not answer.
 // UNAVAILABLE: there are none; the message is the resolver's.
 absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
                                                    uint16_t port,
                                                    int flags = 0);
 
-// The address that a socket is bound to, or its own end of a connection.
+// The local address of a socket or connection.
 SocketAddress LocalAddressOf(int socket);
 
 }  // namespace millrace
