@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Edges of one partition's lists whose neighbour lives elsewhere.
+// Counts the edges in one partition's lists whose neighbour is in another one.
 absl::StatusOr<int64_t> CountIn(const Store& store, RelationIndex index,
                                 int part) {
   const Relation& relation = store.schema().relations[index];

@@ -8,9 +8,10 @@
 
 namespace millrace {
 
-// Edges whose ends belong to different partitions: what the partitioner
-// noted, or else one pass over the lists, which must all be mapped.
-// DATA_LOSS: an id beyond its type. CANCELLED: interrupted.
+// The number of edges whose ends belong to different partitions. Taken from the
+// manifest if the partitioner recorded it; otherwise counted in one pass over
+// the lists, which must all be mapped.
+// DATA_LOSS: an id is not below its type's node count. CANCELLED: interrupted.
 absl::StatusOr<int64_t> CountCutEdges(const Store& store);
 
 }  // namespace millrace

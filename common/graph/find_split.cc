@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-// Where the split of a name stands among those of one owner, and the names of
-// that owner's splits before it.
+// The result of searching the splits of one owner (a node type or relation) for
+// a name: the split's index, and the names of the splits before it.
 struct FoundSplit {
   std::optional<size_t> place;
   std::string names;

@@ -26,7 +26,7 @@ std::string Sha256(const std::string& text) {
       {reinterpret_cast<const char*>(digest.data()), bytes});
 }
 
-// SHA-256 over the list of files, sorted.
+// SHA-256 over the sorted list of files.
 std::string FingerprintOf(std::vector<const FileInfo*> files) {
   std::sort(
       files.begin(), files.end(),
@@ -39,7 +39,7 @@ std::string FingerprintOf(std::vector<const FileInfo*> files) {
   return Sha256(lines);
 }
 
-// "splits/TYPE/NAME/" of a file there; else empty.
+// "splits/TYPE/NAME/" for a file of a split, empty for other files.
 std::string_view FolderOf(std::string_view path) {
   if (!path.starts_with("splits/")) return {};
   return path.substr(0, path.rfind('/') + 1);

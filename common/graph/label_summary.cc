@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr float kLargestClass = 0x1p62F;  // of float labels
+constexpr float kLargestClass = 0x1p62F;  // for float labels
 
 bool IsLabel(int64_t value) { return value >= 0; }
 bool IsLabel(float value) { return !std::isnan(value); }
@@ -24,7 +24,7 @@ bool IsClass(float value) {
   return value == std::trunc(value) && std::abs(value) <= kLargestClass;
 }
 
-// Counts labels of T, int64_t or float, one a node.
+// Counts labels of type T (int64_t or float), one per node.
 template <typename T>
 class ClassCounter {
  public:
@@ -56,7 +56,7 @@ class ClassCounter {
   int64_t present_ = 0;
 };
 
-// Which classes have a node.
+// Marks the classes that have a node.
 template <typename T>
 void MarkClasses(std::span<const T> labels, std::vector<bool>& used) {
   for (const T label : labels) {
@@ -86,7 +86,7 @@ absl::StatusOr<LabelSummary> SummarizeClasses(const Store& store,
       }));
   LabelSummary summary = counter.Finish();
   const uint64_t classes = summary.classes();
-  // As many nodes as that cannot fill half of them.
+  // There are too few labelled nodes to fill even half of the classes.
   summary.sparse = classes / 2 > static_cast<uint64_t>(summary.labelled);
   if (classes == 0 || summary.sparse) return summary;
   std::vector<bool> used(classes);
@@ -100,7 +100,7 @@ absl::StatusOr<LabelSummary> SummarizeClasses(const Store& store,
   return summary;
 }
 
-// Nodes with a label in any of several columns.
+// Counts the nodes that have a label in any of several columns.
 template <typename T>
 absl::StatusOr<LabelSummary> SummarizeRows(const Store& store, TypeIndex type) {
   LabelSummary summary;
@@ -130,7 +130,7 @@ absl::StatusOr<LabelSummary> SummarizeType(const Store& store, TypeIndex type) {
     return scalar ? SummarizeClasses<float>(store, type)
                   : SummarizeRows<float>(store, type);
   }
-  // Matrices of other dtypes, which no importer writes.
+  // Other dtypes occur only as matrices, which no importer writes.
   return LabelSummary{.labelled = store.schema().node_types[type].count};
 }
 

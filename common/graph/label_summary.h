@@ -11,35 +11,36 @@
 
 namespace millrace {
 
-// What the labels of a node type say before anybody trains on them.
+// What can be said about the labels of a node type without training.
 struct LabelSummary {
-  // Nodes with a label. NaN is none; a negative number is none where labels
-  // are integers or class numbers.
+  // Number of nodes with a label. NaN means no label, and so does a negative
+  // number if labels are integers or class numbers.
   int64_t labelled = 0;
-  // Where each label is one whole number, a class: the largest (-1: no node
-  // has one, or labels are not classes), and the first node, by original id,
-  // that has it.
+  // If each label is a single whole number, a class: the largest label, and the
+  // lowest original id among the nodes that have it. -1: no node has a label,
+  // or labels are not classes.
   int64_t largest = -1;
   int64_t largest_node = -1;
-  // Most of the classes 0 to `largest` have no node: `largest` may stand for
-  // "no label".
+  // Most of the classes 0 to `largest` have no node, so `largest` may be meant
+  // as "no label".
   bool sparse = false;
 
-  // 0: labels are not classes.
+  // 0 if labels are not classes.
   uint64_t classes() const { return static_cast<uint64_t>(largest) + 1; }
 };
 
-// By node type; nothing where a type has no labels.
+// By node type; nullopt for a type without labels.
 using LabelSummaries = std::vector<std::optional<LabelSummary>>;
 
-// Reads the labels in the partitions that are open, twice at most. Memory: a
-// quarter of a byte for each node. CANCELLED: interrupted.
+// Reads the labels of the open partitions, at most twice. Needs a quarter of a
+// byte of memory per node. CANCELLED: interrupted.
 absl::StatusOr<LabelSummaries> SummarizeLabels(const Store& store);
 
 // "labels of 40 nodes in 8 classes", "labels of 40 nodes".
 std::string LabelText(const LabelSummary& summary);
 
-// For a sparse summary: says so, and what to do where it is a mistake.
+// For a sparse summary: a message that says so, and what to do if the largest
+// label is a mistake.
 std::string SparseClassesText(const LabelSummary& summary,
                               const std::string& type);
 

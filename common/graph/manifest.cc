@@ -65,7 +65,7 @@ Json FormatRelation(const Schema& schema, const Relation& relation) {
           {"feature", FormatColumn(relation.feature)}};
 }
 
-// Writes the members that splits of nodes and of edges have in common.
+// Writes the members that node splits and edge splits have in common.
 template <typename Split>
 void FormatSeeds(const Split& split, Json& json) {
   json["name"] = split.name;
@@ -100,7 +100,7 @@ Json FormatPartitioning(const PartitioningInfo& partitioning) {
   return json;
 }
 
-// ---- Parsing: every value is looked at before it is taken ----
+// ---- Parsing: every value is checked before it is used ----
 
 absl::Status Bad(std::string_view what) {
   return absl::DataLossError(std::string(what));
@@ -225,7 +225,7 @@ absl::Status ParseType(const Json& json, Manifest& manifest) {
     return Bad(absl::StrCat("id_dtype '", absl::CHexEscape(id_dtype),
                             "' does not fit ", type.count, " nodes"));
   }
-  // PartitionBook takes no fewer than two.
+  // PartitionBook needs at least two.
   if (offsets.size() < 2) return Bad("'offsets' has no P + 1 numbers");
   manifest.books.emplace_back(std::move(offsets));
   manifest.schema.node_types.push_back(std::move(type));
@@ -253,7 +253,7 @@ absl::Status ParseRelation(const Json& json, Schema& schema) {
   return absl::OkStatus();
 }
 
-// What splits of nodes and of edges share.
+// Reads the members that node splits and edge splits have in common.
 template <typename Split>
 absl::Status ParseSeeds(const Json& json, Split& split) {
   MILLRACE_RETURN_IF_ERROR(Get(json, "name", split.name));
@@ -303,7 +303,7 @@ absl::StatusOr<PartitioningInfo> ParsePartitioning(const Json& json) {
   return partitioning;
 }
 
-// Calls parse(item) for the items of a list; an error says which item.
+// Calls parse(item) for each item of a list; an error says which item it was.
 template <typename Parse>
 absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
   MILLRACE_ASSIGN_OR_RETURN(const Json* list, Member(root, key));
@@ -319,7 +319,7 @@ absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
   return absl::OkStatus();
 }
 
-// Where the 16 digits of the checksum stand; npos when they do not.
+// The position of the checksum's 16 digits; npos if there are none.
 size_t FindChecksum(std::string_view text) {
   for (size_t at = text.rfind(kChecksumKey); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos
@@ -351,7 +351,8 @@ absl::Status CheckChecksum(std::string_view json) {
                    expected));
 }
 
-// Before the checksum: another version may compute it otherwise.
+// Called before the checksum is checked, since another version may compute it
+// differently.
 absl::StatusOr<int> ReadVersion(const Json& root) {
   std::string format;
   int64_t version = 0;
@@ -424,7 +425,7 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
   return manifest;
 }
 
-// Checks the fingerprint that a split's entry has, or fills it in.
+// Checks the fingerprint in a split's entry, or fills it in if there is none.
 template <typename Split>
 absl::Status TakeFingerprint(const SplitFingerprints& fingerprints,
                              const std::string& folder, Split& split) {

@@ -17,22 +17,22 @@
 
 namespace millrace {
 
-// What is written. Version 2, whose splits have no fingerprints of their own,
-// is still read.
+// The version written. Version 2, whose splits have no fingerprints of their
+// own, can still be read.
 inline constexpr int kStoreVersion = 3;
 inline constexpr int kOldestStoreVersion = 2;
 inline constexpr int kSamplingVersion = 1;
 
-// Tells the seeds of a split, however its store is partitioned.
+// Identifies the seeds of a split, however its store is partitioned.
 struct SplitIdentity {
-  // 64 hex digits: SHA-256 over the split's files, except those that hold ids.
-  // Empty if a server does not say.
+  // SHA-256 over the split's files, except those that hold ids, as 64 hex
+  // digits. Empty if a server does not report it.
   std::string fingerprint = {};
-  // Whether the store's fingerprint covers the split's files too, as it does
-  // where store.json gives the split no fingerprint (version 2).
+  // Whether the store's fingerprint covers the split's files too, which is the
+  // case if store.json has no fingerprint for the split (version 2).
   bool within_store = false;
-  // The error of a job that uses the split, because servers of the fleet have
-  // different splits of this name; usually empty.
+  // Usually empty. If servers of the fleet have different splits of this name,
+  // the error message for a job that uses the split.
   std::string conflict = {};
 
   friend bool operator==(const SplitIdentity&, const SplitIdentity&) = default;
@@ -47,8 +47,8 @@ struct SplitInfo {
   friend bool operator==(const SplitInfo&, const SplitInfo&) = default;
 };
 
-// Pairs of nodes as seeds, in the order in which they were made; they need
-// not be edges of the graph. Columns beside the ends are optional.
+// Seeds that are pairs of nodes, in the order in which they were made; they
+// need not be edges of the graph. All columns except the two ends are optional.
 struct EdgeSplitInfo {
   RelationIndex relation = 0;
   std::string name;
@@ -58,7 +58,7 @@ struct EdgeSplitInfo {
   bool has_time = false;
   bool has_edge_type = false;
   ColumnSpec label = {};  // scalar
-  int64_t negatives = 0;  // given destinations of each seed
+  int64_t negatives = 0;  // number of given negative destinations per seed
   SplitIdentity identity = {};
   friend bool operator==(const EdgeSplitInfo&, const EdgeSplitInfo&) = default;
 };
@@ -69,7 +69,7 @@ struct FileInfo {
   uint64_t xxh3 = 0;
 };
 
-// What a partitioner says of its work, for `inspect`; strings and numbers.
+// What a partitioner records about its work, for `millrace inspect`.
 struct PartitioningInfo {
   std::string method = "none";  // "none" in a dataset
   uint64_t seed = 0;
@@ -81,57 +81,60 @@ struct Manifest {
   int version = kStoreVersion;  // of the store.json that was read
   int sampling_version = kSamplingVersion;
   std::string uuid;
-  // Tells the graph and its partitions; 64 hex digits, see ComputeFingerprint.
+  // Identifies the graph and its partitions; 64 hex digits (see
+  // ComputeFingerprint).
   std::string fingerprint;
-  // What is stored, whatever its partitions: the fingerprint of the dataset
-  // as it was imported, which partitioning hands on. Stores that agree in it
-  // and in the identity of a job's splits give the same batches, unless seeds
-  // are taken in local order.
+  // Identifies the content, however it is partitioned: the fingerprint of the
+  // dataset as it was imported, which partitioning preserves. Stores with the
+  // same dataset fingerprint and the same identity of a job's splits give the
+  // same batches, unless seeds are taken in local order.
   std::string dataset_fingerprint;
   PartitioningInfo partitioning;
   Schema schema;
   std::vector<PartitionBook> books;  // per node type
   std::vector<SplitInfo> splits;
   std::vector<EdgeSplitInfo> edge_splits;
-  // The lists carry the original ids of their neighbours.
+  // Whether the lists store the original ids of neighbours.
   bool neighbor_original_ids = false;
   std::vector<FileInfo> files;
 
-  // Ids are original ids: a dataset.
+  // In a dataset, ids are original ids.
   bool is_dataset() const { return partitioning.method == "none"; }
-  // A list's entries tell the original ids of the neighbours.
+  // Whether the original id of a neighbour is known from its list entry.
   bool draws_by_neighbor() const {
     return neighbor_original_ids || is_dataset();
   }
   int parts() const { return books.empty() ? 1 : books[0].parts(); }
 
-  // The place in `splits` of a type's split.
-  // NOT_FOUND: the type has no such split (names those it has).
-  // FAILED_PRECONDITION: the servers of a fleet have several (names two).
+  // The index in `splits` of a type's split.
+  // NOT_FOUND: the type has no such split; the message lists those it has.
+  // FAILED_PRECONDITION: servers of the fleet have different splits of this
+  // name; the message names two servers.
   absl::StatusOr<size_t> FindSplit(TypeIndex type, std::string_view name) const;
-  // The same in `edge_splits`.
+  // The same for `edge_splits`.
   absl::StatusOr<size_t> FindEdgeSplit(RelationIndex relation,
                                        std::string_view name) const;
-  // A relation's split; null: it has no such split.
+  // A relation's split; null if it has no such split.
   const EdgeSplitInfo* EdgeSplit(RelationIndex relation,
                                  std::string_view name) const;
 };
 
-// DATA_LOSS: not the bytes that were written (checksum, JSON, types).
-// FAILED_PRECONDITION: another format version. `origin` names the file.
+// DATA_LOSS: damaged (wrong checksum, not JSON, wrong types).
+// FAILED_PRECONDITION: a format version that this program does not read.
+// `origin` names the file in messages.
 absl::StatusOr<Manifest> ParseManifest(std::string_view json,
                                        std::string_view origin);
-// The whole text of store.json, checksum included.
+// The whole text of store.json, including the checksum.
 std::string FormatManifest(const Manifest& manifest);
-// The dataset's fingerprint after `change`, a text that says what changed.
+// A dataset's fingerprint after `change`, a text that describes the change.
 std::string ChangedFingerprint(const std::string& fingerprint,
                                const std::string& change);
-// The fingerprint of a store: SHA-256 over the sorted list of its files,
-// without those in the folders `apart`, each "splits/TYPE/NAME/".
+// The fingerprint of a store: SHA-256 over the sorted list of its files, except
+// those in the folders `apart` (each "splits/TYPE/NAME/").
 std::string ComputeFingerprint(
     const std::vector<FileInfo>& files,
     const std::set<std::string, std::less<>>& apart = {});
-// The same without the files of splits that are not `within_store`.
+// The same, leaving out the splits that are not `within_store`.
 std::string ComputeFingerprint(const Manifest& manifest);
 // The fingerprints of all splits that have files, by folder.
 using SplitFingerprints = std::map<std::string, std::string>;
@@ -139,8 +142,8 @@ SplitFingerprints ComputeSplitFingerprints(const std::vector<FileInfo>& files);
 // The folder of a split in its store: "splits/TYPE/NAME/".
 std::string SplitFolder(const Schema& schema, const SplitInfo& split);
 std::string SplitFolder(const Schema& schema, const EdgeSplitInfo& split);
-// Computes the fingerprints of all splits from `files`, as those of a store
-// that is written now, and then the store's.
+// Computes, from `files`, the fingerprints of all splits and then of the store,
+// as the current format version requires.
 void SetFingerprints(Manifest& manifest);
 
 }  // namespace millrace

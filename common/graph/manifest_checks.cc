@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Partition numbers have five digits in paths and 16 bits in random keys.
+// Partition numbers take five digits in paths and 16 bits in random keys.
 constexpr int kMaxParts = 65536;
 
 absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
@@ -30,8 +30,7 @@ absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
                    " ascending numbers from 0 to ", type.count));
 }
 
-// Whether they are numbers of the seeds of each of `parts` that sum up to
-// `total`.
+// Whether `counts` are `parts` non-negative numbers that add up to `total`.
 bool ArePartCounts(const std::vector<int64_t>& counts, int parts,
                    int64_t total) {
   if (counts.size() != static_cast<size_t>(parts)) return false;
@@ -43,7 +42,8 @@ bool ArePartCounts(const std::vector<int64_t>& counts, int parts,
   return left == 0;
 }
 
-// That no owner, a type or a relation, has two splits of one name.
+// Checks that no owner (a node type or relation) has two splits of the same
+// name.
 template <typename Split, typename Index>
 absl::Status CheckDistinct(const std::vector<Split>& splits,
                            Index Split::*owner, std::string_view what) {

@@ -6,12 +6,12 @@
 
 namespace millrace {
 
-// Whether the parts of a manifest agree with each other: the schema, the
-// partition books, the splits and the list of files (relative paths inside
-// the store, none twice). INVALID_ARGUMENT says what does not.
+// Checks that the parts of a manifest are consistent: the schema, the partition
+// books, the splits and the list of files (distinct relative paths inside the
+// store). INVALID_ARGUMENT says what is not.
 absl::Status ValidateManifest(const Manifest& manifest);
 
-// The same of one edge split of a manifest whose schema and books are there.
+// The same for one edge split, given a manifest that has its schema and books.
 absl::Status ValidateEdgeSplit(const Manifest& manifest,
                                const EdgeSplitInfo& split);
 

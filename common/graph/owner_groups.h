@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items sorted into groups by the partition that each belongs to, and back.
+// Groups items by the partition that each belongs to, and reverses the
+// grouping.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +12,18 @@
 
 namespace millrace {
 
-// For GroupByOwner: the item is left out.
+// Tells GroupByOwner to leave the item out.
 inline constexpr int kNoOwner = -1;
 
-// Items of one partition, by their places among all.
+// The items of one partition, as indices into the list of all items.
 struct OwnerGroup {
   int partition = 0;
   std::vector<uint32_t> places;  // ascending
 };
 
-// Groups the items 0 .. count - 1 by `owner_of(item)`: a partition below
-// `parts`, or kNoOwner. At most `most` items in each group, so an owner may
-// have several.
+// Groups the items 0 to count - 1 by `owner_of(item)`, which is a partition
+// below `parts` or kNoOwner. A group has at most `most` items, so an owner may
+// have several groups.
 template <typename OwnerFn>
 std::vector<OwnerGroup> GroupByOwner(
     size_t count, int parts, OwnerFn owner_of,

@@ -9,9 +9,10 @@
 
 namespace millrace {
 
-// Who owns a node: each partition owns one contiguous range of ids per node
-// type, so the book is P + 1 offsets and the owner a binary search.
-// Immutable; any thread.
+// Tells which partition owns a node. Each partition owns one contiguous range
+// of ids per node type, so the book is a list of P + 1 offsets, and finding the
+// owner is a binary search.
+// Immutable; any thread may read it.
 class PartitionBook {
  public:
   PartitionBook() = default;
@@ -32,7 +33,8 @@ class PartitionBook {
   }
   std::span<const uint64_t> offsets() const { return offsets_; }
 
-  // The partition whose lookup table holds an original id, and its width.
+  // Original ids per lookup table: partition original_id / lookup_width() holds
+  // the id of that node.
   uint64_t lookup_width() const {
     const auto parts64 = static_cast<uint64_t>(parts());
     return (node_count() + parts64 - 1) / parts64;

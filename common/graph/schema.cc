@@ -14,9 +14,9 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kSeparator = "__";
-// Names become names of directories, three to a relation.
+// Names become directory names; a relation's consists of three.
 constexpr size_t kMaxNameBytes = 80;
-// Room to add edge ids without an overflow.
+// Low enough to add edge ids without overflow.
 constexpr int64_t kMaxEdgeIds = int64_t{1} << 62;
 
 absl::Status SchemaError(const std::string& what) {
@@ -100,8 +100,8 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
   return ValidateFeature(relation.feature, full);
 }
 
-// What the names in `list` are, for a message. They are not checked yet while
-// a file is read.
+// The names in `list`, quoted for a message. They are escaped because they may
+// come from a file and not have been checked yet.
 std::string Quoted(const std::vector<std::string>& list) {
   const auto escape = [](std::string* out, const std::string& name) {
     absl::StrAppend(out, absl::CHexEscape(name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph consists of: node types and relations with their columns.
-// A homogeneous graph is the case of one of each.
+// What a graph consists of: node types and relations with their columns. A
+// homogeneous graph has one of each.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace millrace {
 
-// Numbers of node types and relations in the schema's order; they enter the
-// random numbers (docs/determinism.md), so the order never changes.
+// Positions of node types and relations in the schema. Random numbers depend on
+// them (docs/determinism.md), so the order must never change.
 using TypeIndex = int;
 using RelationIndex = int;
 
 inline constexpr std::string_view kHomogeneousType = "node";
 
-// Numbers in a row of features or labels at most: a file without rows may
-// claim any number, and rows are held in memory.
+// Maximum number of values in a row of features or labels. Rows are held in
+// memory, and a file without rows may claim any width.
 inline constexpr int64_t kMaxRowValues = 1 << 20;
 
-// One matrix column set: dtype and shape of one row ([d], or [] for scalars).
-// dtype kNone: the column is absent.
+// The dtype of a column and the shape of one row: [d], or [] for scalars. The
+// column is absent if the dtype is kNone.
 struct ColumnSpec {
   DType dtype = DType::kNone;
   std::vector<int64_t> row_shape;
@@ -44,12 +44,13 @@ struct NodeType {
   bool has_time = false;
   bool has_hotness = false;
 
-  // uint32 below 2^32 nodes, else uint64.
+  // uint32 for fewer than 2^32 nodes, otherwise uint64.
   DType id_dtype() const;
   friend bool operator==(const NodeType&, const NodeType&) = default;
 };
 
-// Whose time the lists of a relation carry and are sorted by.
+// Which time the lists of a relation carry and are sorted by: that of the edge,
+// or that of the neighbour.
 enum class ListTime { kNone, kEdge, kNeighbor };
 
 struct Relation {
@@ -77,7 +78,7 @@ struct Schema {
   }
   // "SRC__NAME__DST".
   std::string RelationName(RelationIndex relation) const;
-  // NOT_FOUND lists the names there are.
+  // The message of NOT_FOUND lists the names that exist.
   absl::StatusOr<TypeIndex> FindType(std::string_view name) const;
   absl::StatusOr<RelationIndex> FindRelation(std::string_view name) const;
   friend bool operator==(const Schema&, const Schema&) = default;
@@ -89,22 +90,22 @@ struct RelationNameParts {
 };
 absl::StatusOr<RelationNameParts> ParseRelationName(std::string_view name);
 
-// The direction of neighbour lists: kIn lists hold a node's in-edges.
+// The direction of neighbour lists; kIn lists hold a node's in-edges.
 enum class Direction : uint8_t { kIn = 0, kOut = 1 };
 std::string_view DirectionName(Direction direction);  // "in", "out"
 
-// Whether the lists of this direction have a time column: with edge times
-// always, with times of neighbours when the neighbours' type has times.
+// Whether the lists of this direction have a time column. With edge times they
+// always do; with neighbour times, if the neighbours' type has times.
 bool ListsHaveTime(const Schema& schema, RelationIndex relation,
                    Direction direction);
 
-// INVALID_ARGUMENT: not fit to name a node type, a relation or a split (names
-// are parts of paths).
+// INVALID_ARGUMENT: `name` cannot name a node type, a relation or a split.
+// Names become parts of paths.
 absl::Status ValidateName(std::string_view name);
-// INVALID_ARGUMENT: SRC__NAME__DST would be read as other names.
+// INVALID_ARGUMENT: "SRC__NAME__DST" would be parsed into other names.
 absl::Status ValidateRelationName(const RelationNameParts& parts);
-// INVALID_ARGUMENT: names that are unfit, ambiguous or repeated, a node type
-// that does not exist, a shape or count that cannot be.
+// INVALID_ARGUMENT: an invalid, ambiguous or repeated name, a node type that
+// does not exist, or an impossible shape or count.
 absl::Status ValidateSchema(const Schema& schema);
 
 }  // namespace millrace

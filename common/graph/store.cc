@@ -19,10 +19,10 @@
 namespace millrace {
 namespace {
 
-// Far above any real one (65,536 partitions of a large schema).
+// Far more than any real manifest needs (65,536 partitions of a large schema).
 constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
 
-// What a file must hold; size < 0 in the first dimension: any.
+// What a file must hold. A first dimension below 0 allows any size.
 struct Expected {
   DType dtype;
   std::vector<int64_t> shape;
@@ -43,7 +43,7 @@ bool Fits(const Array& array, const Expected& expected) {
          (expected.shape[0] < 0 || array.shape()[0] == expected.shape[0]);
 }
 
-// Maps the files of one store, each checked against store.json.
+// Maps the files of one store, checking each against store.json.
 class StoreMapper {
  public:
   StoreMapper(const std::filesystem::path& root, const Manifest& manifest)
@@ -133,7 +133,8 @@ class StoreMapper {
     }
     absl::StatusOr<Array> array = MapNpy(file, expected.dtype);
     if (!array.ok()) {
-      // An odd file is damage; a lack of descriptors or rights is not.
+      // A missing or malformed file is damage; running out of descriptors or
+      // lacking permission is not.
       const bool damage = absl::IsNotFound(array.status()) ||
                           absl::IsInvalidArgument(array.status());
       return damage ? absl::DataLossError(array.status().message())

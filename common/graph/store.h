@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of datasets and stores (docs/format.md): everything is mapped.
+// Reads datasets and stores (docs/format.md) by mapping their files.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@
 
 namespace millrace {
 
-// Columns of one node type in one partition; absent ones are absent arrays.
-// Row i belongs to id book.begin(partition) + i.
+// Columns of one node type in one partition; those that do not exist are absent
+// arrays. Row i belongs to id book.begin(partition) + i.
 struct NodeColumns {
   Array original_id;  // [n_p] id dtype
   Array feature;      // [n_p, d]
   Array label;        // [n_p] or [n_p, k]
   Array time;         // [n_p] int64
   Array hotness;      // [n_p] float32
-  Array lookup;       // ids of an equal range of original ids
+  Array lookup;       // ids by original id (PartitionBook::lookup_width)
 };
 
 // Neighbour lists of one relation and direction in one partition.
@@ -70,8 +70,8 @@ struct Split {
   Array time;         // [s] int64; absent unless the type has times
 };
 
-// Seeds that are pairs of nodes, in the order in which they were made; absent
-// columns are absent arrays.
+// Seeds that are pairs of nodes, in the order in which they were made; columns
+// that do not exist are absent arrays.
 struct EdgeSplit {
   Array src, dst;                          // [s] id dtype of each type
   Array src_original_id, dst_original_id;  // [s] int64
@@ -83,39 +83,40 @@ struct EdgeSplit {
   Array negative_original_id;              // [s, k] int64
 };
 
-// An open dataset or store. Immutable; any thread may read. All arrays stay
-// valid as long as the store or a copy of the array lives.
+// An open dataset or store. Immutable once shared; any thread may read it. An
+// array stays valid as long as the store or any copy of the array lives.
 class Store {
  public:
-  // Opens `path` and maps the named partitions (empty: all). Checks
-  // store.json and the size and header of every file it maps.
-  // NOT_FOUND: no store there. DATA_LOSS: damage, naming the file.
-  // OUT_OF_RANGE: no such partition. FAILED_PRECONDITION: other version.
+  // Opens `path` and maps the given partitions (all if empty). Checks
+  // store.json, and the size and header of every file that it maps.
+  // NOT_FOUND: `path` is not a store. DATA_LOSS: damaged; the message names the
+  // file. OUT_OF_RANGE: no such partition. FAILED_PRECONDITION: a format
+  // version that this program does not read.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::filesystem::path& path, std::vector<int> partitions = {});
 
-  // This store with the splits that its store.json has by now, which others may
-  // have added; null when there are none that this one has not. Shares the
-  // partitions with this one.
-  // FAILED_PRECONDITION: store.json has not only got new splits. Others: those
+  // This store, plus the splits that other programs have added to its
+  // store.json since it was opened; null if there are none. Shares the
+  // partitions with this store.
+  // FAILED_PRECONDITION: store.json has changed in other ways. Also the errors
   // of Open().
   absl::StatusOr<std::unique_ptr<Store>> WithNewSplits() const;
 
-  // Replaces the maps of the graph (lists, ids, labels) or of the features by
-  // copies in anonymous memory, which no page fault slows. Before the store is
-  // shared; arrays handed out earlier stay maps. RESOURCE_EXHAUSTED: they do
-  // not fit in the memory that is available (names --graph-memory or
-  // --feature-memory).
+  // Replaces the mappings of the graph (lists, ids, labels) or of the features
+  // by copies in anonymous memory, to avoid page faults. Must be called before
+  // the store is shared; arrays handed out earlier stay mapped.
+  // RESOURCE_EXHAUSTED: they do not fit in the available memory; the message
+  // names --graph-memory or --feature-memory.
   enum class Content { kGraph, kFeatures };
   absl::Status LoadIntoMemory(Content content);
 
-  // A file whose data was copied into memory, where it is read.
+  // A file whose data was copied into memory and is read there.
   struct LoadedFile {
     std::string header;  // the bytes before the data
     Array data;
   };
-  // `path`: inside the store. Null: the file is mapped, or not in use. Lives as
-  // long as the store.
+  // `path` is relative to the store. Null if the file is mapped, or not in use.
+  // The result lives as long as the store.
   const LoadedFile* FindLoaded(std::string_view path) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -128,18 +129,18 @@ class Store {
   // The partitions that are mapped, ascending.
   const std::vector<int>& partitions() const { return partitions_; }
 
-  // Null when the partition is not mapped.
+  // Null if the partition is not mapped.
   const Partition* partition(int part) const { return parts_[part].get(); }
 
-  // NOT_FOUND lists the splits of that type. The reference lives as long as
-  // the store.
+  // NOT_FOUND: no such split; the message lists those of the type. The result
+  // lives as long as the store.
   absl::StatusOr<const Split*> FindSplit(TypeIndex type,
                                          std::string_view name) const;
-  // The nodes of a type's split, made at the first call; null where the type
-  // has none of that name. DATA_LOSS: a damaged split.
+  // The nodes of a type's split, computed at the first call; null if the type
+  // has no split of that name. DATA_LOSS: the split is damaged.
   absl::StatusOr<const SplitMembers*> MembersOf(TypeIndex type,
                                                 std::string_view name) const;
-  // As manifest().splits, edge_splits.
+  // `index` is that of manifest().splits or manifest().edge_splits.
   const Split& split(size_t index) const { return splits_[index]; }
   const EdgeSplit& edge_split(size_t index) const {
     return edge_splits_[index];
@@ -153,15 +154,16 @@ class Store {
   };
 
   Store() = default;
-  // Maps the splits of the manifest, but takes those of `known` from there.
+  // Maps the splits of the manifest, except those that `known` already has,
+  // which are shared with it.
   absl::Status MapSplits(const Store* known);
   absl::StatusOr<SplitMembers> MakeMembers(size_t split) const;
 
   std::filesystem::path path_;
   Manifest manifest_;
   std::vector<int> partitions_;
-  // Index: partition. These and the members are shared with the stores that
-  // WithNewSplits() makes of this one.
+  // By partition. These and members_ are shared with the stores that
+  // WithNewSplits() makes from this one.
   std::vector<std::shared_ptr<Partition>> parts_;
   std::map<std::string, LoadedFile, std::less<>> loaded_;  // by path
   std::vector<Split> splits_;                      // as manifest_.splits

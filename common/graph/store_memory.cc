@@ -22,7 +22,7 @@ struct MappedArray {
   Array* array;
 };
 
-// Adds all lists but the weights, since draws read only their sums.
+// Adds all columns except the weights: draws read only their sums.
 void AddLists(int part, const std::string& relation, Direction direction,
               NeighborLists& lists, std::vector<MappedArray>& arrays) {
   const auto add = [&](std::string_view column, Array& array) {

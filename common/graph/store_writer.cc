@@ -25,7 +25,7 @@ absl::Status MakeFolder(const fs::path& folder) {
   return absl::OkStatus();
 }
 
-// Version 4, variant 1 of RFC 4122.
+// A UUID of version 4, variant 1 (RFC 4122).
 std::string RandomUuid() {
   std::random_device random;
   const uint32_t a = random();
@@ -111,7 +111,7 @@ absl::Status StoreWriter::Commit(Manifest manifest) {
       [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
   manifest.files = std::move(files_);
   manifest.uuid = RandomUuid();
-  // A store that no reader would open is not published.
+  // Do not publish a store that readers would refuse.
   if (absl::Status valid = ValidateManifest(manifest); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(directory_.target().native(),
                                                    ": ", valid.message()));

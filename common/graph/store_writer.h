@@ -16,19 +16,19 @@
 
 namespace millrace {
 
-// Writes a dataset or store: arrays by relative path, then store.json with
-// all checksums; nothing is visible before Commit() and nothing stays without
-// it. Single-threaded.
+// Writes a dataset or store: arrays by relative path, then store.json with all
+// checksums. Nothing is visible before Commit(), and nothing is left behind
+// without it. Single-threaded.
 class StoreWriter {
  public:
   // ALREADY_EXISTS: `target` exists.
   static absl::StatusOr<StoreWriter> Create(
       const std::filesystem::path& target);
 
-  // Writes a whole array as one file (creating folders).
+  // Writes a whole array as one file, creating its folders.
   absl::Status Write(const std::string& relative_path, const Array& array);
 
-  // Opens a streamed file; hand the writer back to Close() when all rows are
+  // Opens a file for streaming. Pass the writer to Close() once all rows are
   // appended. `rows` < 0: unknown.
   absl::StatusOr<std::unique_ptr<NpyWriter>> Open(
       const std::string& relative_path, DType dtype,
@@ -36,8 +36,8 @@ class StoreWriter {
   absl::Status Close(const std::string& relative_path,
                      std::unique_ptr<NpyWriter> writer);
 
-  // Copies a file of another store byte for byte (a hard link where the file
-  // system allows it).
+  // Copies a file of another store byte for byte, by a hard link if the file
+  // system allows it.
   absl::Status CopyFrom(const std::filesystem::path& store_root,
                         const FileInfo& file);
 

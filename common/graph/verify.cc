@@ -26,7 +26,7 @@ namespace millrace {
 namespace fs = std::filesystem;
 namespace {
 
-// How many bytes of a file in memory are hashed at a time.
+// Bytes of a loaded file that are hashed at a time.
 constexpr size_t kPieceBytes = 1 << 20;
 
 absl::Status CheckBytes(const Store& store, const FileInfo& file,
@@ -37,7 +37,7 @@ absl::Status CheckBytes(const Store& store, const FileInfo& file,
       StrCat("has ", bytes, " bytes, but store.json says ", file.bytes));
 }
 
-// The checksum of data that is read in pieces, no faster than `pace` allows.
+// The checksum of data that is read in pieces, at the rate that `pace` allows.
 class PacedHash {
  public:
   explicit PacedHash(const std::function<bool(size_t bytes)>& pace)
@@ -45,7 +45,7 @@ class PacedHash {
     XXH3_64bits_reset(state_.get());
   }
 
-  // CANCELLED: no more is to be read.
+  // CANCELLED: `pace` said to stop.
   absl::Status Add(std::span<const std::byte> piece) {
     XXH3_64bits_update(state_.get(), piece.data(), piece.size());
     bytes_ += piece.size();
@@ -71,7 +71,7 @@ absl::Status CheckChecksum(const Store& store, const FileInfo& file,
                    absl::Hex(file.xxh3, absl::kZeroPad16)));
 }
 
-// A file that is not there is damage of the store.
+// A missing file is damage to the store.
 absl::Status AsDamage(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::DataLossError(status.message())
                                   : status;
@@ -106,9 +106,9 @@ absl::Status VerifyNoOthers(const Store& store) {
   return absl::OkStatus();
 }
 
-// Checks what can be known about the names in store.json. Two things must be
-// believed: from which dataset a partitioned store was made, and the number
-// that the uuid is.
+// Checks the uuid and the dataset's fingerprint in store.json as far as
+// possible. The value of the uuid, and the dataset that a partitioned store was
+// made from, have to be trusted.
 absl::Status VerifyNames(const Store& store) {
   const Manifest& manifest = store.manifest();
   const auto bad = [&](std::string_view what) {
@@ -126,7 +126,8 @@ absl::Status VerifyNames(const Store& store) {
   const auto within = [](const auto& split) {
     return split.identity.within_store;
   };
-  // Where an earlier version added splits, the fingerprint changed with each.
+  // In stores to which an earlier version added splits, the fingerprint changed
+  // with each of them.
   const bool old =
       std::any_of(manifest.splits.begin(), manifest.splits.end(), within) ||
       std::any_of(manifest.edge_splits.begin(), manifest.edge_splits.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a store is what docs/format.md says.
+// Checks that a store is what docs/format.md says.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,26 @@
 
 namespace millrace {
 
-// Reads every file of the mapped partitions and of the splits and compares
+// Reads every file of the mapped partitions and of the splits, and compares its
 // size and XXH3-64 with store.json. DATA_LOSS names the first that differs.
 // CANCELLED: interrupted. Shows progress on stderr.
 absl::Status VerifyFiles(const Store& store);
 
-// Opens the store with all partitions and checks every file, that there are
-// no others, and every invariant of docs/format.md. DATA_LOSS names file and
-// index of the first violation; else the errors of Store::Open and
-// VerifyFiles. Memory: one bit per node and edge id; time: a few passes.
+// Opens the store with all partitions and checks every file, that there are no
+// other files, and every invariant of docs/format.md. DATA_LOSS names the file
+// and index of the first violation. Also the errors of Store::Open() and
+// VerifyFiles(). Needs one bit of memory per node and edge id, and a few passes
+// over the data.
 absl::Status VerifyStore(const std::filesystem::path& path);
 
-// Whether a file of the store belongs to a mapped partition, or to none.
+// Whether a file of the store belongs to a mapped partition, or to no partition
+// at all.
 bool IsMappedFile(const Store& store, std::string_view path);
 
-// As VerifyFiles() for one file, but leaves the page cache alone (see
-// UncachedReader) and shows nothing. `pace` is told of the bytes of each piece
-// that was read; with false it ends the reading: CANCELLED.
+// Like VerifyFiles() for one file, but does not disturb the page cache (see
+// UncachedReader) and shows no progress. `pace` is called with the size of each
+// piece that was read, and may sleep to limit the rate. CANCELLED: it returned
+// false.
 absl::Status ScrubFile(const Store& store, const FileInfo& file,
                        const std::function<bool(size_t bytes)>& pace);
 

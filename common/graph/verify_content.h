@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that VerifyStore() consists of; all partitions must be mapped.
-// Each returns DATA_LOSS with file and index of the first violation.
+// Each returns DATA_LOSS with the file and index of the first violation.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace millrace {
 absl::Status VerifyNodes(const Store& store, TypeIndex type);
 // One split.
 absl::Status VerifySplit(const Store& store, const SplitInfo& split);
-// The edge split that is number `index` in the manifest.
+// One edge split; `index` is that of the manifest.
 absl::Status VerifyEdgeSplit(const Store& store, size_t index);
 // The lists of one relation in both directions, and its edge features.
 absl::Status VerifyRelation(const Store& store, RelationIndex relation);
@@ -28,7 +28,7 @@ absl::Status VerifyRelation(const Store& store, RelationIndex relation);
 absl::Status Violation(const Store& store, const std::string& file,
                        int64_t index, std::string_view what);
 
-// An id column read without asking for its dtype each time.
+// Reads an id column, with the dtype resolved once instead of at each access.
 class IdReader {
  public:
   explicit IdReader(const Array& ids)
@@ -48,14 +48,14 @@ class IdReader {
   int64_t size_;
 };
 
-// Where the node of an id below the type's count lives.
+// The partition that a node is in, and its row there.
 struct NodeRow {
   int part = 0;
   int64_t row = 0;
 };
 NodeRow FindNode(const Store& store, TypeIndex type, uint64_t id);
 
-// Numbers seen so far: a bit for each possible one, or a hash set where few
+// A set of numbers: a bit for each possible number, or a hash set if only few
 // of many are used.
 class NumberSet {
  public:
@@ -64,7 +64,7 @@ class NumberSet {
       : dense_(limit / 256 <= expected) {
     if (dense_) bits_.resize(limit);
   }
-  // False when it was there.
+  // False if the number was in the set already.
   bool Insert(uint64_t number) {
     if (!dense_) return sparse_.insert(number).second;
     const bool fresh = !bits_[number];

@@ -16,10 +16,10 @@
 namespace millrace {
 namespace {
 
-// Edges between two looks at the interrupt flag.
+// Edges between two checks of the interrupt flag.
 constexpr int64_t kStride = int64_t{1} << 20;
 
-// The lists of one relation and direction over all partitions.
+// Verifies the lists of one relation and direction in all partitions.
 class ListsVerifier {
  public:
   ListsVerifier(const Store& store, RelationIndex index, Direction direction)
@@ -57,8 +57,9 @@ class ListsVerifier {
     return absl::OkStatus();
   }
 
-  // A sum over all edges with an id in [begin, end) that is the same for the
-  // in-lists and the out-lists of one set of edges.
+  // A digest of the edges with ids in [begin, end). It is a sum, so it does not
+  // depend on their order: in-lists and out-lists of the same edges give the
+  // same.
   uint64_t Digest(int64_t begin, int64_t end) const {
     uint64_t sum = 0;
     for (const int part : store_.partitions()) {
@@ -101,7 +102,7 @@ class ListsVerifier {
     if (relation_.has_type) {
       words[4] = static_cast<uint64_t>(lists.type.As<int32_t>()[at]);
     }
-    // Times of neighbours differ by direction.
+    // Times of neighbours depend on the direction.
     if (relation_.time == ListTime::kEdge) {
       words[5] = static_cast<uint64_t>(lists.time.As<int64_t>()[at]);
     }
@@ -153,7 +154,7 @@ class ListsVerifier {
     return absl::OkStatus();
   }
 
-  // Each list ascends by (time, edge id).
+  // Checks that each list is in ascending order of (time, edge id).
   absl::Status VerifyOrder(int part) const {
     const NeighborLists& lists = Lists(part);
     const auto indptr = lists.indptr.As<int64_t>();
@@ -238,7 +239,7 @@ class ListsVerifier {
     return absl::OkStatus();
   }
 
-  // The row that an out-edge's slot names belongs to that edge.
+  // Checks that the slot of each out-edge names the row of that edge.
   absl::Status VerifySlots(int part) const {
     const NeighborLists& lists = Lists(part);
     if (!lists.slot.present()) return absl::OkStatus();
@@ -274,7 +275,7 @@ class ListsVerifier {
   const TypeIndex neighbor_;
 };
 
-// In-lists and out-lists are two views of the same edges.
+// Checks that in-lists and out-lists describe the same edges.
 absl::Status VerifySameEdges(const Store& store, RelationIndex index,
                              const ListsVerifier& in,
                              const ListsVerifier& out) {
@@ -283,7 +284,7 @@ absl::Status VerifySameEdges(const Store& store, RelationIndex index,
   if (in.Digest(begin, end) == out.Digest(begin, end)) {
     return absl::OkStatus();
   }
-  // Halve the range until one edge is left, to name it.
+  // Bisect to find one edge to name in the message.
   while (end - begin > 1) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     const int64_t middle = begin + (end - begin) / 2;
@@ -296,7 +297,8 @@ absl::Status VerifySameEdges(const Store& store, RelationIndex index,
              " is not the same in the in-lists and the out-lists"));
 }
 
-// With in-lists, Store::Open compared the rows of each partition.
+// Matters for relations without in-lists: with them, Store::Open has already
+// checked the number of rows in each partition.
 absl::Status VerifyFeatureRows(const Store& store, RelationIndex index) {
   const Relation& relation = store.schema().relations[index];
   if (!relation.feature.present()) return absl::OkStatus();

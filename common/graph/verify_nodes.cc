@@ -11,8 +11,8 @@
 namespace millrace {
 namespace {
 
-// Each original id once over all partitions; in a dataset id i is original
-// id i.
+// Checks that each original id occurs once in all partitions together, and that
+// in a dataset, id i is original id i.
 absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
   const NodeType& type = store.schema().node_types[index];
   const auto count = static_cast<uint64_t>(type.count);
@@ -41,7 +41,8 @@ absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
   return absl::OkStatus();
 }
 
-// Descending hotness, then ascending original ids.
+// Checks that nodes are in the order of descending hotness, then ascending
+// original id.
 absl::Status VerifyOrder(const Store& store, TypeIndex index, int part) {
   const NodeType& type = store.schema().node_types[index];
   const NodeColumns& nodes = store.partition(part)->nodes[index];
@@ -169,7 +170,7 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
 
 namespace {
 
-// Each id of a column of a split belongs to the original id beside it.
+// Checks that each id in a split's column matches the original id beside it.
 absl::Status VerifySplitColumn(const Store& store, TypeIndex type,
                                const Array& ids, const Array& originals,
                                const std::string& file) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edge weights as integers, so that no machine rounds a draw otherwise;
-// docs/determinism.md section 1.
+// Edge weights as integers, so that rounding does not make draws differ between
+// machines; see docs/determinism.md, section 1.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,13 @@
 
 namespace millrace {
 
-// Entries of one weighted list: sums of integer weights stay below 2^63.
+// Maximum length of a weighted list, which keeps sums of integer weights below
+// 2^63.
 inline constexpr size_t kMaxWeightedDegree = (size_t{1} << 31) - 1;
 
-// The sums of the integer weights of one list up to and including each entry.
-// `weights` are finite, at least 0, and at most kMaxWeightedDegree.
+// The sums of the integer weights of one list, up to and including each entry.
+// `weights` must be finite and non-negative, and at most kMaxWeightedDegree in
+// number.
 std::vector<uint64_t> WeightSums(std::span<const float> weights);
 
 }  // namespace millrace
