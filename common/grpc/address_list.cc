@@ -37,7 +37,7 @@ absl::Status AddAll(std::string_view list, std::vector<std::string>& out) {
   return absl::OkStatus();
 }
 
-// All of a file, which may be a pipe.
+// Reads a whole file, which may be a pipe.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path);
   std::string text;
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
                                              " is longer than ", kMaxListBytes,
                                              " bytes"));
   }
-  // A folder opens, but cannot be read.
+  // A folder can be opened, but not read.
   if (!file.eof()) {
     return absl::UnavailableError(
         StrCat("the list of servers ", path, " cannot be read"));
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
           StrCat(path, " line ", number, ": ", std::string(status.message())));
     }
   }
-  // As a file is before it is filled, and while it is written anew.
+  // A file is empty before it is filled, and while it is being rewritten.
   if (addresses.empty()) {
     return absl::NotFoundError(
         StrCat("the list of servers ", path, " names nobody"));
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<std::string>> ResolveName(const HostPort& name) {
     addresses.push_back(
         HostPort{address.Host(), name.port}.WithPort(name.port));
   }
-  // Resolvers rotate their answers; a stable order keeps members in place.
+  // Resolvers rotate their answers; sorting keeps the order of members stable.
   std::sort(addresses.begin(), addresses.end());
   return addresses;
 }

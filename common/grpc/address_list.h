@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIST of the command line: where the servers of a fleet are.
+// The LIST argument of command lines, which says where the servers of a fleet
+// are.
 #pragma once
 
 #include <string>
@@ -12,24 +13,25 @@
 
 namespace millrace {
 
-// One of "host:port,host:port", "@FILE" (addresses separated by commas or line
-// ends, '#' starts a comment) and "dns:///name:port" (every address that the
-// name has). Immutable; any thread.
+// A list in one of three forms: "host:port,host:port", "@FILE" (addresses
+// separated by commas or line ends, '#' starts a comment), or
+// "dns:///name:port" (every address of the name). Immutable; any thread may use
+// it.
 class AddressList {
  public:
   enum class Kind { kStatic, kFile, kDns };
 
-  // INVALID_ARGUMENT: not a LIST (names the entry).
+  // INVALID_ARGUMENT: not a valid LIST; the message names the bad entry.
   static absl::StatusOr<AddressList> Parse(std::string_view list);
 
   Kind kind() const { return kind_; }
   const std::string& text() const { return text_; }
 
-  // The addresses as they are now, without duplicates; reads the file or asks
-  // the resolver, so it may block.
+  // The current addresses, without duplicates. Reads the file or asks the
+  // resolver, so it may block.
   // UNAVAILABLE: unreadable file, unknown name. NOT_FOUND: a file without an
-  // address. INVALID_ARGUMENT: the file has an entry that is not an address
-  // (names the line).
+  // address. INVALID_ARGUMENT: the file has an entry that is not an address;
+  // the message names the line.
   absl::StatusOr<std::vector<std::string>> Read() const;
 
  private:
@@ -37,9 +39,9 @@ class AddressList {
 
   Kind kind_ = Kind::kStatic;
   std::string text_;
-  std::vector<std::string> addresses_;  // kStatic
-  std::string path_;                    // kFile
-  HostPort name_;                       // kDns
+  std::vector<std::string> addresses_;  // for kStatic
+  std::string path_;                    // for kFile
+  HostPort name_;                       // for kDns
 };
 
 }  // namespace millrace

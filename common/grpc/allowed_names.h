@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of TlsClientPolicy::allow, compared with those of certificates.
+// Matching of the names in TlsClientPolicy::allow with those in certificates.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@
 
 namespace millrace {
 
-// What a certificate calls its owner.
+// The names that a certificate gives its owner.
 struct CertificateNames {
   std::vector<std::string> dns = {};
   std::vector<std::string> uris = {};
   std::vector<std::string> addresses = {};  // for messages only
-  std::string common_name = "";             // empty: none
+  std::string common_name = "";             // empty if it has none
 };
 
-// Whether each of `allow` is a name that a certificate can have, or *.NAME.
-// INVALID_ARGUMENT names the one that is not; starts with the option.
+// Checks that each of `allow` is *.NAME or a name that a certificate can have.
+// INVALID_ARGUMENT names the first that is not; its message starts with the
+// option.
 absl::Status CheckAllow(const std::vector<std::string>& allow);
 
-// Whether one of the names is in `allow`: a DNS name without regard to case, or
-// by *.NAME, which stands for one label; a URI or the common name to the
-// letter. A wildcard in a certificate stands for itself and is never allowed.
+// Whether one of the names is in `allow`. DNS names match regardless of case,
+// and *.NAME matches one label before NAME; URIs and the common name must match
+// exactly. A wildcard in a certificate is taken literally and never allowed.
 bool IsAllowed(const std::vector<std::string>& allow,
                const CertificateNames& names);
 

@@ -15,9 +15,10 @@ constexpr absl::Duration kSoonAgain = absl::Seconds(1);
 }  // namespace
 
 void BusyTime::Note(absl::Duration retry_after, SteadyTime now) {
-  if (IsBusy(now)) return;  // of another call that was sent before
-  // Servers do not know how long they will be: a few calls of many that are
-  // started try again each time.
+  // reported by another call, sent before the last report
+  if (IsBusy(now)) return;
+  // Servers do not know how long they will be busy. Doubling the time keeps the
+  // number of calls that try again in vain low.
   const bool again = now - until_ < kSoonAgain;
   const absl::Duration grown =
       again ? std::min(2 * whole_, kLongestGrown) : absl::ZeroDuration();

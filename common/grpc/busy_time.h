@@ -6,20 +6,20 @@
 
 namespace millrace {
 
-// How long to spare a server that refuses calls for lack of room.
-// Threads: one at a time.
+// How long to avoid a server that refuses calls because it is overloaded. Not
+// thread-safe.
 class BusyTime {
  public:
-  // It said at `now` that it is busy for `retry_after` (10 s at most are
-  // believed). If it says so again within a second of the end of that time,
-  // it is spared for at least twice as long, up to 2 s.
+  // Records that the server said, at `now`, that it is busy for `retry_after`
+  // (capped at 10 s). If it says so again within a second of the end of that
+  // time, it is avoided for at least twice as long as before, up to 2 s.
   void Note(absl::Duration retry_after, SteadyTime now);
 
   bool IsBusy(SteadyTime now) const;
 
  private:
   SteadyTime until_ = SteadyTime::InfinitePast();
-  absl::Duration whole_;  // of the last time
+  absl::Duration whole_;  // the last time for which it was avoided
 };
 
 }  // namespace millrace

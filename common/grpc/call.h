@@ -7,14 +7,15 @@
 
 namespace millrace {
 
-// A call in flight. Any thread may cancel; its CallDone still runs.
+// A call in flight. Any thread may cancel it; its CallDone still runs.
 class Call {
  public:
   virtual ~Call() = default;
   virtual void Cancel() = 0;
 };
 
-// Runs exactly once, on a thread of gRPC or of a CallTimer, and must not block.
+// Called exactly once, on a gRPC thread or the thread of a CallTimer. Must not
+// block.
 using CallDone = std::function<void(absl::Status)>;
 
 }  // namespace millrace

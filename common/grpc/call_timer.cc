@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-// The thread wakes at multiples of this, so that short waits share a look.
+// The thread wakes at multiples of this, so that short waits share a wake-up.
 constexpr absl::Duration kTick = absl::Milliseconds(5);
 
 SteadyTime NextTickAfter(absl::Duration wait) {
@@ -38,8 +38,8 @@ CallTimer::Ticket CallTimer::Add(absl::Duration wait,
 }
 
 bool CallTimer::Remove(const Ticket& ticket) {
-  // The thread looks all the same: most calls are over before they would be
-  // woken, and to put off its look for each would cost more.
+  // Does not put off the thread's next wake-up: most calls are over before they
+  // would be woken, and rescheduling for each of them would cost more.
   std::map<Ticket, std::shared_ptr<Sleeper>>::node_type removed;
   MutexLock lock(&mutex_);
   removed = asleep_.extract(ticket);

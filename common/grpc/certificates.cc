@@ -22,11 +22,11 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = 1 << 20;
-// How much of a name chosen by a peer is shown in messages.
+// How much of a name chosen by a peer appears in messages.
 constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMaxNames = 4;
-// Keys of at least 112 bits of security and no SHA-1, as Debian's OpenSSL asks
-// of TLS.
+// At least 112 bits of security and no SHA-1, as Debian's OpenSSL requires for
+// TLS.
 constexpr int kSecurityLevel = 2;
 
 template <auto Free>
@@ -46,7 +46,8 @@ using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 struct FreeStack {
   void operator()(STACK_OF(X509) * stack) const { sk_X509_free(stack); }
 };
-using StackPtr = std::unique_ptr<STACK_OF(X509), FreeStack>;  // borrows
+// does not own the certificates
+using StackPtr = std::unique_ptr<STACK_OF(X509), FreeStack>;
 
 BioPtr Reader(std::string_view text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -58,8 +59,7 @@ std::string Content(BIO* bio) {
   return std::string(data, static_cast<size_t>(size));
 }
 
-// The certificates among the PEM blocks of `text`; none when a block is
-// damaged.
+// The certificates among the PEM blocks of `text`; empty if a block is damaged.
 std::vector<X509Ptr> ParseCertificates(std::string_view text) {
   std::vector<X509Ptr> all;
   const BioPtr bio = Reader(text);
@@ -84,7 +84,7 @@ std::string Print(absl::Time time) {
 
 std::string Cut(std::string text) {
   if (text.size() > kMaxNameBytes) text = text.substr(0, kMaxNameBytes) + "...";
-  // A peer's text goes into logs.
+  // The text comes from a peer and goes into logs.
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';
   }
@@ -103,7 +103,7 @@ std::string TextOf(const ASN1_STRING* text) {
                      static_cast<size_t>(ASN1_STRING_length(text)));
 }
 
-// The subject's first common name as UTF-8; empty: none.
+// The subject's first common name as UTF-8; empty if it has none.
 std::string CommonName(const X509* certificate) {
   const X509_NAME* subject = X509_get_subject_name(certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
@@ -168,7 +168,8 @@ bool IsIpAddress(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), buffer) == 1;
 }
 
-// Within its time at `now`; what to say if not.
+// Checks that a certificate is valid at `now`. The message continues one that
+// names the certificate.
 absl::Status CheckTimes(const X509* certificate, absl::Time now) {
   const absl::Time start = TimeOf(X509_get0_notBefore(certificate));
   const absl::Time end = TimeOf(X509_get0_notAfter(certificate));
@@ -182,7 +183,7 @@ absl::Status CheckTimes(const X509* certificate, absl::Time now) {
   return absl::OkStatus();
 }
 
-// Why X509_verify_cert failed, and what to do.
+// Says why X509_verify_cert() failed, and what to do.
 absl::Status Refusal(X509_STORE_CTX* context, const X509* leaf,
                      const std::string& host, const std::string& ca,
                      absl::Time now) {
@@ -225,7 +226,7 @@ struct Certificates::State {
   TlsOptions options;
   std::string ca_text, cert_text, key_text;  // the files
   std::string identity;
-  std::vector<X509Ptr> chain;  // the own one first
+  std::vector<X509Ptr> chain;  // our own certificate first
   StorePtr store;              // the CAs
 
   absl::Status ReadFiles();
@@ -260,7 +261,7 @@ absl::Status NoCertificate() {
   return absl::UnauthenticatedError("it showed no certificate");
 }
 
-// Keeps OpenSSL from asking for a passphrase.
+// Keeps OpenSSL from prompting for a passphrase.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
@@ -382,13 +383,13 @@ absl::Status Certificates::CheckPeer(Peer peer, std::string_view leaf,
                           leaves.front().get(), untrusted.get()) != 1) {
     return absl::UnauthenticatedError("certificates cannot be checked");
   }
-  // Purpose and trust, as OpenSSL's own TLS sets them.
+  // Sets purpose and trust as OpenSSL's own TLS does.
   X509_STORE_CTX_set_default(
       context.get(), peer == Peer::kServer ? "ssl_server" : "ssl_client");
   X509_VERIFY_PARAM* rules = X509_STORE_CTX_get0_param(context.get());
   X509_VERIFY_PARAM_set_time(rules, absl::ToTimeT(now));
   X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
-  // A CA may be one that another one signed.
+  // Allows a CA that is itself signed by another CA.
   X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
   X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   const int known =

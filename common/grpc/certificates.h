@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// X.509 certificates: reading them, and deciding whom to trust.
+// X.509 certificates: reading them, and deciding which peers to trust.
 #pragma once
 
 #include <memory>
@@ -14,47 +14,47 @@
 
 namespace millrace {
 
-// What the files of TlsOptions held at one moment, checked.
-// Immutable; any thread.
+// The checked content of the files of TlsOptions at one moment.
+// Immutable; any thread may use it.
 class Certificates {
  public:
-  // What the other end of a connection is.
+  // The role of the other end of a connection.
   enum class Peer { kServer, kClient };
 
   // Reads and checks the files.
-  // NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (over 1 MiB): a file.
-  // FAILED_PRECONDITION: no PEM, a key that does not fit, a certificate or
-  // all CAs beyond their time. INVALID_ARGUMENT: cert without key or the
-  // reverse. Messages start with the option.
+  // NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (over 1 MiB): a file
+  // cannot be read. FAILED_PRECONDITION: not PEM, a key that does not match, a
+  // certificate or all CAs outside their validity period. INVALID_ARGUMENT: a
+  // certificate without a key or the reverse. Messages start with the option.
   static absl::StatusOr<std::shared_ptr<const Certificates>> Load(
       const TlsOptions& options);
   ~Certificates();
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
-  // The key and then the certificates, as PEM; empty: none.
+  // The key and then the certificates, as PEM; empty if there are none.
   const std::string& identity() const;
-  // When the first certificate of the identity ends; the infinite future
-  // without one.
+  // When the first certificate of the identity expires; InfiniteFuture() if
+  // there is none.
   absl::Time not_after() const;
-  // Own certificate, for messages.
+  // Describes our own certificate, for messages.
   std::string Describe() const;
-  // Why others with the same CA would refuse the own certificate; OK also
-  // without one of the two.
+  // Says why peers with the same CA would refuse our own certificate. OK if
+  // there is no CA or no certificate.
   absl::Status CheckOwn(Peer as, absl::Time now) const;
 
-  // Whether a peer that showed `leaf`, with what `chain` holds between it and
-  // a CA (both PEM), is one that the CAs vouch for now. `host`: a DNS name or
-  // an IP address that the certificate must be for; empty: any.
-  // UNAUTHENTICATED: why not, and on a second line what to do.
+  // Checks that our CAs vouch, at `now`, for a peer that showed `leaf`. `chain`
+  // holds the certificates between it and a CA (both are PEM). `host` is the
+  // DNS name or IP address that the certificate must be for; empty means any.
+  // UNAUTHENTICATED: they do not; says why, and on a second line what to do.
   absl::Status CheckPeer(Peer peer, std::string_view leaf,
                          std::string_view chain, const std::string& host,
                          absl::Time now) const;
 
-  // Whether `leaf` (PEM) is the own certificate.
+  // Whether `leaf` (PEM) is our own certificate.
   bool IsOwn(std::string_view leaf) const;
 
-  // Whether the files held the same.
+  // Whether the files had the same content.
   bool SameFiles(const Certificates& other) const;
 
  private:
@@ -63,8 +63,8 @@ class Certificates {
   const std::unique_ptr<State> state_;
 };
 
-// Whether `leaf` (PEM), which a client showed, has a name that is in `allow`.
-// UNAUTHENTICATED: it has none; on a second line what to do.
+// Checks that `leaf` (PEM), which a client showed, has a name that is in
+// `allow`. UNAUTHENTICATED: it has none; a second line says what to do.
 absl::Status CheckNames(const std::vector<std::string>& allow,
                         std::string_view leaf);
 

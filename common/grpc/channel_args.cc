@@ -12,7 +12,7 @@ struct IntArgument {
   int value;
 };
 
-// What both ends share.
+// Settings of both clients and servers.
 constexpr IntArgument kTransport[] = {
     {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
     {GRPC_ARG_HTTP2_BDP_PROBE, 0},
@@ -21,8 +21,8 @@ constexpr IntArgument kTransport[] = {
     {GRPC_ARG_KEEPALIVE_TIME_MS, 10'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000},
     {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
-    // A message is inflated, to a thousand times its bytes, before its size is
-    // checked. None of ours is compressed.
+    // gRPC inflates a message, to up to a thousand times its size, before it
+    // checks the size. We do not compress any.
     {GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0},
 };
 
@@ -30,12 +30,13 @@ constexpr IntArgument kClient[] = {
     {GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
      1 << GRPC_COMPRESS_NONE},
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
-    // Without it channels with equal settings share one connection, and one
-    // connection is one stream of bytes.
+    // Otherwise channels with equal settings would share one connection, and a
+    // connection is a single stream of bytes.
     {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
     {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
     {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
-    // Retries are ours: all calls are idempotent and streams restart whole.
+    // We retry ourselves: all calls are idempotent and streams restart as a
+    // whole.
     {GRPC_ARG_ENABLE_RETRIES, 0},
     {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
     {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000},
@@ -43,8 +44,8 @@ constexpr IntArgument kClient[] = {
 };
 
 constexpr IntArgument kServer[] = {
-    // A usual request, which is sent without waiting; what else a client sends
-    // before it is asked for is held here.
+    // Enough for a usual request to be sent without waiting. Whatever else a
+    // client sends before it is asked to is held in the server's memory.
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000},
     {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP/2 settings of both ends. gRPC's defaults make large streams slow
-// (the bandwidth probe and small frames); docs/performance.md has figures.
+// HTTP/2 settings for both ends of a connection. gRPC's defaults (the bandwidth
+// probe and small frames) make large streams slow; docs/performance.md has
+// figures.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -11,17 +12,17 @@
 
 namespace millrace {
 
-// Largest message that is received: frames, requests and replies.
+// Size of the largest message accepted, be it a frame, a request or a reply.
 inline constexpr int kMaxMessageBytes = 16 << 20;
 
-// For channels. Every channel made with these has its own connection; dead
-// connections are noticed by keepalive within 20 s, lost ones are retried
-// every second; proxies in the environment are ignored. Compressed replies end
-// their call, UNIMPLEMENTED.
+// Arguments for channels. Every channel made with them has its own connection.
+// Keepalive detects dead connections within 20 s, and lost ones are retried
+// every second. Proxies set in the environment are ignored. A compressed reply
+// fails its call with UNIMPLEMENTED.
 ::grpc::ChannelArguments ClientChannelArguments(
     int max_receive_bytes = kMaxMessageBytes);
 
-// Compressed requests are answered UNIMPLEMENTED.
+// Configures a server. Compressed requests are answered with UNIMPLEMENTED.
 void ConfigureServer(::grpc::ServerBuilder& builder);
 
 }  // namespace millrace

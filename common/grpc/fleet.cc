@@ -29,28 +29,28 @@ namespace {
 
 using State = FleetMemberInfo::State;
 
-// Every call that finds no owner demands news; members are asked again, and the
-// list is read, at most this often.
-constexpr absl::Duration kDemandInterval = absl::Milliseconds(100);
+// Minimum interval between refreshes (reading the list and asking members
+// again) that are triggered by callers that found no owner.
+constexpr absl::Duration kRefreshInterval = absl::Milliseconds(100);
 
-// A member that answered so lately is not suspected. No longer than the silence
-// that comes before a suspicion: so one that stops right after an answer is
-// found as soon as any other, and a pause stays below 2 s.
-constexpr absl::Duration kAnswerHolds = absl::Milliseconds(500);
+// A member that answered this recently is not suspected. This is no longer than
+// the silence that leads to a suspicion, so that a member that stops right
+// after an answer is found as soon as any other, and a pause stays below 2 s.
+constexpr absl::Duration kRecentAnswer = absl::Milliseconds(500);
 
-// How long gRPC may put off an attempt to connect to a member that does not
-// answer, or not by all connections: its longest back-off (channel_args.cc). It
-// counts that by timers which are late when somebody sets the clock back.
+// How often to make gRPC reconnect to a member that does not answer, or not on
+// all of its connections. This is gRPC's own longest back-off
+// (channel_args.cc), but its timers are late when the clock is set back.
 constexpr absl::Duration kConnectInterval = absl::Seconds(1);
 
-// How late an interrupt may be noticed.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+// Interval between checks for an interrupt.
+constexpr absl::Duration kInterruptInterval = absl::Milliseconds(200);
 
-// How long others of the list are waited for once one has answered.
+// How long to wait for other members in the list once one has answered.
 constexpr absl::Duration kGreetingTime = absl::Milliseconds(500);
 
-// The member with the least outstanding bytes that is not in `avoid`, a busy
-// one only where all are; `turn` decides among equals. Null: none.
+// The member with the fewest outstanding bytes that is not in `avoid`; a busy
+// one only if all are busy. `turn` decides among equals. Null if there is none.
 std::shared_ptr<FleetMember> LeastLoaded(
     const FleetDirectory::Entries& owners,
     const std::vector<const FleetMember*>& avoid, size_t turn) {
@@ -116,8 +116,8 @@ class Fleet::Core {
       SteadyTime deadline) const;
 
  private:
-  // One Describe in flight.
-  struct Ask {
+  // A Describe call in flight.
+  struct DescribeCall {
     std::shared_ptr<FleetEntry> entry;
     SteadyTime deadline;
     bool of_suspect = false;
@@ -131,23 +131,24 @@ class Fleet::Core {
   void Run();
   void RefreshList();
   void TakeList(const ListReader::Result& addresses);
-  SteadyTime StartDueAsks();
-  // Cancels asks whose time is over; returns when to look again. gRPC ends
-  // calls at their deadlines too, but late when somebody sets the clock back.
-  SteadyTime EndOverdueAsks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns when the time of the ask is over.
-  SteadyTime StartAsk(std::shared_ptr<FleetEntry> entry);
-  // Whether gRPC must be made to connect now.
-  static bool TakeConnect(FleetEntry& entry);
-  void FinishAsk(Ask* ask, const ::grpc::Status& status);
-  void TakeAnswer(const v1::DescribeReply& reply, const absl::Status& status,
-                  FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Demand() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes thread_ look for what is due.
+  SteadyTime StartDueCalls();
+  // Cancels calls whose deadline has passed; returns when to check again. gRPC
+  // ends calls at their deadlines too, but late when the clock is set back.
+  SteadyTime EndOverdueCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the call's deadline.
+  SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
+  // Whether to make gRPC connect now; if so, schedules the next time.
+  static bool ShouldConnect(FleetEntry& entry);
+  void FinishCall(DescribeCall* call, const ::grpc::Status& status);
+  void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
+                    FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RequestRefresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes thread_ check what is due.
   void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TellNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for news after `seen`; false once `deadline` is over.
-  bool AwaitNews(uint64_t seen, SteadyTime deadline) const
+  void NotifyChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until the count of changes is not `seen`; false if `deadline` passes
+  // first.
+  bool WaitForChange(uint64_t seen, SteadyTime deadline) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<FleetMemberInfo> MembersLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -156,22 +157,23 @@ class Fleet::Core {
   const AddressList::Kind list_kind_;
 
   ListReader reader_;
-  MemberKeeper keeper_;  // outlives all that holds members
+  MemberKeeper keeper_;  // must outlive everything that holds members
 
   mutable Mutex mutex_;
   CondVar thread_wakes_;
-  mutable CondVar changed_;  // news_, asks_ or list_read_
+  mutable CondVar changed_;  // changes_, calls_ or list_read_
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
-  std::map<Ask*, std::unique_ptr<Ask>> asks_ ABSL_GUARDED_BY(mutex_);
+  std::map<DescribeCall*, std::unique_ptr<DescribeCall>> calls_
+      ABSL_GUARDED_BY(mutex_);
   SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list
-  // When the last read of the list began, and the last one that has ended.
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list is being read
+  // When the last read of the list began, and when the last finished one began.
   SteadyTime list_begun_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   SteadyTime list_read_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  SteadyTime last_demand_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;   // counts changes
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;     // breaks ties of Pick
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // thread_
+  SteadyTime last_refresh_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // number of changes so far
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;       // breaks ties in Pick()
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // thread_ has something to do
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: runs on all of the above
@@ -189,15 +191,15 @@ Fleet::Core::~Core() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    for (auto& [ask, owner] : asks_) ask->context.TryCancel();
+    for (auto& [call, owner] : calls_) call->context.TryCancel();
     WakeThread();
   }
   reader_.Stop();
   thread_.join();
   MutexLock lock(&mutex_);
-  for (auto& [ask, owner] : asks_) ask->context.TryCancel();
+  for (auto& [call, owner] : calls_) call->context.TryCancel();
   changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return asks_.empty();
+    return calls_.empty();
   });
 }
 
@@ -205,7 +207,7 @@ void Fleet::Core::Run() {
   while (true) {
     keeper_.EndUnused();
     RefreshList();
-    const SteadyTime next = StartDueAsks();
+    const SteadyTime next = StartDueCalls();
     MutexLock lock(&mutex_);
     thread_wakes_.WaitUntil(
         &mutex_, next,
@@ -220,8 +222,8 @@ void Fleet::Core::WakeThread() {
   thread_wakes_.NotifyOne();
 }
 
-void Fleet::Core::TellNews() {
-  ++news_;
+void Fleet::Core::NotifyChange() {
+  ++changes_;
   changed_.NotifyAll();
 }
 
@@ -249,10 +251,11 @@ void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   WakeThread();
   if (stopping_) return;
   if (addresses.ok()) {
-    if (directory_.Apply(*addresses)) TellNews();
+    if (directory_.Apply(*addresses)) NotifyChange();
     return;
   }
-  // `millrace up` fills the file once its servers are up.
+  // No warning while the file is still empty: `millrace up` fills it once its
+  // servers are up.
   const bool unfilled =
       absl::IsNotFound(addresses.status()) && directory_.entries().empty();
   if (directory_.NoteListError(addresses.status()) && !unfilled) {
@@ -261,16 +264,16 @@ void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   }
 }
 
-SteadyTime Fleet::Core::StartDueAsks() {
+SteadyTime Fleet::Core::StartDueCalls() {
   std::vector<std::shared_ptr<FleetEntry>> due;
   SteadyTime next;
   {
     MutexLock lock(&mutex_);
     if (stopping_) return SteadyTime::InfinitePast();
     const SteadyTime now = SteadyNow();
-    // A list that is being read wakes us when it is here.
+    // A read in progress will wake this thread when it is done.
     next = reading_ ? SteadyTime::InfiniteFuture() : next_list_;
-    next = std::min(next, EndOverdueAsks());
+    next = std::min(next, EndOverdueCalls());
     for (const auto& entry : directory_.Asked()) {
       if (entry->asking) continue;
       if (entry->next_ask <= now) {
@@ -281,57 +284,57 @@ SteadyTime Fleet::Core::StartDueAsks() {
       }
     }
   }
-  for (auto& entry : due) next = std::min(next, StartAsk(std::move(entry)));
+  for (auto& entry : due) next = std::min(next, StartCall(std::move(entry)));
   return next;
 }
 
-SteadyTime Fleet::Core::EndOverdueAsks() {
+SteadyTime Fleet::Core::EndOverdueCalls() {
   SteadyTime next = SteadyTime::InfiniteFuture();
   const SteadyTime now = SteadyNow();
-  for (auto& [ask, owner] : asks_) {
-    if (ask->deadline > now) {
-      next = std::min(next, ask->deadline);
-    } else if (!ask->overdue) {
-      ask->overdue = true;
-      ask->context.TryCancel();
+  for (auto& [call, owner] : calls_) {
+    if (call->deadline > now) {
+      next = std::min(next, call->deadline);
+    } else if (!call->overdue) {
+      call->overdue = true;
+      call->context.TryCancel();
     }
   }
   return next;
 }
 
-SteadyTime Fleet::Core::StartAsk(std::shared_ptr<FleetEntry> entry) {
-  auto owner = std::make_unique<Ask>();
-  Ask* ask = owner.get();
-  ask->entry = std::move(entry);
-  // Over the connections in turn: that one works says nothing of the others.
-  ask->stub = v1::Sampler::NewStub(ask->entry->member->NextChannel());
+SteadyTime Fleet::Core::StartCall(std::shared_ptr<FleetEntry> entry) {
+  auto owner = std::make_unique<DescribeCall>();
+  DescribeCall* call = owner.get();
+  call->entry = std::move(entry);
+  // Uses the connections in turn: that one works says nothing about the others.
+  call->stub = v1::Sampler::NewStub(call->entry->member->NextChannel());
   SteadyTime deadline;
   bool connect = false;
   {
     MutexLock lock(&mutex_);
-    connect = TakeConnect(*ask->entry);
-    ask->of_suspect = ask->entry->suspected;
-    // Where the store is known, so are its splits, or nobody asks for them.
-    ask->request.set_look_for_splits(options_.fingerprint.empty() &&
-                                     !directory_.settled());
+    connect = ShouldConnect(*call->entry);
+    call->of_suspect = call->entry->suspected;
+    // If the store is known, so are its splits, or they are not needed.
+    call->request.set_look_for_splits(options_.fingerprint.empty() &&
+                                      !directory_.settled());
     const absl::Duration timeout =
-        ask->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
-    deadline = ask->deadline = SteadyNow() + timeout;
-    ask->context.set_deadline(ToGrpcTime(deadline));
-    asks_.emplace(ask, std::move(owner));
+        call->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
+    deadline = call->deadline = SteadyNow() + timeout;
+    call->context.set_deadline(ToGrpcTime(deadline));
+    calls_.emplace(call, std::move(owner));
   }
   if (connect) {
-    for (const auto& channel : ask->entry->member->channels) {
+    for (const auto& channel : call->entry->member->channels) {
       ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
     }
   }
-  ask->stub->async()->Describe(
-      &ask->context, &ask->request, &ask->reply,
-      [this, ask](::grpc::Status status) { FinishAsk(ask, status); });
+  call->stub->async()->Describe(
+      &call->context, &call->request, &call->reply,
+      [this, call](::grpc::Status status) { FinishCall(call, status); });
   return deadline;
 }
 
-bool Fleet::Core::TakeConnect(FleetEntry& entry) {
+bool Fleet::Core::ShouldConnect(FleetEntry& entry) {
   const SteadyTime now = SteadyNow();
   const State state = entry.info.state;
   if (state == State::kReady || state == State::kDraining) return false;
@@ -340,28 +343,29 @@ bool Fleet::Core::TakeConnect(FleetEntry& entry) {
   return true;
 }
 
-void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
+void Fleet::Core::FinishCall(DescribeCall* call, const ::grpc::Status& status) {
   MutexLock lock(&mutex_);
-  FleetEntry& entry = *ask->entry;
+  FleetEntry& entry = *call->entry;
   FleetMemberInfo& info = entry.info;
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.asking = false;
-  // Suspected meanwhile: asked anew.
-  const bool cut_short = entry.suspected && !ask->of_suspect && !status.ok();
+  // If the member has been suspected since the call began, it is asked again,
+  // with the shorter timeout.
+  const bool cut_short = entry.suspected && !call->of_suspect && !status.ok();
   if (!cut_short) entry.suspected = false;
   if (cut_short && !again) {
-    // next_ask is due.
+    // next_ask is due already.
   } else if (again) {
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
     const bool overdue =
-        ask->overdue && status.error_code() == ::grpc::StatusCode::CANCELLED;
-    TakeAnswer(ask->reply,
-               overdue ? absl::DeadlineExceededError("Deadline Exceeded")
-                       : FromGrpcStatus(status),
-               entry);
+        call->overdue && status.error_code() == ::grpc::StatusCode::CANCELLED;
+    RecordAnswer(call->reply,
+                 overdue ? absl::DeadlineExceededError("Deadline Exceeded")
+                         : FromGrpcStatus(status),
+                 entry);
   }
   if (info.state != before && !stopping_) {
     spdlog::debug("server {} is {}", info.address,
@@ -370,16 +374,16 @@ void Fleet::Core::FinishAsk(Ask* ask, const ::grpc::Status& status) {
       spdlog::warn("{}", std::string(info.error.message()));
     }
   }
-  asks_.erase(ask);
-  TellNews();
+  calls_.erase(call);
+  NotifyChange();
   WakeThread();
 }
 
-void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
-                             const absl::Status& status, FleetEntry& entry) {
+void Fleet::Core::RecordAnswer(const v1::DescribeReply& reply,
+                               const absl::Status& status, FleetEntry& entry) {
   const SteadyTime now = SteadyNow();
   FleetMemberInfo& info = entry.info;
-  // One that has too much to do to describe itself is alive.
+  // A server too busy to describe itself is alive.
   const bool busy = absl::IsResourceExhausted(status);
   if (status.ok() || busy) entry.answered = now;
   if (status.ok()) {
@@ -398,10 +402,10 @@ void Fleet::Core::TakeAnswer(const v1::DescribeReply& reply,
   entry.next_ask = now + options_.retry_interval;
 }
 
-void Fleet::Core::Demand() {
+void Fleet::Core::RequestRefresh() {
   const SteadyTime now = SteadyNow();
-  if (now - last_demand_ < kDemandInterval) return;
-  last_demand_ = now;
+  if (now - last_refresh_ < kRefreshInterval) return;
+  last_refresh_ = now;
   if (list_kind_ != AddressList::Kind::kStatic) next_list_ = now;
   for (const auto& entry : directory_.entries()) {
     if (entry->info.state != State::kReady) entry->next_ask = now;
@@ -412,13 +416,13 @@ void Fleet::Core::Demand() {
 std::vector<std::shared_ptr<FleetMember>> Fleet::Core::Owners(int partition) {
   MutexLock lock(&mutex_);
   auto owners = directory_.Owners(partition);
-  if (owners.empty()) Demand();
+  if (owners.empty()) RequestRefresh();
   return owners;
 }
 
-bool Fleet::Core::AwaitNews(uint64_t seen, SteadyTime deadline) const {
+bool Fleet::Core::WaitForChange(uint64_t seen, SteadyTime deadline) const {
   const auto is_new = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return news_ != seen;
+    return changes_ != seen;
   };
   return changed_.WaitUntil(&mutex_, deadline, is_new);
 }
@@ -437,11 +441,11 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
       if (!best) best = LeastLoaded(owners, avoid, turn_);
     }
     if (best) return best;
-    if (any) return directory_.NoOwner(partition);  // all are to be avoided
-    Demand();
-    // Wakes at least as often as demands are heard.
-    const SteadyTime soon = SteadyNow() + kDemandInterval;
-    AwaitNews(news_, std::min(deadline, soon));
+    if (any) return directory_.NoOwner(partition);  // all are in `avoid`
+    RequestRefresh();
+    // Wakes often enough to request the next refresh as soon as it is allowed.
+    const SteadyTime soon = SteadyNow() + kRefreshInterval;
+    WaitForChange(changes_, std::min(deadline, soon));
     if (SteadyNow() >= deadline && directory_.Owners(partition).empty()) {
       return directory_.NoOwner(partition);
     }
@@ -453,21 +457,21 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
   MutexLock lock(&mutex_);
   while (!directory_.manifest().has_value()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    Demand();
-    const SteadyTime soon = SteadyNow() + kDemandInterval;
-    AwaitNews(news_, std::min(deadline, soon));
+    RequestRefresh();
+    const SteadyTime soon = SteadyNow() + kRefreshInterval;
+    WaitForChange(changes_, std::min(deadline, soon));
     MILLRACE_RETURN_IF_ERROR(directory_.AllShutOut());
     if (directory_.manifest().has_value() || SteadyNow() < deadline) continue;
     return absl::UnavailableError(
         StrCat("no server of the fleet answers (", directory_.Tried(),
                ")\nstart the servers, or correct the list"));
   }
-  // A moment for the others of the list, so that whoever asks next finds the
-  // owners of all partitions.
+  // Give the other members a moment, so that the caller's next request finds
+  // the owners of all partitions.
   const SteadyTime moment = std::min(deadline, SteadyNow() + kGreetingTime);
   while (directory_.AnyUnknown() && SteadyNow() < moment) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    AwaitNews(news_, moment);
+    WaitForChange(changes_, moment);
   }
   MILLRACE_RETURN_IF_ERROR(directory_.CheckOneStore());
   directory_.Settle();
@@ -478,7 +482,7 @@ bool Fleet::Core::AwaitList(SteadyTime since, SteadyTime deadline) {
   if (list_kind_ == AddressList::Kind::kStatic) return true;
   MutexLock lock(&mutex_);
   if (list_begun_ < since) {
-    const SteadyTime soonest = list_begun_ + kDemandInterval;
+    const SteadyTime soonest = list_begun_ + kRefreshInterval;
     next_list_ = std::min(next_list_, std::max(SteadyNow(), soonest));
     WakeThread();
   }
@@ -498,18 +502,18 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr) return;
   if (absl::IsResourceExhausted(status)) {
-    // Says nothing about the connection.
+    // This says nothing about the connection.
     entry->busy.Note(ErrorInfoOf(status).retry_after, SteadyNow());
     return;
   }
-  // Of one that is known to be lost it is no news, and others wait to hear of
-  // it.
+  // For a member that is known to be lost this is not new, and others are
+  // waiting for its next answer.
   if (entry->info.state == State::kUnreachable) return;
   entry->info.error = status;
   entry->info.state = State::kUnknown;
   entry->next_ask = SteadyTime::InfinitePast();
   entry->ask_again = entry->asking;
-  TellNews();
+  NotifyChange();
   WakeThread();
 }
 
@@ -517,13 +521,14 @@ void Fleet::Core::Suspect(const FleetMember& member) {
   MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr || entry->suspected) return;
-  if (SteadyNow() - entry->answered < kAnswerHolds) return;
+  if (SteadyNow() - entry->answered < kRecentAnswer) return;
   entry->suspected = true;
   entry->next_ask = SteadyTime::InfinitePast();
   WakeThread();
-  // One that was asked with more patience is asked anew.
-  for (auto& [ask, owner] : asks_) {
-    if (ask->entry.get() == entry) ask->context.TryCancel();
+  // A call that is already in flight has the longer timeout; cancel it and ask
+  // again.
+  for (auto& [call, owner] : calls_) {
+    if (call->entry.get() == entry) call->context.TryCancel();
   }
 }
 
@@ -549,12 +554,12 @@ absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::Core::AwaitMembers(
     {
       MutexLock lock(&mutex_);
       members = MembersLocked();
-      seen = news_;
+      seen = changes_;
     }
     const SteadyTime now = SteadyNow();
     if (condition(members) || now >= deadline) return members;
     MutexLock lock(&mutex_);
-    AwaitNews(seen, std::min(deadline, now + kLookInterval));
+    WaitForChange(seen, std::min(deadline, now + kInterruptInterval));
   }
 }
 

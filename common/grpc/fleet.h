@@ -22,12 +22,12 @@
 
 namespace millrace {
 
-// One server of the fleet. `outstanding_bytes` is kept by callers that want
-// load spread (see Fleet::Pick); the rest never changes.
+// One server of the fleet. `outstanding_bytes` is maintained by callers that
+// want their load balanced (see Fleet::Pick); the rest never changes.
 struct FleetMember {
-  // One connection after the other; shared with calls in flight. A connection
-  // is received by one thread and sent by one thread at a time, so streams
-  // are spread over several.
+  // Returns the connections in turn. They are shared with calls in flight. One
+  // thread at a time receives on a connection and one sends, so streams are
+  // spread over several.
   const std::shared_ptr<::grpc::Channel>& NextChannel() {
     return channels[turn++ % channels.size()];
   }
@@ -38,10 +38,10 @@ struct FleetMember {
   std::atomic<int64_t> outstanding_bytes{0};
 };
 
-// What is known of a member; a snapshot.
+// A snapshot of what is known about a member.
 struct FleetMemberInfo {
   enum class State {
-    kUnknown,      // not asked yet
+    kUnknown,      // has not answered yet
     kReady,        // answers, and belongs to this fleet
     kDraining,     // answers, but takes no new Sample calls
     kUnreachable,  // does not answer
@@ -55,101 +55,107 @@ struct FleetMemberInfo {
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
-  bool other_store = false;  // why refused
-  absl::Status error;        // why unreachable or refused
+  bool other_store = false;  // the reason for kRefused
+  absl::Status error;        // the reason for kUnreachable or kRefused
 };
 
 // "ready", "draining", ...; "unknown" before the first answer.
 std::string_view StateName(FleetMemberInfo::State state);
 
 struct FleetOptions {
-  // LIST of the command line: "host:port,host:port", "@FILE" (one address or
-  // list a line, '#' starts a comment), "dns:///name:port".
+  // Where the servers are: "host:port,host:port", "@FILE" (an address or a list
+  // on each line, '#' starts a comment) or "dns:///name:port".
   std::string list;
 
-  // Members with another fingerprint are refused. Empty: the first member
+  // Members with another fingerprint are refused. If empty, the first member
   // that answers decides.
   std::string fingerprint;
 
   int max_receive_bytes = kMaxMessageBytes;
-  int connections = 2;  // to each member
+  int connections = 2;  // per member
   absl::Duration describe_timeout = absl::Seconds(5);
   absl::Duration suspect_timeout = absl::Seconds(1);
   absl::Duration file_interval = absl::Seconds(1);
   absl::Duration dns_interval = absl::Seconds(10);
-  // How often members that answer are asked again, and those that do not.
+  // How often members that answer are asked again, and how often those that do
+  // not.
   absl::Duration ready_interval = absl::Seconds(5);
   absl::Duration retry_interval = absl::Milliseconds(500);
 
-  // Shared with the channels; see OpenClientTls(). Null: plaintext.
+  // Shared with the channels; see OpenClientTls(). Null means plaintext.
   std::shared_ptr<TlsFiles> tls;
 };
 
-// The directory of a fleet: keeps the list of addresses fresh, asks every
+// The directory of a fleet: keeps the list of addresses up to date, asks every
 // member what it serves (Describe), and hands out channels by partition. One
-// background thread does all the asking, another one reads the list where that
-// can take time; only WaitForManifest, Pick, AwaitMembers and AwaitList block.
+// background thread asks the members; another one reads the list if that can
+// take time. Only WaitForManifest, Pick, AwaitMembers and AwaitList block.
 // Threads: any thread may call any method.
 class Fleet {
  public:
-  // Parses the list; does not wait for anyone.
-  // INVALID_ARGUMENT: not a LIST (names the entry).
+  // Parses the list; does not wait for any server.
+  // INVALID_ARGUMENT: not a valid LIST; the message names the bad entry.
   static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
-  // Cancels what is in flight; does not wait for servers, and for a list that
-  // is being read at most 2 s (see ListReader). Waits until members that were
-  // handed out are let go (see MemberKeeper).
+  // Cancels calls in flight without waiting for servers, and waits at most 2 s
+  // for a list that is being read (see ListReader). Waits until members that
+  // were handed out have been released (see MemberKeeper).
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  // Schema and books of the store that the fleet serves, and the splits that
-  // any of its members has, once one member answered and the others of the list
-  // did too or had half a second more. The reference lives as long as the
-  // fleet. UNAVAILABLE: nobody of this fleet answered by `deadline` (says what
-  // was tried). All other errors come without waiting, since time does not mend
-  // them. UNAUTHENTICATED, PERMISSION_DENIED: TLS or names keep us from all.
-  // FAILED_PRECONDITION: all were refused, or they have several stores and the
-  // options do not say which. CANCELLED: the program was interrupted.
+  // The schema and books of the store that the fleet serves, and the splits
+  // that any member has. Waits for one member to answer, and then up to half a
+  // second more for the others in the list. The result lives as long as the
+  // fleet.
+  // UNAVAILABLE: no member answered by `deadline`; the message says what was
+  // tried. All other errors are returned without waiting, since time does not
+  // cure them. UNAUTHENTICATED, PERMISSION_DENIED: certificates or names keep
+  // us from using any member. FAILED_PRECONDITION: all members were refused, or
+  // they have different stores and the options do not say which to use.
+  // CANCELLED: the program was interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(SteadyTime deadline);
 
-  // Members that serve `partition` and take calls, draining ones last. When
-  // there is none, the list is read again and everyone asked at once.
+  // Members that serve `partition` and accept calls, draining ones last. If
+  // there are none, the list is read and all members are asked again at once.
   std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
 
-  // The owner with the least outstanding bytes that is not in `avoid`, ties
-  // in turn, one that is busy (see ReportFailure) only where all are. Errors
-  // name the partition and what was tried: UNAVAILABLE when there is none by
-  // `deadline` (a past deadline: does not wait), or at once when all are in
-  // `avoid`; FAILED_PRECONDITION or DATA_LOSS when those of it are refused or
-  // have damaged files, and all others answer.
+  // Picks the owner of `partition` with the fewest outstanding bytes that is
+  // not in `avoid`, taking turns among equals. A busy owner (see ReportFailure)
+  // is picked only if all are busy. Does not wait if `deadline` has passed.
+  // Errors name the partition and what was tried. UNAVAILABLE: there is no
+  // owner by `deadline`, or (at once) all owners are in `avoid`.
+  // FAILED_PRECONDITION, DATA_LOSS: the servers of the partition were refused
+  // or have damaged files, and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
       const std::vector<const FleetMember*>& avoid = {});
 
-  // Whether these are all the servers of a partition, one at least, and
-  // everyone else in the list answers: there is nobody to wait for.
+  // Whether `members`, at least one, are all the servers of a partition and
+  // everyone else in the list answers, so that there is nobody to wait for.
   bool OnlyThese(int partition,
                  const std::vector<const FleetMember*>& members) const;
 
-  // Whether the list has been read, or could not be, since `since`; else has it
-  // read again and waits for that until `deadline` (a past one: does not wait).
+  // Whether an attempt to read the list has begun and ended since `since`. If
+  // not, starts one and waits for it until `deadline` (not at all if that has
+  // passed).
   bool AwaitList(SteadyTime since, SteadyTime deadline);
 
-  // Tells that a call failed: a member whose connection broke, or that refuses
-  // what another one may take, is asked again before it is handed out. One that
-  // refuses for want of room is busy for as long as it says (see BusyTime).
+  // Reports that a call failed. A member whose connection broke, or that
+  // refused what another one may accept, is asked again before it is handed
+  // out. One that refused because it is overloaded counts as busy for as long
+  // as it says (see BusyTime).
   void ReportFailure(const FleetMember& member, const absl::Status& status);
 
-  // Asks a member that is thought to live at once whether it does, unless it
-  // answered within the last half second; it is lost unless it answers within
-  // suspect_timeout.
+  // Asks a member that is thought to be alive whether it is, at once, unless it
+  // answered within the last half second. It counts as lost if it does not
+  // answer within suspect_timeout.
   void Suspect(const FleetMember& member);
-  // Whether a member is known not to answer or was refused.
+  // Whether a member does not answer or was refused.
   bool IsLost(const FleetMember& member) const;
 
-  // All members of the list, in its order.
+  // All members in the list, in its order.
   std::vector<FleetMemberInfo> Members() const;
-  // The same once `condition` is true of them, or at `deadline`.
+  // The same, as soon as `condition` is true of them, or at `deadline`.
   // CANCELLED: the program was interrupted.
   absl::StatusOr<std::vector<FleetMemberInfo>> AwaitMembers(
       const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,

@@ -68,8 +68,8 @@ bool FleetDirectory::Apply(const std::vector<std::string>& addresses) {
 }
 
 FleetDirectory::Entries FleetDirectory::Asked() {
-  // Only members of the list are handed out: one that nobody else holds stays
-  // so.
+  // Only members in the list are handed out, so one that has left it and is
+  // held by nobody else will stay so.
   std::erase_if(
       left_, [](const auto& entry) { return entry->member.use_count() == 1; });
   Entries all = entries_;
@@ -267,7 +267,7 @@ bool FleetDirectory::OnlyThese(
 
 absl::Status FleetDirectory::NoOwner(int partition) const {
   const FleetMemberInfo* refused = nullptr;
-  std::string reasons;  // of those that have it
+  std::string reasons;  // of the members that have the partition
   bool any_damaged = false;
   for (const auto& entry : entries_) {
     const FleetMemberInfo& info = entry->info;

@@ -10,8 +10,8 @@ namespace millrace {
 
 ::grpc::Slice BorrowedSlice(const void* data, size_t bytes,
                             std::shared_ptr<const void> owner) {
-  // gRPC takes a plain function and one pointer: the pointer is the owner's
-  // last holder. gRPC never writes through the slice.
+  // gRPC takes a plain function and one pointer, which points to a copy of
+  // `owner` here. gRPC never writes through the slice.
   auto* holder = new std::shared_ptr<const void>(std::move(owner));
   return ::grpc::Slice(
       const_cast<void*>(data), bytes,
@@ -37,8 +37,8 @@ absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
   if (!dumped.ok()) {
     return absl::InvalidArgumentError("not a frame: compressed or empty");
   }
-  // Small slices hold their bytes inside the object: `slices_` must not move
-  // its elements any more, and a moved vector does not.
+  // Small slices hold their bytes inside the object, so the elements of
+  // `slices_` must not move from now on; moving the vector does not move them.
   std::vector<std::span<const std::byte>> spans;
   spans.reserve(frame.slices_.size());
   for (const ::grpc::Slice& slice : frame.slices_) {

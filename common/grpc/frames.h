@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in grpc::ByteBuffers, payloads borrowed both ways.
+// Converts frames to and from grpc::ByteBuffers without copying payloads.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -14,11 +14,13 @@
 
 namespace millrace {
 
-// A slice over memory that `owner` keeps alive until gRPC is done with it.
+// A slice that refers to memory kept alive by `owner` until gRPC is done with
+// it.
 ::grpc::Slice BorrowedSlice(const void* data, size_t bytes,
                             std::shared_ptr<const void> owner);
 
-// The message `header` + `payload`; payload bytes are not copied.
+// The message that consists of `header` and `payload`, whose bytes are not
+// copied.
 ::grpc::ByteBuffer MakeFrame(const FrameHeader& header,
                              std::vector<::grpc::Slice> payload);
 

@@ -15,11 +15,10 @@
 namespace millrace {
 namespace {
 
-// After such a silence a replica is asked whether it lives, if there is
-// another one.
+// After a silence this long, a replica is suspected, if there is another one.
 constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
-// Between two looks at a replica that is suspected.
-constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
+// Interval between checks of a replica that is suspected.
+constexpr absl::Duration kCheckAgain = absl::Milliseconds(100);
 
 class HedgedCall final : public Call,
                          public Sleeper,
@@ -32,7 +31,7 @@ class HedgedCall final : public Call,
 
   void Start(std::shared_ptr<FleetMember> member) {
     options_.hedging.NoteCall();
-    StartLeg(std::move(member));
+    StartAttempt(std::move(member));
     MutexLock lock(&mutex_);
     if (!finished_) WakeAfter(std::min(delay_, kLongSilence));
   }
@@ -48,24 +47,24 @@ class HedgedCall final : public Call,
   }
 
   void OnWake() override {
-    std::vector<Leg> legs;
+    std::vector<Attempt> attempts;
     absl::Duration silence;
-    bool spoken = false;
+    bool has_winner = false;
     if (EndIfOverdue()) return;
     {
       MutexLock lock(&mutex_);
       if (finished_ || cancelled_ || running_ == 0) return;
-      looking_ = true;  // keeps the options alive
-      spoken = winner_ != kNobody;
-      legs = legs_;
+      waking_ = true;  // keeps FinishIfOver() from finishing
+      has_winner = winner_ != kNobody;
+      attempts = attempts_;
       silence = SteadyNow() - last_news_;
     }
     const absl::Duration next =
-        spoken ? CheckAlive(*legs[winner()].member, silence)
-               : TryAnother(legs, silence);
+        has_winner ? CheckAlive(*attempts[winner()].member, silence)
+                   : TryAnother(attempts, silence);
     {
       MutexLock lock(&mutex_);
-      looking_ = false;
+      waking_ = false;
       if (running_ > 0 && !cancelled_) WakeAfter(next);
     }
     FinishIfOver();
@@ -75,16 +74,16 @@ class HedgedCall final : public Call,
   static constexpr int kNobody = -1;
 
   // A call to one replica.
-  struct Leg {
+  struct Attempt {
     std::shared_ptr<FleetMember> member;
     std::shared_ptr<Call> call;  // while it runs, once it has been started
     SteadyTime start;
     bool over = false;
-    bool given_up = false;  // by us, as lost
+    bool given_up = false;  // cancelled because the replica is lost
   };
 
-  // gRPC ends calls at their deadlines too, but late when somebody sets the
-  // clock back.
+  // gRPC ends calls at their deadlines too, but late when the clock is set
+  // back.
   bool EndIfOverdue() {
     std::vector<std::shared_ptr<Call>> calls;
     {
@@ -99,49 +98,49 @@ class HedgedCall final : public Call,
     return true;
   }
 
-  // When the call has taken, or brought nothing for, too long.
+  // When the call fails because it has taken, or been silent for, too long.
   SteadyTime overdue_time() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return std::min(options_.deadline, last_sign_ + options_.patience);
+    return std::min(options_.deadline, last_message_ + options_.patience);
   }
 
-  // Does not count the time in which this process was stopped, and could hear
-  // nobody, as silence.
+  // Does not count time during which this process was stopped, and could not
+  // receive anything, as silence.
   void ForgetPause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::Duration late = SteadyNow() - due_;
     if (late < kLongSilence) return;
     last_news_ += late;
-    last_sign_ += late;
+    last_message_ += late;
   }
 
-  void StartLeg(std::shared_ptr<FleetMember> member) {
+  void StartAttempt(std::shared_ptr<FleetMember> member) {
     int index = 0;
     {
       MutexLock lock(&mutex_);
-      index = static_cast<int>(legs_.size());
-      legs_.push_back({member, nullptr, SteadyNow()});
+      index = static_cast<int>(attempts_.size());
+      attempts_.push_back({member, nullptr, SteadyNow()});
       last_news_ = SteadyNow();
       ++running_;
     }
     std::shared_ptr<Call> call = options_.start(
         std::move(member),
         {.on_sign = [self = shared_from_this(),
-                     index] { return self->OnSign(index); },
+                     index] { return self->OnMessage(index); },
          .done =
              [self = shared_from_this(), index](absl::Status status) {
-               self->OnLegDone(index, std::move(status));
+               self->OnAttemptDone(index, std::move(status));
              }});
-    bool doomed = false;
+    bool unwanted = false;
     {
       MutexLock lock(&mutex_);
-      if (legs_[index].over) return;
-      legs_[index].call = call;
-      doomed =
+      if (attempts_[index].over) return;
+      attempts_[index].call = call;
+      unwanted =
           cancelled_ || overdue_ || (winner_ != kNobody && winner_ != index);
     }
-    if (doomed) call->Cancel();
+    if (unwanted) call->Cancel();
   }
 
-  absl::Status OnSign(int index) {
+  absl::Status OnMessage(int index) {
     std::vector<std::shared_ptr<Call>> losers;
     {
       MutexLock lock(&mutex_);
@@ -152,37 +151,39 @@ class HedgedCall final : public Call,
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_news_ = last_sign_ = SteadyNow();
+      last_news_ = last_message_ = SteadyNow();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
   }
 
-  void OnLegDone(int index, absl::Status status) {
-    Leg leg;
+  void OnAttemptDone(int index, absl::Status status) {
+    Attempt attempt;
     bool too_late = false;
     {
       MutexLock lock(&mutex_);
-      legs_[index].over = true;
-      legs_[index].call = nullptr;
-      leg = legs_[index];
+      attempts_[index].over = true;
+      attempts_[index].call = nullptr;
+      attempt = attempts_[index];
       too_late = winner_ != kNobody && winner_ != index;
       if (overdue_ && absl::IsCancelled(status)) {
         status = absl::DeadlineExceededError(
             "the call took, or brought nothing for, too long");
       }
     }
-    if (leg.given_up && absl::IsCancelled(status)) {
-      status = GivenUp(*leg.member);  // the fleet knows
+    if (attempt.given_up && absl::IsCancelled(status)) {
+      status = GivenUp(*attempt.member);  // no on_end(): the fleet knows
     } else if (!too_late) {
-      status = options_.on_end(*leg.member, leg.start, std::move(status));
+      status =
+          options_.on_end(*attempt.member, attempt.start, std::move(status));
     }
     {
       MutexLock lock(&mutex_);
-      // Meanwhile another one may have given a sign, or even ended.
+      // In the meantime, another replica may have sent its first message, or
+      // even ended.
       if (index == winner_ || (winner_ == kNobody && result_.ok())) {
         result_ = status;
-        speaker_ = leg.member;
+        answered_by_ = attempt.member;
       }
       --running_;
     }
@@ -196,27 +197,28 @@ class HedgedCall final : public Call,
         {.partition = options_.partition});
   }
 
-  // Nobody has given a sign for so long: asks one more replica, if there is one
-  // that was not asked, and it is time and allowed or those asked are lost.
-  // When to look again.
-  absl::Duration TryAnother(const std::vector<Leg>& legs,
+  // Called while no replica has sent a message for `silence`. Calls one more
+  // replica, if there is one that has not been called, and if hedging is due
+  // and allowed or all replicas called so far are lost. Returns when to check
+  // again.
+  absl::Duration TryAnother(const std::vector<Attempt>& attempts,
                             absl::Duration silence) {
     Fleet& fleet = options_.fleet;
     std::vector<const FleetMember*> asked, doubtful;
-    for (const Leg& leg : legs) {
-      asked.push_back(leg.member.get());
-      if (!leg.over && !fleet.IsLost(*leg.member)) {
-        doubtful.push_back(leg.member.get());
+    for (const Attempt& attempt : attempts) {
+      asked.push_back(attempt.member.get());
+      if (!attempt.over && !fleet.IsLost(*attempt.member)) {
+        doubtful.push_back(attempt.member.get());
       }
     }
     absl::StatusOr<std::shared_ptr<FleetMember>> other =
         fleet.Pick(options_.partition, SteadyTime::InfinitePast(), asked);
     if (!other.ok()) return kLongSilence;
-    const bool first = legs.size() == 1;
+    const bool first = attempts.size() == 1;
     const bool hedge = first && silence >= delay_ && options_.hedging.Take();
     if (hedge || doubtful.empty()) {
-      StartLeg(*std::move(other));
-      for (size_t i = 0; doubtful.empty() && i < legs.size(); ++i) {
+      StartAttempt(*std::move(other));
+      for (size_t i = 0; doubtful.empty() && i < attempts.size(); ++i) {
         GiveUp(static_cast<int>(i));
       }
       return kLongSilence;
@@ -224,25 +226,25 @@ class HedgedCall final : public Call,
     absl::Duration next = kLongSilence - silence;
     if (silence >= kLongSilence) {
       for (const FleetMember* member : doubtful) fleet.Suspect(*member);
-      next = kLookAgain;
+      next = kCheckAgain;
     }
     if (first && silence < delay_) next = std::min(next, delay_ - silence);
     return next;
   }
 
-  // Gives up the replica that is listened to, if it is lost and there is
-  // another one. When to look again.
-  absl::Duration CheckAlive(const FleetMember& speaker,
+  // Gives up the winner if it is lost and there is another replica. Returns
+  // when to check again.
+  absl::Duration CheckAlive(const FleetMember& winning,
                             absl::Duration silence) {
     Fleet& fleet = options_.fleet;
     if (silence < kLongSilence) return kLongSilence - silence;
     const bool alone =
-        !fleet.Pick(options_.partition, SteadyTime::InfinitePast(), {&speaker})
+        !fleet.Pick(options_.partition, SteadyTime::InfinitePast(), {&winning})
              .ok();
     if (alone) return kLongSilence;
-    if (!fleet.IsLost(speaker)) {
-      fleet.Suspect(speaker);
-      return kLookAgain;
+    if (!fleet.IsLost(winning)) {
+      fleet.Suspect(winning);
+      return kCheckAgain;
     }
     GiveUp(winner());
     return kLongSilence;
@@ -257,8 +259,8 @@ class HedgedCall final : public Call,
     std::shared_ptr<Call> call;
     {
       MutexLock lock(&mutex_);
-      legs_[index].given_up = true;
-      call = legs_[index].call;
+      attempts_[index].given_up = true;
+      call = attempts_[index].call;
     }
     if (call != nullptr) call->Cancel();
   }
@@ -266,9 +268,10 @@ class HedgedCall final : public Call,
   std::vector<std::shared_ptr<Call>> CallsBut(int index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::vector<std::shared_ptr<Call>> calls;
-    for (size_t i = 0; i < legs_.size(); ++i) {
+    for (size_t i = 0; i < attempts_.size(); ++i) {
       const bool other = static_cast<int>(i) != index;
-      if (other && legs_[i].call != nullptr) calls.push_back(legs_[i].call);
+      const auto& call = attempts_[i].call;
+      if (other && call != nullptr) calls.push_back(call);
     }
     return calls;
   }
@@ -283,36 +286,36 @@ class HedgedCall final : public Call,
   void FinishIfOver() {
     std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
     absl::Status result;
-    std::shared_ptr<FleetMember> speaker;
+    std::shared_ptr<FleetMember> answered_by;
     {
       MutexLock lock(&mutex_);
-      if (running_ > 0 || looking_ || finished_) return;
+      if (running_ > 0 || waking_ || finished_) return;
       finished_ = true;
       done = std::move(options_.done);
       result = result_;
-      speaker = speaker_;
+      answered_by = answered_by_;
       if (ticket_.has_value()) options_.hedging.timer().Remove(*ticket_);
     }
-    done(std::move(result), std::move(speaker));
+    done(std::move(result), std::move(answered_by));
   }
 
   HedgedCallOptions options_;
-  const absl::Duration delay_;  // before a hedge
+  const absl::Duration delay_;  // until a hedge
   const SteadyTime start_ = SteadyNow();
 
   Mutex mutex_;
-  std::vector<Leg> legs_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // legs
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;  // in OnWake
-  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // gave a sign first
-  // The start of the last leg, or the winner's last sign.
+  std::vector<Attempt> attempts_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // attempts
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;   // OnWake() is running
+  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // sent a message first
+  // The start of the last attempt, or the winner's last message.
   SteadyTime last_news_ ABSL_GUARDED_BY(mutex_) = start_;
-  // The start, or the winner's last sign.
-  SteadyTime last_sign_ ABSL_GUARDED_BY(mutex_) = start_;
+  // The start of the call, or the winner's last message.
+  SteadyTime last_message_ ABSL_GUARDED_BY(mutex_) = start_;
   SteadyTime due_ ABSL_GUARDED_BY(mutex_);  // when to wake
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<FleetMember> speaker_
-      ABSL_GUARDED_BY(mutex_);  // gave result_
+  std::shared_ptr<FleetMember> answered_by_
+      ABSL_GUARDED_BY(mutex_);  // the replica that result_ came from
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool overdue_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

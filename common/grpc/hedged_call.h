@@ -13,10 +13,11 @@
 namespace millrace {
 
 struct HedgedCallOptions {
-  // How a call to one replica reports back.
+  // How a call to one replica reports its progress.
   struct Events {
-    // Asked before anything that has come is believed, and so before a call
-    // succeeds. CANCELLED: another replica was faster; the call must end.
+    // Called on each message before it is used, and so at least once before the
+    // call succeeds. CANCELLED: another replica was faster, and the call must
+    // end.
     std::function<absl::Status()> on_sign;
     CallDone done;
   };
@@ -25,33 +26,35 @@ struct HedgedCallOptions {
   Hedging& hedging;
   Hedging::Kind kind;
   int partition;
-  // When the call fails with DEADLINE_EXCEEDED, even if `start` allows more
-  // time.
+  // When the call fails with DEADLINE_EXCEEDED, even if `start` sets a later
+  // deadline.
   SteadyTime deadline;
-  // How long the call may bring nothing, at its start or later, before it fails
-  // with DEADLINE_EXCEEDED. A time in which this process was stopped does not
-  // count.
+  // How long the call may go without a message, at its start or later, before
+  // it fails with DEADLINE_EXCEEDED. Time during which this process was stopped
+  // does not count.
   absl::Duration patience = absl::InfiniteDuration();
-  // Starts the call to a replica.
+  // Starts a call to one replica.
   std::function<std::shared_ptr<Call>(std::shared_ptr<FleetMember>, Events)>
       start;
-  // What becomes of the status that the call to a replica, begun at `start`,
-  // has ended with; not asked of one that was too late or given up.
+  // Maps the status of a finished call to one replica, begun at `start`, to the
+  // status to report. Not called for calls that lost to another replica or were
+  // given up.
   std::function<absl::Status(const FleetMember&, SteadyTime start,
                              absl::Status)>
       on_end;
-  // Gets the outcome and the replica that it came from.
+  // Receives the outcome and the replica that it came from.
   std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
 };
 
-// A call to `member`, a replica of a partition. While no sign of an answer has
-// come, a second replica is asked too, as Hedging allows; the first to give one
-// is listened to, the other call cancelled. A replica that says nothing for
-// long, before its first sign or after it, is asked whether it lives
-// (Fleet::Suspect), and if not, it is given up: the call goes to another at
-// once or, after the first sign, fails with UNAVAILABLE. The functions run on
-// threads of gRPC and of the timer, possibly before this returns; nothing of
-// the options is touched after `done`.
+// Starts a call to `member`, a replica of a partition. If no message arrives
+// for some time, a second replica is called too, as far as Hedging allows; the
+// first to send a message wins, and the other call is cancelled. If a replica
+// is silent for long, before or after its first message, the fleet checks
+// whether it is alive (Fleet::Suspect). If it is not, it is given up: before
+// its first message, another replica is called at once; after it, the call
+// fails with UNAVAILABLE.
+// The functions run on threads of gRPC and of the timer, possibly before this
+// returns. The options are not used after `done` was called.
 std::shared_ptr<Call> StartHedgedCall(std::shared_ptr<FleetMember> member,
                                       HedgedCallOptions options);
 

@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 constexpr double kPercentile = 0.95;
-// Times between two looks at the percentile.
+// The percentile is updated once in this many times.
 constexpr size_t kLookEvery = 16;
 
 absl::Duration PercentileOf(std::vector<absl::Duration> times) {

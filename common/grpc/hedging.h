@@ -14,35 +14,39 @@
 
 namespace millrace {
 
-// When a call that has brought nothing yet is sent to a second replica too
-// (hedged requests of Dean and Barroso, "The Tail at Scale", 2013): above the
-// 95th percentile of the times that answers took lately, and for at most
-// one in twenty of all calls.
-// Threads: any.
+// Decides when a call that has not been answered yet is sent to a second
+// replica too (hedged requests; Dean and Barroso, "The Tail at Scale", 2013):
+// once it has waited longer than the 95th percentile of recent answers, and for
+// at most one in twenty of all calls.
+// Threads: any thread may call any method.
 class Hedging {
  public:
   enum class Kind { kSample, kGather, kExpand, kLookup };
 
-  // Hedges per call, so that a fleet that is slow as a whole is not asked
-  // twice.
+  // Hedges allowed per call, so that a fleet that is slow as a whole does not
+  // get every call twice.
   static constexpr double kShare = 0.05;
-  // Hedges that quiet times save up.
+  // Most unused hedges that can be saved up.
   static constexpr double kMostSaved = 32;
-  // Times before the percentile is believed, and those that it is taken of.
+  // Times needed before the percentile is used, and the number of recent times
+  // that it is computed from.
   static constexpr size_t kLeastTimes = 20;
   static constexpr size_t kMostTimes = 256;
 
   // Counts a call.
   void NoteCall();
-  // The first sign of an answer came so long after a call's start.
+  // Records that the first message of an answer came `time` after the call's
+  // start.
   void NoteAnswer(Kind kind, absl::Duration time);
 
-  // After how long without a sign a call is hedged; unknown at first.
+  // How long a call waits for its first message before it is hedged; nullopt
+  // until enough answers have been seen.
   std::optional<absl::Duration> DelayOf(Kind kind) const;
-  // Takes one hedge of those that the calls so far allow.
+  // Uses up one of the hedges allowed by the calls so far; false if there is
+  // none.
   bool Take();
 
-  // Tells a call when it has waited so long.
+  // Wakes calls that have waited that long.
   CallTimer& timer() { return timer_; }
 
   int64_t calls() const;
@@ -52,8 +56,8 @@ class Hedging {
   struct Times {
     std::vector<absl::Duration> latest;  // a ring
     size_t next = 0;
-    absl::Duration percentile;  // of `latest`, now and then
-    size_t fresh = 0;           // times since
+    absl::Duration percentile;  // of `latest`, updated every few times
+    size_t fresh = 0;           // times recorded since that update
   };
 
   mutable Mutex mutex_;

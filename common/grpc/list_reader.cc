@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// More than any read that is not hung takes.
+// Longer than any read takes that does not hang.
 constexpr absl::Duration kReadPatience = absl::Seconds(2);
 
 }  // namespace
@@ -35,7 +35,7 @@ class ListReader::State {
     changed_.NotifyAll();
   }
 
-  // What the thread does: reads whenever it is asked, until it is stopped.
+  // The thread's loop: reads whenever it is asked to, until it is stopped.
   void Run() {
     while (const Done done = NextAsked()) ReadFor(done);
     MutexLock lock(&mutex_);
@@ -49,7 +49,7 @@ class ListReader::State {
     changed_.NotifyAll();
   }
 
-  // Whether the thread ends, now or soon.
+  // Waits for the thread to end; false if it does not within kReadPatience.
   bool AwaitEnd() {
     MutexLock lock(&mutex_);
     return changed_.WaitFor(
@@ -58,7 +58,7 @@ class ListReader::State {
   }
 
  private:
-  // Nothing: stopped.
+  // Waits for the next request; null when stopped.
   Done NextAsked() {
     MutexLock lock(&mutex_);
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -70,7 +70,7 @@ class ListReader::State {
 
   const AddressList list_;
 
-  Mutex mutex_;  // held while a `done` runs
+  Mutex mutex_;  // held while `done` runs
   CondVar changed_;
   Done asked_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

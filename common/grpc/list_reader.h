@@ -12,36 +12,38 @@
 
 namespace millrace {
 
-// Reads an AddressList for someone who cannot wait: a look-up of a name or a
-// file on a lost mount can take minutes, or for ever, and cannot be
-// interrupted. One thread reads, from the first Start() on.
-// Threads: Start() one at a time; Stop() any.
+// Reads an AddressList in the background, for callers that must not block:
+// resolving a name or reading a file on a lost mount can take minutes, or
+// forever, and cannot be interrupted. The reading thread starts with the first
+// Start() that needs one.
+// Threads: one at a time may call Start(), any may call Stop().
 class ListReader {
  public:
   using Result = absl::StatusOr<std::vector<std::string>>;
 
   explicit ListReader(AddressList list);
-  // Stops and joins the thread. Only a read that hangs for 2 s more is left
-  // behind, with its thread: that owns all it touches, calls nobody, and ends
-  // when the read does, or with the process.
+  // Stops and joins the thread. If a read hangs for another 2 s, its thread is
+  // left behind: it owns everything it touches, calls nothing, and ends with
+  // the read or with the process.
   ~ListReader();
   ListReader(const ListReader&) = delete;
   ListReader& operator=(const ListReader&) = delete;
 
-  // Begins a read and returns; `done` gets what AddressList::Read() said, in
-  // the reader's thread or, where nothing has to be waited for, before this
-  // returns. One read at a time: not before `done` was called.
+  // Starts a read. `done` is called with the result of AddressList::Read(), on
+  // the reader's thread or, if reading cannot block, before this returns. Must
+  // not be called again before `done` has been called.
   void Start(std::function<void(const Result&)> done);
 
-  // `done` is not called any more once this returned; it waits for one that
-  // runs, so it must not hold what that needs. Does not wait for the read.
+  // Once this returns, `done` will not be called. If `done` is running, waits
+  // for it, so the caller must not hold a lock that `done` needs. Does not wait
+  // for the read.
   void Stop();
 
  private:
   class State;
   // Shared with the thread, which may be left behind.
   const std::shared_ptr<State> state_;
-  std::thread thread_;  // from the first Start() that has to wait
+  std::thread thread_;  // started by the first Start() that may block
 };
 
 }  // namespace millrace

@@ -45,7 +45,8 @@ std::shared_ptr<FleetMember> MemberKeeper::Make() {
 }
 
 void MemberKeeper::EndUnused() {
-  std::vector<std::unique_ptr<FleetMember>> unused;  // dies after the lock
+  // destroyed after the lock is released
+  std::vector<std::unique_ptr<FleetMember>> unused;
   MutexLock lock(&state_->mutex);
   unused.swap(state_->unused);
 }

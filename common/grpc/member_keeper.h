@@ -7,22 +7,24 @@
 
 namespace millrace {
 
-// Ends the channels of members that nobody holds any more. gRPC joins the
-// threads of its callbacks with the last channel of a process, so that one
-// must not end in a callback, where members are often let go.
-// Threads: any, but EndUnused() and the destructor on none of gRPC's.
+// Destroys members, and thereby their channels, once they are no longer held.
+// Members are often released in gRPC callbacks, but gRPC joins its callback
+// threads when the last channel of a process is destroyed, so that must not
+// happen in a callback.
+// Threads: any thread may call any method, except that EndUnused() and the
+// destructor must not run on a gRPC thread.
 class MemberKeeper {
  public:
   MemberKeeper();
-  // Waits until nobody holds a member, and ends all.
+  // Waits until no member is held, and destroys them all.
   ~MemberKeeper();
   MemberKeeper(const MemberKeeper&) = delete;
   MemberKeeper& operator=(const MemberKeeper&) = delete;
 
-  // A member whose last holder hands it to the keeper.
+  // Makes a member that returns to the keeper when it is no longer held.
   std::shared_ptr<FleetMember> Make();
 
-  // Ends what has been let go since the last call.
+  // Destroys the members that have been released since the last call.
   void EndUnused();
 
  private:

@@ -36,12 +36,12 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Refusals::Pick(Fleet& fleet,
   for (const Refusal& refusal : refusals) members.push_back(refusal.member);
   auto member = fleet.Pick(partition, SteadyTime::InfinitePast(), members);
   if (member.ok() || refusals.empty()) return member;
-  // The list may name others by now.
+  // The list may name other servers by now.
   if (!fleet.AwaitList(refusals.front().time, SteadyTime::InfinitePast())) {
     return member;
   }
   if (fleet.OnlyThese(partition, members)) return Explain(partition, refusals);
-  // While others are waited for, these may have been mended.
+  // While the caller waits for others, these may have recovered.
   MutexLock lock(&mutex_);
   by_partition_.erase(partition);
   return member;

@@ -15,29 +15,31 @@
 
 namespace millrace {
 
-// Who has refused a request that another server may take (IsServedElsewhere),
-// so that each replica is asked once and nobody waits when all have refused.
-// Threads: any.
+// Records the servers that have refused a request which another server may
+// accept (IsServedElsewhere), so that each replica is asked only once, and
+// there is no waiting if all have refused.
+// Threads: any thread may call any method.
 class Refusals {
  public:
   void Add(int partition, const FleetMember& member, const absl::Status& why);
 
   bool Include(int partition, const FleetMember& member) const;
 
-  // When the first server refused; in the infinite past where none has.
+  // When the first server refused; InfinitePast() if none has.
   SteadyTime Start(int partition) const;
 
-  // A server of the partition that has not refused; does not wait. Errors of
-  // Fleet::Pick; where all have refused, also those that the list has named
-  // since, and there is nobody to wait for, the first one's code, with the
-  // reasons of all. A FAILED_PRECONDITION then tells the caller to ask another
-  // server, which may know others.
+  // Picks a server of the partition that has not refused; does not wait.
+  // Returns the errors of Fleet::Pick. If all have refused, including those
+  // that the list has named since, and there is nobody to wait for, returns the
+  // code of the first refusal with the reasons of all. If that is
+  // FAILED_PRECONDITION, the caller should ask another server, which may know
+  // other servers.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(Fleet& fleet,
                                                     int partition);
 
  private:
   struct Refusal {
-    const FleetMember* member;  // to be compared only
+    const FleetMember* member;  // only compared, never dereferenced
     std::string address;
     absl::Status why;
     SteadyTime time;

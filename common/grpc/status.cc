@@ -11,17 +11,17 @@
 namespace millrace {
 namespace {
 
-// HTTP/2 peers refuse trailers of more than 8 KB; the message is in them
-// twice and percent-encoding may triple one.
+// HTTP/2 peers refuse trailers of more than 8 KB. They contain the message
+// twice, and percent-encoding may triple one of the copies.
 constexpr size_t kMaxMessage = 1024;
 
-// What gRPC makes of HTTP/2's ENHANCE_YOUR_CALM, with which a server ends calls
-// when it has too much of requests on their way: unlike a message that is too
-// large, that passes.
+// gRPC's message for HTTP/2's ENHANCE_YOUR_CALM, with which a server ends calls
+// when it is receiving too many requests. Unlike for a message that is too
+// large, a retry can help.
 constexpr char kCalm[] = "RST_STREAM with error code 11";
 
-// Whether the server ended a call to have less to do. gRPC sends no details
-// with that, so it is told by the message.
+// Whether the server ended a call to shed load. gRPC sends no details with
+// that, so it is recognised by its message.
 bool EndedByBusyServer(const ::grpc::Status& status) {
   const std::string message = status.error_message();
   return status.error_code() == ::grpc::StatusCode::RESOURCE_EXHAUSTED &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// absl::Status <-> grpc::Status; nobody else converts. The codes and what
-// they mean are in docs/protocol.md.
+// Converts between absl::Status and grpc::Status; no other code does.
+// docs/protocol.md says what the codes mean.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// Carries the ErrorInfo payload (common/wire/error_info.h) in
-// grpc-status-details-bin, as google.rpc.Status. Long messages are cut.
+// The ErrorInfo payload (common/wire/error_info.h) travels in
+// grpc-status-details-bin, as a google.rpc.Status. Long messages are truncated.
 ::grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const ::grpc::Status& status);
 

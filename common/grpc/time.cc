@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-// GPR_CLOCK_MONOTONIC is CLOCK_MONOTONIC, which std::chrono::steady_clock is.
+// GPR_CLOCK_MONOTONIC is CLOCK_MONOTONIC, and so is std::chrono::steady_clock.
 gpr_timespec ToGrpcTime(SteadyTime time) {
   if (time == SteadyTime::InfiniteFuture()) {
     return gpr_inf_future(GPR_CLOCK_MONOTONIC);

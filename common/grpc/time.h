@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times as gRPC has them.
+// Conversions between SteadyTime and gRPC's times.
 #pragma once
 
 #include <grpc/support/time.h>
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// For ClientContext::set_deadline() and the like. gRPC measures time by the
-// same clock, so that a deadline stays where it is when the time of day is set.
+// For ClientContext::set_deadline() and the like. Uses gRPC's monotonic clock,
+// so that setting the time of day does not move a deadline.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
 // For ServerContext::raw_deadline(); InfiniteFuture means no deadline.

@@ -27,17 +27,18 @@ namespace {
 
 namespace tls = ::grpc::experimental;
 
-// gRPC's looks for a new identity, which is in memory.
+// How often gRPC checks for a new identity, which is in memory.
 constexpr unsigned kIdentityLookSeconds = 1;
 
-// Once it may be a server that was just being stopped.
+// A single one may come from a server that was being stopped.
 constexpr int kHandshakesThatTell = 2;
 
 std::string_view View(::grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
-// A refused client tries again every second, and there may be many.
+// Limits repeated warnings: refused clients try again every second, and there
+// may be many.
 class QuietWarnings {
  public:
   void Warn(const std::string& text) {
@@ -60,15 +61,15 @@ class QuietWarnings {
   SteadyTime soonest_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The host of "HOST:PORT", or of a host alone.
+// The host of "HOST:PORT", or `target` itself if it is a host alone.
 std::string HostOf(const std::string& target) {
   const auto address = ParseHostPort(target);
   return address.ok() ? address->host : target;
 }
 
-// Decides about what the other end showed in the handshake. gRPC ends it when
-// no connection needs it any more, so the files are shared with whoever reads
-// them too.
+// Decides whether to accept what the other end showed in the handshake. gRPC
+// destroys it when no connection needs it any more, so it shares the ownership
+// of the files.
 class PeerVerifier : public tls::ExternalCertificateVerifier {
  public:
   bool Verify(tls::TlsCustomVerificationCheckRequest* request,
@@ -87,7 +88,7 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
 
   virtual absl::Status Check(const Request& request) = 0;
 
-  // By the CAs of the moment.
+  // Checks the peer with the current CAs.
   absl::Status CheckCertificate(const Request& request, Certificates::Peer peer,
                                 const std::string& host) const {
     return files_->current()->CheckPeer(peer, View(request.peer_cert()),
@@ -108,7 +109,7 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
 // A client's check of servers.
 class ServerVerifier final : public PeerVerifier {
  public:
-  // `server_name`: empty: the host of the address.
+  // If `server_name` is empty, the host of `address` is checked.
   ServerVerifier(std::shared_ptr<TlsFiles> files, std::string server_name,
                  std::string address)
       : PeerVerifier(std::move(files)),
@@ -128,8 +129,8 @@ class ServerVerifier final : public PeerVerifier {
   const std::string address_;
 };
 
-// A server's check of clients. A client refused here has not sent a byte of
-// HTTP/2, which can cost gRPC much memory.
+// A server's check of clients. A client refused here has not sent any HTTP/2
+// yet, with which it could cost gRPC much memory.
 class ClientVerifier final : public PeerVerifier {
  public:
   ClientVerifier(std::shared_ptr<TlsFiles> files,
@@ -149,7 +150,7 @@ class ClientVerifier final : public PeerVerifier {
     if (IsOwn(request)) return absl::OkStatus();
     MILLRACE_RETURN_IF_ERROR(
         CheckCertificate(request, Certificates::Peer::kClient, ""));
-    // Not by the names in the request: gRPC cuts them off at a zero byte.
+    // Does not use the names in the request: gRPC cuts them off at a zero byte.
     return allow_.empty() ? absl::OkStatus()
                           : CheckNames(allow_, View(request.peer_cert()));
   }
@@ -174,12 +175,13 @@ std::shared_ptr<tls::CertificateProviderInterface> IdentityOf(
       files.identity_path(), files.identity_path(), kIdentityLookSeconds);
 }
 
-// The name that the servers of a list must have; empty: each its own address.
+// The name that all servers of a list must have; empty if it is the host of
+// each server's own address.
 std::string NameOf(const std::string& list, const TlsOptions& options) {
   constexpr std::string_view kDns = "dns:///";
   if (!options.server_name.empty()) return options.server_name;
   if (!list.starts_with(kDns)) return "";
-  // It is resolved by us, so that gRPC knows addresses only.
+  // We resolve the name, so gRPC sees only addresses.
   const auto address = ParseHostPort(list.substr(kDns.size()));
   return address.ok() ? address->host : "";
 }
@@ -214,7 +216,7 @@ std::shared_ptr<::grpc::ChannelCredentials> ClientCredentials::For(
     options.watch_identity_key_cert_pairs();
   }
   options.set_verify_server_certs(false);  // ServerVerifier does
-  options.set_check_call_host(false);      // so is the name
+  options.set_check_call_host(false);      // so does this
   options.set_certificate_verifier(
       tls::ExternalCertificateVerifier::Create<ServerVerifier>(
           files_, server_name_, address));
@@ -242,7 +244,7 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
         tls::ExternalCertificateVerifier::Create<AnyPeer>(std::move(files)));
     return tls::TlsServerCredentials(options);
   }
-  // ClientVerifier verifies.
+  // gRPC does not verify; ClientVerifier does.
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS and mutual TLS of gRPC's two ends. Certificates are checked here, by
-// Certificates::CheckPeer, and not by gRPC: it would not tell the reason, and
-// knows no other clock.
+// TLS and mutual TLS for clients and servers. Certificates are checked here, by
+// Certificates::CheckPeer, instead of by gRPC, which would not say why it
+// refuses one, and cannot use another clock.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -18,48 +18,49 @@
 
 namespace millrace {
 
-// The files of a client. Null: no options, so plaintext.
-// INVALID_ARGUMENT: no --tls-ca; errors of TlsFiles::Open.
+// Opens the files of a client; null if no option is set, which means plaintext.
+// INVALID_ARGUMENT: --tls-ca is missing. Also the errors of TlsFiles::Open.
 absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
     const TlsOptions& options);
 
 // Makes the credentials of channels to the servers of one list.
-// Threads: any.
+// Threads: any thread may use it.
 class ClientCredentials {
  public:
-  // The files have a CA; null: plaintext.
+  // `files` must have a CA; null means plaintext.
   ClientCredentials(std::shared_ptr<TlsFiles> files, const std::string& list);
 
-  // Credentials for channels to `address` only, since handshakes are counted by
-  // address.
+  // Returns credentials for channels to `address` only, since handshakes are
+  // counted per address.
   std::shared_ptr<::grpc::ChannelCredentials> For(
       const std::string& address) const;
 
  private:
   std::shared_ptr<TlsFiles> files_;
-  std::string server_name_;  // empty: each server's own host
-  // Shared with the channels; null: no certificate.
+  std::string server_name_;  // empty: the host of each server's address
+  // Shared with the channels; null if we have no certificate.
   std::shared_ptr<::grpc::experimental::CertificateProviderInterface> identity_;
 };
 
-// For channels from a server to itself: they trust any peer that answers, and
+// Credentials for channels from a server to itself. They trust any peer and
 // show the server's own certificate.
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
     std::shared_ptr<TlsFiles> files);
 
-// For a server; the files have a certificate, and a CA where clients must show
-// theirs. Clients that the CA does not vouch for, or that have no allowed name,
-// are refused at the handshake. A client with the server's own certificate is
-// the server itself, and let in.
+// Credentials for a server. `files` must have a certificate, and a CA if
+// clients must show theirs. Clients that the CA does not vouch for, or that
+// have no allowed name, are refused in the handshake. A client that has the
+// server's own certificate is the server itself, and is let in.
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
     std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy);
 
-// Why a first call to the server failed, if it is about TLS: UNAUTHENTICATED
-// or PERMISSION_DENIED where waiting does not help, else UNAVAILABLE with a
-// guess. Other statuses as they are. `tls`: the channel's; null: plaintext.
+// Explains why a first call to a server failed, if TLS is the reason:
+// UNAUTHENTICATED or PERMISSION_DENIED if waiting does not help, otherwise
+// UNAVAILABLE with a guess. Returns other statuses unchanged. `tls` is that of
+// the channel; null means plaintext.
 absl::Status ExplainConnection(const absl::Status& status,
                                const std::string& address, TlsFiles* tls);
-// The server has answered a first call.
+// Records that the server has answered a first call.
 void NoteConnection(const std::string& address, TlsFiles* tls);
 
 }  // namespace millrace

@@ -21,7 +21,8 @@ namespace {
 constexpr absl::Duration kWarnBefore = absl::Hours(7 * 24);
 constexpr absl::Duration kWarnInterval = absl::Hours(24);
 
-// gRPC's watcher sees that a file changed by whole seconds of its time.
+// gRPC's watcher compares modification times in whole seconds, so each new file
+// needs a different one.
 absl::Status SetChangeTime(int fd, int64_t seconds) {
   const timespec times[2] = {{seconds, 0}, {seconds, 0}};
   if (futimens(fd, times) == 0) return absl::OkStatus();
@@ -58,7 +59,7 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
     MutexLock lock(&files->mutex_);
     files->current_ = std::move(certificates);
   }
-  // Joined by the destructor, so it needs no share of the object.
+  // The destructor joins the thread, so it need not share ownership.
   files->thread_ = std::thread([raw = files.get()] { raw->Run(); });
   return files;
 }
@@ -106,8 +107,8 @@ void TlsFiles::Reload() {
   current_ = *std::move(loaded);
 }
 
-// Files are seldom replaced all at once: what is wrong at the next look too is
-// a mistake.
+// Files are rarely replaced all at once, so warn only of an error that is still
+// there at the next reload.
 void TlsFiles::Refuse(const absl::Status& error) {
   const bool again = error == failure_;
   if (!again) failure_reported_ = false;
@@ -117,8 +118,8 @@ void TlsFiles::Refuse(const absl::Status& error) {
   spdlog::warn("{}; the TLS files read before stay in use", FirstLine(error));
 }
 
-// The new file takes the place of the old one under the same path in one step,
-// so that nobody reads half of it, or a key beside another certificate.
+// Replaces the file behind the path in one step, so that nobody reads half of
+// it, or a key with the wrong certificate.
 absl::Status TlsFiles::PublishIdentity(const Certificates& certificates) {
   if (certificates.identity().empty()) return absl::OkStatus();
   UniqueFd next(memfd_create("millrace-tls", MFD_CLOEXEC));
@@ -130,7 +131,7 @@ absl::Status TlsFiles::PublishIdentity(const Certificates& certificates) {
   if (identity_fd_.get() < 0) {
     identity_fd_ = std::move(next);
     identity_path_ = StrCat("/proc/self/fd/", identity_fd_.get());
-    // gRPC would say nothing where there is no /proc.
+    // Check it here: gRPC would not report that /proc is missing.
     return ReadFile(identity_path_, text.size()).status();
   }
   if (dup3(next.get(), identity_fd_.get(), O_CLOEXEC) < 0) {

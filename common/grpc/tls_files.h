@@ -19,14 +19,14 @@
 
 namespace millrace {
 
-// How often servers have shown a good certificate since they last answered a
-// call, by address. One that does so and ends the connection, again and again,
-// does not want ours.
-// Threads: any.
+// Counts, by address, how often a server has shown a valid certificate since it
+// last answered a call. A server that does so and ends the connection again and
+// again refuses our certificate.
+// Threads: any thread may call any method.
 class UnansweredHandshakes {
  public:
   void Note(const std::string& address);
-  // It has answered a call.
+  // Records that the server has answered a call.
   void Forget(const std::string& address);
   int CountOf(const std::string& address) const;
 
@@ -35,14 +35,15 @@ class UnansweredHandshakes {
   std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The files of TlsOptions, read again when they change. What cannot be used
-// (half a file, a key that does not fit, an expired certificate) is warned of
-// once and the old stays. Warns of a certificate that ends within a week,
-// once a day.
+// The files of TlsOptions, which are read again when they change. If new files
+// cannot be used (half a file, a key that does not match, an expired
+// certificate), the old content stays in use and one warning is logged. Also
+// warns, once a day, of a certificate that expires within a week.
 // Threads: any thread may call any method.
 class TlsFiles {
  public:
-  // Errors of Certificates::Load; INTERNAL: no memory file.
+  // INTERNAL: cannot create a memory file. Also the errors of
+  // Certificates::Load.
   static absl::StatusOr<std::shared_ptr<TlsFiles>> Open(TlsOptions options);
   ~TlsFiles();
   TlsFiles(const TlsFiles&) = delete;
@@ -51,8 +52,8 @@ class TlsFiles {
   std::shared_ptr<const Certificates> current() const;
   const TlsOptions& options() const { return options_; }
 
-  // A file in memory that holds key and certificates, replaced as a whole,
-  // for gRPC to watch; lives as long as this.
+  // A file in memory with the key and the certificates, for gRPC to watch. It
+  // is always replaced as a whole, and lives as long as this object.
   const std::string& identity_path() const { return identity_path_; }
 
   UnansweredHandshakes& unanswered() { return unanswered_; }
@@ -66,13 +67,13 @@ class TlsFiles {
   void WarnOfEnd(const Certificates& certificates);
 
   const TlsOptions options_;
-  std::string identity_path_;  // set by Open
+  std::string identity_path_;  // set by Open()
   UnansweredHandshakes unanswered_;
 
-  // Of the thread alone, and of Open before it.
+  // Used by Open() and then only by thread_.
   UniqueFd identity_fd_;
   int64_t generation_ = 0;
-  absl::Status failure_;  // of the look before
+  absl::Status failure_;  // of the previous reload
   bool failure_reported_ = false;
   SteadyTime next_warning_ = SteadyTime::InfinitePast();
 

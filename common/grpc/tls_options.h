@@ -10,20 +10,20 @@
 
 namespace millrace {
 
-// What a program shows others over TLS and what it accepts of them: PEM files
-// of the --tls-* options, which are read again when they change. All empty:
-// plaintext.
+// What a program shows its peers over TLS and what it accepts from them: the
+// PEM files of the --tls-* options, which are read again when they change. All
+// empty means plaintext.
 struct TlsOptions {
-  std::string ca;    // who signs the others' certificates; one or more
-  std::string cert;  // own certificate, then those between it and its CA
-  std::string key;   // of cert, without a passphrase
-  // Name that the certificates of servers must have. Empty: the host of their
-  // address, or of a list dns:///name:port the name.
+  std::string ca;    // one or more CAs that sign the peers' certificates
+  std::string cert;  // our certificate, then those between it and its CA
+  std::string key;   // the key of `cert`, without a passphrase
+  // The name that servers' certificates must have. If empty, the name in a list
+  // dns:///name:port, or else the host of each server's address.
   std::string server_name;
 
-  // How often the files are looked at.
+  // How often the files are checked for changes.
   absl::Duration reload_interval = absl::Seconds(5);
-  // What certificates' times are compared with.
+  // The time of day to compare the validity of certificates with.
   std::function<absl::Time()> clock = [] { return absl::Now(); };
 
   bool enabled() const {
@@ -31,12 +31,12 @@ struct TlsOptions {
   }
 };
 
-// Whom a server answers over TLS.
+// Which clients a server accepts over TLS.
 struct TlsClientPolicy {
-  // Clients must show a certificate that TlsOptions::ca signs (mutual TLS).
+  // Clients must show a certificate signed by TlsOptions::ca (mutual TLS).
   bool require_certificate = false;
-  // Names that a client's certificate must have one of; see IsAllowed(). Empty:
-  // any.
+  // A client's certificate must have one of these names; see IsAllowed(). If
+  // empty, any name will do.
   std::vector<std::string> allow;
 };
 

@@ -18,10 +18,10 @@ namespace {
 
 using Bytes = ::grpc::ByteBuffer;
 
-// What a reply counts for before its size is known.
+// What a reply counts as while its size is unknown.
 constexpr int64_t kNominalBytes = int64_t{1} << 20;
 
-// A message is written into slices of at most so many bytes.
+// Largest slice that a message is written into.
 constexpr int kSliceBytes = 1 << 20;
 
 class UnaryCall final : public Call {
@@ -32,7 +32,7 @@ class UnaryCall final : public Call {
         charge_(kNominalBytes +
                 static_cast<int64_t>(options_.request.Length())) {}
 
-  // `self` lives until the callback ran.
+  // The callback holds `self`, which keeps this object alive.
   void Start(std::shared_ptr<UnaryCall> self) {
     options_.member->outstanding_bytes += charge_;
     stub_.UnaryCall(options_.context.get(), options_.method,
@@ -46,7 +46,7 @@ class UnaryCall final : public Call {
 
  private:
   void Finish(absl::Status status) {
-    // Before `done`, which may pick a server again.
+    // This comes before `done`, which may pick a server again.
     options_.member->outstanding_bytes -= charge_;
     if (status.ok()) status = options_.on_reply(reply_);
     options_.done(std::move(status));
@@ -54,7 +54,7 @@ class UnaryCall final : public Call {
 
   UnaryCallOptions options_;
   ::grpc::TemplatedGenericStub<Bytes, Bytes> stub_;
-  const int64_t charge_;  // among the member's outstanding bytes
+  const int64_t charge_;  // part of the member's outstanding bytes
   Bytes reply_;
 };
 
@@ -76,7 +76,7 @@ std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options) {
   Bytes bytes;
   ::grpc::ProtoBufferWriter writer(&bytes, kSliceBytes,
                                    static_cast<int>(message.ByteSizeLong()));
-  // Fails only for messages beyond 2 GiB.
+  // Fails only for messages of more than 2 GiB.
   MILLRACE_CHECK(message.SerializeToZeroCopyStream(&writer));
   return bytes;
 }

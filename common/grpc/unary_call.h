@@ -18,27 +18,27 @@ class MessageLite;
 
 namespace millrace {
 
-// A call with one request and one reply, whose request may be sent to several
-// replicas without being made again.
+// A call with one request and one reply. The request may be sent to several
+// replicas without being serialised again.
 struct UnaryCallOptions {
   std::string method;          // "/millrace.v1.Sampler/Expand"
   ::grpc::ByteBuffer request;  // see SerializeMessage()
   std::shared_ptr<FleetMember> member;
-  std::unique_ptr<::grpc::ClientContext> context;  // with the deadline
-  // Takes the reply; an error ends the call with that error.
+  std::unique_ptr<::grpc::ClientContext> context;  // with its deadline set
+  // Receives the reply; an error that it returns becomes the call's.
   std::function<absl::Status(::grpc::ByteBuffer&)> on_reply;
   CallDone done;
 };
 
-// Starts the call; until its end it counts among the member's outstanding
-// bytes. `on_reply` and `done` run one after the other on a gRPC thread,
-// possibly before this returns.
+// Starts the call, which counts among the member's outstanding bytes until its
+// end. `on_reply` and then `done` run on a gRPC thread, possibly before this
+// returns.
 std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options);
 
-// A message as it is sent; copies of the buffer share its bytes.
+// Serialises a message. Copies of the buffer share its bytes.
 ::grpc::ByteBuffer SerializeMessage(
     const ::google::protobuf::MessageLite& message);
-// Clears the bytes. INTERNAL: they are not such a message.
+// Parses a message and clears `bytes`. INTERNAL: they are not such a message.
 absl::Status ParseMessage(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::MessageLite& message);
 
