@@ -36,8 +36,8 @@ absl::StatusOr<TypeIndex> ChooseType(const Schema& schema,
       "--type is needed, because this graph has several node types");
 }
 
-// The id that partitioning gave to an original id; 0 <= original < count. An
-// id beyond the type's nodes is damage of the lookup table.
+// The id that partitioning gave to an original id, where 0 <= original < count.
+// If the id is not below count, the lookup table is damaged.
 uint64_t IdOf(const Store& store, TypeIndex type, int64_t original) {
   const PartitionBook& book = store.book(type);
   const auto number = static_cast<uint64_t>(original);
@@ -66,8 +66,8 @@ absl::StatusOr<std::vector<uint64_t>> ToIds(
   return ids;
 }
 
-// An empty folder for the split's files. store.json does not know it: what is
-// there was left by an interrupted run.
+// Makes an empty folder for the split's files. store.json does not list it, so
+// anything in it was left by an interrupted run.
 absl::StatusOr<fs::path> MakeSplitFolder(const fs::path& store,
                                          const std::string& file) {
   const fs::path folder = store / fs::path(file).parent_path();
@@ -127,7 +127,7 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
                      Array::Adopt(std::move(originals)), manifest);
 }
 
-// Names a new split, whose files are written.
+// Sets the fingerprint of a new split, whose files have been written.
 template <typename Split>
 void SetIdentity(const Manifest& manifest, Split& split) {
   split.identity.fingerprint = ComputeSplitFingerprints(
@@ -138,7 +138,7 @@ void SetIdentity(const Manifest& manifest, Split& split) {
 absl::Status ReplaceManifest(const fs::path& root, const Manifest& manifest) {
   const fs::path temporary = root / "store.json.new";
   std::error_code error;
-  fs::remove(temporary, error);  // of an interrupted run
+  fs::remove(temporary, error);  // left by an interrupted run
   MILLRACE_RETURN_IF_ERROR(WriteNewFile(temporary, FormatManifest(manifest)));
   fs::rename(temporary, root / "store.json", error);
   if (error) return FileError("replace", root / "store.json", error.value());
@@ -178,7 +178,7 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
     return written;
   }
   SetIdentity(manifest, manifest.splits.back());
-  // From here on a folder that store.json does not know does no harm.
+  // If this fails, the folder does no harm: store.json does not list it.
   MILLRACE_RETURN_IF_ERROR(ReplaceManifest(path, manifest));
   return manifest.splits.back();
 }
@@ -203,7 +203,7 @@ absl::StatusOr<Array> ReadIntegers(const fs::path& path, bool matrix) {
              "; it must have ", matrix ? 2 : 1));
 }
 
-// Labels as they are, or as int64 where stores do not have their dtype.
+// Reads labels as they are, or as int64 if stores do not support their dtype.
 absl::StatusOr<Array> ReadLabels(const fs::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const StoredTensor tensor, MapNpyTensor(path));
   const ElementType type = tensor.format.type;

@@ -13,8 +13,8 @@
 namespace millrace {
 namespace {
 
-// "partition": keeps these words apart from all of docs/determinism.md, whose
-// counters hold a purpose in this place.
+// "part" in ASCII. Keeps these Philox words distinct from those of
+// docs/determinism.md, whose counters have a purpose in this place.
 constexpr uint32_t kDomain = 0x70617274;
 
 PhiloxKey KeyOf(uint64_t seed, uint32_t method, uint32_t type) {
@@ -65,7 +65,7 @@ Assignment AssignRandom(const Schema& schema, int parts, uint64_t seed) {
     const Permutation permutation(
         KeyOf(seed, kRandomMethod, static_cast<uint32_t>(type)), count);
     for (uint64_t node = 0; node < count; ++node) {
-      // Below 2^64: a type has fewer than 2^48 nodes.
+      // The product is below 2^64: a type has fewer than 2^48 nodes.
       owners[node] = static_cast<PartitionId>(
           permutation(node) * static_cast<uint64_t>(parts) / count);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which partition owns each node, and the ways to decide it that need no
-// look at the graph.
+// Which partition owns each node, and the ways to decide it without looking at
+// the edges.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ inline constexpr int kMaxParts = 65535;
 // The owner of each node: [node type][original id].
 using Assignment = std::vector<std::vector<PartitionId>>;
 
-// Equal shares (to within one node) of every type: node v goes to
-// floor(perm(v) * parts / n), perm being a permutation keyed by the seed and
-// the number of the type.
+// Equal shares (to within one node) of every type: node v goes to floor(perm(v)
+// * parts / n), where perm is a permutation keyed by the seed and the index of
+// the type.
 Assignment AssignRandom(const Schema& schema, int parts, uint64_t seed);
 
-// A function of seed and original id alone, so a node keeps its partition when
-// the graph grows: floor(h * parts / 2^32), h being a Philox word.
+// Depends only on the seed and the original id, so a node keeps its partition
+// when the graph grows: floor(h * parts / 2^32), where h is a Philox word.
 Assignment AssignHash(const Schema& schema, int parts, uint64_t seed);
 
 // Reads one .npy array of integers per node type, by the type's name.
-// INVALID_ARGUMENT: not integers, another length than the type has nodes, or
-// a value that is not below `parts` (names file, index and value); a type
-// without a file, or a file for an unknown type.
+// INVALID_ARGUMENT: not integers, not one value per node, a value that is not
+// below `parts` (the message names file, index and value), a type without a
+// file, or a file for an unknown type.
 absl::StatusOr<Assignment> AssignGiven(
     const Schema& schema,
     const std::map<std::string, std::filesystem::path>& files, int parts);

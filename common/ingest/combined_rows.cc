@@ -20,7 +20,7 @@ absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, double* out) {
   return reader.ReadDoubles(rows, out);
 }
 
-// A reader whose ways of reading are all one template `ReadRows` of Derived.
+// A reader whose virtual functions all call the template Derived::ReadRows().
 template <typename Derived>
 class TemplateReader : public RowReader {
  public:
@@ -63,7 +63,7 @@ class ConcatenatedReader final : public TemplateReader<ConcatenatedReader> {
  private:
   const RowSources sources_;
   size_t next_ = 0;
-  std::unique_ptr<RowReader> reader_;  // of sources_[next_]
+  std::unique_ptr<RowReader> reader_;  // reads sources_[next_]
 };
 
 class JoinedReader final : public TemplateReader<JoinedReader> {
@@ -105,7 +105,7 @@ class JoinedReader final : public TemplateReader<JoinedReader> {
   std::vector<std::unique_ptr<RowReader>> readers_;
 };
 
-// What both kinds of sources share; kJoined tells which it is.
+// Both kinds of combined sources; kJoined selects which.
 template <bool kJoined>
 class CombinedSource final : public RowSource {
  public:

@@ -15,13 +15,13 @@
 
 namespace millrace {
 
-// A table whose rows are computed when they are read. T, int64_t or float, is
-// the type of the numbers; integers can also be read as floats.
+// A table whose rows are computed when they are read. T, the type of the
+// numbers, is int64_t or float; integers can also be read as floats.
 template <typename T>
 class ComputedRows final : public RowSource {
  public:
-  // Writes the `width` numbers of a row. Called by one reader at a time per
-  // reader, so it must not change anything.
+  // Writes the `width` numbers of a row to `out`. Several readers may call it
+  // at the same time, so it must not have side effects.
   using Fill = std::function<void(int64_t row, T* out)>;
 
   ComputedRows(std::string name, int64_t width, int64_t rows, Fill fill)

@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-// "1, 2" is written as well as "1,2".
+// Blanks may follow a comma, as in "1, 2".
 std::string_view WithoutBlanks(std::string_view field) {
   const size_t first = field.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
@@ -35,14 +35,15 @@ bool Parse(std::string_view field, int64_t& value) {
   return error == std::errc() && stop == end;
 }
 
-// Whether infinity or 0 stands for a number that float64 has none for.
+// Whether `value` is infinity or 0 because the number in `field` exceeds the
+// range of float64.
 bool OutOfRange(std::string_view field, double value) {
   if (value != 0 && !std::isinf(value)) return false;
   const std::string_view digits = field.substr(0, field.find_first_of("eE"));
   return digits.find_first_of("123456789") != std::string_view::npos;
 }
 
-// T is float or double. What is read as float32 is rounded.
+// T is float or double. Numbers read as float32 are rounded.
 template <typename T>
 bool Parse(std::string_view field, T& value) {
   const char* end = field.data() + field.size();

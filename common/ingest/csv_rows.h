@@ -11,9 +11,10 @@
 namespace millrace {
 
 // A CSV file (plain or gzip) of numbers without a header line; blanks around
-// a number do not matter. With `width` 0 the first line says how many there
-// are in a row.
-// NOT_FOUND: no such file. INVALID_ARGUMENT: empty, with `width` 0.
+// numbers are ignored. If `width` is 0, the first line determines the number of
+// columns.
+// NOT_FOUND: no such file. INVALID_ARGUMENT: the file is empty and `width` is
+// 0.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenCsvRows(
     const std::filesystem::path& path, int64_t width = 0);
 

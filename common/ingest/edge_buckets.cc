@@ -20,7 +20,8 @@ namespace {
 constexpr uint64_t kMaxBuckets = 256;
 constexpr uint64_t kMinBuckets = 4;
 constexpr uint64_t kMaxChunkBytes = 64 << 10;
-// Small buckets are sorted together up to this size: about a CPU's caches.
+// Small buckets are sorted together up to this size, which is about that of a
+// CPU's caches.
 constexpr uint64_t kMergedBytes = 8 << 20;
 
 }  // namespace
@@ -37,7 +38,7 @@ EdgeBuckets::EdgeBuckets(Options options)
   while ((nodes >> shift_) >= wanted) ++shift_;
   bucket_count_ = nodes == 0 ? 0 : ((nodes - 1) >> shift_) + 1;
   chunks_.resize(static_cast<size_t>(bucket_count_) * id_offsets_.size());
-  // Chunks that are not full yet must not use up the memory alone.
+  // Chunks that are not full yet must not use up all of the memory.
   const uint64_t share =
       options_.memory_bytes / (4 * std::max<size_t>(chunks_.size(), 1));
   const uint64_t records = std::min(share, kMaxChunkBytes) / record_bytes_;
@@ -88,7 +89,7 @@ absl::Status EdgeBuckets::Spill() {
   for (std::vector<Chunk>& list : chunks_) {
     for (auto chunk = list.rbegin(); chunk != list.rend(); ++chunk) {
       if (chunk->bytes < chunk_bytes_) continue;
-      if (chunk->data == nullptr) break;  // and so are all before it
+      if (chunk->data == nullptr) break;  // so are all chunks before it
       if (std::fwrite(chunk->data.get(), 1, chunk->bytes, file_.get()) !=
           chunk->bytes) {
         return FileError("write", options_.scratch_file, errno);
@@ -171,7 +172,7 @@ absl::Status EdgeBuckets::SplitBucket(int64_t bucket, uint64_t group_bytes,
   return smaller.ForEachGroup(group_bytes, visit);
 }
 
-// Counting sort of the buckets [first, last) into one group.
+// Sorts the buckets [first, last) into one group by a counting sort.
 absl::Status EdgeBuckets::LoadGroup(int64_t first, int64_t last,
                                     EdgeGroup& group) {
   group.layout = options_.layout;
@@ -219,7 +220,7 @@ absl::Status EdgeBuckets::ForEachGroup(uint64_t group_bytes,
     }
     const bool one_node = BucketBegin(last) - BucketBegin(first) == 1;
     if (bytes > group_bytes && !one_node) {
-      // Only a single bucket can be too large.
+      // Buckets are merged only up to group_bytes, so this is a single one.
       MILLRACE_RETURN_IF_ERROR(SplitBucket(first, group_bytes, visit));
     } else {
       MILLRACE_RETURN_IF_ERROR(LoadGroup(first, last, group));

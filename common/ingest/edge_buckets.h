@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups edges by node in bounded memory: the edges of a range of
-// consecutive nodes (a bucket) are collected in chunks, which wait in memory
-// or, when that is used up, in one scratch file.
+// Groups edges by node in bounded memory. The edges of a range of consecutive
+// nodes (a bucket) are collected in chunks, which are kept in memory or, when
+// that is used up, in a scratch file.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@
 
 namespace millrace {
 
-// All entries of the lists of the nodes [begin, end), list after list; the
-// entries of one list in the order in which they were appended, lower
+// All entries of the lists of the nodes [begin, end), list after list. The
+// entries of a list are in the order in which they were appended, lower
 // segments first.
 struct EdgeGroup {
   EdgeLayout layout;
   int64_t begin = 0;
   int64_t end = 0;
-  std::vector<int64_t> starts;     // [end - begin + 1] first entry of a list
+  std::vector<int64_t> starts;     // [end - begin + 1] first entry of each list
   std::vector<std::byte> records;  // packed
 
   EdgeRecord Edge(int64_t entry) const {
@@ -42,9 +42,9 @@ struct EdgeGroup {
   }
 };
 
-// Single-threaded. Append everything, then call ForEachGroup once. Memory:
-// 8 bytes a node, `memory_bytes` of waiting edges, and in ForEachGroup one
-// group of up to `group_bytes` (more only when a single list is longer).
+// Usage: append everything, then call ForEachGroup() once. Single-threaded.
+// Memory: 8 bytes per node, `memory_bytes` of edges, and, in ForEachGroup(),
+// one group of up to `group_bytes` (more only if a single list is longer).
 class EdgeBuckets {
  public:
   struct Options {
@@ -63,21 +63,21 @@ class EdgeBuckets {
   EdgeBuckets(const EdgeBuckets&) = delete;
   EdgeBuckets& operator=(const EdgeBuckets&) = delete;
 
-  // `record.node` must be in the range. Errors of the scratch file.
+  // `record.node` must be in the range. Returns the errors of the scratch file.
   absl::Status Append(int segment, const EdgeRecord& record,
                       const float* features);
 
-  // Added to the edge_id of all records of `segment`, for numbers that are
-  // known only after the last Append().
+  // Sets a number to add to the edge_id of all records of `segment`. May be
+  // called after the last Append(), for offsets that are known only then.
   void SetIdOffset(int segment, int64_t offset) {
     id_offsets_[segment] = offset;
   }
 
   int64_t edge_count() const { return edge_count_; }
 
-  // Visits all nodes in ascending groups (nodes without edges too); frees
-  // what was visited. CANCELLED: interrupted. Else errors of `visit` and of
-  // the scratch file.
+  // Visits all nodes, including those without edges, in groups of ascending
+  // ids; frees what has been visited. CANCELLED: interrupted. Also returns the
+  // errors of `visit` and of the scratch file.
   absl::Status ForEachGroup(uint64_t group_bytes, const GroupVisitor& visit);
 
  private:
@@ -95,7 +95,7 @@ class EdgeBuckets {
   int64_t BucketRecords(int64_t bucket) const;
   absl::Status AddChunk(std::vector<Chunk>& chunks);
   absl::Status Spill();
-  // Visits the records of a bucket, edge ids final, and frees them.
+  // Visits the records of a bucket, with their final edge ids, and frees them.
   absl::Status TakeBucket(int64_t bucket, const ChunkVisitor& visit);
   absl::Status SplitBucket(int64_t bucket, uint64_t group_bytes,
                            const GroupVisitor& visit);

@@ -23,8 +23,7 @@ namespace {
 
 constexpr int kShares = 3;
 
-// Bytes that an edge takes at least: its key twice, and with --coalesce its
-// pair.
+// Minimum bytes per edge: its key twice and, with --coalesce, its pair.
 constexpr int64_t kKeyBytes = 2 * sizeof(uint64_t);
 constexpr int64_t kPairBytes = 3 * sizeof(uint64_t);
 
@@ -43,7 +42,7 @@ absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
              "\ngive one of: ", absl::StrJoin(names, ", ")));
 }
 
-// Ascending as unsigned numbers.
+// Maps times to unsigned numbers in the same order.
 uint64_t TimeKey(int64_t time) {
   return static_cast<uint64_t>(time) ^ (uint64_t{1} << 63);
 }
@@ -52,7 +51,7 @@ struct Pair {
   int64_t first, second;
 };
 
-// An edge among others of its pair.
+// An edge with its pair, for finding repeated pairs.
 struct PairedEdge {
   int64_t first, second, id;
   friend auto operator<=>(const PairedEdge&, const PairedEdge&) = default;
@@ -89,7 +88,7 @@ class EdgeDivider {
   void FindCuts();
   void Divide();
 
-  // Without a direction where that does not matter.
+  // The ends of an edge; unless `directed`, the smaller id comes first.
   static Pair PairOf(const EdgeChunk& chunk, int64_t i, bool directed) {
     const int64_t src = chunk.src(i), dst = chunk.dst(i);
     if (directed || src < dst) return {src, dst};
@@ -102,11 +101,11 @@ class EdgeDivider {
   const bool same_type_;
   PhiloxKey hash_key_;
 
-  std::vector<uint64_t> keys_;     // by place
-  std::vector<bool> loops_;        // by place: neither seeds nor held out
-  std::vector<bool> repeated_;     // by place: no seeds; empty: none
+  std::vector<uint64_t> keys_;     // by position
+  std::vector<bool> loops_;        // by position: neither seeds nor held out
+  std::vector<bool> repeated_;     // by position: not seeds; empty if none
   std::vector<PairedEdge> pairs_;  // filled with `coalesce`
-  std::optional<uint64_t> cuts_[kShares];  // the largest key of a share
+  std::optional<uint64_t> cuts_[kShares];  // the largest key of each share
   EdgeDivision division_;
 };
 
@@ -158,7 +157,7 @@ void EdgeDivider::SkipRepeated() {
 }
 
 void EdgeDivider::FindCuts() {
-  std::vector<uint64_t> keys;  // of the seeds
+  std::vector<uint64_t> keys;  // keys of the seeds
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (loops_[i] || (!repeated_.empty() && repeated_[i])) continue;
     keys.push_back(keys_[i]);
@@ -213,7 +212,7 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
                " have no times in this input\ngive edge times, or use "
                "--edge-split-by random"));
   }
-  const int64_t count = edges.endpoints->rows();  // -1: not known
+  const int64_t count = edges.endpoints->rows();  // -1: unknown
   return CheckMemory(
       StrCat("--edge-split-fractions of ", count, " edges"),
       SaturatedProduct(

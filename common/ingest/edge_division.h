@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The splits of edges that an import makes.
+// The edge splits that an import makes.
 #pragma once
 
 #include <array>
@@ -14,34 +14,36 @@
 namespace millrace {
 
 struct EdgeDivision {
-  size_t edges = 0;  // the relation's place in RawGraph::edges
-  // The seeds of train, valid and test: places in the user's list, ascending.
+  size_t edges = 0;  // the relation's index in RawGraph::edges
+  // The seeds of train, valid and test: positions in the user's edge list,
+  // ascending.
   std::array<std::vector<int64_t>, 3> ids;
-  // By place: edges that the graph goes without. Empty: none.
+  // By position: whether the edge is left out of the graph. Empty if none is.
   std::vector<bool> held_out;
 };
 
-// INVALID_ARGUMENT (starting with the option): fractions that are none, a
-// relation that is not there, not named or has splits of its own, no times to
+// INVALID_ARGUMENT (the message starts with the option): invalid fractions, a
+// relation that does not exist, is not named or has splits already, no times to
 // split by.
 absl::Status CheckEdgeDivision(const RawGraph& graph,
                                const ImportOptions& options);
 
-// Divides the edges of a relation as options.edge_split_fractions says; the
-// options must have passed CheckEdgeDivision().
+// Divides the edges of a relation according to options.edge_split_fractions.
+// The options must have passed CheckEdgeDivision().
 //
-// Seeds are the user's edges; but with `coalesce` only the first of equal
-// (source, destination), with `undirected` too only the first of each
-// unordered pair, and self loops only when those of the user stay as they
-// are (SelfLoops::kKeep).
+// Seeds are the user's edges, with these exceptions: with `coalesce`, only the
+// first edge of each (source, destination) is a seed, and with `undirected` as
+// well, only the first of each unordered pair. Self loops are seeds only if the
+// user's self loops are left unchanged (SelfLoops::kKeep).
 //
-// Each seed has a key: its time, or a hash of its pair, keyed with split_seed;
-// inside one node type of its unordered pair, so that u -> v, v -> u and
-// equal pairs are always on the same side. With n seeds and fractions f, the
-// cut after share i is at round(n * (f_0 + .. + f_i)) of the keys in ascending
-// order; seeds of equal keys go to the earlier side.
+// Each seed has a key: its time, or a hash of its pair of nodes, keyed by
+// split_seed. If both ends are of the same node type, the pair is hashed
+// unordered, so that u -> v, v -> u and equal pairs are always in the same
+// share. With n seeds and fractions f, the cut after share i is at position
+// round(n * (f_0 + .. + f_i)) of the keys in ascending order; seeds with equal
+// keys go to the earlier share.
 //
-// Reads the relation once; holds 16 bytes an edge, with `coalesce` 32.
+// Reads the relation once. Memory: 16 bytes per edge, 32 with `coalesce`.
 absl::StatusOr<EdgeDivision> DivideEdges(const RawGraph& graph,
                                          const ImportOptions& options);
 

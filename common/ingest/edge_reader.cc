@@ -85,7 +85,8 @@ absl::Status EdgeReader::CheckIds(const EdgeChunk& chunk) const {
   const auto dst_count =
       static_cast<uint64_t>(graph_.nodes[relation_.dst].count);
   for (int64_t i = 0; i < chunk.count; ++i) {
-    // Negative ids are large as unsigned numbers.
+    // The casts turn negative ids into large numbers, which are out of range
+    // too.
     if (static_cast<uint64_t>(chunk.src(i)) >= src_count) {
       return IdError(chunk.first + i, chunk.src(i), true);
     }
@@ -105,7 +106,7 @@ absl::Status EdgeReader::ReadWeights(EdgeChunk& chunk) {
   if (rows < chunk.count) return TooShort(weight_, chunk.first + rows);
   chunk.weight.assign(weights_.begin(), weights_.end());
   for (int64_t i = 0; i < rows; ++i) {
-    // What is above 0 must stay so: such an edge can be drawn.
+    // A weight above 0 must not become 0, since the edge could be drawn before.
     const bool kept = std::isfinite(chunk.weight[i]) &&
                       (chunk.weight[i] > 0 || weights_[i] == 0);
     if (!kept || weights_[i] < 0) {
@@ -168,7 +169,8 @@ absl::Status EdgeReader::ReadColumn(Column& column, EdgeChunk& chunk,
   return absl::OkStatus();
 }
 
-// No column may go on, and the count must be the declared one.
+// Checks that no column has more rows, and that the number of edges is the
+// declared one.
 absl::Status EdgeReader::CheckEnd() {
   for (Column* column : {&weight_, &time_, &type_, &feature_}) {
     if (column->source == nullptr) continue;

@@ -12,36 +12,36 @@
 
 namespace millrace {
 
-// Consecutive edges with their columns; absent columns are empty.
+// Consecutive edges with their columns; columns that do not exist are empty.
 struct EdgeChunk {
   int64_t first = 0;  // position in the user's edge list
   int64_t count = 0;
   std::vector<int64_t> endpoints;  // source, destination, source, ...
   std::vector<float> weight;
   std::vector<int64_t> time;
-  std::vector<int64_t> type;  // each fits into 32 bits
+  std::vector<int64_t> type;  // each fits in 32 bits
   std::vector<float> feature;
 
   int64_t src(int64_t i) const { return endpoints[2 * i]; }
   int64_t dst(int64_t i) const { return endpoints[2 * i + 1]; }
 };
 
-// Reads the columns of a relation in step and checks what they hold.
-// Single-threaded. Keeps references to `graph` and `relation`.
+// Reads the columns of a relation in parallel and checks their values.
+// Single-threaded. Lifetime: keeps references to `graph` and `relation`.
 class EdgeReader {
  public:
   static absl::StatusOr<std::unique_ptr<EdgeReader>> Open(
       const RawGraph& graph, const RawEdges& relation);
 
-  // Fills in the next edges; false at the end. Besides the errors of
-  // RowReader, INVALID_ARGUMENT: an id outside its node type, a weight or
-  // feature that is not finite, a weight that is negative or, not 0 itself,
-  // nearer to 0 than any float, an edge type beyond 32 bits, columns of
-  // different lengths, a count that disagrees with the declared one.
+  // Fills in the next edges; false at the end. INVALID_ARGUMENT: an id that its
+  // node type does not have, a weight or feature that is not finite, a weight
+  // that is negative or underflows to 0 as a float, an edge type that exceeds
+  // 32 bits, columns of different lengths, a count that differs from the
+  // declared one. Also the errors of RowReader.
   absl::StatusOr<bool> Next(EdgeChunk& chunk);
 
  private:
-  // A column and the reader of this pass.
+  // A column and its reader in this pass.
   struct Column {
     const RowSource* source = nullptr;
     std::unique_ptr<RowReader> reader;
@@ -65,7 +65,7 @@ class EdgeReader {
   const RawGraph& graph_;
   const RawEdges& relation_;
   Column endpoints_, weight_, time_, type_, feature_;
-  std::vector<double> weights_;  // of the chunk
+  std::vector<double> weights_;  // scratch: weights of a chunk
   int64_t next_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry of a neighbour list, packed into as few bytes as its columns
-// need while edges are sorted by node.
+// Entries of neighbour lists, packed into as few bytes as their columns need,
+// as they are held while edges are being sorted by node.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// Which columns the entries have; fixed for one pass.
+// The columns that entries have; fixed during a pass.
 struct EdgeLayout {
-  bool wide = false;  // ids of nodes may be 2^32 or more
+  bool wide = false;  // node ids may be 2^32 or more
   bool has_weight = false;
   bool has_time = false;
   bool has_type = false;
   bool has_slot = false;
-  int64_t feature_width = 0;  // float32 values, 0: none
+  int64_t feature_width = 0;  // in float32 values; 0 if none
 
   size_t feature_offset() const {
     return 8 + (wide ? 16 : 8) + (has_weight ? 4 : 0) + (has_time ? 8 : 0) +
@@ -29,8 +29,8 @@ struct EdgeLayout {
 
 // An entry without its features.
 struct EdgeRecord {
-  int64_t node = 0;      // whose list it stands in
-  int64_t neighbor = 0;  // at the other end
+  int64_t node = 0;      // the node whose list this is an entry of
+  int64_t neighbor = 0;  // the node at the other end
   int64_t edge_id = 0;
   float weight = 1;
   int64_t time = 0;
@@ -56,8 +56,8 @@ T Take(const std::byte*& in) {
 
 }  // namespace edge_record_internal
 
-// Writes record_bytes() at `out`; `features` (feature_width floats, null:
-// zeros) come last.
+// Writes record_bytes() bytes to `out`. `features` are feature_width floats,
+// which come last; null stands for zeros.
 inline void PackEdge(const EdgeLayout& layout, const EdgeRecord& record,
                      const float* features, std::byte* out) {
   using edge_record_internal::Put;

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// Picks the edges of one selection from chunks that come in order.
+// Picks the edges of one selection from consecutive chunks.
 class EdgePicker {
  public:
   EdgePicker(EdgeSelection selection, const RawEdges& relation)
@@ -42,7 +42,7 @@ class EdgePicker {
     }
   }
 
-  // After `count` edges in all.
+  // Called after all edges, `count` in total, have been seen.
   absl::StatusOr<EdgeSplitColumns> Finish(int64_t count,
                                           const std::string& relation) {
     if (next_ < ids().size()) return RangeError(count, relation);
@@ -58,13 +58,14 @@ class EdgePicker {
 
  private:
   const std::vector<int64_t>& ids() const { return selection_.ids; }
-  // The row of the split that is filled next: in ascending order of ids.
+  // The row of the split to fill next. Rows are filled in ascending order of
+  // their ids.
   size_t Row() const { return order_.empty() ? next_ : order_[next_]; }
   absl::Status RangeError(int64_t count, const std::string& relation) const;
 
   EdgeSelection selection_;
   const bool timed_, typed_;
-  std::vector<size_t> order_;  // empty: the ids are ascending
+  std::vector<size_t> order_;  // empty if the ids are ascending
   size_t next_ = 0;
   std::vector<int64_t> src_, dst_, times_;
   std::vector<int32_t> types_;

@@ -12,18 +12,20 @@
 
 namespace millrace {
 
-// Edges by their places in the user's list (their edge ids), in any order.
+// A choice of edges, by their positions in the user's list (their edge ids), in
+// any order.
 struct EdgeSelection {
-  std::string name;  // of the split
+  std::string name;  // the split's name
   std::vector<int64_t> ids;
-  // Where the ids stand, for messages; null: nobody gave them.
+  // Where the ids come from, for messages; null if they were not given by the
+  // user.
   std::shared_ptr<const RowSource> source = nullptr;
 };
 
-// The splits of these edges of a relation, with the times and types that it
-// has, in the order of the ids. Reads the relation once, without its weights
-// and features. Errors of EdgeReader; INVALID_ARGUMENT: an id that no edge
-// has.
+// Makes a split of each selection, in the order of its ids, with the times and
+// types that the relation has. Reads the relation once, without its weights and
+// features. INVALID_ARGUMENT: an id that no edge has. Also the errors of
+// EdgeReader.
 absl::StatusOr<std::vector<EdgeSplitColumns>> SelectEdges(
     const RawGraph& graph, const RawEdges& relation,
     std::vector<EdgeSelection> selections);

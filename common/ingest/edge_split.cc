@@ -110,7 +110,7 @@ class EdgeSplitWriter {
   const WriteArrayFn& write_;
 };
 
-// An edge that is wanted, and the rows of the split that want it.
+// A requested edge, and the row of the split to put it in.
 struct Wanted {
   int64_t edge_id;
   int64_t row;

@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// A split in original ids; absent columns are absent arrays.
+// A split in original ids; columns that do not exist are absent arrays.
 struct EdgeSplitColumns {
   RelationIndex relation = 0;
   std::string name;
@@ -25,26 +25,27 @@ struct EdgeSplitColumns {
   Array time;       // [s] int64
   Array edge_type;  // [s] int32
   Array label;      // [s] int64 or float32
-  Array negative;   // [s, k] int64, destinations
+  Array negative;   // [s, k] int64: destinations
 };
 
-// The id of an original id, which is in range.
+// Maps an original id, which is in range, to its id.
 using IdOfFn = std::function<uint64_t(TypeIndex type, int64_t original)>;
 using WriteArrayFn =
     std::function<absl::Status(const std::string& path, const Array& array)>;
 
-// Writes the files of a split through `write` and describes it.
-// INVALID_ARGUMENT: a node that does not exist (names column and position),
-// columns of another length. Errors of `write`.
+// Writes the files of a split with `write` and describes it. INVALID_ARGUMENT:
+// a node that does not exist (the message names column and position), columns
+// of different lengths. Also the errors of `write`.
 absl::StatusOr<EdgeSplitInfo> WriteEdgeSplit(
     const EdgeSplitColumns& split, const Schema& schema,
     const std::vector<PartitionBook>& books, const IdOfFn& id_of,
     const WriteArrayFn& write);
 
-// The edges of a relation with these edge ids, in their order, or all of them
-// in the order of their ids, with times and types where the relation has them.
+// The edges of a relation with the given edge ids, in their order, or all edges
+// in the order of their ids, with the times and types that the relation has.
 // All partitions must be mapped; reads all lists of the relation once.
-// INVALID_ARGUMENT: an id that no edge has (names position and value).
+// INVALID_ARGUMENT: an id that no edge has; the message names position and
+// value.
 absl::StatusOr<EdgeSplitColumns> EdgesById(
     const Store& store, RelationIndex relation,
     const std::optional<std::vector<int64_t>>& edge_ids);

@@ -15,7 +15,7 @@ struct TypeInfo {
   std::string_view name;
   std::string_view npy;  // descr without the byte order
   int64_t bytes;
-  DType dtype;  // of stores
+  DType dtype;  // the dtype in stores
 };
 
 constexpr std::array kInfos = {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of arrays as other programs store them, read as int64, float or
-// double.
+// Array elements as other programs store them, read as int64, float or double.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,8 @@
 
 namespace millrace {
 
-// More than the dtypes of stores: what NumPy and PyTorch have.
+// The element types of NumPy and PyTorch, which are more than the dtypes of
+// stores.
 enum class ElementType : uint8_t {
   kBool,
   kUint8,
@@ -43,18 +43,20 @@ struct ElementFormat {
 // "bool", "int16", ...
 std::string_view ElementName(ElementType type);
 int64_t ElementBytes(ElementType type);
-// kBool is not one, though it can be read as 0 and 1.
+// False for kBool, though it can be read as 0 and 1.
 bool IsInteger(ElementType type);
-// The dtype of a store with the same bits, kUint8 for kBool; kNone: none.
+// The dtype of stores with the same bits (kUint8 for kBool); kNone if there is
+// none.
 DType DTypeOf(ElementType type);
-// `dtype` is not kNone.
+// `dtype` must not be kNone.
 ElementType ElementTypeOf(DType dtype);
 
-// NumPy's descr, such as "<i2"; never bfloat16. INVALID_ARGUMENT: a dtype that
-// is not read (complex numbers, texts, objects, structures).
+// Parses NumPy's descr, such as "<i2"; never gives bfloat16. INVALID_ARGUMENT:
+// a dtype that is not supported (complex numbers, strings, objects,
+// structures).
 absl::StatusOr<ElementFormat> ElementFormatFromNpy(std::string_view descr);
 
-// The C++ types of elements that C++20 has no type for.
+// Stand-ins for elements that C++20 has no type for.
 struct BoolByte {
   uint8_t byte;
 };
@@ -99,8 +101,8 @@ void WithElementType(ElementType type, Body body) {
   MILLRACE_CHECK(false);
 }
 
-// `To` is float, double, or int64_t for integers and bools (0 for floats,
-// which RequireIntegers() refuses).
+// `To` is float, double or int64_t. Floats become 0 as int64_t;
+// RequireIntegers() refuses them beforehand.
 template <typename To, typename From>
 To ConvertElement(From value) {
   if constexpr (std::is_integral_v<From>) {
@@ -118,8 +120,8 @@ To ConvertElement(From value) {
   }
 }
 
-// Converts `count` elements that lie `in_step` bytes apart, at any address,
-// to places `out_step` numbers apart.
+// Converts `count` elements. They are `in_step` bytes apart and need no
+// alignment; the results are `out_step` numbers apart.
 template <typename To>
 void ConvertElements(ElementFormat format, const char* in, int64_t in_step,
                      int64_t count, To* out, int64_t out_step = 1) {
@@ -145,8 +147,9 @@ void ConvertElements(ElementFormat format, const char* in, int64_t in_step,
 // `type` is an integer or bool.
 absl::Status RequireIntegers(const std::string& name, ElementType type);
 
-// uint64 numbers above 2^63 - 1, which were read as negative int64.
-// `values`: rows from row `first` on, of `width` numbers.
+// INVALID_ARGUMENT if `type` is uint64 and one of the numbers exceeds 2^63 - 1
+// and so was read as a negative int64. `values` are `rows` rows of `width`
+// numbers, starting with row `first`.
 absl::Status RefuseLargeIntegers(const std::string& name, ElementType type,
                                  int64_t first, const int64_t* values,
                                  int64_t rows, int64_t width);

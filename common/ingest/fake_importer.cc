@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxEdges = int64_t{1} << 40;
 
-// Which column a random word belongs to: the last word of the counter.
+// The column that random words belong to; the last word of the counter.
 enum Column : uint32_t { kEndpoints = 0, kFeatures = 1 };
 
 PhiloxWords Words(const FakeInput& input, Column column, int64_t row,
@@ -37,14 +37,14 @@ int64_t Scale(uint32_t high, uint32_t low, int64_t limit) {
   return static_cast<int64_t>(Wide{word} * static_cast<uint64_t>(limit) >> 64);
 }
 
-// Edge `row`: source and destination.
+// Writes the source and the destination of edge `row`.
 void FillEndpoints(const FakeInput& input, int64_t row, int64_t* out) {
   const PhiloxWords first = Words(input, kEndpoints, row, 0);
   const PhiloxWords second = Words(input, kEndpoints, row, 1);
   out[0] = Scale(first[0], first[1], input.nodes);
   out[1] = Scale(first[2], first[3], input.nodes);
   if (second[0] % 2 == 0) return;
-  // A node of the source's class instead.
+  // Replace the destination by a node of the source's class.
   const int64_t of_class = out[0] % input.classes;
   const int64_t members =
       (input.nodes - of_class + input.classes - 1) / input.classes;

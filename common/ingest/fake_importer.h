@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-// A graph that a model can learn, made of random numbers: the same for the
-// same values, on any machine. Node v has the class v mod `classes`; half of
-// the edges (round(nodes * average_degree) of them) join nodes of one class,
-// the others any two. Feature j is uniform in [-1, 1), plus 1/2 where j mod
-// `classes` is the node's class.
+// Parameters of a random graph that a model can learn. Equal parameters give
+// the same graph on any machine. Node v has class v mod `classes`. There are
+// round(nodes * average_degree) edges; half of them join nodes of the same
+// class, the others any two nodes. Feature j is uniform in [-1, 1), plus 1/2 if
+// j mod `classes` is the node's class.
 struct FakeInput {
   int64_t nodes = 0;
   double average_degree = 0;
@@ -21,8 +21,8 @@ struct FakeInput {
   uint64_t seed = 1;
 };
 
-// Nothing is held in memory: rows are computed when they are read.
-// INVALID_ARGUMENT (starting with "--"): a number out of range.
+// Holds nothing in memory: rows are computed when they are read.
+// INVALID_ARGUMENT (the message starts with "--"): a number out of range.
 absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input);
 
 }  // namespace millrace

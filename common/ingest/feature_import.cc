@@ -23,7 +23,8 @@ namespace {
 
 constexpr int64_t kBlockValues = 256 << 10;
 
-// Calls `visit(values, rows)` for consecutive rows of `source`, checked.
+// Calls `visit(values, rows)` for consecutive blocks of `source`, after
+// checking their values.
 using BlockVisitor = std::function<absl::Status(float* values, int64_t rows)>;
 
 absl::Status ForEachBlock(const RowSource& source, int64_t expected_rows,
@@ -52,7 +53,8 @@ absl::Status ForEachBlock(const RowSource& source, int64_t expected_rows,
   return CheckRowCount(source, done, expected_rows);
 }
 
-// How a block of rows is changed, found by passes over the whole matrix.
+// A function that changes a block of rows in place. It is made by passes over
+// the whole matrix.
 using RowChange = std::function<void(float* values, int64_t rows)>;
 
 // PyG's NormalizeFeatures: x - min(x), each row divided by max(1, its sum).
@@ -78,7 +80,8 @@ absl::StatusOr<RowChange> RowNormalization(const RowSource& source,
   };
 }
 
-// Mean 0 and population standard deviation 1 by column, in two passes.
+// Gives each column mean 0 and population standard deviation 1. Takes two
+// passes.
 absl::StatusOr<RowChange> Standardization(const RowSource& source,
                                           int64_t rows) {
   const auto width = static_cast<size_t>(source.width());
@@ -104,7 +107,7 @@ absl::StatusOr<RowChange> Standardization(const RowSource& source,
       }));
   for (size_t i = 0; i < width; ++i) {
     const double deviation = std::sqrt(scale[i] / divisor);
-    // The mean of equal float32 values may differ from them by rounding.
+    // Due to rounding, the mean of equal float32 values may differ from them.
     const bool constant = deviation <= std::abs(mean[i]) * 1e-12;
     scale[i] = constant ? 0 : 1 / deviation;
   }
@@ -146,7 +149,7 @@ absl::StatusOr<ColumnSpec> ImportFeatures(const RowSource& source, int64_t rows,
   const std::filesystem::path copy = store.scratch() / "features.npy";
   RowChange change;
   if (normalization != Normalization::kNone) {
-    // Several passes follow: parse text only once.
+    // Several passes follow; copy the values so that text is parsed only once.
     MILLRACE_ASSIGN_OR_RETURN(
         std::unique_ptr<NpyWriter> writer,
         NpyWriter::Create(copy, DType::kFloat32, column.row_shape, rows));

@@ -13,9 +13,9 @@
 
 namespace millrace {
 
-// Streams a matrix of `rows` rows into the float32 file `relative_path` of
-// `store`, normalised; returns its column. One pass over the source.
-// INVALID_ARGUMENT: another number of rows, a value that is not finite.
+// Streams a matrix of `rows` rows, normalised, into the float32 file
+// `relative_path` of `store`, and returns its column. Reads the source once.
+// INVALID_ARGUMENT: a different number of rows, a value that is not finite.
 absl::StatusOr<ColumnSpec> ImportFeatures(const RowSource& source, int64_t rows,
                                           Normalization normalization,
                                           const std::string& relative_path,

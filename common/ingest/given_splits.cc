@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Nobody means to train on nothing; a split to evaluate may be left empty.
+// An empty split "train" must be a mistake; splits for evaluation may be empty.
 absl::Status CheckNotEmpty(size_t seeds, const std::string& split,
                            const std::string& owner, const RowSource& source) {
   if (seeds > 0) return absl::OkStatus();
@@ -45,8 +45,8 @@ absl::Status CheckEnds(const RawGraph& graph, const RawEdgeSplit& split,
   return absl::OkStatus();
 }
 
-// The edges themselves are looked up later (SelectEdges), when it is known how
-// many there are in a file of text.
+// The edges themselves are looked up later (SelectEdges), when the number of
+// edges is known even if they are in a text file.
 absl::StatusOr<EdgeSplitColumns> ReadEdgeIds(const RawGraph& graph,
                                              const RawEdgeSplit& split) {
   const RawEdges& edges = graph.edges[split.edges];

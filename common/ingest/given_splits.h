@@ -12,17 +12,17 @@ namespace millrace {
 
 // The splits that come with a graph, read and checked.
 struct GivenSplits {
-  // By place in RawGraph::splits: ascending original ids.
+  // As RawGraph::splits: ascending original ids.
   std::vector<std::vector<int64_t>> nodes;
-  // By place in RawGraph::edge_splits. Where edges are given by their ids, in
-  // their order, only `edge_id` is there.
+  // As RawGraph::edge_splits. If a split's edges are given by their ids, only
+  // `edge_id` is set, in their order.
   std::vector<EdgeSplitColumns> edges;
 };
 
-// Reads the splits alone, so that a bad one is found before the graph is read.
-// INVALID_ARGUMENT: an id that does not exist, a node twice in a split, a split
-// "train" without seeds (others without seeds are warned of), columns of
-// another length. Errors of RowReader.
+// Reads only the splits, so that errors in them are found before the graph is
+// read. INVALID_ARGUMENT: an id that does not exist, a node that occurs twice
+// in a split, a split "train" without seeds (for others this is only a
+// warning), columns of different lengths. Also the errors of RowReader.
 absl::StatusOr<GivenSplits> ReadGivenSplits(const RawGraph& graph);
 
 }  // namespace millrace

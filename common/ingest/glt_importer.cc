@@ -87,8 +87,8 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   return meta;
 }
 
-// A column of features or ids: DIR/STEM.pkl, appended pickles, or DIR/STEM.pt.
-// Null when neither is there, or it has no tensors.
+// Opens a column of features or ids: DIR/STEM.pkl (appended pickles) or
+// DIR/STEM.pt. Null if neither exists, or it has no tensors.
 absl::StatusOr<SourcePtr> OpenColumn(const Path& directory,
                                      const std::string& stem) {
   Path path = directory / (stem + ".pkl");
@@ -116,8 +116,8 @@ absl::StatusOr<SourcePtr> OpenColumn(const Path& directory,
   return ConcatenateRows(path.string(), std::move(rows));
 }
 
-// The positions of the rows whose owner is partition 0, ascending, then of
-// those of partition 1, and so on.
+// The positions, in ascending order, of the rows that partition 0 owns, then of
+// those that partition 1 owns, and so on.
 class RowsByOwner final : public RowSource {
  public:
   RowsByOwner(SourcePtr book, int parts)
@@ -138,7 +138,7 @@ class RowsByOwner final : public RowSource {
    public:
     Reader(SourcePtr book, int parts) : book_(std::move(book)), parts_(parts) {}
 
-    // Reads the book once for each partition.
+    // Reads the book once per partition.
     absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
                                          int64_t* values) override {
       int64_t rows = 0;
@@ -163,7 +163,8 @@ class RowsByOwner final : public RowSource {
     }
 
    private:
-    // At the end of the book, goes on with the next partition.
+    // Reads the next block of owners; at the end of the book, starts over for
+    // the next partition.
     absl::Status ReadOwners() {
       if (reader_ == nullptr) {
         MILLRACE_ASSIGN_OR_RETURN(reader_, book_->Open());
@@ -186,8 +187,8 @@ class RowsByOwner final : public RowSource {
     std::unique_ptr<RowReader> reader_;
     int part_ = 0;
     std::vector<int64_t> owners_;
-    size_t next_ = 0;       // in owners_
-    int64_t position_ = 0;  // of owners_[next_]
+    size_t next_ = 0;       // index into owners_
+    int64_t position_ = 0;  // position of owners_[next_] in the book
     int64_t given_ = 0;
   };
 
@@ -220,7 +221,7 @@ class GltFolder {
  private:
   using Triple = std::vector<std::string>;
 
-  // `key`: the folder or file of the type, "" in a homogeneous graph.
+  // `key` is the folder or file of the type, "" in a homogeneous graph.
   absl::Status AddNodes(const std::string& name, const std::string& key);
   absl::StatusOr<SourcePtr> Features(const char* group, const std::string& key,
                                      const char* kind, int64_t rows) const;
@@ -311,7 +312,7 @@ absl::Status GltFolder::AddRelation(const Triple& relation) {
   return absl::OkStatus();
 }
 
-// The edges of one folder, with ids and weights that may be missing.
+// The edges in one folder. `ids` and `weights` may be null.
 struct Topology {
   SourcePtr ends, ids, weights;
 };
@@ -341,8 +342,9 @@ absl::StatusOr<Topology> OpenTopology(const Path& directory) {
   return topology;
 }
 
-// The edges of all partitions stand one after another, each partition's in
-// their order of before. Null when nothing tells the partitions.
+// The ids of cached edges. A cached graph has the edges of all partitions one
+// after the other, and those of a partition in their original order. Null if
+// there is no partition book.
 absl::StatusOr<SourcePtr> GltFolder::IdsOfCached(const std::string& key) const {
   const Path path = BookPath("edge_pb", key);
   if (!Exists(path)) return SourcePtr();

@@ -6,18 +6,19 @@
 
 namespace millrace {
 
-// The folder that GraphLearn-for-PyTorch's partitioners write: META,
-// node_pb.pt and edge_pb.pt (folders where heterogeneous), part0/ and so on
-// with graph/, node_feat/, edge_feat/ (a folder for each type in these), or
-// one graph/ for all parts (graph_caching); features as appended pickles
-// (feats.pkl) or as one tensor (feats.pt). Cached features are copies and not
-// read. Labels and splits lie beside it (see AddCompanions). The graph is the
-// whole one, in original ids: eids is the position in the edge list of
-// before. With graph_caching GLT mostly saves no eids: then they are found by
-// edge_pb, or, without that, edges are numbered as they stand in the files.
-// NOT_FOUND: a file that must be there. INVALID_ARGUMENT, DATA_LOSS: errors
-// of OpenTorchFile and RestoreRows, rows appended twice, topology that was
-// made CSR or CSC, whose edge ids GLT does not keep.
+// Describes a folder written by GraphLearn-for-PyTorch's partitioners: META,
+// node_pb.pt and edge_pb.pt (folders for heterogeneous graphs), part0/ and so
+// on with graph/, node_feat/, edge_feat/ (with a folder for each type), or one
+// graph/ for all parts (graph_caching). Features are appended pickles
+// (feats.pkl) or one tensor (feats.pt). Cached features are copies and are not
+// read. Labels and splits are beside the folder (see AddCompanions).
+// The result is the whole graph, in original ids; eids are the positions in the
+// original edge list. With graph_caching, GLT usually saves no eids: they are
+// then derived from edge_pb or, without that, edges are numbered in the order
+// of the files.
+// NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: rows
+// appended twice, topology saved as CSR or CSC, for which GLT does not keep
+// edge ids. Also the errors of OpenTorchFile and RestoreRows.
 absl::StatusOr<RawGraph> DescribeGltPartitions(
     const PartitionFolderInput& input, const ImportOptions& options);
 

@@ -16,17 +16,17 @@
 namespace millrace {
 namespace {
 
-// An edge with its id, as the importer keeps it until its list is written.
+// An edge with its id, as the importer holds it until its list is written.
 constexpr int64_t kEdgeBytes = 16;
-// In two lists of degrees, one for each direction.
+// Degrees per node, in two lists, one for each direction.
 constexpr int64_t kDegreeBytes = 8;
 constexpr int64_t kTimeBytes = 8;
 constexpr int64_t kLabelBytes = 16;  // the node and its class
-constexpr int64_t kSeenBytes = 8;    // with --coalesce
+constexpr int64_t kSeenBytes = 8;    // only with --coalesce
 
 using Names = std::set<std::string>;
 
-// Names are also keys of options: TYPE=FILE,...
+// Names are also used as keys in options (TYPE=FILE,...).
 absl::Status CheckName(const std::string& name) {
   MILLRACE_RETURN_IF_ERROR(ValidateName(name));
   if (name.find_first_of("=,") == std::string::npos) return absl::OkStatus();
@@ -147,7 +147,7 @@ absl::Status CheckRowCounts(const RawGraph& graph) {
 
 absl::Status CheckImportMemory(const RawGraph& graph,
                                const ImportOptions& options) {
-  std::vector<int64_t> counts;  // 0: not known to be true
+  std::vector<int64_t> counts;  // 0: not confirmed
   uint64_t nodes_in_all = 0;
   uint64_t columns_bytes = 0;
   for (const RawNodes& nodes : graph.nodes) {
@@ -162,7 +162,7 @@ absl::Status CheckImportMemory(const RawGraph& graph,
         {columns_bytes, SaturatedProduct({count, nodes.time ? kTimeBytes : 0}),
          SaturatedProduct({count, nodes.label ? kLabelBytes : 0})});
   }
-  // One relation after the other.
+  // Relations are imported one after the other, so only the largest counts.
   uint64_t relation_bytes = 0;
   for (const RawEdges& edges : graph.edges) {
     const int64_t source_bytes =

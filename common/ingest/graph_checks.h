@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be found out about a graph before the long work of an import: from
-// names, shapes and headers alone.
+// Checks of a graph that need only names, shapes and headers, and so can be
+// made before the long work of an import.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace millrace {
 
-// INVALID_ARGUMENT: a node type, relation or split whose name a store cannot
-// have, or that is given twice; with `options.add_reverse` also a name that
-// the reverse of a relation gets.
+// INVALID_ARGUMENT: a node type, relation or split whose name is not allowed in
+// a store or is given twice; with `options.add_reverse`, also one that clashes
+// with the name of a reverse relation.
 absl::Status CheckGraphNames(const RawGraph& graph,
                              const ImportOptions& options);
 
-// INVALID_ARGUMENT: a column, as far as its length is known, that has not one
-// row a node or edge.
+// INVALID_ARGUMENT: a column of known length does not have one row per node or
+// edge.
 absl::Status CheckRowCounts(const RawGraph& graph);
 
-// RESOURCE_EXHAUSTED: the bytes that an import holds for each node, and for
-// the edges that wait, are not available. Node types with columns of unknown
-// length are left out: their counts are not yet known to be true.
+// RESOURCE_EXHAUSTED: the memory that an import needs per node, and for
+// buffered edges, is not available. Node types with columns of unknown length
+// are not counted, since their node counts have not been confirmed yet.
 absl::Status CheckImportMemory(const RawGraph& graph,
                                const ImportOptions& options);
 

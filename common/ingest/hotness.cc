@@ -34,8 +34,8 @@ void CountVisits(const Batch& batch, Counts& visits) {
   }
 }
 
-// The tie-break stays below 1, even when it is added in single precision to a
-// count below 2^23.
+// Stays below 1 even when it is added in single precision to a count below
+// 2^23.
 float TieBreak(float degree, float largest) {
   return largest > 0 ? 0.9375F * (degree / largest) : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each node is expected to be visited: the order of ids inside a
-// partition.
+// How often each node is expected to be visited, which determines the order of
+// ids within a partition.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace millrace {
 // [node type][original id]; comparable between types and partitions.
 using Hotness = std::vector<std::vector<float>>;
 
-// In how many neighbour lists of these directions a node occurs. Edges
-// stream. DATA_LOSS: damaged lists. CANCELLED.
+// The number of neighbour lists of these directions that contain a node.
+// Streams the edges. DATA_LOSS: damaged lists. CANCELLED: interrupted.
 absl::StatusOr<Hotness> DegreeHotness(const Store& dataset,
                                       const std::vector<Direction>& directions);
 
-// In how many of the job's first `max_batches` batches of epoch 0 a node
-// occurs, plus its share of the largest of `degrees` (below 1), which orders
-// what was visited equally often.
-// NOT_FOUND: no such split. Errors of the sampler.
+// The number of batches, among the job's first `max_batches` of epoch 0, that
+// contain a node. As a tie-breaker, the node's fraction of the largest of
+// `degrees`, scaled below 1, is added.
+// NOT_FOUND: no such split. Also the errors of the sampler.
 absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
                                          const JobSpec& job,
                                          uint32_t max_batches,

@@ -120,7 +120,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // `imported.type` is moved from.
+  // Does not use `imported.type`, which has been moved from.
   absl::Status MakeSplits(TypeIndex type, const ImportedNodes& imported) {
     const NodeType& nodes = manifest_.schema.node_types[type];
     if (!options_.makes_splits() || !nodes.label.present()) {
@@ -167,7 +167,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // `ids`: ascending. In a dataset, ids are original ids.
+  // `ids` must be ascending. In a dataset, ids are original ids.
   absl::Status AddSplit(TypeIndex type, const std::string& name,
                         std::vector<int64_t> ids) {
     const NodeType& nodes = manifest_.schema.node_types[type];

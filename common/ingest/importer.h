@@ -10,12 +10,14 @@
 
 namespace millrace {
 
-// Makes the dataset `target` of a graph: a store of one partition whose ids
-// are the original ids, with in-lists and out-lists (docs/format.md). Appears
-// whole or not at all. Memory grows with nodes and options.memory_bytes, not
-// with edges. Returns the manifest without uuid, fingerprint and files.
+// Turns a graph into the dataset `target`: a store of one partition whose ids
+// are the original ids, with in-lists and out-lists (docs/format.md). It
+// appears whole or not at all. Memory grows with the number of nodes and
+// options.memory_bytes, not with the number of edges. Returns the manifest
+// without uuid, fingerprint and files.
 // ALREADY_EXISTS: `target` exists. CANCELLED: interrupted. INVALID_ARGUMENT,
-// NOT_FOUND, DATA_LOSS: bad input, naming file and line or row.
+// NOT_FOUND, DATA_LOSS: bad input; the message names the file and the line or
+// row.
 absl::StatusOr<Manifest> ImportGraph(const RawGraph& graph,
                                      const ImportOptions& options,
                                      const std::filesystem::path& target);

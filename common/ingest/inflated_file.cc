@@ -16,11 +16,12 @@
 namespace millrace {
 namespace {
 
-// Read from the disk at once; of a small file no more than it has.
+// Limits on the bytes read from disk at once; a small file needs no more than
+// its size.
 constexpr uint64_t kMinReadBytes = 4 << 10;
 constexpr uint64_t kMaxReadBytes = 256 << 10;
 constexpr Bytef kMagic[] = {0x1f, 0x8b};
-constexpr int kGzipOnly = 16;  // added to the window's bits
+constexpr int kGzipOnly = 16;  // added to the window bits for inflateInit2()
 
 }  // namespace
 
@@ -61,7 +62,7 @@ absl::Status InflatedFile::StartInflating() {
   return absl::OkStatus();
 }
 
-// Leaves nothing at the end of the file only.
+// Leaves the input empty only at the end of the file.
 absl::Status InflatedFile::Refill() {
   ssize_t count = 0;
   do {
@@ -89,8 +90,8 @@ absl::StatusOr<size_t> InflatedFile::Inflate(char* out, size_t count) {
   stream_.avail_out = static_cast<uInt>(count);
   while (stream_.avail_out > 0) {
     if (stream_.avail_in == 0) MILLRACE_RETURN_IF_ERROR(Refill());
-    // A member ends with a checksum, which is not taken before all of its data
-    // is out: without input there is nothing left.
+    // A member ends with a checksum, which zlib reads only after it has
+    // returned all data, so nothing is left to return without input.
     if (stream_.avail_in == 0 && in_member_) return Damaged("truncated");
     if (stream_.avail_in == 0) break;
     MILLRACE_RETURN_IF_ERROR(InflateSome());
@@ -99,7 +100,7 @@ absl::StatusOr<size_t> InflatedFile::Inflate(char* out, size_t count) {
 }
 
 absl::Status InflatedFile::InflateSome() {
-  if (!in_member_ && *stream_.next_in == 0) {  // padding, of a tape, say
+  if (!in_member_ && *stream_.next_in == 0) {  // padding, e.g. from a tape
     ++stream_.next_in;
     --stream_.avail_in;
     return absl::OkStatus();

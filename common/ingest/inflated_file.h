@@ -16,13 +16,13 @@
 
 namespace millrace {
 
-// The bytes of a file in order, inflated if it is gzip (by its content; of one
-// member or several, as pigz and bgzip write them). Not by zlib's gzread(),
-// which takes some files that were cut off for whole ones.
+// Reads the bytes of a file in order, inflating them if its content is gzip
+// (one member or several, as pigz and bgzip write them). Does not use zlib's
+// gzread(), which takes some truncated files for complete ones.
 // Single-threaded.
 class InflatedFile {
  public:
-  // NOT_FOUND: no such file. DATA_LOSS: its name ends in .gz, and it is not
+  // NOT_FOUND: no such file. DATA_LOSS: its name ends in .gz, but it is not
   // gzip.
   static absl::StatusOr<std::unique_ptr<InflatedFile>> Open(
       const std::filesystem::path& path);
@@ -30,12 +30,12 @@ class InflatedFile {
   InflatedFile(const InflatedFile&) = delete;
   InflatedFile& operator=(const InflatedFile&) = delete;
 
-  // The next bytes: up to `count`, which is not 0, and none at the end only.
-  // DATA_LOSS: the gzip data are cut off or damaged.
+  // Reads up to `count` bytes, which must not be 0, and returns their number; 0
+  // only at the end. DATA_LOSS: the gzip data are truncated or damaged.
   absl::StatusOr<size_t> Read(char* out, size_t count);
 
   const std::string& name() const { return name_; }
-  // Worth reading at once: about as much as the file has.
+  // A suitable number of bytes for one Read(), limited by the size of the file.
   size_t read_bytes() const { return input_.size(); }
 
  private:
@@ -49,8 +49,8 @@ class InflatedFile {
   const std::string name_;
   const UniqueFd fd_;
   std::vector<Bytef> input_;
-  // What is not taken yet of input_ is its next_in and avail_in, also where
-  // nothing is inflated.
+  // Its next_in and avail_in are the unread part of input_, even if nothing is
+  // inflated.
   z_stream stream_ = {};
   bool gzip_ = false;
   bool in_member_ = false;

@@ -18,12 +18,13 @@ namespace millrace {
 namespace {
 
 constexpr PartitionId kUnassigned = kMaxParts;
-// Freedom at the start of the stream, in units of the final capacity.
+// Slack at the start of the stream, as a fraction of the final capacity.
 constexpr double kLdgHeadStart = 1.0 / 64;
 constexpr int64_t kNodesPerStep = 1 << 14;
 constexpr int64_t kEntriesPerDrop = int64_t{1} << 22;
 
-// The lists of one relation and direction, read by one cursor that moves on.
+// The lists of one relation and direction, and how far their pages have been
+// dropped.
 struct Cursor {
   DatasetLists lists;
   int64_t dropped = 0;
@@ -53,14 +54,17 @@ class LdgPartitioner {
   const size_t parts_;
   int64_t edge_capacity_ = 0;
   int64_t placed_edges_ = 0;
-  std::vector<int64_t> node_capacity_;         // per type
-  std::vector<std::vector<Cursor>> cursors_;   // per type of the lists
-  std::vector<std::vector<int64_t>> degrees_;  // per type: what no list tells
+  std::vector<int64_t> node_capacity_;  // per type
+  // per type of the nodes that have the lists
+  std::vector<std::vector<Cursor>> cursors_;
+  // per type: in-degrees, if there are no in-lists
+  std::vector<std::vector<int64_t>> degrees_;
   Assignment assignment_;
   std::vector<int64_t> placed_;              // per type
   std::vector<std::vector<int64_t>> nodes_;  // [type][part]
   std::vector<int64_t> edges_;               // [part]
-  // Neighbours of the node in hand: counts per part, and the parts counted.
+  // For the current node: number of neighbours per part, and the parts with
+  // any.
   std::vector<int64_t> common_;
   std::vector<PartitionId> touched_;
 };
@@ -102,7 +106,7 @@ absl::Status LdgPartitioner::Prepare() {
   return absl::OkStatus();
 }
 
-// The type that lags most behind its share.
+// The type with the smallest share of its nodes placed.
 size_t LdgPartitioner::NextType() const {
   size_t best = assignment_.size();
   for (size_t type = 0; type < assignment_.size(); ++type) {
@@ -160,10 +164,10 @@ int64_t LdgPartitioner::InDegree(size_t type, int64_t node) const {
   return degree;
 }
 
-// What a partition may hold grows with what was placed: were only the end
-// limited, one would run out of room for nodes and another for in-edges, and
-// the last nodes would have nowhere to go. Without room anywhere, the one that
-// is least above its limits.
+// The limits of a partition grow with what has been placed. If only the final
+// sizes were limited, one partition would run out of room for nodes and another
+// for in-edges, and no partition would have room for the last nodes. If there
+// is no room anywhere, chooses the partition that exceeds its limits least.
 size_t LdgPartitioner::Choose(size_t type, int64_t in_degree) const {
   const std::vector<int64_t>& nodes = nodes_[type];
   const double share = kLdgSlack / static_cast<double>(parts_);

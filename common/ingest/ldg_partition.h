@@ -7,21 +7,21 @@
 
 namespace millrace {
 
-// No partition gets more than this times its share of the nodes of a type,
-// rounded up. Its share of the in-edges is held to the same, as far as single
-// nodes and the limit on nodes allow.
+// No partition gets more than this times an equal share of the nodes of a type,
+// rounded up. The same limit is applied to in-edges, as far as the degrees of
+// single nodes and the limit on nodes allow.
 inline constexpr double kLdgSlack = 1.05;
 
-// Linear Deterministic Greedy (Stanton and Kliot 2012): nodes are taken in id
-// order (types interleaved in proportion) and each goes where
+// Linear Deterministic Greedy (Stanton and Kliot 2012): nodes are visited in id
+// order (types interleaved in proportion), and each is placed where
 //     neighbours already there * (1 - load / capacity)
-// is largest. The load is that of nodes or of in-edges, whichever is fuller,
-// against a capacity that grows with what was placed; ties go to the emptier
-// partition. Neighbours are those of the lists the dataset has, in both
-// directions where it has both.
-// Memory: 2 bytes a node, plus the in-degrees where the dataset has no
-// in-lists; edges stream. Deterministic, without a seed.
-// DATA_LOSS: damaged lists. CANCELLED.
+// is largest. The load is that of nodes or of in-edges, whichever is closer to
+// its capacity, which grows with what has been placed; ties go to the emptier
+// partition. Neighbours are those in the lists of the dataset, in both
+// directions if it has both.
+// Memory: 2 bytes per node, plus the in-degrees if the dataset has no in-lists;
+// edges are streamed. Deterministic, without a seed.
+// DATA_LOSS: damaged lists. CANCELLED: interrupted.
 absl::StatusOr<Assignment> AssignLdg(const Store& dataset, int parts);
 
 }  // namespace millrace

@@ -16,23 +16,24 @@
 
 namespace millrace {
 
-// The lines of a text file, plain or gzip (see InflatedFile). Memory is a
+// Reads the lines of a text file, plain or gzip (see InflatedFile). Memory: a
 // buffer of about the longest line. Single-threaded.
 class LineReader {
  public:
-  // Without its line feed: more than the widest row needs. What is longer is
-  // no table, but may be a file of zeros that a few KB of gzip hold.
+  // Limit on a line's length without its line feed; more than the widest row
+  // needs. A longer line is not part of a table; it may come from a few KB of
+  // gzip that expand to endless zeros.
   static constexpr size_t kMaxLineBytes = 32 * size_t{kMaxRowValues};
 
   // Errors of InflatedFile::Open.
   static absl::StatusOr<LineReader> Open(const std::filesystem::path& path);
 
-  // The next line without its end ("\n" or "\r\n"), valid until the next
-  // call; nothing at the end. Errors of InflatedFile::Read; INVALID_ARGUMENT:
-  // more than kMaxLineBytes.
+  // The next line without its ending ("\n" or "\r\n"), valid until the next
+  // call; nullopt at the end. INVALID_ARGUMENT: longer than kMaxLineBytes. Also
+  // the errors of InflatedFile::Read().
   absl::StatusOr<std::optional<std::string_view>> Next();
 
-  // Of the line that Next() gave last, from 1.
+  // The number of the line last returned by Next(), counted from 1.
   int64_t line_number() const { return line_number_; }
   const std::string& name() const { return file_->name(); }
 
@@ -44,20 +45,21 @@ class LineReader {
 
   std::unique_ptr<InflatedFile> file_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what is not handed out yet
+  size_t begin_ = 0;  // of what has not been returned yet
   size_t end_ = 0;
-  bool finished_ = false;  // the file is read to its end
+  bool finished_ = false;  // the whole file has been read
   int64_t line_number_ = 0;
 };
 
-// `directory`/`stem`.csv.gz, else `directory`/`stem`.csv, else nothing.
+// `directory`/`stem`.csv.gz if it exists, else `directory`/`stem`.csv if that
+// exists.
 std::optional<std::filesystem::path> FindCsv(
     const std::filesystem::path& directory, std::string_view stem);
 // The same; NOT_FOUND names the file that is missing.
 absl::StatusOr<std::filesystem::path> RequireCsv(
     const std::filesystem::path& directory, std::string_view stem);
 
-// All lines of a small file, each split at its commas.
+// All lines of a small file, each split at commas.
 absl::StatusOr<std::vector<std::vector<std::string>>> ReadSmallCsv(
     const std::filesystem::path& path);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the neighbour lists of a dataset once, from first to last node.
+// Reads the neighbour lists of a dataset once, from the first node to the last.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace millrace {
 
-// The lists of one relation and direction of a dataset. A view: valid as long
+// The lists of one relation and direction of a dataset. A view, valid as long
 // as the store.
 struct DatasetLists {
   RelationIndex relation = 0;
   Direction direction = Direction::kIn;
-  TypeIndex node_type = 0;      // whose lists they are
-  TypeIndex neighbor_type = 0;  // of the entries
-  int64_t neighbor_count = 0;   // nodes of neighbor_type
+  TypeIndex node_type = 0;      // type of the nodes that have the lists
+  TypeIndex neighbor_type = 0;  // type of the entries
+  int64_t neighbor_count = 0;   // number of nodes of neighbor_type
   const NeighborLists* lists = nullptr;
-  std::string file;  // of the neighbours, for messages
+  std::string file;  // the file with the entries, for messages
 
   std::span<const int64_t> starts() const {
     return lists->indptr.As<int64_t>();
@@ -35,17 +35,17 @@ struct DatasetLists {
 // The relation must have lists in that direction.
 DatasetLists ListsOf(const Store& dataset, RelationIndex relation,
                      Direction direction);
-// The whole graph once: per relation its in-lists, or its out-lists where it
-// has no others.
+// The lists that together contain each edge of the graph once: for each
+// relation its in-lists or, if it has none, its out-lists.
 std::vector<DatasetLists> TopologyOf(const Store& dataset);
 
-// DATA_LOSS unless the starts ascend from 0 to the number of entries.
+// DATA_LOSS: the starts do not ascend from 0 to the number of entries.
 absl::Status CheckStarts(const DatasetLists& lists);
-// DATA_LOSS: an entry is not an id of the neighbour's type.
+// The DATA_LOSS error for an entry that is not an id of the neighbours' type.
 absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
                          uint64_t neighbor);
 
-// The in-degrees of the destinations of a relation, added to `degrees`.
+// Adds the in-degrees of the destinations of a relation to `degrees`.
 absl::Status AddInDegrees(const Store& dataset, RelationIndex relation,
                           std::span<int64_t> degrees);
 
@@ -82,8 +82,9 @@ absl::Status Scan(const DatasetLists& lists, Visit& visit) {
 }  // namespace list_scan_internal
 
 // Calls visit(size_t node, span<const Id> neighbours) for every node in order,
-// Id being uint32_t or uint64_t; all neighbours are in range. Resident memory
-// stays flat. DATA_LOSS: damaged lists, naming the file. CANCELLED.
+// where Id is uint32_t or uint64_t and all neighbours are in range. Resident
+// memory stays flat. DATA_LOSS: damaged lists; the message names the file.
+// CANCELLED: interrupted.
 template <typename Visit>
 absl::Status ScanLists(const DatasetLists& lists, Visit visit) {
   MILLRACE_RETURN_IF_ERROR(CheckStarts(lists));

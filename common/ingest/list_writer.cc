@@ -30,7 +30,7 @@ absl::StatusOr<ColumnWriter> ColumnWriter::Create(
   MILLRACE_ASSIGN_OR_RETURN(
       column.writer_,
       store.Open(column.path_, dtype, std::move(row_shape), rows));
-  // Whole rows, because files are written in whole rows.
+  // Holds whole rows, because files are written in whole rows.
   column.buffer_.resize(row_bytes *
                         std::max<size_t>(kBufferBytes / row_bytes, 1));
   return column;
@@ -111,7 +111,8 @@ absl::StatusOr<std::unique_ptr<ListWriter>> ListWriter::Create(
   return lists;
 }
 
-// Leaves in list_ the entries [begin, end) that are to be written, in order.
+// Puts into list_, in order, those of the entries [begin, end) that are to be
+// written.
 void ListWriter::OrderList(const EdgeGroup& group, int64_t begin, int64_t end) {
   const auto by_id = [](const Entry& a, const Entry& b) {
     return a.edge_id < b.edge_id;

@@ -19,7 +19,7 @@
 
 namespace millrace {
 
-// One streamed .npy file of a store, fed value by value. Single-threaded.
+// Writes one .npy file of a store value by value. Single-threaded.
 class ColumnWriter {
  public:
   static absl::StatusOr<ColumnWriter> Create(StoreWriter& store,
@@ -48,7 +48,7 @@ class ColumnWriter {
 };
 
 // Writes the neighbour lists of one relation, direction and partition
-// (docs/format.md, section 2) from groups of edges in ascending node order.
+// (docs/format.md, section 2), given groups of edges in ascending node order.
 // Sorts each list by edge_id, or by (time, edge_id) if entries have times.
 // Single-threaded; the store must outlive it.
 class ListWriter {
@@ -59,12 +59,12 @@ class ListWriter {
     Direction direction = Direction::kIn;
     EdgeLayout layout;
     DType index_dtype = DType::kUint32;  // id dtype of the neighbours' type
-    // Of the entries of a list with the same neighbour only the one with the
-    // lowest edge_id stays; needs 8 bytes for each possible neighbour.
+    // Keeps only the entry with the lowest edge_id for each neighbour in a
+    // list. Needs 8 bytes for each possible neighbour.
     bool coalesce = false;
     int64_t neighbor_count = 0;
   };
-  // Told of every edge that was written and its position in the files.
+  // Called for every edge written, with its position in the files.
   using EdgeObserver =
       std::function<absl::Status(const EdgeRecord& edge, int64_t position)>;
 
@@ -97,7 +97,7 @@ class ListWriter {
   std::optional<ColumnWriter> feature_;
   std::vector<Entry> list_;  // the list being written
   std::vector<float> list_weights_;
-  std::vector<int64_t> seen_;  // per neighbour: last node that had it
+  std::vector<int64_t> seen_;  // per neighbour: the last node that had it
   int64_t edge_count_ = 0;
   int64_t max_edge_id_ = -1;
 };

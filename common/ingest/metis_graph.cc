@@ -30,12 +30,12 @@ absl::StatusOr<MetisArray> AllocateArray(int64_t size) {
 void Shrink(MetisArray& array, int64_t size) {
   const size_t bytes = static_cast<size_t>(size) * sizeof(idx_t);
   void* shrunk = std::realloc(array.get(), std::max<size_t>(bytes, 1));
-  if (shrunk == nullptr) return;  // it stays as long as it was
+  if (shrunk == nullptr) return;  // the array keeps its size
   array.release();
   array.reset(static_cast<idx_t*>(shrunk));
 }
 
-// Calls visit(vertex, vertex) once for every edge that is no self loop.
+// Calls visit(vertex, vertex) once for every edge that is not a self loop.
 template <typename Visit>
 absl::Status ForEachEdge(const Store& dataset,
                          const std::vector<int64_t>& type_begin, Visit visit) {
@@ -53,7 +53,7 @@ absl::Status ForEachEdge(const Store& dataset,
   return absl::OkStatus();
 }
 
-// Both ends of every edge, list after list, unsorted.
+// Adds every edge to the lists of both of its ends, unsorted.
 absl::Status FillLists(const Store& dataset, MetisGraph& graph) {
   std::vector<idx_t>& starts = graph.starts;
   starts.assign(static_cast<size_t>(graph.vertices()) + 1, 0);
@@ -71,8 +71,8 @@ absl::Status FillLists(const Store& dataset, MetisGraph& graph) {
   });
 }
 
-// Sorts every list and merges its duplicates, in place; the weight of an
-// entry is the number of those merged.
+// Sorts every list and merges its duplicates, in place. The weight of an entry
+// is the number of duplicates merged into it.
 absl::Status MergeLists(MetisGraph& graph) {
   MILLRACE_ASSIGN_OR_RETURN(graph.edge_weights, AllocateArray(graph.entries()));
   idx_t* const neighbors = graph.neighbors.get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset as METIS wants to see it.
+// A dataset in the form that METIS takes.
 #pragma once
 
 #include <metis.h>
@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// Memory that can shrink in place, unlike a vector's.
+// Deleter for memory that, unlike a vector's, can shrink in place.
 struct FreeDeleter {
   void operator()(void* memory) const { std::free(memory); }
 };
@@ -23,18 +23,19 @@ using MetisArray = std::unique_ptr<idx_t[], FreeDeleter>;
 // Node i of type t is vertex type_begin[t] + i.
 struct MetisGraph {
   std::vector<int64_t> type_begin;  // [types + 1]
-  int constraints = 0;              // node types, then in-edges
+  int constraints = 0;              // one per node type, plus one for in-edges
   std::vector<idx_t> starts;        // [vertices + 1]
   MetisArray neighbors;             // ascending per vertex, no duplicates
-  MetisArray edge_weights;          // edges between the two, both directions
-  std::vector<idx_t> weights;       // [vertices * constraints]
+  // number of edges between the two, in both directions
+  MetisArray edge_weights;
+  std::vector<idx_t> weights;  // [vertices * constraints]
 
   int64_t vertices() const { return type_begin.back(); }
   int64_t entries() const { return starts.back(); }
 };
 
-// The graph must pass CheckMetisSize. DATA_LOSS: damaged lists. CANCELLED.
-// RESOURCE_EXHAUSTED: no memory.
+// The graph must pass CheckMetisSize(). DATA_LOSS: damaged lists. CANCELLED:
+// interrupted. RESOURCE_EXHAUSTED: out of memory.
 absl::StatusOr<MetisGraph> BuildMetisGraph(const Store& dataset);
 
 }  // namespace millrace

@@ -28,8 +28,8 @@
 namespace millrace {
 namespace {
 
-// Two entries of a neighbour and a weight, in our graph and in METIS's own;
-// what METIS makes of it comes on top.
+// Two entries, each a neighbour and a weight, in our graph and again in METIS's
+// copy. METIS needs more on top of that.
 constexpr uint64_t kBytesPerEdge = 32;
 
 constexpr uint64_t kMetisLimit = std::numeric_limits<idx_t>::max();
@@ -39,7 +39,8 @@ constexpr int kPollMilliseconds = 100;
 // Exit statuses of the child.
 enum : int { kDone = 0, kNoMemory = 1, kFailed = 2 };
 
-// One number per vertex that the child writes and the parent reads.
+// Shared memory with one number per vertex, which the child writes and the
+// parent reads.
 class SharedResult {
  public:
   explicit SharedResult(int64_t size)
@@ -80,13 +81,14 @@ int CallMetis(MetisGraph& graph, int parts, uint64_t seed, idx_t* result) {
 [[noreturn]] void RunChild(MetisGraph& graph, int parts, uint64_t seed,
                            idx_t* result) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Ctrl-C reaches the whole group; the parent unwinds and ends this process.
+  // Ctrl-C reaches the whole process group; the parent unwinds and ends this
+  // process.
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_DFL);
-  // METIS prints its complaints to stdout, which is for results.
+  // METIS prints errors to stdout, which is for results.
   dup2(STDERR_FILENO, STDOUT_FILENO);
   const int code = CallMetis(graph, parts, seed, result);
-  // No destructors and no buffers of the parent.
+  // Do not run the parent's destructors or flush its buffers.
   _exit(code == METIS_OK             ? kDone
         : code == METIS_ERROR_MEMORY ? kNoMemory
                                      : kFailed);
@@ -112,7 +114,7 @@ absl::Status ChildStatus(int wait_status) {
       StrCat("METIS failed (", how, ")\nUse another --seed, or --method ldg."));
 }
 
-// Waits until the child closes its end of the pipe, which is when it ends.
+// Waits until the child closes its end of the pipe, which happens when it ends.
 absl::Status AwaitChild(pid_t child, int pipe_fd, Progress& progress) {
   while (true) {
     pollfd wait = {pipe_fd, POLLIN, 0};
@@ -143,7 +145,8 @@ absl::Status RunMetis(MetisGraph& graph, int parts, uint64_t seed,
   if (child < 0) return absl::ErrnoToStatus(errno, "cannot start METIS");
   if (child == 0) RunChild(graph, parts, seed, result);
   write_end = UniqueFd();
-  // METIS does not tell how far it is, and graphs of one size differ tenfold.
+  // METIS does not report progress, and its time for graphs of the same size
+  // varies tenfold.
   Progress progress("METIS", /*total=*/-1, /*unit=*/"");
   MILLRACE_RETURN_IF_ERROR(AwaitChild(child, read_end.get(), progress));
   progress.Finish();
@@ -189,7 +192,7 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
     edges += static_cast<uint64_t>(relation.edge_count);
   }
   MILLRACE_RETURN_IF_ERROR(CheckMetisSize(vertices, edges));
-  // METIS cannot bisect less than one vertex a part.
+  // METIS cannot bisect a graph of less than one vertex per part.
   if (vertices <= static_cast<uint64_t>(parts) || edges == 0) {
     return AssignRandom(schema, parts, seed);
   }

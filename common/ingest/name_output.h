@@ -9,13 +9,13 @@
 namespace millrace {
 
 // INVALID_ARGUMENT: `graph` has no names. ALREADY_EXISTS: a file that
-// WriteNames() would write does.
+// WriteNames() would write exists.
 absl::Status CheckNames(const RawGraph& graph,
                         const std::filesystem::path& directory);
 
-// Writes the names of a graph into text files in `directory`, which is made
-// where there is none: line i + 1 has the name with number i. Errors of
-// CheckNames().
+// Writes the names of a graph to text files in `directory`, which is created if
+// it does not exist. Line i + 1 has the name with number i. Returns the errors
+// of CheckNames().
 absl::Status WriteNames(const RawGraph& graph,
                         const std::filesystem::path& directory);
 

@@ -6,12 +6,12 @@
 
 namespace millrace {
 
-// What a dataset takes grows with its node counts, and a count may be no more
-// than a number in a file, or one id among the edges.
+// Rejects implausible node counts. The size of a dataset grows with its node
+// counts, yet a count may rest on a single number in a file, or on one id among
+// the edges. Reads tables of edges whose length is unknown as far as necessary.
 // INVALID_ARGUMENT: a node type of over a million nodes has neither columns nor
-// an edge for each thousand of them, and nobody has said that it is so
-// (RawNodes::count_is_chosen). Reads edges of tables that do not know their
-// length, as far as it must.
+// at least one edge per thousand nodes, and the user has not given its count
+// (RawNodes::count_is_chosen).
 absl::Status CheckNodeCounts(const RawGraph& graph);
 
 }  // namespace millrace

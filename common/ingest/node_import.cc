@@ -46,7 +46,8 @@ absl::Status ForEachBlock(const RowSource& source, int64_t count, Visit visit) {
   return CheckRowCount(source, done, count);
 }
 
-// original_id and lookup: in a dataset, ids are original ids.
+// Writes original_id or lookup. They are the identity: in a dataset, ids are
+// original ids.
 template <typename Id>
 absl::Status WriteIdentity(const std::string& path, const NodeType& type,
                            StoreWriter& store) {
@@ -73,8 +74,8 @@ absl::Status WriteIds(const NodeType& type, StoreWriter& store) {
   return absl::OkStatus();
 }
 
-// T is int64_t or float. Collects the labelled nodes: those with a label that
-// is not NaN in all columns.
+// Writes labels of type T (int64_t or float) and collects the labelled nodes,
+// those whose label is not NaN in all columns.
 template <typename T>
 absl::Status WriteLabels(const RowSource& source, ImportedNodes& imported,
                          StoreWriter& store) {
@@ -157,7 +158,7 @@ absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
         type.feature, ImportFeatures(*nodes.feature, nodes.count, normalization,
                                      NodePath(0, type.name, "feature"), store));
   }
-  // Last: the columns must have as many rows.
+  // Comes last, after the columns have been found to have as many rows.
   MILLRACE_RETURN_IF_ERROR(WriteIds(type, store));
   return imported;
 }

@@ -12,20 +12,20 @@
 
 namespace millrace {
 
-// What the import of a node type leaves for relations and splits.
+// The results of importing a node type that relations and splits need.
 struct ImportedNodes {
   NodeType type;
-  std::vector<int64_t> times;     // empty: the type has none
+  std::vector<int64_t> times;     // empty if the type has none
   std::vector<int64_t> labelled;  // original ids with a label, ascending
-  // Their labels, where a label is one integer; else empty.
+  // Their labels, if a label is a single integer; else empty.
   std::vector<int64_t> classes;
 };
 
 // Streams the columns of a node type into partition 0 of `store`. Integer
-// labels become int64, others float32 (NaN: unlabelled); features become
-// float32, normalised as asked for.
-// INVALID_ARGUMENT: not one row a node, a value that is not finite (labels
-// may be NaN), times that are not integers.
+// labels become int64, others float32 (NaN means unlabelled). Features become
+// float32 and are normalised.
+// INVALID_ARGUMENT: not one row per node, a value that is not finite (except
+// NaN labels), times that are not integers.
 absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
                                           Normalization normalization,
                                           StoreWriter& store);

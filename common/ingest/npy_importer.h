@@ -14,28 +14,28 @@
 
 namespace millrace {
 
-// Files by node type or SRC__NAME__DST; the name "" means the only one there
-// is.
+// Files by node type or SRC__NAME__DST; the name "" stands for the only one.
 using NamedFiles = std::map<std::string, std::filesystem::path>;
 
-// A graph in .npy files, written by numpy.save.
+// A graph in .npy files, as numpy.save writes them.
 struct NpyInput {
-  // Integers [2, E], or [E, 2] unless E is 2; in the order of the relations.
-  // A single file without a name is a homogeneous graph.
+  // Integers [2, E], or [E, 2] unless E is 2; this determines the order of
+  // relations. A single file without a name means a homogeneous graph.
   std::vector<std::pair<std::string, std::filesystem::path>> edges;
-  // Without it, a type has as many nodes as its features, labels or times
-  // have rows, else as its largest id needs.
+  // If a type has no entry, its count is the number of rows of its features,
+  // labels or times, or else its largest id plus 1.
   std::map<std::string, int64_t> node_counts;
   NamedFiles features, labels, node_times;                         // [n, ..]
   NamedFiles edge_weights, edge_times, edge_types, edge_features;  // [E, ..]
-  // By node type ids, or bool masks of length n; by SRC__NAME__DST pairs of
-  // nodes [n, 2], edge ids (places in the edge list) or bool masks of length E.
+  // For a node type: ids, or a bool mask of length n. For SRC__NAME__DST: pairs
+  // of nodes [n, 2], edge ids (positions in the edge list), or a bool mask of
+  // length E.
   NamedFiles train, valid, test;
 };
 
-// Reads edge lists (for the largest id) only where a count is not given.
-// INVALID_ARGUMENT: a name that is no type or relation of the graph, counts
-// that disagree. Errors of OpenNpyRows.
+// Reads edge lists (for the largest id) only if a count is not given.
+// INVALID_ARGUMENT: a name that is not a type or relation of the graph, counts
+// that disagree. Also the errors of OpenNpyRows().
 absl::StatusOr<RawGraph> DescribeNpy(const NpyInput& input);
 
 }  // namespace millrace

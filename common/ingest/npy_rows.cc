@@ -19,7 +19,8 @@ bool IsMask(const StoredTensor& tensor) {
   return tensor.format.type == ElementType::kBool;
 }
 
-// The places where a mask is true. There are `count` `things`; -1: any number.
+// The positions at which a mask is true. The mask must have `count` elements
+// (-1: any number), one for each of the `things`.
 absl::StatusOr<std::unique_ptr<RowSource>> MaskRows(const std::string& name,
                                                     const StoredTensor& mask,
                                                     int64_t count,

@@ -24,13 +24,13 @@ bool IsText(std::string_view bytes) {
          });
 }
 
-// numpy.loadtxt for a file of this beginning.
+// The numpy.loadtxt call that reads a file with this beginning.
 std::string TextReader(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   const auto has = [line](std::string_view letters) {
     return line.find_first_of(letters) != std::string_view::npos;
   };
-  // A word, but not the e of a number, is the name of a column.
+  // A letter, other than the e of a number, means a line of column names.
   const bool header = std::any_of(line.begin(), line.end(), [](char c) {
     return absl::ascii_isalpha(static_cast<unsigned char>(c)) && c != 'e';
   });
@@ -39,7 +39,8 @@ std::string TextReader(std::string_view bytes) {
       has(",") ? ", delimiter=','" : "", header ? ", skiprows=1" : "", ")");
 }
 
-// What a file that is not a .npy file seems to be, and how Python reads it.
+// What a file that is not a .npy file seems to be, and how to read it in
+// Python.
 struct Guess {
   std::string_view kind;
   std::string imports;
@@ -63,7 +64,8 @@ std::optional<Guess> GuessKind(const std::filesystem::path& path,
   return Guess{"text", "numpy", TextReader(bytes)};
 }
 
-// The advice is a line of Python that makes a .npy file of it.
+// The error for a file that is not a .npy file, with a line of Python that
+// converts it.
 absl::Status NotNpy(const std::filesystem::path& path, std::string_view bytes) {
   const std::optional<Guess> guess = GuessKind(path, bytes);
   if (!guess.has_value()) {
@@ -87,7 +89,7 @@ absl::Status Named(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(name, ": ", status.message()));
 }
 
-// Steps in elements from an index to the next, by dimension.
+// For each dimension, the number of elements from one index to the next.
 std::vector<int64_t> StridesOf(const NpyHeader& header) {
   const std::vector<int64_t>& shape = header.shape;
   std::vector<int64_t> strides(shape.size());

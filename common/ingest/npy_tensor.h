@@ -17,32 +17,33 @@
 
 namespace millrace {
 
-// A header with its dtype.
+// A header with its element format.
 struct ForeignNpyHeader {
   NpyHeader npy;
   ElementFormat format;
 };
 
-// `bytes` begin with the header; `file_bytes` are those of the whole array.
-// Errors begin with `name`. INVALID_ARGUMENT: a damaged header, a dtype that
-// is not read, a size that disagrees with the shape.
+// Parses the header at the start of `bytes`; `file_bytes` is the size of header
+// and data. Error messages begin with `name`. INVALID_ARGUMENT: a damaged
+// header, a dtype that is not supported, a size that disagrees with the shape.
 absl::StatusOr<ForeignNpyHeader> ParseForeignNpyHeader(const std::string& name,
                                                        std::string_view bytes,
                                                        uint64_t file_bytes);
 
-// The elements behind the header of `bytes`, which `owner` keeps.
-// Errors of ParseForeignNpyHeader.
+// The elements after the header of `bytes`, which `owner` keeps alive. Returns
+// the errors of ParseForeignNpyHeader().
 absl::StatusOr<StoredTensor> NpyTensor(const std::string& name,
                                        std::string_view bytes,
                                        std::shared_ptr<const void> owner);
 
-// Maps a .npy file. NOT_FOUND: no such file. Errors of ParseForeignNpyHeader;
-// for another kind of file they say how to make a .npy file of it.
+// Maps a .npy file. NOT_FOUND: no such file. Also the errors of
+// ParseForeignNpyHeader(); for a file of another kind, they say how to convert
+// it to .npy.
 absl::StatusOr<StoredTensor> MapNpyTensor(const std::filesystem::path& path);
 
-// Whether an edge list of this shape is [2, E]; else it is [E, 2]. [2, 2] is
-// taken as [2, E], with a warning. INVALID_ARGUMENT: another shape, no
-// integers.
+// Returns true if an edge list of this shape is [2, E], false if it is [E, 2].
+// [2, 2] is taken as [2, E], with a warning. INVALID_ARGUMENT: another shape,
+// or not integers.
 absl::StatusOr<bool> EdgesAreColumns(const std::string& name, ElementType type,
                                      const std::vector<int64_t>& shape);
 

@@ -95,7 +95,7 @@ class NpzReader final : public RowReader {
       const int64_t count = std::min(block, rows - done);
       bytes_.resize(static_cast<size_t>(count * row_bytes));
       MILLRACE_RETURN_IF_ERROR(streams_[i]->Read(bytes_.data(), bytes_.size()));
-      // A group of several columns is all there is, so its rows are dense.
+      // A group of several columns is the only group, so its rows are dense.
       const int64_t elements = count * group.width;
       ConvertElements(group.format, bytes_.data(), item, elements,
                       out + done * out_step, group.width > 1 ? 1 : out_step);
@@ -196,8 +196,8 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Rows(
   return std::make_unique<NpzSource>(array.name, std::move(table));
 }
 
-// Such a matrix has no row in one place: it is read where it lies in the file,
-// or from memory if it must be inflated first.
+// The elements of a row are not contiguous in such a matrix, so it is read in
+// place in the file, or from memory if it has to be inflated first.
 absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::FortranRows(
     const NpzArray& array) const {
   const ZipArchive::Entry& entry = *array.entry;
@@ -227,7 +227,7 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Edges(
   MILLRACE_ASSIGN_OR_RETURN(
       const bool columns, EdgesAreColumns(array.name, format.type, npy.shape));
   NpzTable table{archive_, {}, npy.shape[columns ? 1 : 0]};
-  if (columns != npy.fortran_order) {  // all sources, then all others
+  if (columns != npy.fortran_order) {  // all sources, then all destinations
     const auto bytes =
         static_cast<uint64_t>(ElementBytes(format.type) * table.rows);
     for (const uint64_t offset : {uint64_t{0}, bytes}) {
@@ -282,8 +282,8 @@ absl::StatusOr<std::vector<int64_t>> NpzFile::Integers(std::string_view key,
   return values;
 }
 
-// NumPy's text dtypes are no dtypes of stores: their letters stand behind the
-// header, in one byte (S) or four (U) each.
+// Stores do not have NumPy's string dtypes. After the header, a character takes
+// one byte (S) or four (U).
 absl::StatusOr<std::string> NpzFile::Text(std::string_view key) const {
   MILLRACE_ASSIGN_OR_RETURN(const ZipArchive::Entry* entry, FindEntry(key));
   std::string bytes(std::min<uint64_t>(entry->bytes, kHeaderBytes), '\0');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of .npz files, which numpy.savez, numpy.savez_compressed and
-// scipy.sparse.save_npz write, read as streams.
+// Streams the arrays in .npz files, which numpy.savez, numpy.savez_compressed
+// and scipy.sparse.save_npz write.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@
 
 namespace millrace {
 
-// A .npz file. Immutable; any thread may call. The sources that it hands out
-// keep the map alive. Arrays may have any dtype and order of npy_tensor.h.
-// Errors name file and key: NOT_FOUND: no such file or key; INVALID_ARGUMENT: a
-// dtype or shape that does not fit; DATA_LOSS: a damaged file;
-// RESOURCE_EXHAUSTED: less memory than the array needs.
+// A .npz file. Immutable; any thread may use it. The sources that it returns
+// keep the mapping alive. Arrays may have any dtype and order that npy_tensor.h
+// supports.
+// Errors name the file and the key. NOT_FOUND: no such file or key.
+// INVALID_ARGUMENT: an unsuitable dtype or shape. DATA_LOSS: a damaged file.
+// RESOURCE_EXHAUSTED: not enough memory for the array.
 class NpzFile {
  public:
   static absl::StatusOr<NpzFile> Open(const std::filesystem::path& path);
@@ -29,20 +30,20 @@ class NpzFile {
   const std::string& name() const { return archive_->name(); }
   bool Has(std::string_view key) const;
 
-  // An array of one or two dimensions, one row per index of the first. A
-  // matrix that is both compressed and in Fortran order is kept in memory.
+  // An array of one or two dimensions, with a row for each index of the first.
+  // A matrix that is both compressed and in Fortran order is held in memory.
   absl::StatusOr<std::unique_ptr<RowSource>> Rows(std::string_view key) const;
-  // An edge list as rows (source, destination): [2, E], or [E, 2] when the
-  // first dimension is not 2. Warns of [2, 2].
+  // An edge list as rows (source, destination). Its shape is [2, E], or [E, 2]
+  // if the first dimension is not 2. Warns of [2, 2].
   absl::StatusOr<std::unique_ptr<RowSource>> Edges(std::string_view key) const;
-  // Two arrays of one dimension and the same length, side by side.
+  // Two one-dimensional arrays of the same length, side by side.
   absl::StatusOr<std::unique_ptr<RowSource>> Pairs(
       std::string_view first, std::string_view second) const;
-  // All elements of an integer array of one dimension (or none), which must
-  // have `count` elements; this is checked before anything is read.
+  // All elements of an integer array of at most one dimension. It must have
+  // `count` elements, which is checked before anything is read.
   absl::StatusOr<std::vector<int64_t>> Integers(std::string_view key,
                                                 int64_t count) const;
-  // A text, or bytes, of no dimension.
+  // A string or bytes object without dimensions.
   absl::StatusOr<std::string> Text(std::string_view key) const;
 
  private:

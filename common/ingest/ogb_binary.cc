@@ -19,7 +19,7 @@ namespace {
 
 using SourcePtr = std::shared_ptr<const RowSource>;
 
-// The first of `keys` that there is; null when none.
+// The array of the first of `keys` that exists; null if none does.
 absl::StatusOr<SourcePtr> OptionalRows(
     const NpzFile& file, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {

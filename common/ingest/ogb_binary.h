@@ -11,13 +11,13 @@ namespace millrace {
 // Whether `raw` is the raw/ folder of one of OGB's binary data sets.
 bool IsOgbBinary(const std::filesystem::path& raw);
 
-// Adds node type and relation of a homogeneous binary folder, such as
-// ogbn-papers100M: raw/data.npz with edge_index, num_nodes_list,
-// num_edges_list and optionally node_feat, node_year or node_time,
-// edge_feat, edge_weight, edge_time or edge_year, edge_reltype or edge_type;
-// raw/node-label.npz with node_label. With `own_features` node_feat is left
+// Adds the node type and the relation of a homogeneous binary folder, such as
+// that of ogbn-papers100M. raw/data.npz has edge_index, num_nodes_list,
+// num_edges_list and optionally node_feat, node_year or node_time, edge_feat,
+// edge_weight, edge_time or edge_year, edge_reltype or edge_type;
+// raw/node-label.npz has node_label. With `own_features`, node_feat is left
 // out.
-// INVALID_ARGUMENT: a collection of several graphs. Errors of NpzFile.
+// INVALID_ARGUMENT: a collection of several graphs. Also the errors of NpzFile.
 absl::Status AddOgbBinary(const std::filesystem::path& raw, bool own_features,
                           RawGraph& graph);
 

@@ -33,7 +33,7 @@ bool IsDirectory(const Path& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-// The first of the files `names` that exists, as a table; null when none.
+// Opens the first of the files `names` that exists; null if none does.
 absl::StatusOr<SourcePtr> OptionalRows(
     const Path& directory, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -60,7 +60,7 @@ absl::StatusOr<int64_t> ParseCount(const Path& path, int line,
                                            Quoted(text), " is not a count"));
 }
 
-// A file with one count: num-node-list or num-edge-list.
+// Reads a file with a single count: num-node-list or num-edge-list.
 absl::StatusOr<int64_t> ReadCount(const Path& path) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> lines,
                             ReadSmallCsv(path));
@@ -76,7 +76,7 @@ absl::StatusOr<int64_t> ReadCount(const Path& path) {
   return ParseCount(path, 1, lines[0][0]);
 }
 
-// A file with a line of names and a line of values.
+// Reads a file with a line of names and a line of values.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadNamed(
     const Path& path) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> lines,
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadNamed(
   return named;
 }
 
-// The edge columns of `directory`.
+// Adds the edge columns in `directory` to `edges`.
 absl::Status DescribeEdges(const Path& directory, RawEdges& edges) {
   MILLRACE_ASSIGN_OR_RETURN(edges.endpoints,
                             RequiredRows(directory, "edge", 2));
@@ -191,7 +191,8 @@ absl::Status OgbFolder::AddHomogeneous() {
   return absl::OkStatus();
 }
 
-// Node types get their numbers by first appearance in the relations.
+// Node types are numbered in the order of their first appearance in the
+// relations.
 absl::Status OgbFolder::AddRelations() {
   heterogeneous_ = true;
   MILLRACE_ASSIGN_OR_RETURN(const Path path,
@@ -267,8 +268,8 @@ absl::Status OgbFolder::AddNodeColumns(RawNodes& nodes) {
   return absl::OkStatus();
 }
 
-// What the file `what` says of a type; without the file, whether there is
-// such a folder.
+// What the file `what` says about a type; if there is no such file, whether
+// `directory` exists.
 absl::StatusOr<bool> OgbFolder::TypeHas(const char* what,
                                         const std::string& type,
                                         const Path& directory) const {

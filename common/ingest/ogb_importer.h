@@ -11,33 +11,34 @@
 
 namespace millrace {
 
-// A folder in the raw layout of the Open Graph Benchmark: `raw/` and
-// `split/NAME/`, CSV files, each gzip or plain.
+// A folder in the raw layout of the Open Graph Benchmark: CSV files, each gzip
+// or plain, in `raw/` and `split/NAME/`.
 struct OgbInput {
   std::filesystem::path directory;
-  // Empty: the only one there is; several are refused, none is fine.
+  // If empty, the only split there is: having several is an error, having none
+  // is not.
   std::string split;
-  // .npy features by node type, instead of the folder's; the type of a
+  // .npy features by node type, to use instead of the folder's; the type of a
   // homogeneous graph may be "".
   std::map<std::string, std::filesystem::path> features;
 };
 
 // Describes a homogeneous (raw/edge.csv) or heterogeneous
-// (raw/triplet-type-list.csv) graph. With split fractions or folds
-// the folder's splits are left out.
+// (raw/triplet-type-list.csv) graph. If `options` has split fractions or folds,
+// the folder's splits are ignored.
 //
-// homogeneous, binary (raw/data.npz): ogb_binary.h; the splits are CSV.
-// homogeneous raw/: edge, num-node-list, num-edge-list, node-feat,
-// node-label, node_year or node_time, edge-feat or edge_feat, edge_weight or
-// edge-weight, edge_year or edge_time, edge_reltype or edge_type. heterogeneous
-// raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
+// Homogeneous raw/: edge, num-node-list, num-edge-list, node-feat, node-label,
+// node_year or node_time, edge-feat or edge_feat, edge_weight or edge-weight,
+// edge_year or edge_time, edge_reltype or edge_type.
+// Homogeneous and binary (raw/data.npz): see ogb_binary.h; the splits are CSV
+// files.
+// Heterogeneous raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
 // nodetype-has-label, node-feat/TYPE/node-feat, node-label/TYPE/node-label,
 // node_year/TYPE/node_year, relations/S___R___D/ with edge, num-edge-list and
 // the edge columns.
 //
-// NOT_FOUND: no such folder, a file that must be there. INVALID_ARGUMENT: a
-// collection of several graphs, names that disagree, a split that must be
-// chosen.
+// NOT_FOUND: no such folder, or a required file is missing. INVALID_ARGUMENT: a
+// collection of several graphs, names that disagree, or a split must be chosen.
 absl::StatusOr<RawGraph> DescribeOgb(const OgbInput& input,
                                      const ImportOptions& options);
 

@@ -8,17 +8,17 @@
 
 namespace millrace {
 
-// ALREADY_EXISTS: `path` does.
+// ALREADY_EXISTS: `path` exists.
 absl::Status CheckNewOwnerFile(const std::filesystem::path& path);
 
-// INVALID_ARGUMENT: `graph` has no owners. ALREADY_EXISTS: `path` does.
+// INVALID_ARGUMENT: `graph` has no owners. ALREADY_EXISTS: `path` exists.
 absl::Status CheckOwners(const RawGraph& graph,
                          const std::filesystem::path& path);
 
-// Writes the owners of a graph's nodes for `millrace partition --method
-// given`: the .npy file `path` where there is one node type, else the folder
-// `path` with a file TYPE.npy for each. Errors of CheckOwners();
-// INVALID_ARGUMENT: a number that is not a partition (names the place).
+// Writes the owners of a graph's nodes for `millrace partition --method given`:
+// the .npy file `path` if there is one node type, else a folder `path` with a
+// file TYPE.npy for each type. INVALID_ARGUMENT: a number that is not a
+// partition; the message names the place. Also the errors of CheckOwners().
 absl::Status WriteOwners(const RawGraph& graph,
                          const std::filesystem::path& path);
 

@@ -85,7 +85,7 @@ absl::Status CheckDataset(const Store& dataset,
   return absl::OkStatus();
 }
 
-// A partition without a node serves nothing, and METIS does not end for long.
+// A partition without nodes serves nothing, and METIS would take very long.
 absl::Status CheckParts(const Store& dataset, int parts) {
   int64_t nodes = 0;
   for (const NodeType& type : dataset.schema().node_types) nodes += type.count;
@@ -146,7 +146,7 @@ std::vector<Renumbering> RenumberAll(const Schema& schema,
   return numbers;
 }
 
-// Ids follow the order of original ids, as the dataset's split does.
+// Keeps the order of the dataset's split, which is by original id.
 absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
                                      const Renumbering& numbers,
                                      StoreWriter& writer) {
@@ -207,7 +207,7 @@ absl::StatusOr<EdgeSplitInfo> WriteEdges(
       });
 }
 
-// The schema as it will be in the store.
+// The schema of the store to write.
 Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {
   Schema schema = dataset;
   for (NodeType& type : schema.node_types) {
@@ -360,7 +360,7 @@ absl::StatusOr<PartitionReport> PartitionDataset(
     const std::filesystem::path& dataset, const std::filesystem::path& target,
     const PartitionOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
-  // Sampling shares the store.
+  // A shared_ptr because presampling shares the store.
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             Store::Open(dataset));
   MILLRACE_RETURN_IF_ERROR(CheckDataset(*store, options));

@@ -29,7 +29,7 @@ bool Exists(const Path& path) {
   return std::filesystem::exists(path, error);
 }
 
-// "DIR/../DS" of a folder DIR = DS-partitions; nothing for another name.
+// "DIR/../DS" for a folder DIR = DS-partitions; nullopt for other names.
 std::optional<Path> DatasetPrefix(const Path& directory) {
   Path folder = std::filesystem::absolute(directory).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();
@@ -44,7 +44,8 @@ struct SplitFiles {
   bool of_edges = false;
 };
 
-// The files partition0.pt, partition1.pt, .. of a folder, if there are any.
+// Opens the files partition0.pt, partition1.pt, .. in a folder, if there are
+// any.
 absl::StatusOr<SplitFiles> OpenSplitFiles(const Path& folder) {
   SplitFiles files;
   for (int part = 0;; ++part) {
@@ -111,7 +112,7 @@ absl::StatusOr<TypeIndex> PartitionFolder::TypeOfCompanions(
                ": no such node type; there are: ", absl::StrJoin(names, ", ")));
   }
   if (fitting.size() == 1) return fits;
-  if (graph_.nodes.size() == 1) return 0;  // the import says what is wrong
+  if (graph_.nodes.size() == 1) return 0;  // the import will say what is wrong
   return absl::InvalidArgumentError(
       StrCat("--type: the node type of labels and splits is needed; ",
              fitting.empty()

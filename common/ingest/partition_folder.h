@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the importers of other programs' partition folders share.
+// Code shared by the importers of other programs' partition folders.
 #pragma once
 
 #include <cstdint>
@@ -19,34 +19,35 @@ namespace millrace {
 
 struct PartitionFolderInput {
   std::filesystem::path directory;
-  // Of labels and splits, which lie beside the folder. Empty: the only type,
-  // or the only one with as many nodes as there are labels.
+  // The node type of the labels and splits beside the folder. Empty means the
+  // only type, or the only one with as many nodes as there are labels.
   std::string type;
   RestoreOptions restore;
 };
 
-// Finds out what such a folder describes; the shares of the columns come from
-// the importer.
+// Builds the graph that such a folder describes, from the shares of its columns
+// that the importer finds.
 class PartitionFolder {
  public:
   PartitionFolder(const PartitionFolderInput& input,
                   const ImportOptions& options)
       : input_(input), options_(options) {}
 
-  // A node type with as many nodes as `owners`, the partition of each, has
-  // rows.
+  // Adds a node type. `owners` has a row per node: the partition of each.
   absl::Status AddNodes(const std::string& name, StoredTensor owners,
                         const std::filesystem::path& owners_file);
 
-  // Columns of node type or relation in their own order; null without shares.
+  // Restores a column of a node type or relation to its original order; null if
+  // there are no shares.
   absl::StatusOr<std::shared_ptr<const RowSource>> Restore(
       const std::string& name, const char* kind, std::vector<RowShare> shares,
       int64_t rows) const;
 
-  // Labels and splits in the folders that the scripts of PyG and GLT make
-  // beside DIR = DS-partitions: DS-label/label.pt and DS-train-partitions/,
-  // DS-val-partitions/, DS-test-partitions/ with partition0.pt, .. Splits of
-  // edges are left out with a note, and the labels with them.
+  // Adds labels and splits from the folders that the scripts of PyG and GLT
+  // make beside DIR = DS-partitions: DS-label/label.pt, and
+  // DS-train-partitions/, DS-val-partitions/, DS-test-partitions/ with
+  // partition0.pt and so on. Splits of edges, and the labels with them, are
+  // left out with a log message.
   absl::Status AddCompanions();
 
   RawGraph& graph() { return graph_; }

@@ -20,20 +20,20 @@ namespace {
 
 constexpr uint64_t kBytesPerDrop = uint64_t{16} << 20;
 
-// One file per partition, one row per entry of the lists.
+// A column of the lists: one file per partition, with one row per entry.
 struct Column {
   enum class Kind { kCopy, kNeighbor, kSlot };
   Kind kind = Kind::kCopy;
-  std::string name;  // empty: the features of the edges
+  std::string name;  // empty for the edge features
   Array source;
   std::vector<std::byte> window = {};
   std::unique_ptr<NpyWriter> out = nullptr;
 };
 
-// Where the edges of a destination stand in the order of the in-lists.
+// Where the edges of each destination start in the order of the in-lists.
 struct InOrder {
   std::span<const int64_t> starts;  // by original id, in the dataset
-  std::vector<int64_t> new_starts;  // by id, in the owner's part
+  std::vector<int64_t> new_starts;  // by id, within the owner's partition
 };
 
 std::vector<int64_t> NewStarts(std::span<const int64_t> starts,
@@ -59,7 +59,7 @@ class ListPass {
     std::span<const int64_t> starts;  // of the lists, by original id
     const Renumbering* nodes = nullptr;
     const Renumbering* neighbors = nullptr;
-    const InOrder* in_order = nullptr;  // for slots
+    const InOrder* in_order = nullptr;  // needed for slots
     std::string relation_name;
     uint64_t memory_bytes = 0;
     bool write_starts = true;
@@ -129,7 +129,7 @@ class ListPass {
     return absl::OkStatus();
   }
 
-  // Counts the edges of the part on the way.
+  // Also counts the edges of the part.
   absl::Status WriteStarts(int part, uint64_t begin, uint64_t end) {
     std::vector<int64_t> starts = {0};
     starts.reserve(end - begin + 1);
@@ -142,7 +142,7 @@ class ListPass {
                          Array::Adopt(std::move(starts)));
   }
 
-  // At least one list.
+  // The end of a window that starts at `from`; it has at least one list.
   uint64_t WindowEnd(uint64_t from, uint64_t end) const {
     uint64_t bytes = 0;
     uint64_t to = from;
@@ -155,8 +155,8 @@ class ListPass {
     return to;
   }
 
-  // Copies the lists of ids [from, to) to the windows; reads them in the
-  // order in which they stand in the dataset.
+  // Copies the lists of ids [from, to) to the windows, reading them in the
+  // order of the dataset.
   absl::Status FillWindow(uint64_t from, uint64_t to) {
     std::vector<uint64_t> ids(to - from);
     std::iota(ids.begin(), ids.end(), from);
@@ -260,7 +260,7 @@ class ListPass {
   StoreWriter& writer_;
   Progress& progress_;
   size_t entry_bytes_ = 0;
-  // Of the partition in hand.
+  // For the partition being written.
   uint64_t own_begin_ = 0;
   uint64_t own_end_ = 0;
   int64_t edges_ = 0;
@@ -286,8 +286,8 @@ std::vector<Column> ColumnsOf(const NeighborLists& lists,
   return columns;
 }
 
-// Writes the relation's lists of one direction after the other; what they
-// share.
+// Writes a relation's lists, one direction after the other, and holds what both
+// need.
 class RelationPass {
  public:
   RelationPass(const Store& dataset, RelationIndex relation,
@@ -336,7 +336,7 @@ class RelationPass {
         .Run(parts);
   }
 
-  // The features without the in-lists whose order they have.
+  // Writes the features without writing the in-lists, whose order they have.
   absl::Status WriteFeatures(StoreWriter& writer, Progress& progress) {
     ListPass::Spec spec = SpecOf(Direction::kIn);
     spec.starts = in_order_.starts;
@@ -370,8 +370,8 @@ class RelationPass {
   const Relation& described_;
   const std::vector<Renumbering>& numbers_;
   const ListOptions& options_;
-  InOrder in_order_;                     // with edge features
-  std::vector<int64_t> counted_starts_;  // where the dataset has no in-lists
+  InOrder in_order_;                     // set if there are edge features
+  std::vector<int64_t> counted_starts_;  // used if the dataset has no in-lists
 };
 
 }  // namespace

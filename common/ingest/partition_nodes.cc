@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kBytesPerDrop = uint64_t{16} << 20;
 constexpr size_t kCastRows = 256;
 
-// Gathers the rows of one column in the order of the new ids, a window of
-// rows at a time; inside a window they are read in file order.
+// Gathers the rows of one column in the order of the new ids, a window of rows
+// at a time. Within a window, rows are read in file order.
 class RowGatherer {
  public:
   RowGatherer(const Array& source, const IdVector& order, DType dtype,
@@ -86,7 +86,7 @@ class RowGatherer {
   const DType dtype_;
   const size_t row_bytes_;
   const uint64_t window_rows_;
-  std::vector<uint64_t> ids_;  // of the window, in file order
+  std::vector<uint64_t> ids_;  // ids in the window, in file order
   std::vector<std::byte> window_;
 };
 

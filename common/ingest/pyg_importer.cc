@@ -75,15 +75,15 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   return meta;
 }
 
-// The files of a partition.
+// The files of one partition.
 struct Part {
   PickledFile graph;
   std::optional<PickledFile> node_feats;
   std::optional<PickledFile> edge_feats;
 };
 
-// Whether all values are what PyG fills in for types without a column: NaN,
-// or -1 among integers.
+// Whether all values are the placeholders that PyG fills in for types without a
+// column: NaN, or -1 for integers.
 absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(const bool integral, source.Integral());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
@@ -102,7 +102,7 @@ absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
   }
 }
 
-// Leaves out the shares of a column that PyG made up.
+// Drops the shares of a column that consists of placeholders.
 absl::Status DropMadeUp(std::vector<RowShare>& shares) {
   for (const RowShare& share : shares) {
     MILLRACE_ASSIGN_OR_RETURN(const bool made_up, IsMadeUp(*share.values));
@@ -150,7 +150,7 @@ class PygFolder {
   absl::Status AddEdgeColumns(const Triple* relation, int64_t count,
                               RawEdges& edges);
 
-  // The dictionary of a file, or of one of its types; null when missing.
+  // The dictionary of a file, or of one of the types in it; null if missing.
   template <typename Key>
   static const PickleValue* Find(const std::optional<PickledFile>& file,
                                  const Key* key) {
@@ -199,7 +199,7 @@ absl::Status PygFolder::AddNodeColumns(const std::string* type,
     const PickleValue* dict = Find(part.node_feats, type);
     if (dict == nullptr) continue;
     const std::string& file = part.node_feats->name;
-    // Times are whole, in each of the files.
+    // Every file has the times of all nodes.
     MILLRACE_ASSIGN_OR_RETURN(std::optional<StoredTensor> time,
                               FindTensor(file, *dict, "time"));
     if (time.has_value() && nodes.time == nullptr) {
@@ -306,7 +306,7 @@ absl::Status PygFolder::AddEdgeColumns(const Triple* relation, int64_t count,
     if (dict == nullptr) continue;
     const std::string& file = part.edge_feats->name;
     // `global_id` counts within the relation, unlike graph.pt's edge_id, which
-    // stands in for it where there are only times.
+    // is used in its place if there are only times.
     RowShare share;
     MILLRACE_ASSIGN_OR_RETURN(std::optional<StoredTensor> ids,
                               FindTensor(file, *dict, "global_id"));

@@ -6,15 +6,17 @@
 
 namespace millrace {
 
-// The folder that torch_geometric.distributed.Partitioner (2.5 and later)
-// writes: META.json, node_map.pt, edge_map.pt (folders with a file for each
-// type where heterogeneous), part_0/ and so on with graph.pt, node_feats.pt,
-// edge_feats.pt; labels and splits beside it (see AddCompanions). The graph
-// is the whole one, in original ids: edge_id is the position in the edge list
-// of before. Features that the Partitioner itself made up (NaN, or -1
-// among integers, for types without any) are left out.
-// NOT_FOUND: a file that must be there. INVALID_ARGUMENT, DATA_LOSS: errors
-// of OpenTorchFile and RestoreRows, a file that lacks what it should hold.
+// Describes a folder written by torch_geometric.distributed.Partitioner (2.5
+// and later): META.json, node_map.pt, edge_map.pt (folders with a file for each
+// type for heterogeneous graphs), part_0/ and so on with graph.pt,
+// node_feats.pt, edge_feats.pt. Labels and splits are beside it (see
+// AddCompanions). The result is the whole graph, in original ids; edge_id is
+// the position in the original edge list. Placeholder features that the
+// Partitioner makes up for types without any (NaN, or -1 for integers) are left
+// out.
+// NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: a file
+// does not contain what it should. Also the errors of OpenTorchFile and
+// RestoreRows.
 absl::StatusOr<RawGraph> DescribePygPartitions(
     const PartitionFolderInput& input, const ImportOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as the user has it: where the columns of its node types, relations
-// and splits can be read. Importers of a format describe it; ImportGraph
+// A graph as the user has it: where to read the columns of its node types,
+// relations and splits. The importer of a format describes it; ImportGraph
 // makes a dataset of it.
 #pragma once
 
@@ -19,18 +19,18 @@ namespace millrace {
 struct RawNodes {
   std::string name = {};
   int64_t count = 0;
-  bool count_is_chosen = false;  // by the user, not read from the input
-  // What says so, for messages: "x.npy has 5 rows".
+  bool count_is_chosen = false;  // given by the user, not read from the input
+  // Where the count comes from, for messages: "x.npy has 5 rows".
   std::string count_reason = {};
   std::shared_ptr<const RowSource> feature = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;
-  // Where another program had divided the graph: the partition of each node.
-  // It is no column of datasets; see WriteOwners().
+  // If another program has partitioned the graph, the partition of each node.
+  // Datasets do not have this column; see WriteOwners().
   std::shared_ptr<const RowSource> owner = nullptr;
 };
 
-// A relation; null columns are absent. All have one row an edge.
+// A relation; null columns are absent. All have one row per edge.
 struct RawEdges {
   TypeIndex src = 0;
   std::string name = {};
@@ -40,8 +40,8 @@ struct RawEdges {
   std::shared_ptr<const RowSource> time = nullptr;
   std::shared_ptr<const RowSource> type = nullptr;
   std::shared_ptr<const RowSource> feature = nullptr;
-  int64_t declared_count = -1;   // -1: nobody says how many edges there are
-  std::string declared_by = {};  // the file that does
+  int64_t declared_count = -1;   // -1 if the number of edges is not declared
+  std::string declared_by = {};  // the file that declares it
 };
 
 // Seeds by original id, in any order, without duplicates.
@@ -51,30 +51,31 @@ struct RawSplit {
   std::shared_ptr<const RowSource> ids = nullptr;
 };
 
-// Pairs of nodes as seeds, in their order; null columns are absent. All have
-// one row a pair.
+// Seeds that are pairs of nodes, in order; null columns are absent. All have
+// one row per pair.
 struct RawEdgeSplit {
-  size_t edges = 0;  // the relation's place in RawGraph::edges
+  size_t edges = 0;  // the relation's index in RawGraph::edges
   std::string name = {};
   std::shared_ptr<const RowSource> endpoints = nullptr;  // (src, dst)
-  // The pairs are the relation's edges from `first_edge` on; -1: they are not.
+  // If not -1, the pairs are the relation's edges from `first_edge` on.
   int64_t first_edge = -1;
-  // Instead of all other columns: the seeds are the edges at these places in
-  // the relation's list.
+  // If set, instead of all other columns: the seeds are the edges at these
+  // positions in the relation's list.
   std::shared_ptr<const RowSource> ids = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;
   std::shared_ptr<const RowSource> type = nullptr;
   std::shared_ptr<const RowSource> label = nullptr;
 };
 
-// The names that an importer has numbered from 0, and the file that keeps
-// them; they are no part of datasets. See WriteNames().
+// Names that an importer has numbered from 0, and the file to keep them in.
+// Datasets do not contain them; see WriteNames().
 struct RawNames {
   std::string file = {};
   std::shared_ptr<const std::deque<std::string>> names = nullptr;
 };
 
-// Sources are shared: --add-reverse reads those of the relation it reverses.
+// Sources are shared because --add-reverse reads those of the relation that it
+// reverses.
 struct RawGraph {
   std::vector<RawNodes> nodes;
   std::vector<RawEdges> edges;

@@ -21,11 +21,12 @@ namespace {
 
 constexpr const char* kSplitNames[] = {"train", "valid", "test"};
 
-// The elements of a compressed sparse matrix as edges: list i holds
-// `indices` indptr[i] to indptr[i + 1].
+// The elements of a compressed sparse matrix as edges: list i consists of
+// `indices` indptr[i] to indptr[i + 1] - 1.
 class CompressedEdges final : public RowSource {
  public:
-  // `by_row`: the lists are rows, that is sources (CSR); else columns (CSC).
+  // If `by_row`, the lists are rows, that is, sources (CSR); else columns
+  // (CSC).
   CompressedEdges(std::shared_ptr<const RowSource> indices,
                   std::shared_ptr<const std::vector<int64_t>> indptr,
                   bool by_row)
@@ -81,7 +82,7 @@ class CompressedEdges final : public RowSource {
   const bool by_row_;
 };
 
-// Lists that start at 0, do not run backwards and end with the indices.
+// Checks that the lists start at 0, do not descend, and end with the indices.
 absl::Status CheckIndptr(const std::string& name,
                          const std::vector<int64_t>& indptr, int64_t elements) {
   if (indptr.front() == 0 && indptr.back() == elements &&

@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-// The Reddit data set as DGL and PyG ship it: a folder with
-// reddit_data.npz: feature [n, d], label [n], node_types [n] (1 train, 2
-// valid, 3 test, 0 none; left out where `options` make splits), and
-// reddit_graph.npz: the adjacency matrix of scipy.sparse.save_npz, as COO,
-// CSR or CSC; an element (row, column) is an edge from row to column, in the
-// file's order; their values are not read.
+// Describes the Reddit data set as DGL and PyG ship it: a folder with two
+// files. reddit_data.npz has feature [n, d], label [n] and node_types [n] (1
+// train, 2 valid, 3 test, 0 none; ignored if `options` make splits).
+// reddit_graph.npz is an adjacency matrix written by scipy.sparse.save_npz, as
+// COO, CSR or CSC: an element (row, column) is an edge from row to column, in
+// the file's order; values are not read.
 // NOT_FOUND: no such file or array. INVALID_ARGUMENT: counts that disagree,
 // another sparse format.
 absl::StatusOr<RawGraph> DescribeReddit(const std::filesystem::path& directory,

@@ -18,8 +18,8 @@
 namespace millrace {
 namespace {
 
-// Entries of one list are appended in the order of their ids: the user's
-// edges, then their reverses, then added self loops.
+// The entries of a list are in the order of their ids: the user's edges, then
+// their reverses, then added self loops.
 enum Segment { kForward = 0, kBackward = 1, kLoops = 2, kSegments = 3 };
 
 class RelationImporter {
@@ -110,8 +110,8 @@ EdgeBuckets::Options RelationImporter::BucketOptions(Direction direction,
   options.end =
       node_count(direction == Direction::kIn ? relation_.dst : relation_.src);
   options.segments = segments;
-  // Both directions wait at the same time, beside a group and its longest
-  // list.
+  // Both directions are buffered at the same time, and a group and its longest
+  // list are in memory too.
   options.memory_bytes = import_.options.memory_bytes / 4;
   options.scratch_file =
       store_.scratch() / StrCat(DirectionName(direction), ".edges");
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<ListWriter>> RelationImporter::OpenLists(
   NodeType type;
   type.count = options.neighbor_count;
   options.index_dtype = type.id_dtype();
-  // The out-lists are made of the in-lists, which are coalesced already.
+  // The out-lists are made from the in-lists, which are coalesced already.
   options.coalesce = import_.options.coalesce && direction == Direction::kIn;
   return ListWriter::Create(store_, std::move(options));
 }
@@ -172,9 +172,9 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
   return absl::OkStatus();
 }
 
-// Temporal jobs look at edge times alone where there are any: what is not
-// later than a seed must have ends that are not either. All edges of the user
-// are checked: those that the graph goes without may be seeds.
+// If there are edge times, temporal jobs compare only these with a seed's time,
+// so an edge must not be earlier than its ends. All of the user's edges are
+// checked: those that are left out of the graph may be seeds.
 absl::Status RelationImporter::CheckTimes(const EdgeChunk& chunk) const {
   if (edges_.time == nullptr) return absl::OkStatus();
   for (const bool src : {true, false}) {
@@ -212,7 +212,7 @@ absl::Status RelationImporter::AppendChunk(const EdgeChunk& chunk,
       continue;
     }
     const bool loop = same_type_ && chunk.src(i) == chunk.dst(i);
-    // Self loops have no reverse, so a reverse relation has none of them.
+    // Self loops get no reverse, so a reverse relation has none of them.
     if (loop && (import_.reverse || options.self_loops == SelfLoops::kRemove)) {
       continue;
     }

@@ -12,22 +12,22 @@
 
 namespace millrace {
 
-// What ImportRelation needs; everything must outlive the call.
+// The arguments of ImportRelation(); everything must outlive the call.
 struct RelationImport {
   const RawGraph& graph;
   const RawEdges& edges;  // the user's relation
-  bool reverse = false;   // write its reverse (--add-reverse) instead
+  bool reverse = false;   // write its reverse instead (--add-reverse)
   const ImportOptions& options;
-  // Times per node type, empty where a type has none.
+  // Times by node type; empty for a type without times.
   const std::vector<std::vector<int64_t>>& node_times;
-  // By place in the user's list: edges that are left out, with their
-  // reverses. Empty: none.
+  // By position in the user's list: whether the edge is left out, together with
+  // its reverse. Empty if none is.
   const std::vector<bool>& held_out;
 };
 
 // Streams a relation into the in-lists, out-lists and edge features of
-// partition 0 of `store`; returns its schema entry. Errors of EdgeReader;
-// INVALID_ARGUMENT: an edge that is earlier than the node at one of its ends.
+// partition 0 of `store`; returns its schema entry. INVALID_ARGUMENT: an edge
+// is earlier than the node at one of its ends. Also the errors of EdgeReader.
 absl::StatusOr<Relation> ImportRelation(const RelationImport& import,
                                         StoreWriter& store);
 

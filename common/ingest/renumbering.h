@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that partitioning gives to nodes.
+// The ids that partitioning gives to nodes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-// Ids as they stand in files (uint32 or uint64 as the type needs).
+// A vector of ids with the dtype they have in files (uint32 or uint64,
+// depending on the node type).
 class IdVector {
  public:
   explicit IdVector(const NodeType& type)
@@ -33,7 +34,7 @@ class IdVector {
       reinterpret_cast<uint32_t*>(data_)[i] = static_cast<uint32_t>(id);
     }
   }
-  // Elements [begin, end); valid as long as this vector.
+  // Elements [begin, end); valid as long as this object.
   Array Slice(uint64_t begin, uint64_t end) const;
 
  private:
@@ -45,12 +46,12 @@ class IdVector {
 // Immutable once made; one per node type.
 struct Renumbering {
   PartitionBook book;
-  IdVector original_of;  // by id
-  IdVector id_of;        // by original id
+  IdVector original_of;  // original id, by id
+  IdVector id_of;        // id, by original id
 };
 
-// Partition by partition; inside one by hotness, descending, then by original
-// id.
+// Numbers nodes partition by partition, and within a partition by descending
+// hotness, then by original id.
 Renumbering Renumber(const NodeType& type,
                      const std::vector<PartitionId>& owners,
                      std::span<const float> hotness, int parts);

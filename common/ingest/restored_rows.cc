@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kBlockBytes = 1 << 20;
 constexpr int64_t kMaxWindows = 16 << 10;
 
-// A file without a name, read and written at places.
+// An unlinked temporary file that is read and written at offsets.
 class ScratchFile {
  public:
   static absl::StatusOr<ScratchFile> Create(
@@ -93,10 +93,11 @@ absl::StatusOr<int64_t> ReadRows(RowReader& reader, int64_t rows, double* out) {
   return reader.ReadDoubles(rows, out);
 }
 
-// Divides the table into windows of equal numbers of rows. First every row
-// goes to the place of its window in the scratch file, behind its position;
-// then windows are read one after another and put into order. T is int64_t,
-// float, or double for one number a row.
+// Restores the order of a table's rows. The table is divided into windows of
+// equal numbers of rows. First, every row is written, after its position, to
+// its window's place in the scratch file; then windows are read one after the
+// other and sorted. T is int64_t, float, or, for tables with one number per
+// row, double.
 template <typename T>
 class RestoringReader final : public RowReader {
  public:
@@ -146,8 +147,8 @@ class RestoringReader final : public RowReader {
 
  private:
   struct Window {
-    std::vector<char> buffer;  // records that are not in the file yet
-    int64_t rows = 0;          // in the file
+    std::vector<char> buffer;  // records not yet written to the file
+    int64_t rows = 0;          // rows written to the file
   };
 
   absl::Status Deal(const RowShare& share);
@@ -178,12 +179,12 @@ class RestoringReader final : public RowReader {
   const size_t value_bytes_;
   const size_t record_bytes_;
   int64_t window_rows_ = 1;
-  int64_t block_rows_ = 1;  // read at a time
+  int64_t block_rows_ = 1;  // rows read at a time
   size_t buffer_bytes_ = 0;
   std::vector<Window> windows_;
   int64_t next_ = 0;
   int64_t loaded_ = -1;
-  std::vector<T> sorted_;  // of the window loaded_
+  std::vector<T> sorted_;  // rows of the window loaded_
 };
 
 template <typename T>
@@ -231,7 +232,8 @@ absl::Status RestoringReader<T>::Put(int64_t position, const T* values) {
   return absl::OkStatus();
 }
 
-// A window has room for its rows, so what is more stands twice.
+// A window has room for exactly its rows, so more rows mean that some occur
+// twice.
 template <typename T>
 absl::Status RestoringReader<T>::Flush(size_t number) {
   Window& window = windows_[number];
@@ -282,7 +284,7 @@ absl::Status RestoringReader<T>::LoadWindow(int64_t number) {
     }
     done += count;
   }
-  // None is missing: the shares have as many rows as the table, and no window
+  // No row is missing: the shares have as many rows as the table, and no window
   // has more than its own.
   loaded_ = number;
   return absl::OkStatus();
@@ -299,7 +301,8 @@ class RestoredSource final : public RowSource {
                               ScratchFile::Create(table_->options.scratch));
     MILLRACE_ASSIGN_OR_RETURN(const bool integral, Integral());
     if (integral) return Start<int64_t>(std::move(file));
-    // Edge weights are checked before they become floats.
+    // A single column may be edge weights, which are checked before they are
+    // rounded to float.
     return width() == 1 ? Start<double>(std::move(file))
                         : Start<float>(std::move(file));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of numbers, read in order: what CSV and .npy files have in common.
+// Tables of numbers that are read in order, such as CSV and .npy files.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,29 @@ class RowReader {
  public:
   virtual ~RowReader() = default;
 
-  // Read the next rows, at most `max_rows`, row after row into `values`
-  // (room for max_rows * width). Return the number of rows: less than
-  // `max_rows` only at the end, then 0.
-  // INVALID_ARGUMENT: not such numbers, ragged rows; DATA_LOSS: a damaged
-  // file. Both name the file and the line or row.
+  // These read the next rows, at most `max_rows`, one after the other into
+  // `values`, which must have room for max_rows * width numbers. They return
+  // the number of rows read, which is less than `max_rows` only at the end, and
+  // 0 after it.
+  // INVALID_ARGUMENT: numbers of the wrong kind, rows of different lengths.
+  // DATA_LOSS: a damaged file. Both messages name the file and the line or row.
   virtual absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
                                                int64_t* values) = 0;
-  // NaN and infinity pass; see CheckFinite().
+  // NaN and infinity are not errors; see CheckFinite().
   virtual absl::StatusOr<int64_t> ReadFloats(int64_t max_rows,
                                              float* values) = 0;
-  // Of a table with one number a row: the numbers as they are before they are
-  // narrowed to float. Readers of nothing wider need not override it.
+  // For tables with one number per row: the numbers before they are narrowed to
+  // float. Readers whose numbers are not wider need not override it.
   virtual absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows, double* values);
 };
 
-// A table that can be read any number of times. Immutable; any thread.
+// A table that can be read any number of times. Immutable; any thread may use
+// it.
 class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // The readers do not need the source after this.
+  // Starts a pass. The reader may outlive the source.
   virtual absl::StatusOr<std::unique_ptr<RowReader>> Open() const = 0;
   // Whether all values are integers; may read the whole table.
   virtual absl::StatusOr<bool> Integral() const = 0;
@@ -46,9 +48,9 @@ class RowSource {
   virtual std::string Where(int64_t row) const = 0;
 
   const std::string& name() const { return name_; }
-  // Numbers in a row, at least 1.
+  // Number of columns, at least 1.
   int64_t width() const { return width_; }
-  // -1: unknown before it is read.
+  // Number of rows; -1 if it is unknown until the table is read.
   int64_t rows() const { return rows_; }
 
  protected:
@@ -61,11 +63,12 @@ class RowSource {
   const int64_t rows_;
 };
 
-// INVALID_ARGUMENT: a row of the table `name` has more than kMaxRowValues.
+// INVALID_ARGUMENT: rows of the table `name` have more than kMaxRowValues
+// values.
 absl::Status CheckWidth(std::string_view name, int64_t width);
 
-// INVALID_ARGUMENT when one of `rows` rows starting with row `first` of
-// `source` holds infinity, or NaN where `nan_allowed` is false.
+// INVALID_ARGUMENT: one of `rows` rows, starting with row `first` of `source`,
+// contains infinity, or NaN unless `nan_allowed`.
 absl::Status CheckFinite(const RowSource& source, int64_t first,
                          const float* values, int64_t rows, bool nan_allowed);
 

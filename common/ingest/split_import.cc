@@ -45,7 +45,8 @@ absl::StatusOr<std::vector<SeedRow>> ReadRows(const RowSource& source) {
   }
 }
 
-// The order in which labelled nodes are dealt out. There must be some.
+// The order in which labelled nodes are distributed. There must be at least
+// one.
 Permutation OrderOf(const std::vector<int64_t>& labelled, uint64_t seed,
                     int type) {
   DrawDomain domain;
@@ -87,7 +88,7 @@ absl::Status CheckFractions(std::string_view option,
     valid = valid && fraction >= 0 && fraction <= 1;
     sum += fraction;
   }
-  // 0.8 + 0.1 + 0.1 may exceed 1 by rounding.
+  // Due to rounding, 0.8 + 0.1 + 0.1 may exceed 1.
   if (valid && sum <= 1 + 1e-9) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(
       option, " ", absl::StrJoin(fractions, ","),
@@ -133,7 +134,7 @@ std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
                                      const std::vector<int64_t>& classes,
                                      int folds, uint64_t seed, int type) {
   const Permutation permutation = OrderOf(labelled, seed, type);
-  std::vector<size_t> order;  // places in `labelled`
+  std::vector<size_t> order;  // indices into `labelled`
   order.reserve(labelled.size());
   for (size_t i = 0; i < labelled.size(); ++i) order.push_back(permutation(i));
   if (!classes.empty()) {
@@ -179,7 +180,7 @@ absl::Status CheckSplitName(const std::string& name) {
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<int64_t> all;
-  // Tables of integers have few columns, unless their file is no such table.
+  // Tables of ids have few columns, but the file may be something else.
   const int64_t block_rows = std::max<int64_t>(kBlockRows / source.width(), 1);
   std::vector<int64_t> block(static_cast<size_t>(block_rows * source.width()));
   while (true) {

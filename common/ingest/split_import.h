@@ -14,52 +14,53 @@
 
 namespace millrace {
 
-// All ids of `source`, ascending. INVALID_ARGUMENT: an id that no node of
-// `nodes` has, one that stands there twice; both name the place.
+// All ids in `source`, in ascending order. INVALID_ARGUMENT: an id that no node
+// in `nodes` has, or that occurs twice; the message names the place.
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
                                                   const RawNodes& nodes);
 
-// INVALID_ARGUMENT (starting with `option`): not three numbers from 0 to 1
-// whose sum is at most 1.
+// INVALID_ARGUMENT (the message starts with `option`): not three numbers from 0
+// to 1 whose sum is at most 1.
 absl::Status CheckFractions(std::string_view option,
                             const std::vector<double>& fractions);
 
-// Divides `labelled` (ascending ids of node type number `type`): share i of
-// them, chosen by the keyed permutation of docs/determinism.md, section 4,
-// under job seed `seed`, epoch 0, and `type` as hop. The cuts are at
-// round(n * (f_0 + .. + f_i)). The results are ascending.
+// Divides `labelled` (ascending ids of nodes of type `type`) into one share per
+// fraction, by the keyed permutation of docs/determinism.md, section 4, with
+// job seed `seed`, epoch 0, and `type` as the hop. The cuts are at positions
+// round(n * (f_0 + .. + f_i)). The ids in each share are in ascending order.
 std::vector<std::vector<int64_t>> SplitByFractions(
     const std::vector<int64_t>& labelled, const std::vector<double>& fractions,
     uint64_t seed, int type);
 
-// A split by its name: ascending original ids.
+// A named split: ascending original ids.
 struct NamedSplit {
   std::string name;
   std::vector<int64_t> ids;
 };
 
-// INVALID_ARGUMENT (starting with "--folds"): fewer than 3 folds, or more
-// than the `labelled` nodes of `type`.
+// INVALID_ARGUMENT (the message starts with "--folds"): fewer than 3 folds, or
+// more than the number of `labelled` nodes of `type`.
 absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type);
 
-// The splits of cross validation (ImportOptions::folds). `labelled` is
-// brought into the order of the permutation of SplitByFractions(), then, if
-// `classes` (the label of each) is not empty, stably sorted by class; the
-// node at place p of this order is in fold p mod `folds`. So the folds have
-// equal sizes, and equal shares of each class, to within one node.
+// The splits for cross validation (see ImportOptions::folds). `labelled` is put
+// in the order of the permutation of SplitByFractions() and then, if `classes`
+// (the label of each node) is not empty, stably sorted by class. The node at
+// position p is in fold p mod `folds`, so that folds have equal sizes, and
+// equal numbers of each class, to within one node.
 std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
                                      const std::vector<int64_t>& classes,
                                      int folds, uint64_t seed, int type);
 
-// A split's name is a folder: letters, digits, '-', '_' and '.', not
-// starting with '.'.
+// INVALID_ARGUMENT: not letters, digits, '-', '_' and '.', or starting with
+// '.'. A split's name becomes the name of a folder.
 absl::Status CheckSplitName(const std::string& name);
 
-// All values of a table of one or more columns. Errors of RowReader.
+// All values of a table of one or more columns. Returns the errors of
+// RowReader.
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source);
 
-// The columns of a split of pairs; `relation` is left to the caller.
-// INVALID_ARGUMENT: columns of another length. Errors of RowReader.
+// Reads the columns of a split of pairs; the caller sets `relation`.
+// INVALID_ARGUMENT: columns of different lengths. Also the errors of RowReader.
 absl::StatusOr<EdgeSplitColumns> ReadEdgeSplit(const RawEdgeSplit& split);
 
 }  // namespace millrace

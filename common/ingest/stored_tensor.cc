@@ -12,9 +12,9 @@ namespace {
 
 constexpr size_t kMaxDimensions = 8;
 
-// Number of elements and the place of the last one, from `offset` on; false
-// when that, or the product of the sizes above 0, does not fit 63 bits, or a
-// number is negative.
+// Computes the number of elements, and the position of the last one given that
+// the first is at `offset`. False if that position, or the product of the
+// non-zero sizes, does not fit in 63 bits, or a number is negative.
 bool Measure(int64_t offset, const std::vector<int64_t>& sizes,
              const std::vector<int64_t>& strides, int64_t& elements,
              int64_t& last) {
@@ -47,7 +47,7 @@ absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
                                            int64_t offset,
                                            std::vector<int64_t> sizes,
                                            std::vector<int64_t> strides) {
-  // Before a message lists them.
+  // Checked first, because later messages list all of them.
   if (sizes.size() != strides.size() || sizes.size() > kMaxDimensions) {
     return absl::InvalidArgumentError(
         StrCat(where, ": a tensor of ", sizes.size(), " sizes and ",

@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-// A tensor, or an array of NumPy, where it lies in a mapped file; elements may
-// be at any address. Immutable; copies share the map. Its views end in its
-// storage.
+// A tensor or NumPy array that is used in place in a mapped file; elements need
+// not be aligned. Immutable; copies share the mapping. All elements lie within
+// the storage.
 struct StoredTensor {
   ElementFormat format = {};
   std::vector<int64_t> sizes;
@@ -24,10 +24,10 @@ struct StoredTensor {
   int64_t rows() const { return sizes.empty() ? 1 : sizes[0]; }
 };
 
-// `storage` (one dimension, dense) seen as another shape, from its element
-// `offset` on. INVALID_ARGUMENT: the view leaves the storage, has more
-// elements than it (an expanded tensor), or more than 8 dimensions; `where`
-// begins the message.
+// A view of `storage` (one dimension, dense) with another shape, starting at
+// its element `offset`. INVALID_ARGUMENT: the view exceeds the storage, has
+// more elements than it (an expanded tensor), or has more than 8 dimensions.
+// The message begins with `where`.
 absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
                                            const StoredTensor& storage,
                                            int64_t offset,

@@ -16,11 +16,11 @@
 namespace millrace {
 namespace {
 
-// How far a pass goes before it gives pages back: this far in all, and at
-// least this far in each of the places that it reads from.
+// How far a pass advances before it drops pages: this far in total, and at
+// least this far in each of the ranges that it reads from.
 constexpr int64_t kDropBytes = 4 << 20;
 constexpr int64_t kDropLineBytes = 16 << 10;
-// More than a page: the first of a range may not be whole.
+// More than a page, because the first page of a range may be partial.
 constexpr int64_t kDropMargin = 64 << 10;
 
 int64_t WidthOf(const StoredTensor& tensor) {
@@ -94,7 +94,7 @@ class TensorReader final : public RowReader {
     return rows;
   }
 
-  // Now and then gives back the pages behind the reading position.
+  // Drops the pages behind the reading position from time to time.
   void Drop() {
     const int64_t line = (next_ - dropped_) * row_step_;
     if (row_step_ >= width_ * column_step_) {
@@ -109,7 +109,8 @@ class TensorReader final : public RowReader {
     dropped_ = next_;
   }
 
-  // Of the line of elements that begins `offset` bytes behind the first one.
+  // Drops pages of the row or column that begins `offset` bytes after the first
+  // element.
   void DropBytes(int64_t offset) {
     const int64_t begin =
         std::max<int64_t>(offset + dropped_ * row_step_ - kDropMargin, 0);

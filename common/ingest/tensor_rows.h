@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// A tensor of one or two dimensions, one row per index of the first; `name`
-// is for messages, and `unit` what they call a row. A pass holds few pages of
-// the map, whatever the order of the elements.
+// The rows of a tensor of one or two dimensions, one for each index of the
+// first. `name` is for messages, which call a row a `unit`. A pass keeps only
+// few pages of the mapping resident, whatever the order of the elements.
 // INVALID_ARGUMENT: another shape, no columns.
 absl::StatusOr<std::unique_ptr<RowSource>> TensorRows(std::string name,
                                                       StoredTensor tensor,

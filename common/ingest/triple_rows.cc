@@ -26,7 +26,7 @@ std::string_view WithoutBlanks(std::string_view field) {
   return field.substr(first, field.find_last_not_of(' ') - first + 1);
 }
 
-// Writes the first fields of a line and returns the number of all.
+// Stores the first fields of a line and returns the number of fields.
 int SplitLine(std::string_view line, char separator, Fields& fields) {
   if (separator == ' ') line = WithoutBlanks(line);
   int count = 0;
@@ -40,7 +40,8 @@ int SplitLine(std::string_view line, char separator, Fields& fields) {
   }
 }
 
-// The lines of a file of triples, split and numbered. Single-threaded.
+// Reads the lines of a file of triples and converts their fields to numbers.
+// Single-threaded.
 class TripleReader {
  public:
   static absl::StatusOr<TripleReader> Open(const TripleFile& file) {
@@ -48,7 +49,7 @@ class TripleReader {
     return TripleReader(file, std::move(lines));
   }
 
-  // False at the end. With `add`, new names are numbered.
+  // Reads the next triple; false at the end. With `add`, numbers new names.
   absl::StatusOr<bool> Next(bool add, Triple& triple) {
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line,
                               lines_.Next());
@@ -59,7 +60,7 @@ class TripleReader {
       return Error(StrCat(count, count == 1 ? " field" : " fields",
                           " where every line must have 3"));
     }
-    // Entities are numbered head first.
+    // The head of a line is numbered before its tail.
     for (const int part : {0, 1, 2}) {
       const int column = file_.columns[part];
       Numbering& numbering = part == 1 ? *file_.relations : *file_.entities;

@@ -52,7 +52,7 @@ absl::StatusOr<std::array<int, 3>> ParseColumns(const std::string& text) {
              "file's columns, such as h,r,t"));
 }
 
-// A file with one number that says how many there are of `kind`.
+// Reads a file with a single number: how many of `kind` there are.
 absl::StatusOr<std::shared_ptr<Numbering>> ReadDeclared(const Path& directory,
                                                         const char* stem,
                                                         const char* kind) {
@@ -95,7 +95,7 @@ class TriplesFolder {
 
   const TriplesInput& input_;
   bool numbered_ = false;
-  TripleFile pattern_;  // what all files share
+  TripleFile pattern_;  // what all files have in common
   std::vector<TripleFile> files_;
 };
 

@@ -32,15 +32,15 @@ constexpr int64_t kBlockRows = 16 << 10;
 constexpr TypeIndex kNodeType = 0;
 constexpr TypeIndex kGraphType = 1;
 
-// What the numbers of a file stand for: `kind`s ("node") 1 to `count`, as the
-// file `counted_by` says.
+// What the numbers in a file mean: a `kind` ("node") numbered from 1 to
+// `count`, which is the number of lines of the file `counted_by`.
 struct IdRange {
   std::string kind;
   int64_t count = 0;
   std::string counted_by;
 };
 
-// A table of the file's numbers, which count from 1, as ids from 0.
+// The file's numbers, which count from 1, as ids from 0.
 class IdRows final : public RowSource {
  public:
   IdRows(SourcePtr file, IdRange range)
@@ -99,7 +99,7 @@ class IdRows final : public RowSource {
   const IdRange range_;
 };
 
-// Rows read at once: fewer where a line has many numbers.
+// Number of rows to read at once; fewer if a line has many numbers.
 int64_t BlockRows(const RowSource& source) {
   return std::max<int64_t>(kBlockRows / source.width(), 1);
 }
@@ -139,8 +139,8 @@ int64_t PlaceOf(int64_t value, const std::vector<int64_t>& distinct) {
          distinct.begin();
 }
 
-// The edges that --undirected, --self-loops and --coalesce make of the file's,
-// as (destination, source).
+// The file's edges after --undirected, --self-loops and --coalesce, as
+// (destination, source).
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 void AppendChanged(const int64_t* block, int64_t rows,
@@ -186,7 +186,7 @@ class TuFolder {
 
   const TuInput& input_;
   const ImportOptions& options_;
-  std::string name_;  // DS
+  std::string name_;  // the DS of the file names
   std::string indicator_name_, labels_name_;
   RawGraph graph_;
 };
@@ -233,7 +233,7 @@ std::optional<Path> TuFolder::Find(std::string_view part) const {
   return std::nullopt;
 }
 
-// Null when there is no such file.
+// Null if there is no such file.
 absl::StatusOr<SourcePtr> TuFolder::Optional(std::string_view part) const {
   const std::optional<Path> path = Find(part);
   if (!path.has_value()) return SourcePtr();
@@ -253,7 +253,7 @@ absl::StatusOr<SourcePtr> TuFolder::Required(std::string_view part,
   return rows;
 }
 
-// As many nodes as the indicator has lines.
+// There are as many nodes as the indicator file has lines.
 absl::Status TuFolder::AddNodes() {
   MILLRACE_ASSIGN_OR_RETURN(const SourcePtr file,
                             Required("graph_indicator", 1));
@@ -265,7 +265,7 @@ absl::Status TuFolder::AddNodes() {
   return absl::OkStatus();
 }
 
-// As many graphs as there are labels.
+// There are as many graphs as labels.
 absl::Status TuFolder::AddGraphs() {
   RawNodes graphs{.name = "graph"};
   if (Find("graph_labels").has_value() || !Find("graph_attributes")) {
@@ -305,7 +305,7 @@ absl::Status TuFolder::AddEdges() {
   return absl::OkStatus();
 }
 
-// Kept in memory: a number a node.
+// Holds one number per node in memory.
 absl::Status TuFolder::AddMembership() {
   MILLRACE_ASSIGN_OR_RETURN(SourcePtr file, Required("graph_indicator", 1));
   const IdRows ids(
@@ -325,8 +325,8 @@ absl::Status TuFolder::AddMembership() {
   return absl::OkStatus();
 }
 
-// A graph's batch is its nodes and the edges among them: an edge between two
-// graphs would be in none.
+// A graph's batch consists of its nodes and the edges among them, so an edge
+// between two graphs would not be in any batch.
 absl::Status TuFolder::CheckMembership(
     const std::vector<int64_t>& graph_of) const {
   const RowSource& edges = *graph_.edges[0].endpoints;
@@ -409,7 +409,8 @@ absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
       });
 }
 
-// One place for each value that a column has; the columns one after another.
+// One feature for each value that occurs in a column; the columns one after the
+// other.
 absl::StatusOr<SourcePtr> TuFolder::OneHotLabels(const RowSource& file) const {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels, ReadAll(file));
   const int64_t columns = file.width();

@@ -9,13 +9,13 @@
 
 namespace millrace {
 
-// What the features of the nodes of a collection are made of.
+// Where the node features of a collection come from.
 enum class TuFeatures {
-  kDefault,     // kLabels where the collection has node labels, else kOnes
-  kOnes,        // the number 1
-  kDegree,      // one-hot in-degree in the imported graph, 0 to the largest
-  kLabels,      // one-hot DS_node_labels: one place for each value of a column
-  kAttributes,  // DS_node_attributes as they stand
+  kDefault,     // kLabels if the collection has node labels, else kOnes
+  kOnes,        // a single 1 per node
+  kDegree,      // one-hot in-degree in the imported graph
+  kLabels,      // one-hot DS_node_labels: a feature for each value of a column
+  kAttributes,  // DS_node_attributes, unchanged
 };
 
 // A collection of small graphs in the format of TU Dortmund: text files
@@ -28,15 +28,16 @@ struct TuInput {
   TuFeatures features = TuFeatures::kDefault;
 };
 
-// Describes the collection as one graph of the node types `node` and `graph`
-// and the relations `node__to__node` (the file's edges; labels as types) and
-// `node__in__graph` (edge v: from node v to its graph, so a graph's in-list
-// is its nodes). The labels of `graph` are 0 to C-1, for the file's values in
-// ascending order.
-// `options` are those that ImportGraph() will have.
+// Describes the collection as one graph with the node types `node` and `graph`
+// and the relations `node__to__node` (the file's edges, with labels as types)
+// and `node__in__graph` (edge v goes from node v to its graph, so the in-list
+// of a graph contains its nodes). The labels of `graph` are 0 to C-1, in the
+// ascending order of the file's values. `options` must be those that
+// ImportGraph() will get.
 // NOT_FOUND: no such folder or file. INVALID_ARGUMENT: several collections in
-// one folder, a node or graph beyond their counts, an edge between two graphs
-// (names file and line), degrees of a graph that edges are held out of.
+// one folder, a number of a node or graph that exceeds their count, an edge
+// between two graphs (the message names file and line), degree features for a
+// graph whose edges are partly held out.
 absl::StatusOr<RawGraph> DescribeTu(const TuInput& input,
                                     const ImportOptions& options = {});
 

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// APPNOTE.TXT 6.3, sections 4.3.7 to 4.3.16.
+// From APPNOTE.TXT 6.3, sections 4.3.7 to 4.3.16.
 constexpr std::string_view kEndMagic = "PK\5\6";
 constexpr std::string_view kEnd64Magic = "PK\6\6";
 constexpr std::string_view kLocator64Magic = "PK\6\7";
@@ -28,15 +28,16 @@ constexpr size_t kCentralBytes = 46;
 constexpr size_t kLocalBytes = 30;
 constexpr size_t kMaxComment = 65535;
 constexpr uint16_t kZip64Field = 1;
-constexpr uint8_t kFolderMark = 0x10;        // of MS-DOS, and so of all
-constexpr uint64_t kIn64Field = 0xffffffff;  // a size that stands elsewhere
-// The most bytes that one byte of deflated data can become: 2 bits stand for at
-// most 258.
+// MS-DOS attribute, which all systems set
+constexpr uint8_t kFolderMark = 0x10;
+constexpr uint64_t kIn64Field = 0xffffffff;  // the size is in the zip64 field
+// Maximum number of bytes that one byte of deflated data can expand to: 2 bits
+// can stand for up to 258.
 constexpr uint64_t kMostInflated = 1032;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr size_t kDropBytes = 4 << 20;
 
-// A little-endian number; the caller has checked that it is there.
+// Reads a little-endian number; the caller must have checked the bounds.
 template <typename T>
 T Number(std::string_view bytes, size_t offset) {
   T value;
@@ -64,7 +65,7 @@ class DirectoryReader {
     return absl::DataLossError(StrCat(name_, ": damaged zip file: ", what));
   }
 
-  // `size` bytes at `offset` of the file.
+  // `size` bytes of the file, starting at `offset`.
   absl::StatusOr<std::string_view> Range(uint64_t offset, uint64_t size,
                                          std::string_view what) const {
     if (offset <= bytes_.size() && size <= bytes_.size() - offset) {
@@ -100,7 +101,8 @@ class DirectoryReader {
     return Range(offset, size, "the directory");
   }
 
-  // Takes one entry off the directory `rest`.
+  // Reads one entry from the front of `rest`, the remaining directory, and
+  // removes it.
   absl::StatusOr<ZipArchive::Entry> ReadEntry(std::string_view& rest) const {
     if (rest.size() < kCentralBytes || !rest.starts_with(kCentralMagic)) {
       return Damaged("its directory has no entry where one should be");
@@ -137,7 +139,7 @@ class DirectoryReader {
                             " compressed bytes, which cannot become ",
                             entry.bytes));
     }
-    // Readers that believe the mark read nothing, without an error.
+    // Readers that trust the mark would read nothing, without an error.
     if ((Number<uint8_t>(rest, 38) & kFolderMark) != 0 && entry.bytes > 0) {
       return Damaged(StrCat(entry.name, " is a folder that has content"));
     }
@@ -161,7 +163,8 @@ class DirectoryReader {
                "without that"));
   }
 
-  // Numbers that do not fit 32 bits stand in an extra field, in this order.
+  // Reads the numbers that do not fit in 32 bits, which are in an extra field,
+  // in this order.
   absl::Status Read64(std::string_view extra,
                       std::initializer_list<uint64_t*> numbers) const {
     std::string_view field;
@@ -175,7 +178,7 @@ class DirectoryReader {
     }
     for (uint64_t* number : numbers) {
       if (*number != kIn64Field) continue;
-      // NumPy writes 2^32 - 1 itself without the field.
+      // NumPy omits the field if a number is exactly 2^32 - 1.
       if (field.size() < sizeof(uint64_t)) continue;
       *number = Number<uint64_t>(field, 0);
       field.remove_prefix(sizeof(uint64_t));
@@ -187,7 +190,7 @@ class DirectoryReader {
   const std::string_view bytes_;
 };
 
-// What readers of both kinds of entries share.
+// Common base of the readers of stored and deflated entries.
 class CheckedReader : public ZipEntryReader {
  public:
   CheckedReader(std::shared_ptr<const ZipArchive> archive,
@@ -221,8 +224,8 @@ class CheckedReader : public ZipEntryReader {
     if (position_ < entry_.bytes || crc_ == entry_.crc) return absl::OkStatus();
     return Damaged("its checksum does not match");
   }
-  // The first `count` bytes in the file are used: now and then gives back
-  // their pages.
+  // Drops the pages of the first `count` bytes, which have been read, from time
+  // to time.
   void DropBefore(size_t count) {
     if (count < dropped_ + kDropBytes) return;
     const auto size = static_cast<int64_t>(entry_.data.size());
@@ -233,7 +236,7 @@ class CheckedReader : public ZipEntryReader {
 
   const std::shared_ptr<const ZipArchive> archive_;
   const ZipArchive::Entry& entry_;
-  uint64_t position_ = 0;  // of the inflated bytes
+  uint64_t position_ = 0;  // in inflated bytes
   bool skipped_ = false;
 
  private:
@@ -312,7 +315,7 @@ class DeflatedReader final : public CheckedReader {
 
   z_stream stream_ = {};
   bool ready_ = false;
-  size_t next_ = 0;  // of the compressed bytes
+  size_t next_ = 0;  // in compressed bytes
 };
 
 }  // namespace
@@ -358,7 +361,7 @@ absl::Status CheckEntries(const std::shared_ptr<const ZipArchive>& archive) {
   for (const ZipArchive::Entry& entry : archive->entries()) {
     const auto reader = ZipEntryReader::Create(archive, entry);
     uint64_t left = entry.bytes;
-    do {  // of an empty entry too: it has a checksum
+    do {  // at least once: an empty entry has a checksum too
       const size_t count = std::min<uint64_t>(left, block.size());
       MILLRACE_RETURN_IF_ERROR(reader->Read(block.data(), count));
       left -= count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of pickles and the names that they may use here.
+// The instructions of pickles, and the names that this reader allows.
 #pragma once
 
 #include <array>
@@ -65,8 +65,8 @@ inline constexpr std::string_view kLoadFromBytes =
 inline constexpr std::string_view kTorchSize = "torch Size";
 inline constexpr std::string_view kDefaultDict = "collections defaultdict";
 
-// "module name" of all that a pickle may name. Storage types are what
-// persistent ids name; list is a default of defaultdict.
+// All names, as "module name", that a pickle may use. Persistent ids name
+// storage types; list is a default of defaultdict.
 inline constexpr std::array<std::string_view, 22> kGlobals = {
     kRebuildTensor,        kRebuildFromType,
     kRebuildParameter,     "graphlearn_torch.partition.base GLTPartitionBook",

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// What a pickle can hold here. kHuge: an integer beyond 64 bits. kGlobal: a
-// name, "module name".
+// The kinds of values that this reader supports. kHuge is an integer that
+// exceeds 64 bits, kGlobal a name ("module name").
 enum class PickleKind {
   kNone,
   kBool,
@@ -36,16 +36,17 @@ std::string_view PickleKindName(PickleKind kind);
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  int64_t integer = 0;          // kBool, kInteger
-  std::string_view bytes = {};  // kText, kBytes, kHuge, kGlobal; in the pickle
-  // The elements of tuples and lists; of dictionaries keys and values in
-  // turn.
+  int64_t integer = 0;  // for kBool and kInteger
+  // for kText, kBytes, kHuge and kGlobal; a view into the pickle
+  std::string_view bytes = {};
+  // The elements of tuples and lists; for dictionaries, keys and values
+  // alternate.
   std::vector<const PickleValue*> items = {};
-  StoredTensor tensor = {};  // kTensor, kStorage (one dimension)
+  StoredTensor tensor = {};  // for kTensor and kStorage (one dimension)
 };
 
-// All values of a pickle, whatever refers to what. Moving keeps pointers to
-// values, copying would not.
+// Owns all values of a pickle, which may refer to each other. Can only be
+// moved: copying would invalidate the pointers between values.
 struct PickleDocument {
   PickleDocument() = default;
   PickleDocument(PickleDocument&&) = default;
@@ -53,11 +54,12 @@ struct PickleDocument {
 
   std::deque<PickleValue> values;
   const PickleValue* root = nullptr;
-  size_t bytes = 0;  // of the pickle, which may be followed by others
+  size_t bytes = 0;  // size of the pickle, which others may follow
 };
 
-// What a dictionary holds for a text, or a tuple of texts; the last one, as
-// in Python. Null when there is none, or `dict` is no dictionary.
+// The value of a key, which is a string or a tuple of strings. If the key is
+// repeated, the last value counts, as in Python. Null if there is no such key,
+// or `dict` is not a dictionary.
 const PickleValue* FindKey(const PickleValue& dict, std::string_view key);
 const PickleValue* FindKey(const PickleValue& dict,
                            std::span<const std::string> key);

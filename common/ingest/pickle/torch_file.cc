@@ -18,15 +18,18 @@
 namespace millrace {
 namespace {
 
-// torch/serialization.py: the first number of a file that is no zip file.
+// The first number of a file that is not a zip file; see
+// torch/serialization.py.
 constexpr std::string_view kLegacyMagic(
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::string_view kZipStart = "PK";
-constexpr size_t kMaxEntryName = 200;  // bytes, in messages
+// in bytes; longer names are cut in messages
+constexpr size_t kMaxEntryName = 200;
 
-// What a persistent id says: torch.save's tuple of "storage", the storage's
-// type, its key, a device, its number of elements and (old files) None.
+// The content of a persistent id, a tuple made by torch.save: "storage", the
+// storage's type, its key, a device, its number of elements and, in old files,
+// None.
 struct StorageId {
   ElementType type = ElementType::kUint8;
   std::string key;
@@ -40,7 +43,7 @@ absl::Status Refused(const std::string& name, std::string_view what) {
              "torch.save"));
 }
 
-// Of files that torch.load does not read either.
+// The error for files that torch.load cannot read either.
 absl::Status Foreign(const std::string& name, std::string_view what) {
   return absl::InvalidArgumentError(
       StrCat(name, ": ", what, "\ngive a file that torch.save wrote"));
@@ -83,7 +86,7 @@ absl::StatusOr<StorageId> ParseStorageId(const std::string& where,
   return storage;
 }
 
-// The elements of `id` at the start of `bytes`.
+// The elements of storage `id`, which are at the start of `bytes`.
 absl::StatusOr<StoredTensor> StorageIn(const std::string& where,
                                        const StorageId& id,
                                        std::string_view bytes,
@@ -100,9 +103,10 @@ absl::StatusOr<StoredTensor> StorageIn(const std::string& where,
       {id.type}, {id.elements}, {1}, bytes.data(), std::move(owner)};
 }
 
-// A torch file that is no zip file: pickles of a magic number, a protocol
-// number, facts of the machine, the value, and the keys of its storages;
-// then the storages, each behind its number of elements.
+// Reads a torch file that is not a zip file. It consists of pickles (a magic
+// number, a protocol number, a description of the machine, the value, and the
+// keys of its storages), and then the storages, each after its number of
+// elements.
 class LegacyReader {
  public:
   LegacyReader(std::string name, std::string_view bytes,
@@ -112,7 +116,8 @@ class LegacyReader {
   absl::StatusOr<PickleDocument> Read() {
     MILLRACE_RETURN_IF_ERROR(CheckStart());
     const size_t value_at = next_;
-    // First for the keys and where the value ends, with storages anywhere.
+    // A first pass to find the keys and the end of the value; the places of the
+    // storages are not known yet, so any will do.
     MILLRACE_RETURN_IF_ERROR(
         ReadPickle([this](const std::string& where,
                           const StorageId& id) -> absl::StatusOr<StoredTensor> {
@@ -212,7 +217,7 @@ absl::StatusOr<const ZipArchive::Entry*> StoredEntry(const std::string& where,
   return entry;
 }
 
-// The folder inside the zip file that all entries are in, with its '/'.
+// The folder in the zip file that contains all entries, with its '/'.
 absl::StatusOr<std::string> FindStem(const ZipArchive& archive) {
   constexpr std::string_view kValue = "data.pkl";
   for (const ZipArchive::Entry& entry : archive.entries()) {
@@ -260,7 +265,8 @@ absl::StatusOr<PickledFile> ReadTorchZip(
 
 namespace {
 
-// For pickle.dump of tensors, whose storages are torch files in themselves.
+// For tensors written by pickle.dump, whose storages are torch files
+// themselves.
 PickleSource StreamSource(const std::string& name,
                           const std::shared_ptr<const MappedFile>& file,
                           size_t offset) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that torch.save and pickle.dump wrote, with their tensors where they
-// lie in the mapped file.
+// Reads files written by torch.save and pickle.dump. Their tensors are used in
+// place in the mapped file.
 #pragma once
 
 #include <filesystem>
@@ -16,42 +16,44 @@
 
 namespace millrace {
 
-// A file's value. Its tensors keep the map alive; texts and other values
-// live as long as this.
+// The value in a file. Its tensors keep the mapping alive; strings and other
+// values live as long as this object.
 struct PickledFile {
   std::string name;
-  std::shared_ptr<const void> owner;  // of the bytes of texts
+  std::shared_ptr<const void> owner;  // keeps the bytes of strings alive
   PickleDocument document;
 
   const PickleValue& root() const { return *document.root; }
 };
 
-// What torch.save wrote, as a zip file or (before PyTorch 1.6, or when asked
-// to) as a sequence of pickles.
-// NOT_FOUND: no such file. INVALID_ARGUMENT: not such a file, big endian,
-// dtypes that stores lack. DATA_LOSS: a damaged file. Errors of Unpickle.
+// Opens a file written by torch.save: a zip file or, before PyTorch 1.6 or on
+// request, a sequence of pickles.
+// NOT_FOUND: no such file. INVALID_ARGUMENT: not such a file, big endian, or
+// dtypes that are not supported. DATA_LOSS: a damaged file. Also the errors of
+// Unpickle().
 absl::StatusOr<PickledFile> OpenTorchFile(const std::filesystem::path& path);
 
 // Like OpenTorchFile, for a zip file that is already open.
 absl::StatusOr<PickledFile> ReadTorchZip(
     std::shared_ptr<const ZipArchive> archive);
 
-// What pickle.dump wrote.
+// Opens a file written by pickle.dump.
 absl::StatusOr<PickledFile> OpenPickle(const std::filesystem::path& path);
 
-// A tensor that torch.save wrote.
+// Opens a file with a single tensor, written by torch.save.
 absl::StatusOr<StoredTensor> OpenTorchTensor(const std::filesystem::path& path);
 
-// The tensors of a file to which pickle.dump appended one after another.
+// The tensors of a file to which pickle.dump appended one after the other.
 absl::StatusOr<std::vector<StoredTensor>> OpenPickledTensors(
     const std::filesystem::path& path);
 
-// The tensor of a dictionary, or nothing when it holds None or no such key;
-// `name` begins the message. INVALID_ARGUMENT: something else than a tensor.
+// The tensor that a dictionary has for a key; nullopt if it is None or there is
+// no such key. INVALID_ARGUMENT: the value is not a tensor; the message begins
+// with `name`.
 absl::StatusOr<std::optional<StoredTensor>> FindTensor(const std::string& name,
                                                        const PickleValue& dict,
                                                        std::string_view key);
-// The same for one that must be there.
+// The same for a key that must exist.
 absl::StatusOr<StoredTensor> RequireTensor(const std::string& name,
                                            const PickleValue& dict,
                                            std::string_view key);

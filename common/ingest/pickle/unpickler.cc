@@ -19,14 +19,15 @@ namespace millrace {
 namespace pickle_internal {
 namespace {
 
-// An instruction takes at most some 200 bytes of memory: for its value and the
-// places of that on the stack and in the memo.
+// An instruction takes at most about 200 bytes of memory, for its value and for
+// pointers to it on the stack and in the memo.
 constexpr size_t kAlwaysAllowed = size_t{1} << 20;
-// Larger files of tensors have more: some 30 for each tensor, of 3 bytes on
-// average.
+// Large files of tensors have more instructions: about 30 per tensor, with an
+// average of 3 bytes.
 constexpr size_t kLeastBytesEach = 2;
 constexpr int kMaxProtocol = 5;
-constexpr size_t kMaxNameBytes = 200;  // of a tensor, in messages
+// longer names of tensors are cut in messages
+constexpr size_t kMaxNameBytes = 200;
 
 bool MakesDict(std::string_view global) {
   return global == kDefaultDict || global == "collections OrderedDict" ||
@@ -67,8 +68,8 @@ class Machine {
   std::string Place() const {
     return StrCat(source_.name, ": pickle, byte ", start_);
   }
-  // Place(), with the key of the tensor being made: it is on the stack below
-  // the functions that make it.
+  // Place() and the key of the tensor being made, which is on the stack below
+  // the functions that make the tensor.
   std::string PlaceOfTensor() const {
     auto below = stack_.rbegin();
     while (below != stack_.rend() && (*below)->kind == PickleKind::kGlobal) {
@@ -110,7 +111,7 @@ class Machine {
     std::memcpy(&value, bytes.data(), sizeof(T));
     return value;
   }
-  // Bytes behind their number, of type T.
+  // Reads a count of type T, and then that many bytes.
   template <typename T>
   absl::StatusOr<std::string_view> TakeCounted() {
     MILLRACE_ASSIGN_OR_RETURN(const T count, TakeNumber<T>());
@@ -145,7 +146,7 @@ class Machine {
   }
   absl::Status PushLong(const absl::StatusOr<std::string_view>& bytes);
 
-  // Values above the newest mark belong to it.
+  // The size of the stack at the newest mark; values above that belong to it.
   size_t Floor() const { return marks_.empty() ? 0 : marks_.back(); }
   absl::StatusOr<Value> Pop() {
     if (stack_.size() <= Floor()) return Damaged("a value is missing");
@@ -185,10 +186,10 @@ class Machine {
 
   const PickleSource& source_;
   PickleDocument document_;
-  size_t start_ = 0;  // of the instruction
+  size_t start_ = 0;  // start of the current instruction
   size_t next_ = 0;
   std::vector<Value> stack_;
-  std::vector<size_t> marks_;  // sizes of the stack
+  std::vector<size_t> marks_;  // sizes of the stack at each mark
   std::unordered_map<uint32_t, Value> memo_;
 };
 
@@ -278,7 +279,7 @@ absl::Status Machine::ExecuteScalar(uint8_t opcode) {
   }
 }
 
-// Little-endian two's complement of any length.
+// Pushes a little-endian two's complement number of any length.
 absl::Status Machine::PushLong(const absl::StatusOr<std::string_view>& bytes) {
   if (!bytes.ok()) return bytes.status();
   if (bytes->size() > sizeof(int64_t)) {
@@ -320,12 +321,12 @@ absl::Status Machine::ExecuteContainer(uint8_t opcode) {
   }
 }
 
-// Adds to the list or dictionary on the stack.
+// Adds items to the list or dictionary on top of the stack.
 absl::Status Machine::Extend(PickleKind kind,
                              const absl::StatusOr<std::vector<Value>>& items) {
   if (!items.ok()) return items.status();
   if (stack_.size() <= Floor()) return Damaged("a value is missing");
-  // All values are in document_, which is not constant.
+  // All values are owned by document_, which is not const.
   auto* container = const_cast<PickleValue*>(stack_.back());
   if (container->kind != kind ||
       (kind == PickleKind::kDict && items->size() % 2 != 0)) {
@@ -335,8 +336,8 @@ absl::Status Machine::Extend(PickleKind kind,
   return absl::OkStatus();
 }
 
-// The attributes of a dictionary are none of its items: a state_dict's are
-// the versions of its modules.
+// Ignores a dictionary's attributes, which are not items: those of a state_dict
+// are the versions of its modules.
 absl::Status Machine::DropAttributes() {
   MILLRACE_ASSIGN_OR_RETURN(const Value attributes, Pop());
   if (stack_.size() <= Floor()) return Damaged("a value is missing");
@@ -425,13 +426,13 @@ absl::Status Machine::PushGlobal(std::string_view module,
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                                           const std::vector<Value>& arguments) {
   if (global == kRebuildTensor) return RebuildTensor(arguments);
-  // A subclass of Tensor: function, type, arguments of the function, state.
+  // For a subclass of Tensor: function, type, arguments of the function, state.
   if (global == kRebuildFromType && arguments.size() == 4 &&
       arguments[0]->bytes == kRebuildTensor &&
       arguments[2]->kind == PickleKind::kTuple) {
     return RebuildTensor(arguments[2]->items);
   }
-  // Tensor, requires_grad, hooks.
+  // Arguments: tensor, requires_grad, hooks.
   if (global == kRebuildParameter && arguments.size() == 3 &&
       arguments[0]->kind == PickleKind::kTensor) {
     return *arguments[0];
@@ -443,7 +444,8 @@ absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                               source_.load_bytes(arguments[0]->bytes));
     return storage;
   }
-  // defaultdict's argument makes values that are missing; none are here.
+  // defaultdict's argument would make missing values; nothing is looked up
+  // here.
   const bool makes_default = global == kDefaultDict && arguments.size() == 1 &&
                              (arguments[0]->kind == PickleKind::kGlobal ||
                               arguments[0]->kind == PickleKind::kNone);
@@ -466,7 +468,7 @@ absl::StatusOr<std::vector<int64_t>> Machine::Integers(
   return integers;
 }
 
-// storage, offset, sizes, strides, requires_grad, hooks[, metadata].
+// Arguments: storage, offset, sizes, strides, requires_grad, hooks[, metadata].
 absl::StatusOr<PickleValue> Machine::RebuildTensor(
     const std::vector<Value>& arguments) {
   if (arguments.size() < 6 || arguments.size() > 7 ||

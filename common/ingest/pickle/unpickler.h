@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads pickles that hold tensors, numbers, texts and containers of them.
-// Nothing is executed: what a pickle may name and call is a short list.
+// Reads pickles of tensors, numbers, strings and containers of them. Executes
+// nothing: a pickle may use only a short list of names and calls.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,25 @@ namespace millrace {
 struct PickleSource {
   std::string name;        // for messages
   std::string_view bytes;  // must outlive the document
-  // The storage that a persistent id (torch.save's tuple) stands for; `where`
-  // begins messages.
+  // The storage that a persistent id (a tuple made by torch.save) refers to;
+  // messages begin with `where`.
   std::function<absl::StatusOr<StoredTensor>(const std::string& where,
                                              const PickleValue& id)>
       storage;
-  // The storage in the bytes that torch.storage._load_from_bytes takes.
+  // Reads the storage in the argument of torch.storage._load_from_bytes.
   std::function<absl::StatusOr<StoredTensor>(std::string_view)> load_bytes;
 };
 
-// Reads the pickle (protocols 2 to 5) at the start of `source.bytes`. Memory
-// is some 200 bytes for an instruction, of which there may be 2^20, or one for
-// every 2 bytes of `source.bytes` if those are more. Allowed:
-// dict, collections.OrderedDict and defaultdict, torch.Size,
+// Reads the pickle (protocols 2 to 5) at the start of `source.bytes`. Takes
+// about 200 bytes of memory per instruction; there may be 2^20 instructions or
+// one per 2 bytes of `source.bytes`, whichever is more.
+// Allowed are dict, collections.OrderedDict and defaultdict, torch.Size,
 // torch._utils._rebuild_tensor_v2 and _rebuild_parameter, storage types,
-// torch.storage._load_from_bytes, GLT's partition books (tensors). Attributes
-// of dictionaries are left out.
-// INVALID_ARGUMENT: any other instruction, name or call; DATA_LOSS: it ends
-// too early, or refers to what is not there. Both name file and byte, and the
-// tensor when it is the value of a key.
+// torch.storage._load_from_bytes, and GLT's partition books (as tensors).
+// Attributes of dictionaries are ignored.
+// INVALID_ARGUMENT: any other instruction, name or call. DATA_LOSS: the pickle
+// is truncated, or refers to something that it does not contain. Both messages
+// name the file and the byte, and the tensor if it is the value of a key.
 absl::StatusOr<PickleDocument> Unpickle(const PickleSource& source);
 
 }  // namespace millrace
