@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# LibTorch from the pinned wheel, as an imported target of our own:
-# find_package(Torch) of that wheel needs a CUDA toolkit, this does not.
+# LibTorch from the pinned wheel, as our own imported target. Unlike the wheel's
+# find_package(Torch), this does not need a CUDA toolkit.
 #
 # millrace::torch   libtorch_cpu and libc10, with their headers
 set(MILLRACE_TORCH_DIR ${PROJECT_SOURCE_DIR}/build/deps/torch CACHE PATH
@@ -21,8 +21,8 @@ set_target_properties(millrace::c10 PROPERTIES
 add_library(millrace::torch SHARED IMPORTED GLOBAL)
 set_target_properties(millrace::torch PROPERTIES
   IMPORTED_LOCATION ${torch_root}/lib/libtorch_cpu.so
-  # The CUDA runtime and CUPTI that libtorch_cpu.so needs at run time lie
-  # beside it and are found by its own RPATH.
+  # The CUDA runtime and CUPTI, which libtorch_cpu.so needs at run time, are
+  # beside it and found by its own RPATH.
   IMPORTED_LINK_DEPENDENT_LIBRARIES ""
   INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
 target_include_directories(millrace::torch SYSTEM INTERFACE
@@ -30,7 +30,7 @@ target_include_directories(millrace::torch SYSTEM INTERFACE
   ${torch_root}/include/torch/csrc/api/include)
 target_link_libraries(millrace::torch INTERFACE millrace::c10)
 
-# c10d's Gloo header needs gloo's own, which the wheel lacks and Debian's
-# libgloo-dev has; who includes it defines USE_C10D_GLOO. Its library is never
-# linked: libtorch exports its own gloo.
+# c10d's Gloo header needs gloo's own headers, which are not in the wheel but in
+# Debian's libgloo-dev. Code that includes it must define USE_C10D_GLOO. gloo's
+# library is never linked: libtorch exports its own.
 find_path(MILLRACE_GLOO_INCLUDE_DIR gloo/context.h REQUIRED)

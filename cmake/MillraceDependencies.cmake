@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything the project links, as imported targets.
+# Everything that the project links, as imported targets.
 find_package(Threads REQUIRED)
 find_package(absl CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -15,7 +15,7 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
-# Of gRPC, what its pkg-config files do not know.
+# The parts of gRPC that its pkg-config files do not describe.
 if(NOT TARGET gRPC::grpc++_reflection)
   find_library(GRPC_REFLECTION_LIBRARY grpc++_reflection REQUIRED)
   add_library(gRPC::grpc++_reflection UNKNOWN IMPORTED)
@@ -30,7 +30,7 @@ if(NOT TARGET gRPC::grpc_cpp_plugin)
     IMPORTED_LOCATION ${GRPC_CPP_PLUGIN})
 endif()
 
-# METIS ships neither a CMake nor a pkg-config file.
+# METIS has neither a CMake nor a pkg-config file.
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
 find_library(METIS_LIBRARY metis REQUIRED)
 add_library(metis::metis UNKNOWN IMPORTED)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# gRPC::grpc++ of gRPC 1.51 or newer: by gRPC's CMake config, or by pkg-config
-# where that is not installed. Used by the build and by find_package(Millrace).
-# Only Debian 12's 1.51.1 is tried. The code keeps to public headers, so that
-# newer versions should do.
+# Finds gRPC::grpc++ of gRPC 1.51 or newer, by gRPC's CMake config or, if that
+# is not installed, by pkg-config. Used by the build and by
+# find_package(Millrace). Only Debian 12's 1.51.1 has been tested; newer
+# versions should work, since the code uses only public headers.
 find_package(gRPC 1.51 CONFIG QUIET)
 if(NOT TARGET gRPC::grpc++)
   find_package(PkgConfig REQUIRED)

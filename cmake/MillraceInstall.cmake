@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The programs, and the loader with all it needs for find_package(Millrace).
+# Installs the programs, and the loader with everything that
+# find_package(Millrace) needs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
-# The closure of millrace::loader.
+# millrace::loader and all libraries that it depends on.
 install(TARGETS
   millrace_proto millrace_proto_grpc millrace_base millrace_net
   millrace_graph millrace_sample millrace_wire millrace_grpc millrace_loader
@@ -29,8 +30,8 @@ install(FILES
   ${CMAKE_CURRENT_LIST_DIR}/MillraceGrpc.cmake
   DESTINATION ${millrace_config_dir})
 
-# LibTorch stays where deploy/setup.sh put it: the trainer's run path leads
-# there.
+# LibTorch stays where deploy/setup.sh installed it; the trainer's run path
+# points there.
 foreach(program millrace millrace-server millrace-train)
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES

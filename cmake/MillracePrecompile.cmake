@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Precompiled headers: parsing the standard library, Abseil, gRPC, CLI11 and
-# GoogleTest is more than half of a build. Not for builds through ccache: it
-# would cache nothing.
+# Precompiled headers. Parsing the standard library, Abseil, gRPC, CLI11 and
+# GoogleTest takes more than half of a build. They are not used in builds with
+# ccache, which would cache nothing.
 
 set(millrace_common_headers
   <algorithm> <condition_variable> <cstdint> <filesystem> <functional> <map>
@@ -11,7 +11,7 @@ set(millrace_common_headers
   <absl/strings/str_split.h>
   <absl/time/clock.h> <absl/time/time.h>)
 
-# A target that only others take their precompiled header from.
+# A target that exists only so that others can reuse its precompiled header.
 function(millrace_header_donor target pic)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc CONTENT "")
   add_library(${target} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc)
@@ -22,7 +22,8 @@ function(millrace_header_donor target pic)
     ${millrace_common_headers} ${ARGN})
 endfunction()
 
-# The donor that fits `target`; empty: none.
+# Sets `out` to the donor whose flags match those of `target`; empty if there is
+# none.
 function(millrace_choose_donor out target)
   get_target_property(type ${target} TYPE)
   get_target_property(links ${target} LINK_LIBRARIES)
@@ -30,7 +31,7 @@ function(millrace_choose_donor out target)
   if(target STREQUAL "millrace")
     set(donor millrace_command_headers)
   elseif(target STREQUAL "millrace_cli" OR "millrace::cli" IN_LIST links)
-    # Compiled with flags of their own.
+    # These are compiled with other flags.
   elseif(type STREQUAL "STATIC_LIBRARY" AND target MATCHES "^millrace_")
     if(target MATCHES "^millrace_(grpc|server|loader)$")
       set(donor millrace_grpc_headers)
@@ -43,7 +44,8 @@ function(millrace_choose_donor out target)
   set(${out} "${donor}" PARENT_SCOPE)
 endfunction()
 
-# Gives every target of `folder` and below that has no precompiled header one.
+# Gives every target in `folder` and below a precompiled header unless it has
+# one.
 function(millrace_precompile_below folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
@@ -54,7 +56,8 @@ function(millrace_precompile_below folder)
     endif()
     millrace_choose_donor(donor ${target})
     if(donor)
-      # The flags must be the donor's, and gRPC brings this one along.
+      # The flags must be the same as the donor's, which gets this one from
+      # gRPC.
       target_compile_options(${target} PRIVATE -pthread)
       target_precompile_headers(${target} REUSE_FROM ${donor})
     endif()
@@ -65,7 +68,7 @@ function(millrace_precompile_below folder)
   endforeach()
 endfunction()
 
-# Call it when all targets are there.
+# Must be called after all targets have been defined.
 function(millrace_precompile_headers)
   if(CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
     return()

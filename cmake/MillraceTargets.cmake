@@ -3,7 +3,7 @@ option(MILLRACE_TSAN
   "Leave out tests that ThreadSanitizer cannot judge (the tsan preset)" OFF)
 mark_as_advanced(MILLRACE_TSAN)
 
-# One library per folder, with an alias and verified headers.
+# Adds a folder's library, with an alias and verified headers.
 #
 #   millrace_library(NAME base SOURCES a.cc HEADERS a.h PUBLIC x PRIVATE y)
 function(millrace_library)
@@ -21,7 +21,7 @@ function(millrace_library)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
-# Tests are compiled once and mostly run once.
+# Tests are usually run only once per build, so optimise them less.
 set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
 
 # millrace_test(NAME draw_test SOURCES draw_test.cc LINK millrace::sample)
@@ -30,7 +30,8 @@ function(millrace_test)
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_compile_features(${ARG_NAME} PRIVATE cxx_std_20)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
-  # False at -O3 in GCC 12 for std::string (its bugs 105329 and 105651).
+  # These give false warnings about std::string at -O3 in GCC 12 (its bugs
+  # 105329 and 105651).
   target_compile_options(${ARG_NAME} PRIVATE ${MILLRACE_TEST_OPTIONS}
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-maybe-uninitialized>")
   target_compile_definitions(${ARG_NAME} PRIVATE

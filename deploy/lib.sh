@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions shared by deploy/, tests/run.sh and .ci/run; sourced by bash.
+# Shell functions shared by deploy/, tests/run.sh and .ci/run. Bash scripts
+# source this file.
 #
-# ROOT is the repository's folder, JOBS how many compilers may run at once.
+# Sets ROOT to the repository's folder and JOBS to the number of compilers that
+# may run at once.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# A compiler takes up to about 1.5 GB (LibTorch's headers), so memory may
-# allow fewer jobs than there are processors.
+# A compiler needs up to about 1.5 GB of memory (for LibTorch's headers), so
+# memory may allow fewer jobs than there are processors.
 jobs_for_this_machine() {
   local processors memory_kb by_memory
   processors=$(nproc)
@@ -18,30 +20,31 @@ jobs_for_this_machine() {
 }
 JOBS=${MILLRACE_JOBS:-$(jobs_for_this_machine)}
 
-# say TEXT...: a line of progress, with the seconds since the script started.
+# say TEXT...: prints a line of progress, with the seconds since the script
+# started.
 say() {
   printf '[%4ds] %s\n' "$SECONDS" "$*" >&2
 }
 
-# fail WHAT WHAT_TO_DO: two lines, then exit status 1.
+# fail WHAT WHAT_TO_DO: prints two lines and exits with status 1.
 fail() {
   printf '%s: %s\n%s: %s\n' "${0##*/}" "$1" "${0##*/}" "$2" >&2
   exit 1
 }
 
-# usage_error TEXT: exit status 2.
+# usage_error TEXT: prints TEXT and exits with status 2.
 usage_error() {
   printf '%s: %s\n%s: see %s --help\n' "${0##*/}" "$1" "${0##*/}" "$0" >&2
   exit 2
 }
 
-# print_help: the comment at the top of the running script.
+# print_help: prints the comment at the top of the running script.
 print_help() {
   sed -n '3,/^[^#]/ {s/^# \{0,1\}//p}' "$0"
 }
 
-# quietly LOG COMMAND...: runs a command with its output in LOG, shows the end
-# of LOG if it fails. Returns its status.
+# quietly LOG COMMAND...: runs a command with its output going to LOG, and shows
+# the end of LOG if it fails. Returns the command's status.
 quietly() {
   local log=$1 status=0
   shift
@@ -55,7 +58,7 @@ quietly() {
 }
 
 # build_preset PRESET [CMAKE OPTION...]: configures and builds build/PRESET,
-# through ccache where there is one; BUILD_TARGETS, if set, and nothing else.
+# with ccache if it is installed. Builds only BUILD_TARGETS if that is set.
 build_preset() {
   local preset=$1 launcher=() targets=()
   [[ -z ${BUILD_TARGETS:-} ]] || read -ra targets <<<"--target $BUILD_TARGETS"
@@ -75,8 +78,8 @@ build_preset() {
 }
 
 # run_ctest NAME PRESET [CTEST OPTION...]: runs tests of build/PRESET. Prints the
-# skipped cases with their reasons and then ctest's summary, which is also kept
-# in build/logs/summary-NAME.txt. Returns ctest's status.
+# skipped cases with their reasons and then ctest's summary, which it also
+# writes to build/logs/summary-NAME.txt. Returns ctest's status.
 run_ctest() {
   local output=$ROOT/build/logs/ctest-$1.txt
   local summary=$ROOT/build/logs/summary-$1.txt
@@ -94,7 +97,7 @@ run_ctest() {
   return "$status"
 }
 
-# print_skipped LOG: the cases that GoogleTest or ctest skipped, and why.
+# print_skipped LOG: prints the cases that GoogleTest or ctest skipped, and why.
 print_skipped() {
   awk '
     /: Skipped$/ {getline reason}

@@ -1,16 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Processes that a script starts and that never outlive it; sourced by bash.
-# Each runs in a session of its own (so group id = process id), and what it
-# starts ends with it.
+# Starts processes that never outlive the script that sources this file (in
+# bash). Each runs in its own session (so its group id is its process id), and
+# its child processes end with it.
 
-# Process group ids of what is running.
+# Process group ids of the processes that are running.
 GROUPS_STARTED=()
 
-# Seconds that a group has to end after it is asked to.
+# Seconds that a group gets to end before it is killed.
 GRACE_SECONDS=10
 
-# stop_groups_at_exit: from now on, whatever ends the script ends the groups.
+# stop_groups_at_exit: from now on, the groups are stopped however the script
+# ends.
 stop_groups_at_exit() {
   trap stop_groups EXIT
   trap 'exit 130' INT
@@ -18,15 +19,16 @@ stop_groups_at_exit() {
   trap 'exit 129' HUP
 }
 
-# start_group PROGRAM ARG...: in the background. STARTED is its process id.
+# start_group PROGRAM ARG...: runs a program in the background. Sets STARTED to
+# its process id.
 start_group() {
   setsid "$@" </dev/null &
   STARTED=$!
   GROUPS_STARTED+=("$STARTED")
 }
 
-# run_step PROGRAM ARG...: like the plain command, but signals to the script
-# are acted on at once. Returns its status.
+# run_step PROGRAM ARG...: runs a program in the foreground, but lets the script
+# handle signals at once. Returns the program's status.
 run_step() {
   local status=0
   start_group "$@"
@@ -43,8 +45,8 @@ forget_group() {
   GROUPS_STARTED=("${kept[@]}")
 }
 
-# wait_for_file FILE PID [SECONDS]: until FILE has content. Fails when process
-# PID ends first or after SECONDS (default 30).
+# wait_for_file FILE PID [SECONDS]: waits until FILE has content. Fails if
+# process PID ends first, or after SECONDS (default 30).
 wait_for_file() {
   local until=$((SECONDS + ${3:-30}))
   while [[ ! -s $1 ]]; do
@@ -53,21 +55,21 @@ wait_for_file() {
   done
 }
 
-# group_runs GROUP: has it a process that is not a zombie?
+# group_runs GROUP: succeeds if the group has a process that is not a zombie.
 group_runs() {
   awk -v group="$1" '
-    {sub(/.*\) /, "")  # the name may hold anything
+    {sub(/.*\) /, "")  # the name may contain anything
      if ($3 == group && $1 != "Z") {found = 1; exit}}
     END {exit !found}' /proc/[0-9]*/stat 2>/dev/null
 }
 
-# stop_groups: asks all groups to end, then makes them; returns when they are
-# gone.
+# stop_groups: sends SIGTERM to all groups and, after GRACE_SECONDS, SIGKILL.
+# Returns when they are gone.
 stop_groups() {
   local group until=$((SECONDS + GRACE_SECONDS))
-  trap '' INT TERM HUP  # a second Ctrl-C must not stop the stopping
-  # A signal may have come before start_group noted its process, and before
-  # that became a group of its own.
+  trap '' INT TERM HUP  # a second Ctrl-C must not interrupt this
+  # The signal may have arrived before start_group recorded its process, or
+  # before the process had its own group.
   local groups=("${GROUPS_STARTED[@]}")
   for group in $(jobs -p); do groups+=("$group"); done
   for group in "${groups[@]}"; do
@@ -85,7 +87,8 @@ stop_groups() {
   GROUPS_STARTED=()
 }
 
-# job_runs PID: is it a background process of this script that has not ended?
+# job_runs PID: succeeds if PID is a background process of this script that has
+# not ended.
 job_runs() {
   local running
   running=$(jobs -pr)

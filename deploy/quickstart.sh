@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # From a fresh checkout to a trained model: sets up, builds, imports the
-# citation graph Cora, partitions it in two, starts two sampler servers on
-# loopback and trains GraphSAGE with two trainer processes. Stops everything
-# at its end, or at Ctrl-C; a second run takes seconds.
+# citation graph Cora, divides it into two partitions, starts two sampler
+# servers on loopback and trains GraphSAGE with two trainer processes. Stops
+# everything at the end, or at Ctrl-C. A second run takes seconds.
 #
 # Usage: deploy/quickstart.sh [OPTION]...
 #   --seed N      seed of the model and of the batches (default 1)
-#   --epochs N    epochs to train (default 15)
-#   --work DIR    where data, logs and checkpoints go (default
+#   --epochs N    number of epochs to train (default 15)
+#   --work DIR    folder for data, logs and checkpoints (default
 #                 build/quickstart)
-#   --bin DIR     use the programs in DIR: no set-up, no build
-#   --help        this text
+#   --bin DIR     use the programs in DIR instead of setting up and building
+#   --help        print this text
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$ROOT/deploy/processes.sh"
@@ -34,9 +34,9 @@ while (($# > 0)); do
   esac
   shift
 done
-[[ $seed =~ ^[0-9]+$ ]] || usage_error "--seed is a number, not '$seed'"
+[[ $seed =~ ^[0-9]+$ ]] || usage_error "--seed must be a number, not '$seed'"
 [[ $epochs =~ ^[1-9][0-9]*$ ]] ||
-  usage_error "--epochs is a positive number, not '$epochs'"
+  usage_error "--epochs must be a positive number, not '$epochs'"
 
 PARTITIONS=2
 dataset=$work/cora store=$work/cora-$PARTITIONS-parts
@@ -44,7 +44,8 @@ servers=''
 
 set_up() {
   if ((EUID != 0)) && [[ -t 0 ]]; then
-    "$ROOT/deploy/setup.sh"  # in the foreground: sudo may ask a password
+    # in the foreground, since sudo may ask for a password
+    "$ROOT/deploy/setup.sh"
   else
     run_step "$ROOT/deploy/setup.sh"
   fi
@@ -55,7 +56,8 @@ set_up() {
   bin=$ROOT/build/release/bin
 }
 
-# up_to_date FOLDER: it is whole and newer than the program that writes it.
+# up_to_date FOLDER: succeeds if the store in FOLDER is complete and newer than
+# the program that writes it.
 up_to_date() {
   [[ $1/store.json -nt $bin/millrace ]]
 }
@@ -78,7 +80,7 @@ make_store() {
 start_servers() {
   local partition port pids=()
   say "starting $PARTITIONS servers"
-  : >"$work/peers"  # the servers read it again and again
+  : >"$work/peers"  # the servers read it repeatedly
   for ((partition = 0; partition < PARTITIONS; ++partition)); do
     rm -f "$work/port-$partition"
     start_group "$bin/millrace-server" --store "$store" \

@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs on Debian 12 what building, testing and training need: packages
-# (needs root, or sudo) and LibTorch from its pinned wheel, into
-# build/deps/torch. What is there already is left alone, so a second run takes
-# a second.
+# Installs what building, testing and training need on Debian 12: packages
+# (which takes root or sudo), and LibTorch from its pinned wheel, into
+# build/deps/torch. Leaves alone what is installed already, so a second run
+# takes a second.
 #
 # Usage: deploy/setup.sh [OPTION]...
-#   --no-train       without LibTorch: `millrace` and `millrace-server` only
-#   --torch WHICH    cpu, cuda or auto (default: cuda where nvidia-smi finds a
+#   --no-train       do not install LibTorch; `millrace` and `millrace-server`
+#                    can be built without it
+#   --torch WHICH    cpu, cuda or auto (default: cuda if nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
-#   --tests          also PyTorch (0.9 GB), grpcio and protobuf for Python from
-#                    Debian's packages, with which tests open a checkpoint,
-#                    make partition folders and run the client in Python,
-#                    openssl, which makes their certificates, and iproute2,
-#                    which cuts a server off in a network namespace; without
-#                    them, they are skipped
-#   --checks         also what .ci/run checks with: clang-format, clang-tidy,
-#                    clang
-#   --no-packages    no packages: you have them from elsewhere
-#   --help           this text
+#   --tests          also install PyTorch (0.9 GB), grpcio and protobuf for
+#                    Python from Debian's packages, with which tests open a
+#                    checkpoint, make partition folders and run the client in
+#                    Python; openssl, which makes test certificates; and
+#                    iproute2, which cuts off a server in a network namespace.
+#                    Tests are skipped if they are missing
+#   --checks         also install what .ci/run checks with: clang-format,
+#                    clang-tidy, clang
+#   --no-packages    do not install packages; you have them from elsewhere
+#   --help           print this text
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -30,15 +31,16 @@ PACKAGES=(
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev
   libgtest-dev libgmock-dev libbenchmark-dev python3 python3-numpy
 )
-# libgloo-dev: headers only, for c10d's Gloo process group.
+# libgloo-dev is needed only for its headers, by c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev git)
 
 TORCH=torch==2.11.0
-# What libtorch_cpu.so of that wheel needs of CUDA on a machine without it.
+# The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine
+# without CUDA.
 CPU_TORCH=("$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
-# The wheel's Python version; nothing of ours runs Python with it.
+# The wheel's Python version. We never use the wheel from Python.
 WHEEL_PYTHON=3.11
 TORCH_DIR=$ROOT/build/deps/torch
 TORCH_STAMP=$TORCH_DIR/millrace-setup.txt
@@ -66,7 +68,7 @@ parse_options() {
     usage_error "--torch is cpu, cuda or auto, not '$torch'"
 }
 
-# missing_packages NAME...: those that are not installed.
+# missing_packages NAME...: prints those that are not installed.
 missing_packages() {
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" \
@@ -85,7 +87,7 @@ check_debian_12() {
       "install what PACKAGES in $0 lists by hand, then add --no-packages"
 }
 
-# Prints the prefix that makes a command run as root.
+# Prints the prefix with which a command runs as root.
 root_prefix() {
   ((EUID == 0)) && return 0
   command -v sudo ||
@@ -112,7 +114,7 @@ install_packages() {
     "${apt[@]}" -o APT::Update::Error-Mode=any update ||
     fail "the package lists could not be fetched" \
       "check the network and the apt sources of this machine"
-  # Finishes what an interrupted installation left undone.
+  # Completes an installation that was interrupted.
   quietly "$ROOT/build/logs/apt.log" \
     ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive \
     dpkg --configure -a || true
@@ -122,7 +124,7 @@ install_packages() {
       "see build/logs/apt.log; run $0 again when the cause is gone"
 }
 
-# check_space FOLDER GIGABYTES
+# check_space FOLDER GIGABYTES: fails if FOLDER has less free space.
 check_space() {
   local free_kb
   free_kb=$(df -Pk "$1" | awk 'NR == 2 {print $4}')
@@ -140,7 +142,7 @@ choose_torch() {
   fi
 }
 
-# The set that the stamp must name, one line.
+# The packages that the stamp must name, as one line.
 torch_set() {
   if [[ $torch == cuda ]]; then
     echo "$TORCH with its dependencies"
@@ -149,8 +151,8 @@ torch_set() {
   fi
 }
 
-# Installs beside the final folder and renames, so that an interrupted run
-# leaves no half of it.
+# Installs into a folder beside the final one and renames it, so that an
+# interrupted run leaves nothing half installed.
 install_torch() {
   choose_torch
   if [[ -f $TORCH_STAMP && $(<"$TORCH_STAMP") == "$(torch_set)" ]]; then

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a trainer group running: starts it, and starts it again with --resume
-when it dies.
+"""Keeps a trainer group running: starts it, and restarts it with --resume when
+it dies.
 
   deploy/supervise.py [OPTION]... -- millrace-train ... --checkpoint DIR ...
 
-The command goes on from its last checkpoint after a signal (kill -9, out of
-memory) or exit status 1 (a lost rank, a full disk). It is not started again
+The command is restarted from its last checkpoint after a signal (kill -9, out
+of memory) or exit status 1 (a lost rank, a full disk). It is not restarted
 after status 0 (done), 2 (wrong options), 126 and 127 (no such program), or 130
-(somebody interrupted it). SIGTERM and SIGINT are passed on and end it all.
+(interrupted by a user). SIGTERM and SIGINT are passed on and end everything.
 
-Of a group on several hosts each host runs this with the same command, its own
-RANK, and MASTER_ADDR and MASTER_PORT as ever: a lost rank ends the others in
-seconds, all start again, and wait for each other. With --rendezvous-secret
-FILE, wrong options of one rank end all hosts; without it, the other hosts start
-again.
+For a group on several hosts, each host runs this with the same command, its own
+RANK, and the same MASTER_ADDR and MASTER_PORT: a lost rank ends the others
+within seconds, all are restarted, and wait for each other. With
+--rendezvous-secret FILE, wrong options of one rank end all hosts; without it,
+the other hosts restart.
 
-Exit status: the command's; 128 + N when signal N ended it.
+Exit status: the command's; 128 + N if signal N ended it.
 """
 import argparse
 import contextlib
@@ -36,8 +36,9 @@ PR_SET_PDEATHSIG = 1
 
 def log(text):
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-    # Whatever stderr is, a full disk or a pipe that nobody reads any more, the
-    # group is kept running. A buffer would hold the line, and fail at the end.
+    # The group must keep running even if stderr is on a full disk or a pipe
+    # that nobody reads. Unbuffered: a buffer would keep the line and fail at
+    # exit.
     with contextlib.suppress(OSError):
         os.write(2, f"{stamp} supervise: {text}\n".encode(
             errors="surrogateescape"))
@@ -50,7 +51,7 @@ def with_option(command, option):
 
 
 def has_checkpoint(command):
-    """Whether there will be something to resume from, as far as one sees."""
+    """Whether the command seems to write checkpoints to resume from."""
     return (any(word.split("=")[0] in ("--checkpoint", "--config")
                 for word in command)
             or "MILLRACE_CHECKPOINT" in os.environ
@@ -71,25 +72,28 @@ class Supervisor:
     def __init__(self, flags):
         self.flags = flags
         self.process = None
-        self.stopped_by = None  # signal
-        self.kill_at = None     # when it has had the time to end
+        self.stopped_by = None  # signal number
+        self.kill_at = None     # when its time to end is up
 
     def on_signal(self, number, _):
         self.stopped_by = number
         self.kill_at = time.monotonic() + self.flags.grace
         if self.process is not None:
-            self.process.send_signal(number)  # none if it has ended
+            self.process.send_signal(number)  # does nothing if it has ended
 
     def start(self, command):
         libc = ctypes.CDLL(None)
-        # A signal that comes before we know the process waits until we do.
+        # Block signals until self.process is set, so that on_signal() can pass
+        # them on.
         stops = {signal.SIGTERM, signal.SIGINT}
         before = signal.pthread_sigmask(signal.SIG_BLOCK, stops)
 
         def in_child():
-            # Ends with us, however we end; its own ranks end with it.
+            # The command ends with us, however we end, and its ranks end with
+            # it.
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            # Ctrl-C reaches us alone: we pass it on, once.
+            # In its own group, so that Ctrl-C reaches only us; we pass it on
+            # once.
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
@@ -98,17 +102,18 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def run_once(self, command):
-        """The status that the command ended with, as subprocess tells it."""
+        """Runs the command; returns its status as subprocess reports it."""
         try:
             self.start(command)
         except OSError as error:
             log(f"cannot run {command[0]}: {error.strerror}")
             return 127
-        if self.stopped_by is not None:  # before there was a process
+        # a signal came before there was a process
+        if self.stopped_by is not None:
             self.process.send_signal(self.stopped_by)
         while True:
             try:
-                # In slices, to see whether its time is up.
+                # A short timeout, to check whether its time is up.
                 return self.process.wait(timeout=0.5)
             except subprocess.TimeoutExpired:
                 if self.kill_at and time.monotonic() > self.kill_at:
@@ -145,7 +150,8 @@ class Supervisor:
             if restart == flags.max_restarts:
                 log(f"{told}; giving up after {restart} restarts")
                 return status
-            # It ran for long: this is another failure than the last one.
+            # It ran for a long time, so this failure is unrelated to the last
+            # one.
             if time.monotonic() - start > flags.backoff_max:
                 backoff = flags.backoff
             delay = backoff * random.uniform(0.75, 1.25)
@@ -176,21 +182,21 @@ def parse():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--max-restarts", type=not_negative(int), default=10, metavar="N",
-        help="then its last status is ours (default 10)")
+        help="then give up with the last status (default 10)")
     parser.add_argument(
         "--backoff", type=not_negative(float), default=1.0, metavar="SECONDS",
-        help="before the first restart; doubled for each one after it "
-        "(default 1)")
+        help="wait before the first restart; doubled for each "
+        "further one (default 1)")
     parser.add_argument(
         "--backoff-max", type=not_negative(float), default=60.0,
-        metavar="SECONDS", help="at most; a run that lasted longer starts "
-        "again from --backoff (default 60)")
+        metavar="SECONDS", help="maximum wait; after a run that lasted longer, "
+        "waiting starts again at --backoff (default 60)")
     parser.add_argument(
         "--grace", type=not_negative(float), default=30.0, metavar="SECONDS",
-        help="that the command has to end after SIGTERM or SIGINT, before "
-        "SIGKILL (default 30)")
+        help="time that the command gets to end after SIGTERM or SIGINT, "
+        "before SIGKILL (default 30)")
     parser.add_argument("command", nargs=argparse.REMAINDER,
-                        help="after --: what to run")
+                        help="the command to run, after --")
     flags = parser.parse_args()
     if flags.command[:1] == ["--"]:
         del flags.command[0]
@@ -198,7 +204,7 @@ def parse():
         parser.error("there is no command: give it after --")
     if not has_checkpoint(flags.command):
         parser.error("the command has no --checkpoint DIR: a restart would "
-                     "have nothing to go on from")
+                     "have nothing to resume from")
     return flags
 
 
