@@ -66,7 +66,7 @@ void Acceptor::Admit(UniqueFd connection) {
   const std::string address = AddressOf(connection.get());
   if (address.empty()) return;
   Verdict verdict;
-  std::string ended;  // whose connection made room
+  std::string ended;  // address of the connection that made room
   {
     MutexLock lock(&mutex_);
     verdict = connections_.Add(connection.get(), address);

@@ -17,48 +17,51 @@
 
 namespace millrace {
 
-// Accepts a server's connections, on a thread of its own, and hands on those
-// that the limits allow; others are closed at once. Where the limit of all is
-// reached, addresses have fair shares (see OpenConnections). It goes on while
-// the process is out of file descriptors (see ListeningSocket).
+// Accepts a server's connections on a thread of its own and hands on those that
+// the limits allow; all others are closed at once. When the overall limit is
+// reached, each address gets a fair share of it (see OpenConnections). The
+// acceptor carries on while the process is out of file descriptors (see
+// ListeningSocket).
 //
-// gRPC's own listener knows no limits, and stops for good when an accept fails
-// once.
+// gRPC's own listener has no limits, and stops for good the first time an
+// accept fails.
 //
 // States: accepting -> stopped.
-// Threads: any thread may call any method; Stop() once at a time.
+// Threads: any thread may call any method, but Stop() must not run concurrently
+// with itself.
 class Acceptor {
  public:
-  // Takes over a connection, which is non-blocking and close-on-exec. Runs on
-  // the acceptor's thread, which accepts no other meanwhile.
+  // Takes ownership of a connection, which is non-blocking and close-on-exec.
+  // Runs on the acceptor's thread, so no other connection is accepted
+  // meanwhile.
   using Take = std::function<void(UniqueFd connection)>;
 
   Acceptor(std::unique_ptr<ListeningSocket> socket,
            const ConnectionLimits& limits, Take take);
-  // Stop().
+  // Calls Stop().
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // Closes the port; when it returns, `take` does not run any more.
-  // Idempotent.
+  // Closes the port. `take` is not running, and is never called again, once
+  // this returns. Idempotent.
   void Stop();
 
-  // How many connections are open.
+  // Number of open connections.
   int open() const;
-  // How many were closed at once so far, for want of a descriptor or because
-  // of the limits.
+  // Number of connections closed on arrival so far, because of the limits or
+  // because the process was out of descriptors.
   uint64_t refused() const;
-  // How many were ended so far to make room for those of other addresses.
+  // Number of connections closed so far to make room for other addresses.
   uint64_t ended_for_others() const;
 
  private:
   using Verdict = OpenConnections::Verdict;
 
-  // Events that have not been warned of yet.
+  // Counts events that no warning has reported yet.
   struct Unreported {
-    // Adds one. Returns how many to warn of now; 0: not yet, a warning was
-    // moments ago.
+    // Counts one event. Returns how many to report now; 0 if the last warning
+    // was only moments ago.
     uint64_t Add();
 
     uint64_t count = 0;
@@ -76,7 +79,7 @@ class Acceptor {
 
   std::unique_ptr<ListeningSocket> socket_;  // null once stopped
 
-  // Used by the thread only.
+  // Used only by the thread.
   Unreported unreported_refusals_;
   Unreported unreported_ends_;
 

@@ -13,21 +13,21 @@
 namespace millrace {
 namespace {
 
-// Jobs remembered; a trainer has one or two.
+// Number of jobs remembered; a trainer has one or two.
 constexpr size_t kMaxJobs = 4096;
-constexpr double kWeight = 0.2;  // of the newest measurement
+constexpr double kWeight = 0.2;  // weight of the newest measurement
 
 }  // namespace
 
-// What one call holds. Its fields are guarded by the Admission's mutex; those
-// that only the call changes are read by it without.
+// The memory of one call. The Admission's mutex guards all fields; the call
+// itself may read without it those that only the call changes.
 struct Admission::Holding {
   Admission* admission;
   Caller caller;
   uint64_t job;
   uint64_t arrival = 0;  // the newest call has the highest
   uint64_t bytes = 0;    // reserved
-  uint64_t peak = 0;     // asked for
+  uint64_t peak = 0;     // most ever requested
   SteadyTime waiting_since = SteadyTime::InfiniteFuture();
   bool ending = false;
 };
@@ -102,7 +102,8 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
     holdings_.insert(holding.get());
   }
   Reservation reservation(std::move(holding));
-  // What used to be needed is no reason to refuse a call for ever.
+  // The average must never refuse a call for ever, so it is capped by the
+  // limit.
   MILLRACE_RETURN_IF_ERROR(
       reservation.GrowTo(std::max(least_bytes, std::min(expected, limit_))));
   reservation.holding_->peak = least_bytes;
@@ -154,17 +155,17 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
-// The calls to end so that there is room for `more`; none where not all of it
-// can be had, since then nobody would gain by it.
+// The calls to end so that there is room for `more`; empty if they could not
+// free all of it, since ending them would then help nobody.
 std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
                                                   uint64_t more) const {
   const uint64_t missing = more - room();
-  // No more than as much again may be on its way out.
+  // No more than the limit again may be waiting to be returned.
   if (ending_bytes_ + missing > limit_) return {};
   const std::string& client = asking.caller.client;
   const uint64_t share = shares_.ShareOf(client);
   const bool within_share = shares_.HeldBy(client) + more <= share;
-  absl::flat_hash_map<std::string, uint64_t> left;  // to each client
+  absl::flat_hash_map<std::string, uint64_t> left;  // what each client keeps
   std::vector<Holding*> chosen;
   uint64_t found = 0;
   for (Holding* other : Candidates(asking, /*only_stalled=*/!within_share)) {
@@ -182,7 +183,7 @@ std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
   return chosen;
 }
 
-// Calls that may have to end for another, the first to end first.
+// Calls that may be ended for another call, in the order to end them.
 std::vector<Admission::Holding*> Admission::Candidates(
     const Holding& asking, bool only_stalled) const {
   const SteadyTime stalled = SteadyNow() - stalled_after_;

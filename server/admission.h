@@ -18,36 +18,37 @@
 
 namespace millrace {
 
-// Bounds the memory of all calls of a kind together. A call reserves what calls
-// of its job used to need (none that was never settled), and more before it
-// allocates more.
+// Bounds the total memory of all calls of one kind. A call first reserves what
+// earlier calls of the same job needed (nothing if none has been settled yet),
+// and reserves more before it allocates more.
 //
-// Where room is short, calls of clients that hold more than their fair share
-// are ended for a client that stays within its own: first streams whose reader
-// does not take what was sent, the one that has waited longest first, and then
-// the newest of the others. A client that goes beyond its share ends only
-// streams that have waited for kStalledAfter, its own or those of clients that
-// hold more than their share. What ended calls hold counts as free from then
-// on, although they give it back only when they are gone: until then up to
-// twice the limit may be in use. Threads: any.
+// When memory runs short, calls of clients that hold more than their fair share
+// are ended in favour of a client that stays within its own: first the streams
+// whose reader is not taking what was sent, longest wait first, then the newest
+// of the others. A client that exceeds its share can only end streams that have
+// waited for kStalledAfter: its own, or those of clients that also exceed their
+// share. The memory of an ended call counts as free at once, although the call
+// returns it only when it is gone, so up to twice the limit may be in use for a
+// while.
+// Threads: any.
 class Admission {
  private:
   struct Holding;
 
  public:
-  // How long a stream may wait for its reader where others need its memory.
+  // How long a stream may wait for its reader while others need its memory.
   static constexpr absl::Duration kStalledAfter = absl::Seconds(5);
 
-  // On whose behalf memory is reserved.
+  // The call that memory is reserved for.
   struct Caller {
     std::string client;  // see ClientName()
-    // Makes another thread end the call soon (see EndedForOthers()).
-    // Called while the reservation lives, with a lock held: must not use the
-    // Admission.
+    // Makes another thread end the call soon (see EndedForOthers()). Called
+    // during the lifetime of the reservation, with a lock held, so it must not
+    // use the Admission.
     std::function<void()> end;
   };
 
-  // Memory promised to one call; given back when it dies. The Admission must
+  // Memory granted to one call, returned on destruction. The Admission must
   // outlive it. Threads: one at a time.
   class Reservation {
    public:
@@ -56,18 +57,19 @@ class Admission {
     Reservation& operator=(Reservation&& other) noexcept;
     ~Reservation();
 
-    // Makes sure that `bytes` in all are reserved.
-    // FAILED_PRECONDITION: more than the limit even alone (names both).
-    // RESOURCE_EXHAUSTED: not now, or the call is being ended for others; with
-    // a hint when to ask again.
+    // Ensures that at least `bytes` in total are reserved.
+    // FAILED_PRECONDITION: `bytes` alone exceeds the limit (names both).
+    // RESOURCE_EXHAUSTED: no room now, or the call is being ended for others;
+    // says when to retry.
     absl::Status GrowTo(uint64_t bytes);
 
-    // Tells what the call needed at its peak, and keeps `bytes`: gives back
-    // what is above, reserves what is missing. Errors as GrowTo.
+    // Records what the call needed at its peak and adjusts the reservation to
+    // `bytes`: returns the excess, or reserves what is missing. Errors as
+    // GrowTo.
     absl::Status Settle(uint64_t bytes);
 
-    // Tells that the call waits for its reader to take what was sent, or that
-    // the reader has taken it. Does nothing where nothing is reserved.
+    // Marks the call as waiting for its reader to take what was sent, or as no
+    // longer waiting. Does nothing if nothing is reserved.
     void StartWaiting();
     void StopWaiting();
 
@@ -78,10 +80,10 @@ class Admission {
     explicit Reservation(std::unique_ptr<Holding> holding);
     void Release();
 
-    std::unique_ptr<Holding> holding_;  // null: nothing is reserved
+    std::unique_ptr<Holding> holding_;  // null: nothing reserved
   };
 
-  // `what`: what errors call a call, such as "batch"; a string literal.
+  // `what`: what error messages call a call, such as "batch"; a string literal.
   explicit Admission(uint64_t limit, const char* what = "batch",
                      absl::Duration stalled_after = kStalledAfter)
       : limit_(limit),
@@ -89,12 +91,12 @@ class Admission {
         stalled_after_(stalled_after),
         shares_(limit) {}
 
-  // `job`: a hash of what makes calls alike. Errors as GrowTo.
+  // `job`: a hash that is equal for similar calls. Errors as GrowTo.
   absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
                                       uint64_t least_bytes);
 
   uint64_t limit() const { return limit_; }
-  // What calls hold, those that are being ended included.
+  // Bytes held by all calls, including those that are being ended.
   uint64_t in_use() const;
 
  private:
@@ -109,7 +111,7 @@ class Admission {
                                    bool only_stalled) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Holding& holding);
-  // Bytes that no call holds, except calls that are being ended.
+  // Bytes not held by calls, or held only by calls that are being ended.
   uint64_t room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t limit_;
@@ -117,12 +119,13 @@ class Admission {
   const absl::Duration stalled_after_;
 
   mutable Mutex mutex_;
-  // Of calls that are not being ended.
+  // Held by calls that are not being ended.
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
-  uint64_t ending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all others
+  // Held by the calls that are being ended.
+  uint64_t ending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_set<Holding*> holdings_ ABSL_GUARDED_BY(mutex_);
   uint64_t arrivals_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Moving average of the peaks of each job.
+  // Moving average of the peak of each job.
   absl::flat_hash_map<uint64_t, double> averages_ ABSL_GUARDED_BY(mutex_);
 };
 

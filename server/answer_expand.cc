@@ -23,23 +23,23 @@
 namespace millrace {
 namespace {
 
-// Nodes drawn between two checks of the reply's size and of the client.
+// Most nodes drawn between two checks of the reply's size and of the client.
 constexpr size_t kChunk = 4096;
 
 // Bytes that a call holds for each byte of its reply: strings that grew by
-// doubling, and the bytes being sent or, before, the last picks with 64-bit
-// ids.
+// doubling, plus the bytes being sent or, before that, the last picks with
+// 64-bit ids.
 constexpr uint64_t kReplyCopies = 3;
 
 // Bytes that the sets of a frontier take for each byte of their ids: hash
-// tables of 64-bit ids that are less than half full, and of lists with one
-// entry.
+// tables of 64-bit ids that are less than half full, and tables of lists with
+// one entry each.
 constexpr uint64_t kAmongCopies = 6;
 constexpr uint64_t kExcludedCopies = 48;
 
-// One frontier of a request, checked.
+// One checked frontier of a request.
 struct OwnedNodes {
-  Frontier frontier;  // relation and fanout
+  Frontier frontier;  // relation and fanout only
   std::vector<uint64_t> ids;
   std::vector<uint32_t> trees;
   std::vector<int64_t> times;
@@ -47,7 +47,7 @@ struct OwnedNodes {
   ExcludedEdges excluded;
   DType neighbor_dtype = DType::kNone;
 
-  // The frontier of `count` nodes from `begin` on.
+  // The part of the frontier that starts at `begin` and has `count` nodes.
   Frontier Part(size_t begin, size_t count) const {
     Frontier all = frontier;
     all.ids = ids;
@@ -120,7 +120,7 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
     return absl::InvalidArgumentError(
         StrCat("fanout ", in.fanout(), " is not -1 or 1 to ", kMaxFanout));
   }
-  // Memory is set aside by the fanout.
+  // RULE_AMONG reserves memory by the fanout, so it must be -1.
   if (request.rule() == v1::ExpandRequest::RULE_AMONG &&
       in.fanout() != kAllNeighbors) {
     return absl::InvalidArgumentError(
@@ -174,8 +174,8 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
   return nodes;
 }
 
-// Draws what one Expand asks for, within the memory that the call gets. All
-// references must outlive it.
+// Draws what one Expand request asks for, within the memory granted to the
+// call. All references must outlive it.
 class Expansion {
  public:
   Expansion(const ServerCore& core,
@@ -199,12 +199,14 @@ class Expansion {
     draw_.within = request.within();
   }
 
-  // Draws for as many nodes of a frontier as fit the reply; false: not for all.
+  // Draws for as many nodes of a frontier as fit into the reply; false if some
+  // are left.
   absl::StatusOr<bool> Answer(const v1::ExpandRequest::Frontier& in,
                               v1::ExpandReply::Picks& out);
 
  private:
-  // Nodes to be drawn at once, and what they add to the reply at most.
+  // Nodes to draw for at once, and an upper bound of what they add to the
+  // reply.
   struct Chunk {
     size_t count = 0;
     uint64_t bytes = 0;
@@ -229,7 +231,7 @@ class Expansion {
   uint64_t used_ = 0;  // bytes of the reply so far
 };
 
-// Chooses so many nodes that they need little more than the room left in the
+// Chooses a number of nodes that needs little more than the room left in the
 // reply.
 Expansion::Chunk Expansion::NextChunk(const ListLengths& lengths,
                                       const OwnedNodes& nodes,
@@ -307,7 +309,7 @@ absl::Status AnswerExpand(ServerCore& core,
                           v1::ExpandReply& reply) {
   MILLRACE_RETURN_IF_ERROR(
       core.CheckTarget(request.partition(), request.fingerprint()));
-  constexpr uint32_t kHopNumbers = 1 << 16;  // steps of walks are hops too
+  constexpr uint32_t kHopNumbers = 1 << 16;  // steps of walks count as hops
   if (!v1::Job::Direction_IsValid(request.direction()) ||
       !v1::ExpandRequest::Rule_IsValid(request.rule()) ||
       request.hop() >= kHopNumbers) {
@@ -326,7 +328,8 @@ absl::Status AnswerExpand(ServerCore& core,
       UsedSplitsFromProto(request.splits()), request.within()));
   const Store& seen = *core.store;
   absl::Status within = CheckWithin(seen.manifest(), request.within());
-  // The caller may know a split that was added since, but not its fingerprint.
+  // The caller may know a split that was added after this server opened the
+  // store; adding a split keeps the fingerprint.
   if (!within.ok() && core.store.LookForSplits(seen)) {
     within = CheckWithin(core.store->manifest(), request.within());
   }

@@ -15,10 +15,11 @@ class ExpandRequest;
 }  // namespace v1
 
 // The unary call Expand as a function: draws neighbours from the lists of one
-// partition, for as many nodes of the request as fit one reply. Waits for no
-// other server. Statuses are those of docs/protocol.md.
-// `context`: to notice that nobody waits any more. `memory`: of the call; grows
-// before what is made for the reply does, with the errors of GrowTo.
+// partition, for as many of the request's nodes as fit into one reply. Never
+// waits for another server. Statuses are those of docs/protocol.md.
+// `context`: used to notice that the client has gone.
+// `memory`: the call's reservation, grown before anything is allocated for the
+// reply; errors as GrowTo.
 absl::Status AnswerExpand(ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,

@@ -12,16 +12,18 @@
 
 namespace millrace {
 
-// CANCELLED: nobody waits for the call any more. It is cancelled, too, soon
-// after its deadline.
+// CANCELLED: the client no longer waits for the call. A call is also cancelled
+// soon after its deadline.
 absl::Status CheckWanted(const ::grpc::CallbackServerContext& call);
 
-// The Sample call for which other servers are asked. All references must
+// The Sample call on whose behalf other servers are called. All references must
 // outlive it.
 struct CallScope {
-  // CANCELLED: the client gave up. DEADLINE_EXCEEDED: of the call.
+  // CANCELLED: the client gave up. DEADLINE_EXCEEDED: the call's deadline
+  // passed.
   absl::Status CheckLive() const;
-  // For a call to a peer, which the client's cancellation and deadline reach.
+  // Context for a call to a peer; the client's cancellation and deadline
+  // propagate to it.
   std::unique_ptr<::grpc::ClientContext> PeerContext() const;
 
   ServerCore& core;

@@ -11,14 +11,14 @@
 
 namespace millrace {
 
-// Limits the calls of each connection that are not done yet. HTTP/2 limits the
-// streams of a connection, but forgets a stream that its client resets, whose
-// call lives on here until it has noticed.
+// Limits the unfinished calls of each connection. HTTP/2 limits the streams of
+// a connection, but it forgets a stream as soon as the client resets it, while
+// the call lives on here until it notices.
 // Threads: any.
 class ConnectionCalls {
  public:
-  // The place of one call among those of its connection, given back when it
-  // dies. The ConnectionCalls must outlive it. Threads: one at a time.
+  // One call's place among those of its connection, given back on destruction.
+  // The ConnectionCalls must outlive it. Threads: one at a time.
   class Place {
    public:
     Place() = default;
@@ -43,13 +43,14 @@ class ConnectionCalls {
     std::string connection_;
   };
 
-  // `max_calls`: of each connection.
+  // `max_calls`: limit for each connection.
   explicit ConnectionCalls(int max_calls) : max_calls_(max_calls) {}
   ConnectionCalls(const ConnectionCalls&) = delete;
   ConnectionCalls& operator=(const ConnectionCalls&) = delete;
 
-  // `connection`: what gRPC calls the peer, such as "ipv4:127.0.0.1:4711".
-  // RESOURCE_EXHAUSTED: it has that many calls; with a hint when to ask again.
+  // `connection`: gRPC's name for the peer, such as "ipv4:127.0.0.1:4711".
+  // RESOURCE_EXHAUSTED: the connection has reached its limit; says when to
+  // retry.
   absl::StatusOr<Place> Enter(std::string connection);
 
  private:
@@ -58,7 +59,7 @@ class ConnectionCalls {
   const int max_calls_;
 
   Mutex mutex_;
-  // Only connections that have calls.
+  // Has only connections with calls.
   absl::flat_hash_map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
 };
 

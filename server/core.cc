@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// Enough for the largest request alone, a set of ids, with its reply.
+// Enough for the largest single request, a set of ids, together with its reply.
 constexpr uint64_t kLeastLeafBytes = 192 << 20;
 
 ServerOptions Complete(ServerOptions options) {
@@ -37,9 +37,9 @@ ServerOptions Complete(ServerOptions options) {
 
 }  // namespace
 
-// Every live call has at most one task in a pool, and while some are being
-// ended there may be twice as many as the limit, so tasks of calls that were
-// let in never find a pool full.
+// Every live call has at most one task in a pool. While some calls are being
+// ended there may be twice as many as the limit, so the pools hold that many
+// tasks and an admitted call never finds one full.
 ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
@@ -60,7 +60,8 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       leaf_pool("leaf", options.threads,
                 2 * static_cast<size_t>(options.max_sample_calls) +
                     4 * static_cast<size_t>(options.max_leaf_calls)),
-      // Some of the sampling threads wait for other servers.
+      // Twice the threads with a fleet, because some of them wait for other
+      // servers.
       sample_pool("sample", fleet ? 2 * options.threads : options.threads,
                   2 * static_cast<size_t>(options.max_sample_calls)),
       look_pool("look", /*threads=*/1,
@@ -103,7 +104,7 @@ SteadyTime ServerCore::DeadlineOf(
     const ::grpc::CallbackServerContext& context) const {
   const SteadyTime now = SteadyNow();
   const SteadyTime asked = FromGrpcTime(context.raw_deadline());
-  // A deadline in the distant future means that the client has none.
+  // A deadline this far away means that the client set none.
   if (asked - now > absl::Hours(24 * 365)) {
     return now + options.default_deadline;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all calls of one server share.
+// State shared by all calls of one server.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -27,29 +27,31 @@ namespace millrace {
 // Owned by SamplerServer; outlives all calls. All members may be used from any
 // thread.
 struct ServerCore {
-  // `fleet` may be null. 0 in `options` is replaced by its default.
+  // `fleet` may be null. Zeros in `options` are replaced by the defaults.
   ServerCore(std::shared_ptr<const Store> store, ServerOptions options,
              std::unique_ptr<Fleet> fleet);
 
-  // OK when this server can answer for `partition` of that store.
-  // FAILED_PRECONDITION: another store, or not a partition it serves.
+  // OK if this server can answer for `partition` of the store with this
+  // `fingerprint`.
+  // FAILED_PRECONDITION: it is another store, or a partition not served here.
   // DATA_LOSS: the partition is damaged.
   absl::Status CheckTarget(uint32_t partition,
                            const std::string& fingerprint) const;
 
-  // Whether to read the partition here rather than ask another server for it.
+  // Whether to read the partition here rather than ask another server.
   bool Reads(int partition) const {
     return store->partition(partition) != nullptr &&
            !damage.IsDamaged(partition);
   }
 
-  // The error that a call ends with. One about a damaged file of ours becomes
-  // one for another server to be asked, without the path of the store, and the
-  // file's partition is no longer served.
+  // Returns the error that a call should end with. An error about a damaged
+  // file of this store makes the server stop serving the file's partition, and
+  // becomes one that sends the client to another server and does not reveal the
+  // store's path.
   absl::Status NoteDamage(absl::Status status);
 
-  // The client's deadline, but no more than may be asked for, or the default
-  // from now on.
+  // The client's deadline, capped by the longest allowed one; if the client set
+  // none, the default from now on.
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   ServedStore store;
@@ -57,14 +59,14 @@ struct ServerCore {
   const ServerOptions options;
   const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;
-  Hedging peer_hedging;  // of calls to other servers
+  Hedging peer_hedging;  // for calls to other servers
 
   Admission admission;       // Sample calls
-  Admission leaf_admission;  // all others but Describe
+  Admission leaf_admission;  // all others except Describe
   ServerMetrics metrics;
   ConnectionCalls connection_calls;
-  // A call is in one of the first two until its request is there, and then in
-  // the one of its kind.
+  // A call is first in reading_calls or reading_describe_calls while its
+  // request arrives, then in the member for its kind.
   LiveCalls reading_calls;
   LiveCalls reading_describe_calls;
   LiveCalls sample_calls;
@@ -73,11 +75,13 @@ struct ServerCore {
   LiveCalls describe_calls;
 
   // Sampling may wait for other servers; leaf work (leaf calls, and gathering
-  // for frames) never does, so that two servers never wait for each other.
-  // Last: their tasks use all of the above.
+  // rows for frames) never does, so two servers cannot deadlock waiting for
+  // each other.
+  // Last, because their tasks use all of the above.
   ThreadPool leaf_pool;
   ThreadPool sample_pool;
-  // Looks into the store for Describe calls, which must not wait for others.
+  // Inspects the store for Describe calls, which must not queue behind other
+  // work.
   ThreadPool look_pool;
 };
 

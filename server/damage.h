@@ -15,34 +15,36 @@
 
 namespace millrace {
 
-// The partitions that a server no longer answers for, because one of their
-// files is damaged. A partition stays damaged until the server ends. Threads:
-// any.
+// The partitions that a server no longer answers for because one of their files
+// is damaged. A partition stays damaged until the server exits.
+// Threads: any.
 class Damage {
  public:
   using Listener = std::function<void(int partition)>;
 
-  // `folder`: the store's path. `partitions`: those that the server serves.
+  // `folder`: the store's path. `partitions`: those that this server serves.
   Damage(std::filesystem::path folder, std::vector<int> partitions);
 
-  // Takes note of the first error about a file of the store, and logs it: its
-  // partition is damaged, or, where the file belongs to none, all are.
-  // `file`: its path inside the store.
+  // Records and logs the first error about a file of the store, and marks the
+  // file's partition as damaged, or all partitions if the file belongs to none.
+  // `file`: path relative to the store.
   void Note(std::string_view file, const absl::Status& error);
 
-  // The error to send to others: it tells them to ask another server, and names
-  // the file by its path inside the store.
+  // The error to send to clients: it tells them to ask another server, and
+  // gives the file's path relative to the store only.
   absl::Status Told(std::string_view file, const absl::Status& error) const;
 
-  // `listener` is called for each partition that is damaged by now, and for
-  // each that will be. At most one. It must outlive this, and not call Note().
+  // Calls `listener` for each partition that is already damaged, and for each
+  // that becomes so. There is at most one listener; it must outlive this object
+  // and must not call Note().
   void Listen(Listener listener);
 
-  // DATA_LOSS, for another server to be asked: the partition is damaged.
+  // DATA_LOSS: the partition is damaged; tells the client to ask another
+  // server.
   absl::Status Check(int partition) const;
   bool IsDamaged(int partition) const { return !Check(partition).ok(); }
   bool AreAllDamaged() const;
-  // The first error of each damaged partition, as it is sent to others.
+  // The first error of each damaged partition, in the form sent to clients.
   std::map<int, std::string> damaged() const;
 
  private:

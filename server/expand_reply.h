@@ -13,9 +13,9 @@ namespace v1 {
 class ExpandReply_Picks;
 }  // namespace v1
 
-// Appends what an owner answers about the nodes of a frontier, or the first of
-// them, to `picks`; returns how many nodes that are.
-// INTERNAL, INVALID_ARGUMENT: it contradicts itself, or what was asked.
+// Appends to `picks` an owner's answer for the nodes of a frontier, or for the
+// first of them; returns for how many nodes.
+// INTERNAL, INVALID_ARGUMENT: the answer contradicts itself or the request.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply_Picks& in,
                                    const Schema& schema,
                                    const DrawContext& draw,

@@ -10,23 +10,23 @@
 
 namespace millrace {
 
-// What each client holds of something limited, such as calls or bytes, and
-// what its fair share of the limit is: all of it while no other client holds
-// anything, and an equal part of it among several (max-min fairness: who needs
-// less than a share leaves the rest to others, since shares are enforced only
-// where room is short).
+// Tracks how much of a limited resource, such as calls or bytes, each client
+// holds, and each client's fair share: the whole limit while no other client
+// holds anything, else an equal part. This amounts to max-min fairness: since
+// shares are enforced only when the resource runs short, what one client leaves
+// of its share is available to the others.
 // Threads: one at a time.
 class FairShares {
  public:
   explicit FairShares(uint64_t limit) : limit_(limit) {}
 
   void Add(std::string_view client, uint64_t amount);
-  // `client` must hold that much.
+  // `client` must hold at least `amount`.
   void Remove(std::string_view client, uint64_t amount);
 
   uint64_t HeldBy(std::string_view client) const;
-  // Counts `client` among those that hold something. 0: there are more clients
-  // than what is limited.
+  // The share if `client` is counted among those that hold something; 0 if
+  // there are more clients than units of the resource.
   uint64_t ShareOf(std::string_view client) const;
 
   uint64_t limit() const { return limit_; }
@@ -35,7 +35,7 @@ class FairShares {
  private:
   const uint64_t limit_;
   uint64_t total_ = 0;
-  absl::flat_hash_map<std::string, uint64_t> held_;  // no zeros
+  absl::flat_hash_map<std::string, uint64_t> held_;  // has no zeros
 };
 
 }  // namespace millrace

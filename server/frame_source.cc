@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::byte kZeros[8] = {};
 
-// Rows to be cast are gathered in pieces that stay in the cache until then.
+// Rows to be cast are gathered in pieces small enough to stay in the cache.
 constexpr size_t kUncastBytes = 64 << 10;
 
 size_t RowBytes(const ArrayInfo& info) {
@@ -46,7 +46,8 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> FrameSource::Next() {
     MILLRACE_RETURN_IF_ERROR(Add(room, slices, added));
     room -= added;
     position_ += added;
-    // Whole rows only, unless one fills a frame: rows end where frames end.
+    // Only whole rows are added, unless one fills a frame: frames end at row
+    // ends.
     if (added == 0) break;
   }
   return MakeFrame(header, std::move(slices));

@@ -22,16 +22,16 @@ namespace millrace {
 // The content of one array of a stream: memory that is ready, or rows that are
 // gathered when their frame is made.
 struct StreamPart {
-  // Ready: the array's bytes, kept alive by `owner` until gRPC sent them.
+  // Ready: the array's bytes, kept alive by `owner` until gRPC has sent them.
   const std::byte* data = nullptr;
   std::shared_ptr<const void> owner;
 
-  // Gathered: writes the ids of rows [first, first + ids.size()), or, of edge
-  // features, their rows in `edge_part`.
+  // Gathered: writes the ids of rows [first, first + ids.size()); for edge
+  // features, their row numbers in `edge_part`.
   std::function<void(size_t first, std::span<uint64_t> ids)> ids;
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
-  RelationIndex edge_relation = -1;  // -1: rows of nodes
+  RelationIndex edge_relation = -1;  // -1: node rows
   int edge_part = 0;
 };
 
@@ -40,25 +40,25 @@ struct StreamPart {
 // Threads: one at a time. `store` must outlive it.
 class FrameSource {
  public:
-  // `parts[i]` is the content of `layout.arrays[i]`. Rows whose dtype is
-  // another than the column's are cast (CanCast must hold).
+  // `parts[i]` is the content of `layout.arrays[i]`. Rows are cast if their
+  // dtype differs from the column's (CanCast must hold).
   FrameSource(const Store& store, StreamLayout layout,
               std::vector<StreamPart> parts);
 
-  // The next frame; absent at the end. Errors are those of GatherRows.
+  // The next frame; nullopt at the end. Errors are those of GatherRows.
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next();
 
   uint64_t total_bytes() const { return layout_.total_bytes; }
 
  private:
-  // Rows that were gathered and did not all go into a frame yet.
+  // Gathered rows of which some do not fit into the current frame.
   struct Gathered {
     std::shared_ptr<const std::byte> owner;
     size_t bytes = 0;
     size_t taken = 0;
   };
 
-  // Adds up to `room` bytes of the current array to `slices`.
+  // Appends up to `room` bytes of the current array to `slices`.
   absl::Status Add(size_t room, std::vector<::grpc::Slice>& slices,
                    size_t& added);
   absl::Status GatherSome(const ArrayInfo& info, const StreamPart& part,
@@ -70,7 +70,7 @@ class FrameSource {
   const StreamLayout layout_;
   const std::vector<StreamPart> parts_;
   size_t current_ = 0;     // array
-  uint64_t position_ = 0;  // in the byte string
+  uint64_t position_ = 0;  // bytes of the stream already framed
   bool started_ = false;
   Gathered gathered_;
   std::vector<uint64_t> ids_;      // scratch

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-// How many frames may wait for the client, and how few must be left before more
-// are made, so that one task makes several.
+// Frames are made until kMaxQueued wait for the client, and again once only
+// kRefillAt are left, so that one task makes several.
 constexpr size_t kMaxQueued = 4;
 constexpr size_t kRefillAt = 2;
 
@@ -60,8 +60,9 @@ FrameStream::Actions FrameStream::Decide() {
   return actions;
 }
 
-// Another thread may finish the call, and so delete it, as soon as a write
-// was started here; `produce` and `finish` are promises that nobody else does.
+// Once StartWrite() has been called, another thread may finish and delete the
+// call, unless `produce` or `finish` is set: those are left to this thread
+// alone.
 void FrameStream::Execute(Actions actions, ThreadPool& pool) {
   if (actions.write) {
     AwaitClient();
@@ -94,8 +95,8 @@ void FrameStream::Produce() {
       producing_ = more;
       actions = Decide();
     }
-    // With nothing left to do here, the call may be gone already: whoever
-    // ends the last write finishes it.
+    // If nothing is left to do here, the call may be gone already: the thread
+    // that ends the last write finishes it.
     if (actions.any()) Execute(actions, pool);
   }
 }

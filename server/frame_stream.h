@@ -17,42 +17,43 @@
 
 namespace millrace {
 
-// Payload of the frames that a stream holds at most: those that wait for the
+// Most payload bytes of the frames that a stream holds: those waiting for the
 // client, the one being written and the one being made.
 inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 
-// The reactor under Sample and Gather: sends the frames that a subclass makes
-// on a pool, and makes no more while a few wait for the client, so that a
-// slow client stops its own call only.
+// The reactor behind Sample and Gather: sends the frames that a subclass makes
+// on a pool, and stops making them while a few wait for the client, so that a
+// slow client only holds up its own call.
 //
 // States: reading the request -> started -> (frames) -> ended (by the last
-// frame, an error, or the client) -> finished -> done, when the subclass
+// frame, an error, or the client) -> finished -> done; the subclass then
 // deletes itself in OnDone().
 class FrameStream : public RequestCall {
  public:
   void OnWriteDone(bool ok) final;
 
  protected:
-  // Frames after the first few are made in `pool`, which must take them.
+  // All frames but the first few are made on `pool`, which must have room for
+  // the tasks.
   FrameStream(ServerCore& core, LiveCalls& running,
               ::grpc::CallbackServerContext* context, ThreadPool& pool)
       : RequestCall(core, {core.reading_calls, running}, context),
         pool_(pool) {}
 
-  // Starts making frames in `first_pool`; an error ends the call. To be called
-  // once there is a request, unless End() is.
+  // Starts making frames on `first_pool`; an error ends the call. Call this
+  // once the request has arrived, unless the call ends with End().
   void Start(ThreadPool& first_pool);
   void End(const absl::Status& status) final;
 
-  // Makes the next frame; absent at the end. Runs in the pools, one call at a
-  // time.
+  // Makes the next frame; nullopt at the end. Runs on the pools, never
+  // concurrently with itself.
   virtual absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame() = 0;
 
-  // How the call ended; valid in OnDone().
+  // The status that the call ended with; valid in OnDone().
   absl::Status final_status() const;
 
  private:
-  // What to do once the lock is released.
+  // What to do after the lock is released.
   struct Actions {
     bool write = false;
     bool produce = false;
@@ -69,10 +70,10 @@ class FrameStream : public RequestCall {
   std::deque<::grpc::ByteBuffer> queue_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool producing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no more frames will come
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no more frames follow
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  // Being written; owned by the thread that set writing_.
+  // The frame being written; owned by the thread that set writing_.
   ::grpc::ByteBuffer current_;
 };
 

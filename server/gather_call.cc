@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// The edge features that are asked for.
+// The edge features that the request asks for.
 absl::StatusOr<ColumnSpec> WireEdgeFeature(const Schema& schema,
                                            const v1::GatherRequest& request) {
   MILLRACE_RETURN_IF_ERROR(CheckNumber("relation", request.edge_relation(),
@@ -41,7 +41,7 @@ absl::Status CheckColumn(const Schema& schema,
   return absl::OkStatus();
 }
 
-// The column as it crosses the wire.
+// The column in the form that it has on the wire.
 absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
                                       const v1::GatherRequest& request) {
   const auto type = static_cast<TypeIndex>(request.node_type());

@@ -19,10 +19,10 @@ namespace v1 {
 class GatherRequest;
 }  // namespace v1
 
-// One Gather call, all of it on the leaf pool. Deletes itself.
+// One Gather call, run entirely on the leaf pool. Deletes itself.
 class GatherCall final : public FrameStream {
  public:
-  // `core` outlives all calls.
+  // `core` must outlive the call.
   GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context);
 
   void OnDone() override;

@@ -10,14 +10,14 @@
 namespace millrace {
 namespace {
 
-// Memory that one pick of a hop costs at the peak: the pick itself, its place
-// among the edges, and, if it is a new node, its share of the table of nodes.
+// Peak memory of one pick of a hop: the pick itself, its place among the edges
+// and, if it is a new node, its share of the node table.
 constexpr uint64_t kBytesPerPick = 48;
 constexpr uint64_t kBytesPerEdgeId = 16;
 constexpr uint64_t kBytesPerFeatureRow = 16;
-constexpr uint64_t kBytesPerNode = 24;  // grouped by owner
+constexpr uint64_t kBytesPerNode = 24;  // for grouping by owner
 
-// Sum of the degrees of the nodes that are mapped here.
+// Sum of the degrees of those nodes whose lists are mapped here.
 uint64_t LocalDegrees(const Store& store, const DrawContext& draw,
                       const Frontier& frontier) {
   const Relation& relation = store.schema().relations[frontier.relation];
@@ -45,7 +45,7 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
                                       const Frontier& frontier) {
   const Relation& relation = store_.schema().relations[frontier.relation];
   const auto edges = static_cast<uint64_t>(relation.edge_count);
-  // A node stands once in a frontier, so no edge is picked twice.
+  // Each node occurs once in a frontier, so no edge is picked twice.
   const bool edges_once = !draw.replace && frontier.trees.empty();
   Expected expected;
   if (frontier.fanout >= 0) {
@@ -55,7 +55,7 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
     bytes_ += expected.room * bytes_per_pick_;
     return expected;
   }
-  // How long the lists of other owners are shows when the answers are here.
+  // The lengths of lists on other servers become known with their answers.
   bytes_ += LocalDegrees(store_, draw, frontier) * bytes_per_pick_;
   const DType ids = store_.schema()
                         .node_types[NeighborType(relation, draw.direction)]

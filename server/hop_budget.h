@@ -13,50 +13,50 @@
 
 namespace millrace {
 
-// Reserves the memory of the hops of one Sample call: before a hop what is
-// known of it, and during it what the answers of other servers turn out to
-// hold. All errors are those of Reservation::GrowTo.
+// Reserves memory for the hops of one Sample call: before each hop what can be
+// foreseen, and during it what the answers of other servers turn out to need.
+// All errors are those of Reservation::GrowTo.
 // Threads: one. All references must outlive it.
 class HopBudget {
  public:
-  // `held`: bytes that the call needs besides its hops.
+  // `held`: bytes that the call needs apart from its hops.
   HopBudget(const Store& store, Admission::Reservation& reservation,
             uint64_t held)
       : store_(store), reservation_(reservation), bytes_(held) {}
 
-  // Before anything of a hop is allocated.
+  // Call before allocating anything for a hop.
   absl::Status StartHop(const DrawContext& draw,
                         std::span<const Frontier> frontiers);
 
-  // Before another server is asked for nodes of the frontiers marked in
-  // `asked`: its reply is held before anything can be said about it. (A single
-  // list that is longer than a reply shall be is not foreseen.)
+  // Call before asking another server for nodes of the frontiers marked in
+  // `asked`: a reply occupies memory before its size is known. (A single list
+  // longer than kMaxExpandReplyBytes is not foreseen.)
   absl::Status ExpectReply(const std::vector<bool>& asked);
 
-  // Before `bytes` are allocated besides the hops.
+  // Call before allocating `bytes` for anything but the hops.
   absl::Status Reserve(uint64_t bytes) {
     bytes_ += bytes;
     return Grow();
   }
-  // Leaves what was reserved to the rest of the call.
+  // Leaves the reserved bytes to the rest of the call.
   void Release(uint64_t bytes) { bytes_ -= bytes; }
 
-  // Before `picks` picks of frontiers[frontier] are taken out of a reply.
+  // Call before copying `picks` picks of frontiers[frontier] out of a reply.
   absl::Status AddPicks(size_t frontier, uint64_t picks);
 
  private:
   // A frontier of the current hop.
   struct Expected {
-    uint64_t room = 0;         // picks of replies that are reserved already
-    uint64_t reply_bytes = 0;  // largest reply that was not foreseen
+    uint64_t room = 0;         // picks of replies reserved for
+    uint64_t reply_bytes = 0;  // largest reply not foreseen
   };
   Expected Expect(const DrawContext& draw, const Frontier& frontier);
   absl::Status Grow() { return reservation_.GrowTo(bytes_ + reply_bytes_); }
 
   const Store& store_;
   Admission::Reservation& reservation_;
-  uint64_t bytes_;            // held, and of the hops so far
-  uint64_t reply_bytes_ = 0;  // of replies in flight, in this hop
+  uint64_t bytes_;            // `held`, and all hops so far
+  uint64_t reply_bytes_ = 0;  // of replies in flight in this hop
   uint64_t bytes_per_pick_ = 0;
   std::vector<Expected> expected_;
 };

@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// What all that is drawn in one hop shares. All references must outlive it.
+// State shared by all draws of one hop. All references must outlive it.
 struct HopContext : CallScope {
-  // As CallScope::CheckLive; names the hop.
+  // As CallScope::CheckLive, but the error names the hop.
   absl::Status CheckLive() const;
 
   const DrawContext& draw;
-  // What is drawn. Of an OwnerExpand, the ids and trees are not used.
+  // What is drawn. An OwnerExpand does not use the ids and trees.
   const std::span<const Frontier> frontiers;
   HopBudget& budget;
 };

@@ -14,21 +14,21 @@
 namespace millrace {
 namespace {
 
-// CivetWeb's settings. Each client takes a thread until it has sent its
-// request, for 1 s at most; other connections wait in the kernel's queue.
+// CivetWeb's settings. Each client occupies a thread until it has sent its
+// request, at most 1 s; further connections wait in the kernel's queue.
 constexpr const char* kThreads = "128";
 constexpr const char* kRequestTimeoutMs = "1000";
 constexpr const char* kBacklog = "1024";
 constexpr const char* kMaxRequestBytes = "8192";
 
-// The address in CivetWeb's notation, in which "+PORT" stands for every address
-// of IPv6 and IPv4.
+// The address in CivetWeb's notation, where "+PORT" means every IPv6 and IPv4
+// address.
 std::string ListeningPort(const HostPort& address) {
   return address.host == "::" ? StrCat("+", address.port)
                               : address.WithPort(address.port);
 }
 
-// Why the library cannot listen there, if it is known; else empty.
+// Why CivetWeb cannot listen on the address if it cannot by design, else empty.
 std::string Obstacle(const HostPort& address) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return v6 && mg_check_feature(MG_FEATURES_IPV6) == 0
@@ -129,10 +129,10 @@ absl::Status HttpServer::Listen(const HostPort& address,
   return absl::OkStatus();
 }
 
-// Answers every request, so that CivetWeb never looks for files.
+// Answers every request itself, so that CivetWeb never looks for files.
 int HttpServer::Answer(mg_connection* connection) {
-  // Otherwise CivetWeb reads the request's body after the answer, for as long
-  // as the client sends a byte each second.
+  // Otherwise CivetWeb goes on reading the request's body after the answer, for
+  // as long as the client sends a byte per second.
   mg_disable_connection_keep_alive(connection);
   const mg_request_info& request = *mg_get_request_info(connection);
   const auto& server = *static_cast<HttpServer*>(request.user_data);

@@ -21,27 +21,27 @@ struct HttpResponse {
   std::string body;
 };
 
-// Makes a page, on a thread of the server; it may take a few seconds.
+// Makes a page. Runs on a thread of the server and may take a few seconds.
 using HttpPage = std::function<HttpResponse()>;
 using HttpPages = std::map<std::string, HttpPage>;  // by path: "/metrics"
 
-// An HTTP/1.1 server of a few pages for the programs that watch this one: GET
-// and HEAD, one request for each connection, no TLS. CivetWeb does the work.
+// A small HTTP/1.1 server for the few pages that monitoring programs read: GET
+// and HEAD, one request per connection, no TLS. CivetWeb does the work.
 //
-// A client has a thread of its own while it is served, and 1 s to send its
-// request. While all threads are taken by clients that send nothing, others
-// wait their turn: 300 silent clients delay an answer by 2 s.
+// Each client occupies a thread while it is served, and has 1 s to send its
+// request. While all threads are occupied by silent clients, others queue: 300
+// silent clients delay an answer by 2 s.
 //
-// Threads: pages run on several at a time.
+// Threads: several pages may run at once.
 class HttpServer {
  public:
-  // Serves from the moment it returns. `option`, such as "--metrics", is for
-  // messages.
+  // The server accepts requests when this returns. `option`, such as
+  // "--metrics", is used in messages.
   // UNAVAILABLE: cannot listen (names the address and the cause).
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const HostPort& address, const std::string& option, HttpPages pages);
-  // Closes all connections, and waits for pages that are being made. Takes up
-  // to 2 s.
+  // Closes all connections and waits for pages that are being made; takes up to
+  // 2 s.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

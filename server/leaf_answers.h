@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shorter unary calls as functions; answer_expand.h is the longest. None
-// waits for another server.
+// The shorter unary calls as functions; the longest is in answer_expand.h. None
+// of them waits for another server.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -19,9 +19,10 @@ class ResolveReply;
 class ResolveRequest;
 }  // namespace v1
 
-// Statuses are those of docs/protocol.md. `context`: to notice that nobody
-// waits any more. `memory`: of the call; grows before what is made for the
-// reply does, with the errors of GrowTo.
+// Statuses are those of docs/protocol.md.
+// `context`: used to notice that the client has gone.
+// `memory`: the call's reservation, grown before anything is allocated for the
+// reply; errors as GrowTo.
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);

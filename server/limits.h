@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one request may ask for; docs/protocol.md lists the limits.
+// Limits of a single request; docs/protocol.md lists them.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,27 @@
 
 namespace millrace {
 
-// Picks of one ExpandReply, in bytes; what is beyond is asked for again.
+// Most bytes of picks in one ExpandReply; the caller asks again for the rest.
 inline constexpr size_t kMaxExpandReplyBytes = 8 << 20;
 
-// Largest message from another server: one node's list may be longer than
-// kMaxExpandReplyBytes.
+// Largest message accepted from another server. It exceeds kMaxExpandReplyBytes
+// because a reply always holds whole lists, however long.
 inline constexpr int kMaxPeerMessageBytes = 1 << 30;
 
-// Fields of a request, those of its messages among them.
+// Most fields of a request, including those of its submessages.
 inline constexpr uint64_t kMaxRequestFields = 1 << 20;
 
-// The request of Describe: it has no fields, but may get some.
+// Largest Describe request. It has no fields today, but may get some.
 inline constexpr size_t kMaxDescribeBytes = 1 << 10;
 
-// Calls of one connection at a time: far fewer than calls of any kind, so that
-// no connection takes the place of others. A client of ours lets more wait.
+// Concurrent calls of one connection: far fewer than the limit for any kind of
+// call, so that no connection can take the places of all others. Our own client
+// queues further calls.
 inline constexpr int kMaxCallsPerConnection = 256;
-// The same with those that have ended for the client, by their last message or
-// because it gave them up, and not yet for the server. More are refused: a
-// client that keeps to the limit above has fewer.
+// The same, but counting calls that have ended for the client (because it
+// received the last message or gave up) and not yet for the server. Further
+// calls are refused; a client that keeps to the limit above stays below this
+// one.
 inline constexpr int kMaxLiveCallsPerConnection = 2 * kMaxCallsPerConnection;
 
 }  // namespace millrace

@@ -10,28 +10,29 @@
 
 namespace millrace {
 
-// How long the lists of one relation are in a partition that is mapped here.
+// Lengths of the lists of one relation in a partition that is mapped here.
 // Threads: any. The store must outlive it.
 class ListLengths {
  public:
   ListLengths(const Store& store, int part, RelationIndex relation,
               Direction direction);
 
-  // Of a node that `part` owns; 0 where the list leaves its file: what is
-  // damaged is for the draw to report.
+  // Length of the list of a node that `part` owns; 0 if the list extends beyond
+  // its file, since reporting damage is left to the draw.
   int64_t Of(uint64_t id) const;
 
  private:
   const std::span<const int64_t> indptr_;
   const int64_t entries_;
-  const uint64_t begin_;  // of the partition's ids
+  const uint64_t begin_;  // first of the partition's ids
 };
 
-// Drawing looks at every slot of a list, at worst: that many, in lists of
-// several nodes, are drawn from between two looks at the client.
+// Upper bound on list entries scanned between two cancellation checks, unless a
+// single list is longer. (In the worst case a draw reads every entry of a
+// list.)
 inline constexpr int64_t kMaxSlotsAtOnce = int64_t{1} << 20;
 
-// How many of `ids` to draw for at once: one at least, `max_nodes` at most.
+// How many of `ids` to draw for at once: at least 1, at most `max_nodes`.
 size_t NodesAtOnce(const ListLengths& lengths, std::span<const uint64_t> ids,
                    size_t max_nodes);
 

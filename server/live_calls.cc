@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// How late a call may be ended that outlived its deadline.
+// How long after its deadline a call may be ended.
 constexpr absl::Duration kReapInterval = absl::Seconds(1);
 
 }  // namespace
@@ -41,8 +41,8 @@ LiveCalls::~LiveCalls() {
   reaper_.join();
 }
 
-// With a status of our own: that of TryCancel() would tell the client that it
-// gave up itself. gRPC sends code and message only: see kEndedForOthers.
+// Uses our own status: TryCancel() would tell the client that it gave up
+// itself. gRPC sends only code and message here: see kEndedForOthers.
 void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
   if (why.ok()) return context->TryCancel();
   const std::string message(why.message());
@@ -65,7 +65,7 @@ absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
   if (places_.total() < places_.limit()) return absl::OkStatus();
   const uint64_t held = places_.HeldBy(client);
   const uint64_t share = places_.ShareOf(client);
-  // No more than as many again may be on their way out.
+  // No more than as many calls again may be on their way out.
   if (held < share && calls_.size() < 2 * places_.limit()) {
     return absl::OkStatus();
   }
@@ -88,10 +88,10 @@ absl::Status LiveCalls::Enter(Context* context, const std::string& client,
   return absl::OkStatus();
 }
 
-// Looks at all calls, at most twice as many as there are places. For 32,768,
-// the most there are, that takes a fraction of a millisecond, and it happens
-// only where all places are taken; an order of the calls would have to be kept
-// up with each message of each call.
+// Scans all calls, of which there are at most twice as many as places. For
+// 32,768, the most possible, that takes a fraction of a millisecond, and it
+// happens only when all places are taken; a sorted order would have to be
+// updated with every message of every call.
 void LiveCalls::TakePlaceFor(const std::string& client) {
   const uint64_t share = places_.ShareOf(client);
   Call* chosen = nullptr;
@@ -99,11 +99,11 @@ void LiveCalls::TakePlaceFor(const std::string& client) {
     if (call.for_others || (chosen != nullptr && !call.EndsBefore(*chosen))) {
       continue;
     }
-    // Last, since it costs most.
+    // Checked last because it is the most expensive test.
     if (places_.HeldBy(call.client) > share) chosen = &call;
   }
-  // All places are taken and `client` has less than a share, so somebody has
-  // more than one.
+  // All places are taken and `client` has less than its share, so some client
+  // exceeds its own.
   MILLRACE_CHECK(chosen != nullptr);
   MarkForOthers(*chosen);
 }
@@ -130,8 +130,8 @@ void LiveCalls::Leave(Context* context) {
     calls_.erase(it);
   }
   if (calls_.empty()) left_.NotifyAll();
-  // gRPC may finish a call within its being ended; then there is nobody to
-  // wait for.
+  // gRPC may finish a call from within the function that ends it; then this is
+  // the reaper's own thread and waiting would deadlock.
   if (std::this_thread::get_id() == reaper_.get_id()) return;
   const auto left_alone = [this, context]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                               mutex_) { return ending_ != context; };
@@ -198,7 +198,7 @@ void LiveCalls::Reap() {
 }
 
 void LiveCalls::EndCall(Context* context, SteadyTime now) {
-  // It may have left meanwhile, and a new call have taken its address.
+  // The call may have left meanwhile, and a new one may have its address.
   const auto it = calls_.find(context);
   if (it == calls_.end() || !it->second.IsDue(now)) return;
   it->second.ended = true;

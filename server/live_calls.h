@@ -18,41 +18,44 @@
 
 namespace millrace {
 
-// The calls of some methods that are running: bounds their number, ends those
-// whose time is over (gRPC does so only for clients that gave a deadline) or
-// whose client does not move, and lets a server drain.
+// The running calls of some methods: bounds their number, ends calls whose
+// deadline has passed (gRPC does so only if the client set one) or whose client
+// makes no progress, and lets a server drain.
 //
-// Where all places are taken, a call of a client with less than its fair share
-// takes the place of another call, which is ended: of the clients with more
-// than their share, the call that has waited longest for its client, else the
-// one that entered last. A call that is being ended no longer counts.
+// When all places are taken, a call of a client with less than its fair share
+// takes the place of another call, which is ended: among clients that exceed
+// their share, the call that has waited longest for its client, else the one
+// that entered last. A call that is being ended no longer counts.
+//
 // States: open -> draining.
 // Threads: any.
 class LiveCalls {
  public:
   using Context = ::grpc::CallbackServerContext;
-  // `why` is OK where the call's time is over or its client did not move, else
-  // what to tell the client.
+  // `why` is OK if the call's deadline has passed or its client made no
+  // progress, else the status to send to the client.
   using End = std::function<void(Context*, const absl::Status& why)>;
 
-  // `end` ends a call from another thread, which may be within it.
+  // `end` ends a call from another thread, possibly while the call runs.
   explicit LiveCalls(int max_calls, End end = CancelCall);
   ~LiveCalls();
   LiveCalls(const LiveCalls&) = delete;
   LiveCalls& operator=(const LiveCalls&) = delete;
 
   // Whether a call of `client` (see ClientName()) may enter now.
-  // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many.
+  // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many calls.
   absl::Status CheckRoom(const std::string& client) const;
 
-  // A call that may run must Leave() before its context dies; again, or without
-  // having entered, it does nothing. Errors as CheckRoom.
+  // A call that has entered must Leave() before its context is destroyed.
+  // Leave() does nothing if repeated or if the call never entered. Errors as
+  // CheckRoom.
   absl::Status Enter(Context* context, const std::string& client,
                      SteadyTime deadline);
   void Leave(Context* context);
 
-  // The call waits for its client, which must have moved by `until`: sent its
-  // request, or taken what is written. For calls that entered.
+  // Marks the call as waiting for its client, which must make progress by
+  // `until`: send its request, or take what was written. For calls that have
+  // entered.
   void AwaitClient(Context* context, SteadyTime until);
   void ClientMoved(Context* context);
 
@@ -64,7 +67,7 @@ class LiveCalls {
   void StartDraining();
   bool draining() const;
 
-  // Waits until no call is left; false when `deadline` came first.
+  // Waits until no call is left; returns false if `deadline` passes first.
   bool AwaitNone(SteadyTime deadline) const;
 
   // Calls that have not left yet.
@@ -82,7 +85,7 @@ class LiveCalls {
     bool for_others = false;  // is to be ended for other clients
     bool ended = false;       // has been ended, but has not left yet
 
-    // Whether this call is ended for others before `other`.
+    // Whether this call is to be ended for others before `other`.
     bool EndsBefore(const Call& other) const {
       return waiting_since < other.waiting_since ||
              (waiting_since == other.waiting_since && entered > other.entered);
@@ -107,7 +110,9 @@ class LiveCalls {
 
   mutable Mutex mutex_;
   CondVar wake_reaper_;
-  mutable CondVar left_;  // no call, or the one that is being ended
+  // Signalled when no calls are left, and when the call in `ending_` is done
+  // with.
+  mutable CondVar left_;
   // All calls that have not left; those being ended for others hold no place.
   absl::flat_hash_map<Context*, Call> calls_ ABSL_GUARDED_BY(mutex_);
   FairShares places_ ABSL_GUARDED_BY(mutex_);
@@ -121,8 +126,8 @@ class LiveCalls {
   std::thread reaper_;  // last: uses all of the above
 };
 
-// What the client is told when its call was ended for other clients.
-// RESOURCE_EXHAUSTED: it may ask again, and when.
+// The status of a call that was ended for other clients.
+// RESOURCE_EXHAUSTED: the client may retry, and when.
 absl::Status EndedForOthers();
 
 }  // namespace millrace

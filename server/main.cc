@@ -228,7 +228,7 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "everyone in the network may read the graph"));
 }
 
-// Like --listen, metrics are served to other hosts only if asked to.
+// Metrics, like --listen, are exposed beyond this host only on request.
 absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
   if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
     return absl::OkStatus();
@@ -240,7 +240,7 @@ absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
              "them"));
 }
 
-// A reader never sees half a file.
+// Renames a temporary file into place, so that a reader never sees half a file.
 absl::Status WritePortFile(const std::string& path, int port) {
   const std::filesystem::path temporary = StrCat(path, ".tmp.", getpid());
   std::error_code error;
@@ -253,8 +253,8 @@ absl::Status WritePortFile(const std::string& path, int port) {
   return written;
 }
 
-// Blocks signals in all threads started from here on, so that only
-// AwaitSignal() receives them and none is lost in between.
+// Blocks the signals in all threads started from here on, so that only
+// AwaitSignal() receives them and none is lost before it runs.
 sigset_t HoldSignals() {
   sigset_t held, before;
   sigemptyset(&held);
@@ -264,13 +264,14 @@ sigset_t HoldSignals() {
   return before;
 }
 
-// Null without --metrics.
+// Returns null without --metrics.
 absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
   if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
   MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
                             ParseHostPort(args.metrics, /*least_port=*/0));
   MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
-  // Opening the store can be interrupted, so not from here on.
+  // The threads of the pages must not receive the signals. Restores the mask,
+  // because opening the store must stay interruptible.
   const sigset_t before = HoldSignals();
   auto pages = StatusPages::Start(address);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -306,7 +307,7 @@ absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
   if (args.feature_memory == "ram") {
     MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kFeatures));
   }
-  // Shared with the calls that still run when the server ends.
+  // Shared with calls that may still be running when the server ends.
   return std::shared_ptr<const Store>(std::move(store));
 }
 
@@ -328,7 +329,7 @@ absl::Status Serve(const Arguments& args) {
   const sigset_t signals = HoldSignals();
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> started,
                             SamplerServer::Start(store, options));
-  // Shared with the pages.
+  // Shared with the status pages.
   const std::shared_ptr<SamplerServer> server = std::move(started);
   if (pages != nullptr) pages->SetServer(server);
   if (!args.port_file.empty()) {

@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// What Prometheus sees of a server; docs/protocol.md lists the names.
+// The metrics that a server exports to Prometheus; docs/protocol.md lists them.
 // Threads: any.
 class ServerMetrics {
  public:
-  // What others count, read at each scrape.
+  // Values kept elsewhere and read at each scrape.
   struct Gauges {
     double inflight_bytes = 0;
     double max_inflight_bytes = 0;
@@ -28,8 +28,8 @@ class ServerMetrics {
     double refused_connections = 0;           // so far
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
-    std::optional<double> scrubbed_bytes;   // none: no --scrub
-    std::optional<double> certificate_end;  // Unix time; none: no TLS
+    std::optional<double> scrubbed_bytes;   // nullopt: no --scrub
+    std::optional<double> certificate_end;  // Unix time; nullopt: no TLS
   };
 
   ServerMetrics();
@@ -39,13 +39,13 @@ class ServerMetrics {
 
   // Counts a finished call of an RPC ("Sample", ...).
   void CountCall(std::string_view method, const absl::Status& status);
-  // Adds payload bytes handed to gRPC.
+  // Adds to the payload bytes handed to gRPC.
   void AddBytes(uint64_t bytes);
-  // Time that one batch took: all of its hops, and the part of it that waited
-  // for other servers.
+  // Records the time taken by all hops of one batch, and the part of it spent
+  // waiting for other servers.
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);
 
-  // All of it in Prometheus' text format.
+  // All metrics in Prometheus' text format.
   std::string Print(const Gauges& gauges) const;
 
  private:

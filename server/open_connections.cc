@@ -16,9 +16,9 @@
 namespace millrace {
 namespace {
 
-// More take memory, and are more than a fleet needs.
+// More would take memory, and no fleet needs them.
 constexpr int64_t kMaxConnections = 16384;
-// Looks take at most 1/kLookShare of the time.
+// Look() may take at most 1/kLookShare of the time.
 constexpr int kLookShare = 20;
 
 std::optional<uint64_t> CookieOf(int socket) {
@@ -30,9 +30,9 @@ std::optional<uint64_t> CookieOf(int socket) {
   return cookie;
 }
 
-// Ends a connection, unless that has happened; false: there is no descriptor to
-// do it with. gRPC may close `socket` at any time, so that another file has the
-// number, but a copy stays what it is.
+// Shuts a connection down unless it is already closed. Returns false if no file
+// descriptor is left to do it with. gRPC may close `socket` at any time, and
+// its number may then be reused for another file, hence the duplicate.
 bool End(int socket, uint64_t cookie) {
   const UniqueFd copy(fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (copy.get() < 0) return errno == EBADF;
@@ -55,7 +55,7 @@ ConnectionLimits DecideLimits(const ConnectionLimits& given) {
 
 OpenConnections::Verdict OpenConnections::Add(int socket,
                                               const std::string& address) {
-  // A socket with this descriptor is closed by now.
+  // Any earlier socket with this descriptor must be closed by now.
   Forget(socket);
   Verdict verdict = Judge(address);
   if (verdict != Verdict::kAdded) {
@@ -99,11 +99,11 @@ bool OpenConnections::TakePlaceFor(const std::string& address) {
   const size_t held = HeldBy(address);
   const size_t addresses = places_.size() + (held == 0 ? 1 : 0);
   if (held >= static_cast<size_t>(limits_.all) / addresses) return false;
-  // Ended connections keep their descriptors until gRPC closes them, so only a
-  // quarter as many again may be on their way out.
+  // Ended connections keep their descriptors until gRPC closes them, so there
+  // may be at most a quarter more than the limit.
   const auto all = static_cast<size_t>(limits_.all);
   if (open_.size() >= all + std::max<size_t>(all / 4, 1)) return false;
-  // This address has more than its share, since `address` has less.
+  // That address exceeds its share, since `address` is below its own.
   const auto most = std::max_element(places_.begin(), places_.end(),
                                      [](const auto& a, const auto& b) {
                                        return a.second.size() < b.second.size();

@@ -15,30 +15,30 @@ struct ConnectionLimits {
   int per_address = 0;  // see AddressOf()
 };
 
-// Fills in what is 0: three quarters of the files that this process may open,
-// at most 16,384, and a quarter of all for one address.
+// Replaces zeros: `all` by three quarters of the files that this process may
+// open, at most 16,384, and `per_address` by a quarter of `all`.
 ConnectionLimits DecideLimits(const ConnectionLimits& given);
 
-// Keeps track of which connections are open and where they come from. gRPC owns
-// them and does not say when it closes one; but the kernel gives each socket a
-// cookie of its own, so a look at a descriptor shows whether it is still the
-// same socket.
+// Tracks which connections are open and where they come from. gRPC owns them
+// and does not say when it closes one, but the kernel gives each socket a
+// unique cookie, which tells whether a descriptor is still the same socket.
 //
 // When all places are taken, a connection from an address below its fair share
-// (all places divided by the addresses) takes the place of the newest
-// connection of the address that has most, which is ended. gRPC closes that one
-// soon after; until then it is open, but has no place. Threads: one at a time.
+// (all places divided by the number of addresses) takes the place of the newest
+// connection of the address that holds most, which is ended. gRPC closes that
+// connection soon after; until then it is open without a place.
+// Threads: one at a time.
 class OpenConnections {
  public:
   explicit OpenConnections(const ConnectionLimits& limits) : limits_(limits) {}
 
   enum class Verdict { kAdded, kTookPlace, kTooMany, kTooManyFromAddress };
-  // Adds a socket that comes from `address`, unless there are too many.
-  // kTookPlace: a connection from last_ended_address() was ended to make room.
+  // Adds a socket connected from `address`, unless there are too many.
+  // kTookPlace: added, and a connection from last_ended_address() was ended.
   Verdict Add(int socket, const std::string& address);
   const std::string& last_ended_address() const { return last_ended_address_; }
 
-  // How many were open at the last look, which was moments ago.
+  // Number of open connections; may be slightly out of date.
   int Count();
 
  private:
@@ -54,21 +54,21 @@ class OpenConnections {
   bool TakePlaceFor(const std::string& address);
   void GiveUpPlace(int socket, Known& known);
   void Forget(int socket);
-  // Forgets those that are closed; does nothing right after a look.
+  // Forgets closed connections; does nothing if it ran only moments ago.
   void Look();
 
   const ConnectionLimits limits_;
   absl::flat_hash_map<int, Known> open_;  // by descriptor
-  // The descriptors that have a place, by address, the newest last.
+  // The descriptors that have a place, by address, newest last.
   absl::flat_hash_map<std::string, std::vector<int>> places_;
   size_t taken_places_ = 0;
   std::string last_ended_address_;
   SteadyTime next_look_;
 };
 
-// Where a connected socket comes from, as the limits see it: an IPv4 address,
-// or an IPv6 network such as "2001:db8:1:2::/64", since one client may have all
-// addresses of it. Empty: the socket is no longer connected.
+// The address of a connected socket's peer, as counted for the limits: an IPv4
+// address, or an IPv6 network such as "2001:db8:1:2::/64", since one client may
+// own every address in it. Empty if the socket is no longer connected.
 std::string AddressOf(int socket);
 
 }  // namespace millrace

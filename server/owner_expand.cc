@@ -17,11 +17,11 @@
 namespace millrace {
 namespace {
 
-// Nodes in one request, in bytes with their trees and times: keeps it well
+// Bytes of nodes, with their trees and times, in one request; keeps it well
 // below the receive limit.
 constexpr size_t kMaxRequestBytes = 4 << 20;
 
-// What a node takes in a request.
+// Bytes that one node takes in a request.
 size_t NodeBytes(const OwnedFrontier& owned, DType ids) {
   return ItemBytes(ids) + (owned.trees.empty() ? 0 : sizeof(uint32_t)) +
          (owned.times.empty() ? 0 : sizeof(int64_t));
@@ -70,8 +70,8 @@ absl::Status OwnerExpand::Send() {
   return call_.Start(request);
 }
 
-// Only the set of DrawRule::kAmong, which goes out whole, makes a request so
-// large.
+// Only the set for DrawRule::kAmong, which is never split, can make a request
+// this large.
 absl::Status OwnerExpand::CheckSize(size_t bytes) const {
   if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
   return absl::OutOfRangeError(
@@ -113,7 +113,7 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
     const size_t count =
         std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
     const std::string among = AmongOf(i);
-    // Some nodes must be asked for, however large the set is.
+    // Some nodes must be sent, however large the set is.
     const bool fits = pieces_.empty() || among.size() < room;
     if (count == 0 || !fits) break;
     v1::ExpandRequest::Frontier& out = *request.add_frontiers();
@@ -127,7 +127,8 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
   }
 }
 
-// The set of a frontier of DrawRule::kAmong as it is sent; else empty.
+// The node set of a frontier with DrawRule::kAmong in its wire form; else
+// empty.
 std::string OwnerExpand::AmongOf(size_t f) const {
   std::string bytes;
   const NodeSet* among = hop_.frontiers[f].among;
@@ -143,7 +144,7 @@ std::string OwnerExpand::AmongOf(size_t f) const {
   return bytes;
 }
 
-// The excluded entries of the lists that are asked for.
+// Appends the excluded entries of the requested lists.
 void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
                                  size_t first, size_t count,
                                  v1::ExpandRequest::Frontier& out) const {
@@ -155,7 +156,7 @@ void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
   for (size_t i = first; i < first + count; ++i) {
     const auto entries = excluded->by_node.find(owned.ids[i]);
     if (entries == excluded->by_node.end()) continue;
-    if (!seen.insert(owned.ids[i]).second) continue;  // in other trees
+    if (!seen.insert(owned.ids[i]).second) continue;  // seen in another tree
     for (const ExcludedEdges::Entry& entry : entries->second) {
       nodes.push_back(owned.ids[i]);
       neighbors.push_back(entry.neighbor);
@@ -201,7 +202,7 @@ absl::Status OwnerExpand::TakeReply(const v1::ExpandReply& reply) {
     const DType ids =
         schema.node_types[NeighborType(relation, hop_.draw.direction)]
             .id_dtype();
-    // A refusal is ours, not the owner's.
+    // A refusal comes from this server's budget, so it must not name the owner.
     MILLRACE_RETURN_IF_ERROR(
         hop_.budget.AddPicks(f, in.neighbors().size() / ItemBytes(ids)));
     const absl::StatusOr<size_t> answered =

@@ -21,34 +21,35 @@ class ExpandRequest;
 class ExpandRequest_Frontier;
 }  // namespace v1
 
-// The nodes of one hop that one partition owns, by frontier, and what was
-// drawn for them.
+// The nodes of one frontier that one partition owns, and what was drawn for
+// them.
 struct OwnedFrontier {
   std::vector<uint64_t> ids;
-  std::vector<uint32_t> trees;  // disjoint jobs only
-  std::vector<int64_t> times;   // temporal jobs only
+  std::vector<uint32_t> trees;  // only for disjoint jobs
+  std::vector<int64_t> times;   // only for temporal jobs
   Picks picks;
 };
 
-// One hop's conversation with the owner of another partition: as a rule one
-// Expand; more when the frontier or the answer is too large for one message,
-// or when a replica fails.
-// Threads: one; Start() does not wait for the answer, Finish() does.
+// Asks the owner of another partition about one hop. Usually that is one Expand
+// call; more are needed if the frontier or the answer is too large for one
+// message, or if a replica fails.
+// Threads: one. Start() does not wait for the answer; Finish() does.
 class OwnerExpand {
  public:
-  // `owned[i]` belongs to hop.frontiers[i]. All must outlive this object.
+  // `owned[i]` belongs to hop.frontiers[i]. The arguments must outlive this
+  // object.
   OwnerExpand(const HopContext& hop, int partition,
               std::vector<OwnedFrontier>& owned);
 
-  // Waits for a server of the partition, for ServerOptions::peer_wait at most
-  // and no longer than the client does.
+  // Sends the first request. Waits for a server of the partition, at most
+  // ServerOptions::peer_wait and no longer than the client does.
   absl::Status Start();
-  // Fills owned[i].picks, within the budget of the hop. Errors of the owner
-  // name partition and server.
+  // Fills owned[i].picks, within the budget of the hop. Errors from the owner
+  // name the partition and the server.
   absl::Status Finish();
 
  private:
-  // What one request asks for of a frontier.
+  // The part of a frontier that one request asks about.
   struct Piece {
     size_t frontier;
     size_t nodes;
@@ -67,11 +68,11 @@ class OwnerExpand {
   const int partition_;
   std::vector<OwnedFrontier>& owned_;
 
-  // The first node that is not answered yet.
+  // The first node without an answer.
   size_t frontier_ = 0;
   size_t node_ = 0;
 
-  std::vector<Piece> pieces_;  // of the request in flight, if any
+  std::vector<Piece> pieces_;  // in the current request, if any
   PeerCall call_;
 };
 

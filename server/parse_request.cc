@@ -22,17 +22,17 @@ using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::io::CodedInputStream;
 using Wire = ::google::protobuf::internal::WireFormatLite;
 
-// Bytes for each byte of a request: the message, of which there may be two
-// copies, and its ids with 64 bits. A Resolve, whose ids have 64 bits anyway,
-// needs as many with its reply.
+// Memory for each byte of a request: up to two copies of the message, and its
+// ids as 64-bit integers. The ids of a Resolve request have 64 bits anyway; its
+// reply takes that share.
 constexpr uint64_t kRequestCopies = 4;
 
-// What a field takes besides its bytes: an unknown one takes a string, and an
-// entry of a vector that grew by doubling.
+// Memory of a field besides its bytes: an unknown field takes a string and an
+// entry in a vector that grew by doubling.
 constexpr uint64_t kBytesPerField = 128;
-// A message and its entry in a list; for a frontier also its answer.
+// Memory of a message and its entry in a list; for a frontier also its answer.
 constexpr uint64_t kBytesPerMessage = 384;
-// Packed numbers may take one byte each, but up to 8 in memory, in an array
+// A packed number may take one byte in the request but 8 in memory, in an array
 // that grew by doubling.
 constexpr uint64_t kBytesPerPackedByte = 24;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading requests of several RPCs shares.
+// Reading requests, for the RPCs whose size depends on the client.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -18,21 +18,21 @@ class Message;
 
 namespace millrace {
 
-// Memory that a request of type `type` takes at most: as it came, as a message
-// of many small fields, and with its ids in 64 bits. To be asked, and promised
-// to the call, before the request is parsed: that may cost 100 times the bytes
-// sent where each field is a byte or two.
-// INVALID_ARGUMENT: the bytes are no such message, or one of too many fields.
+// Upper bound on the memory that a request of type `type` takes: as received,
+// as a message of many small fields, and with its ids as 64-bit integers. Must
+// be reserved before the request is parsed, because parsing may take 100 times
+// the bytes received if each field is a byte or two.
+// INVALID_ARGUMENT: the bytes are not such a message, or have too many fields.
 absl::StatusOr<uint64_t> RequestMemory(
     const ::grpc::ByteBuffer& bytes,
     const ::google::protobuf::Descriptor& type);
 
-// INVALID_ARGUMENT: the bytes are no such message. Clears them.
+// Parses and clears `bytes`. INVALID_ARGUMENT: they are not such a message.
 absl::Status ParseRequest(::grpc::ByteBuffer& bytes,
                           ::google::protobuf::Message& request);
 
-// That the number of a "node type" or "relation" is below their count.
-// INVALID_ARGUMENT names both.
+// Checks that the number of a "node type" or "relation" is below `count`.
+// INVALID_ARGUMENT: it is not; names both.
 absl::Status CheckNumber(std::string_view what, uint64_t number, size_t count);
 
 }  // namespace millrace

@@ -11,12 +11,12 @@
 
 namespace millrace {
 
-// Filled by the call; read once `done`.
+// Filled by the call's callback; not read before `done`.
 struct PeerCall::Attempt {
   std::shared_ptr<Call> call;  // shared with gRPC's callbacks
   ::grpc::ByteBuffer reply;
   absl::Status status;
-  std::shared_ptr<FleetMember> member;  // who answered; shared with the fleet
+  std::shared_ptr<FleetMember> member;  // that answered; shared with the fleet
   Notification done;
 };
 

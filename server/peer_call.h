@@ -17,27 +17,27 @@ class MessageLite;
 
 namespace millrace {
 
-// One question after the other to the owner of another partition: each goes to
-// the replica with the least outstanding bytes, to a second one too when that
-// is slow (see common/grpc/hedged_call.h), and to another when it fails.
-// Threads: one; Start() does not wait for the answer, Finish() does.
+// Makes calls, one after another, to the owner of another partition. Each goes
+// to the replica with the fewest outstanding bytes, also to a second one if
+// that is slow (see common/grpc/hedged_call.h), and to another if it fails.
+// Threads: one. Start() does not wait for the answer; Finish() does.
 class PeerCall {
  public:
   // `method` is the RPC's full name: "/millrace.v1.Sampler/Expand". `scope`
   // must outlive it.
   PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
            std::string method);
-  // Ends what is in flight.
+  // Cancels the call in flight, if any.
   ~PeerCall();
 
-  // Sends a request. Waits for a server of the partition, for
-  // ServerOptions::peer_wait at most and no longer than the client does.
+  // Sends a request. Waits for a server of the partition, at most
+  // ServerOptions::peer_wait and no longer than the client does.
   absl::Status Start(const ::google::protobuf::MessageLite& request);
-  // Waits for the reply to the request started last. Errors of the owner name
-  // partition and server.
+  // Waits for the reply to the latest request. Errors from the owner name the
+  // partition and the server.
   absl::Status Finish(::google::protobuf::MessageLite& reply);
 
-  // `status` with the names of the partition and the server that answered.
+  // Adds the names of the partition and of the answering server to `status`.
   absl::Status Named(const absl::Status& status) const;
 
  private:

@@ -18,25 +18,25 @@
 namespace millrace {
 namespace {
 
-// Items of one call: keeps it well below the receive limit.
+// Most items in one call; keeps it well below the receive limit.
 constexpr size_t kMaxItemsPerCall = 1 << 19;
 
-// What is asked about items of several partitions.
+// A question about items that several partitions own.
 template <typename Request, typename Reply, typename Answer>
 struct Question {
   std::string method;  // "/millrace.v1.Sampler/Resolve"
-  // The request about a group, but for partition and fingerprint.
+  // Makes the request about a group, without partition and fingerprint.
   std::function<Request(const OwnerGroup&)> request;
-  // The answers of a reply, one for each item.
+  // Reads a reply: one answer per item.
   std::function<absl::StatusOr<std::vector<Answer>>(const Reply&)> read;
-  // The answers about a group whose partition is read here.
+  // Answers for a group whose partition is read here.
   std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 
 using PeerCalls = std::vector<std::unique_ptr<PeerCall>>;
 
-// Starts the calls about the groups of partitions that are not read here; null
-// for the others.
+// Starts a call for each group whose partition is not read here; null for the
+// others.
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<PeerCalls> StartCalls(
     const CallScope& scope, const std::vector<OwnerGroup>& groups,
@@ -56,7 +56,7 @@ absl::StatusOr<PeerCalls> StartCalls(
   return calls;
 }
 
-// Waits for the answers of a call about `count` items.
+// Waits for the answers to a call about `count` items.
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<std::vector<Answer>> FinishCall(
     PeerCall& call, size_t count,
@@ -72,8 +72,8 @@ absl::StatusOr<std::vector<Answer>> FinishCall(
   return found;
 }
 
-// Asks all owners at the same time; the answers about `count` items, in their
-// order.
+// Asks all owners concurrently; returns the answers for `count` items in the
+// items' order.
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<std::vector<Answer>> Ask(
     const CallScope& scope, const std::vector<OwnerGroup>& groups, size_t count,
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<Answer>> Ask(
   MILLRACE_ASSIGN_OR_RETURN(const auto calls,
                             StartCalls(scope, groups, question));
   std::vector<Answer> answers(count);
-  // Our own partitions while the others are on their way.
+  // Looks up the local partitions while the calls are in flight.
   for (const bool here : {true, false}) {
     for (size_t g = 0; g < groups.size(); ++g) {
       if ((calls[g] == nullptr) != here) continue;

@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-// What all partitions know of nodes and edges, for one Sample call: looks into
-// those mapped here, and asks the other owners, all at the same time. A call
-// that fails on one replica is tried on the others.
+// Looks up nodes and edges of all partitions for one Sample call: reads the
+// partitions mapped here, and calls the owners of the others, all concurrently.
+// A call that fails on one replica is retried on the others.
 // Threads: one. `scope` must outlive it.
 class PeerEdgeDirectory final : public EdgeDirectory {
  public:

@@ -16,14 +16,14 @@
 namespace millrace {
 namespace {
 
-// Nodes drawn between two looks at the deadline.
+// Nodes drawn between two checks of the deadline.
 constexpr size_t kChunk = 1 << 16;
 
-// The nodes of one hop, by owner and frontier, and the owner of each.
+// The nodes of one hop grouped by owner and frontier, and the owner of each.
 struct Groups {
   std::vector<std::vector<OwnedFrontier>> owned;  // [owner][frontier]
   std::vector<std::vector<uint32_t>> owners;      // [frontier][node]
-  std::vector<bool> busy;                         // owners with any node
+  std::vector<bool> busy;                         // owners of at least one node
 };
 
 OwnedFrontier PartOf(const Frontier& frontier,
@@ -63,14 +63,14 @@ Groups GroupNodes(const HopContext& hop) {
   return groups;
 }
 
-// Which frontiers have nodes of an owner.
+// For each frontier, whether the owner has nodes of it.
 std::vector<bool> AskedFrontiers(const std::vector<OwnedFrontier>& owned) {
   std::vector<bool> asked;
   for (const OwnedFrontier& part : owned) asked.push_back(!part.ids.empty());
   return asked;
 }
 
-// Puts the picks of all owners into the order of the frontier.
+// Appends the picks of all owners to `out` in the order of the frontier.
 void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
            Picks& out) {
   struct Cursor {
@@ -93,7 +93,7 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
   }
 }
 
-// Draws from the lists of a partition that is mapped here.
+// Draws from the lists of a partition mapped here.
 absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
   const Store& store = *hop.core.store;
@@ -145,7 +145,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
     peer_wait_ += SteadyNow() - starting;
   }
-  // Our own lists while the others are on their way.
+  // Draws from the local lists while the calls are in flight.
   for (const int part : ours) {
     for (size_t f = 0; f < hop.frontiers.size(); ++f) {
       OwnedFrontier& owned = groups.owned[part][f];

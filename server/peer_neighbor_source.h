@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-// The neighbours of all partitions, for one Sample call: draws from lists
-// mapped here, and asks other owners with one Expand each per hop, all at the
-// same time. A call that fails on one replica is tried on the others.
+// Draws neighbours from all partitions for one Sample call: from lists mapped
+// here, and with one Expand call per hop to each other owner, all concurrently.
+// A call that fails on one replica is retried on the others.
 // Threads: one. All references must outlive it.
 class PeerNeighborSource final : public NeighborSource {
  public:
@@ -33,8 +33,8 @@ class PeerNeighborSource final : public NeighborSource {
   void Release(uint64_t bytes) override { budget_.Release(bytes); }
   absl::Status CheckLive() const override { return scope_.CheckLive(); }
 
-  // Time spent waiting for peers so far: for their answers, and for one that
-  // was not there.
+  // Time spent so far on waiting for peers: for their answers, and for a peer
+  // to become available.
   absl::Duration peer_wait() const { return peer_wait_; }
 
  private:

@@ -15,13 +15,14 @@ namespace millrace {
 namespace {
 
 constexpr int kMaxFailures = 3;
-// How long a wait for a server goes on for a client that has gone.
+// How often a wait for a server checks whether the client has gone.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
-// How long to wait for news of servers that have failed or refused.
+// How long to wait for the fleet to refresh what it knows of servers that
+// failed or refused.
 constexpr absl::Duration kTimeForNews = absl::Seconds(1);
 
-// Whether the server may yet turn out to have the partition. One that has
-// served others only is not expected to.
+// Whether the server may turn out to have the partition. A server last known to
+// serve only other partitions is not expected to.
 bool MayHave(const FleetMemberInfo& info, int partition) {
   const std::vector<int>& served = info.partitions;
   return info.state == FleetMemberInfo::State::kUnknown &&
@@ -46,16 +47,16 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
     MILLRACE_RETURN_IF_ERROR(AwaitNews());
-    // Then one that has failed before, but not one that has refused.
+    // Falls back to a server that failed before, but not to one that refused.
     other = refusals_.Pick(*fleet, partition_);
     if (other.ok() || !absl::IsUnavailable(other.status())) return other;
   }
   return Await();
 }
 
-// Waits until the list has been read since a server refused, and until servers
-// that failed have been asked again what they serve: only then is it known
-// whether any is left to wait for.
+// Waits until the server list has been read again since a server refused, and
+// until failed servers have been asked again what they serve. Only then is it
+// known whether there is any server left to wait for.
 absl::Status PeerPicker::AwaitNews() {
   Fleet& fleet = *scope_.core.fleet;
   const auto all_known = [this](const std::vector<FleetMemberInfo>& members) {
@@ -98,8 +99,8 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 absl::Status PeerPicker::Report(const FleetMember& member,
                                 absl::Status status) {
   if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
-    // This server did not cancel the call, since calls that it gives up report
-    // nothing. So the other server is stopping.
+    // This server did not cancel the call, since calls that it gives up are not
+    // reported. So the other server is stopping.
     status = absl::UnavailableError("the call was ended before it was done");
   }
   if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
@@ -123,13 +124,15 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
   const bool failed_before = std::find(failed_.begin(), failed_.end(),
                                        speaker_.get()) != failed_.end();
   failed_.push_back(speaker_.get());
-  // However many replicas refuse, each is asked once.
+  // A replica's first refusal does not count, so that each replica is asked
+  // once.
   if (failed_before || !refusals_.Include(partition_, *speaker_)) ++failures_;
   if (!IsRetryable(failure) || failures_ >= kMaxFailures ||
       scope_.call.IsCancelled()) {
     return Named(failure);
   }
-  // The client must wait for overload to pass, unless another replica is free.
+  // The client should wait until the overload passes, unless another replica is
+  // free.
   if (absl::IsResourceExhausted(failure) &&
       !scope_.core.fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_)
            .ok()) {
@@ -141,7 +144,7 @@ absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
 absl::Status PeerPicker::Named(const absl::Status& status) const {
   ErrorInfo info = ErrorInfoOf(status);
   info.partition = partition_;
-  info.moved = false;  // no other server is asked
+  info.moved = false;  // this call asks no other server
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
                                          speaker_->address, ": ",

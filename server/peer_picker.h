@@ -12,30 +12,33 @@
 
 namespace millrace {
 
-// Which server of another partition is asked, and, after a failure, whether
-// another one is.
-// Threads: one, but for Report(). `scope` must outlive it.
+// Chooses the server to ask for another partition, and decides after a failure
+// whether to ask another one.
+// Threads: one, except that Report() may be called on any. `scope` must outlive
+// it.
 class PeerPicker {
  public:
   PeerPicker(const CallScope& scope, int partition)
       : scope_(scope), partition_(partition) {}
 
-  // A living server, one that has not failed yet where there is one; waits for
-  // ServerOptions::peer_wait at most and no longer than the client does. Where
-  // all have refused: the error of Refusals::Pick.
+  // Returns a living server, preferably one that has not failed yet. Waits at
+  // most ServerOptions::peer_wait and no longer than the client does. If all
+  // have refused, returns the error of Refusals::Pick.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
 
-  // Tells the fleet how a call to `member` has ended. Returns what that says
-  // about the member. Any thread.
+  // Tells the fleet how a call to `member` ended. Returns the status as it
+  // concerns the member: a CANCELLED that this server did not cause becomes
+  // UNAVAILABLE. Any thread.
   absl::Status Report(const FleetMember& member, absl::Status status);
 
-  // Whose answer or failure it is that the following are about.
+  // Sets the replica that NoteSuccess(), AfterFailure() and Named() refer to.
   void NoteSpeaker(std::shared_ptr<FleetMember> member);
   void NoteSuccess();
-  // After a call failed: OK to ask again, else what the client is told.
+  // Call after a failure: OK means ask again, otherwise the error for the
+  // client.
   absl::Status AfterFailure(const absl::Status& failure);
 
-  // `status` with the names of the partition and the server that spoke.
+  // Adds the names of the partition and of that replica to `status`.
   absl::Status Named(const absl::Status& status) const;
 
  private:
@@ -44,7 +47,7 @@ class PeerPicker {
 
   const CallScope& scope_;
   const int partition_;
-  int failures_ = 0;  // not counting each server's first refusal
+  int failures_ = 0;  // without each server's first refusal
   std::vector<const FleetMember*> failed_;
   Refusals refusals_;
   std::shared_ptr<FleetMember> speaker_;  // shared with the fleet

@@ -47,9 +47,9 @@ absl::Status PortCheck::AskUntil(SteadyTime deadline) const {
   using Bytes = ::grpc::ByteBuffer;
   ::grpc::TemplatedGenericStub<Bytes, Bytes> stub(channel_);
   ::grpc::ClientContext context;
-  // Connects again if the server has closed the connection.
+  // Reconnects if the server has closed the connection.
   context.set_wait_for_ready(true);
-  // A HealthCheckRequest without a service has no bytes.
+  // A HealthCheckRequest without a service name serialises to no bytes.
   const ::grpc::Slice empty;
   const Bytes request(&empty, 1);
   Bytes reply;
@@ -61,7 +61,7 @@ absl::Status PortCheck::AskUntil(SteadyTime deadline) const {
                    status = FromGrpcStatus(result);
                    done.Notify();
                  });
-  // Not gRPC's deadline, which comes late if the clock is set back.
+  // Does not use gRPC's deadline, which is late if the clock is set back.
   if (!done.WaitForNotificationWithTimeout(deadline - SteadyNow())) {
     context.TryCancel();
   }

@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-// Asks this server's port for its health, as a client would. Keeps one
-// connection, which is made at the first question.
+// Checks the health of this server through its port, as a client would. Keeps
+// one connection, made at the first check.
 // Threads: any.
 class PortCheck {
  public:
-  // `address` leads to the port from this host. `tls`: the server's files;
-  // null: it has no TLS.
+  // `address` reaches the port from this host. `tls`: the server's files; null
+  // without TLS.
   PortCheck(const std::string& address, const std::shared_ptr<TlsFiles>& tls);
 
-  // OK when the server answers, whatever it says. Otherwise UNAVAILABLE, or
-  // DEADLINE_EXCEEDED after `timeout`.
+  // OK if the server answers at all, whatever the answer. UNAVAILABLE
+  // otherwise, or DEADLINE_EXCEEDED after `timeout`.
   absl::Status Ask(absl::Duration timeout) const;
 
  private:

@@ -36,7 +36,8 @@ void RequestCall::Begin() {
 absl::Status RequestCall::EnterReading() {
   MILLRACE_ASSIGN_OR_RETURN(place_,
                             core_.connection_calls.Enter(context_->peer()));
-  // A request that would be refused later need not be read.
+  // Refuses early: there is no need to read a request that would be refused
+  // later.
   MILLRACE_RETURN_IF_ERROR(kind_.running.CheckRoom(client_));
   MILLRACE_RETURN_IF_ERROR(kind_.reading.Enter(context_, client_, deadline_));
   kind_.reading.AwaitClient(context_,
@@ -59,8 +60,8 @@ void RequestCall::OnReadDone(bool ok) {
   OnRequest();
 }
 
-// The task waits for the lock before it does anything, and so before it could
-// end the call, which must last until the lock is released here.
+// A task begins by taking the lock, so it cannot end the call before the lock
+// is released here.
 void RequestCall::Submit(ThreadPool& pool, std::function<void()> task) {
   absl::Status refused;
   {
@@ -102,7 +103,7 @@ absl::Status RequestCall::ReserveRequest(
 
 absl::Status RequestCall::ReserveAnew(Admission& admission, uint64_t job,
                                       uint64_t bytes) {
-  // Frees the old reservation first: otherwise a batch that just fits would
+  // Frees the old reservation first; otherwise a batch that just fits would
   // always be refused.
   memory_ = {};
   const auto end = [this] { kind_.running.EndForOthers(context_); };

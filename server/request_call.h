@@ -25,72 +25,74 @@ class Descriptor;
 
 namespace millrace {
 
-// The reactor under every call: one request, then an answer of a subclass. To
-// gRPC it is a call with streams both ways, since of all others gRPC tells us
-// only once the request is there, however long that takes.
+// The reactor behind every call: reads one request, which a subclass answers.
+// Registered as bidirectional streaming: for every other kind gRPC invokes the
+// handler only after the whole request has arrived, so a slow sender could not
+// be timed out.
 //
-// A call and its memory count as its client's (see LiveCalls and Admission).
-// It counts from the moment it is known: among those whose request is being
-// read, which the client has ServerOptions::request_timeout for, and then among
-// those of its kind, so that clients that send nothing take no place of those
-// that do. All the while it counts among those of its connection, even when its
-// client has given it up. The client has ServerOptions::client_timeout to take
-// each message.
+// A call and its memory are charged to its client (see LiveCalls and
+// Admission). While its request is being read, for at most
+// ServerOptions::request_timeout, a call counts among the reading calls, and
+// then among those of its kind, so that clients that send nothing take no
+// places from clients that do. Throughout, it also counts among the calls of
+// its connection, even after its client has given it up. The client has
+// ServerOptions::client_timeout to accept each message.
 //
-// States: reading -> answering, or refused -> done, when the subclass calls
-// Leave() and deletes itself in OnDone(). While it answers, at most one task of
-// the call is in a pool; a call that is cancelled, by its client or to make
-// room for others, does not wait for its task's turn.
+// States: reading -> answering, or refused -> done; the subclass then calls
+// Leave() and deletes itself in OnDone(). While answering, a call has at most
+// one task in a pool; a call cancelled by its client, or to make room for
+// others, does not wait for the task's turn.
 class RequestCall : public ::grpc::ServerGenericBidiReactor {
  public:
   void OnReadDone(bool ok) final;
   void OnCancel() final;
 
  protected:
-  // Where a call counts; both outlive it.
+  // The limits that a call counts towards; both outlive the call.
   struct Kind {
     LiveCalls& reading;
     LiveCalls& running;
   };
 
-  // `core` outlives the call.
+  // `core` must outlive the call.
   RequestCall(ServerCore& core, Kind kind,
               ::grpc::CallbackServerContext* context);
 
-  // Starts the call; to be called once, at the end of the constructor.
+  // Starts the call; call once, at the end of the constructor.
   void Begin();
 
-  // The whole request is in message(). Runs on a gRPC thread: must not block.
+  // Called when message() holds the whole request. Runs on a gRPC thread and
+  // must not block.
   virtual void OnRequest() = 0;
-  // Ends a call of which no task is in a pool: one that OnRequest() did not get
-  // or refuses, or whose task will not run.
+  // Ends a call that has no task in a pool: because OnRequest() was not reached
+  // or refuses the request, or because the task will not run.
   virtual void End(const absl::Status& status) = 0;
 
-  // Has `task` run in `pool`, which must take it; or ends the call, if it is
-  // cancelled before the task starts. The call may be gone on return.
+  // Runs `task` on `pool`, which must have room for it, or ends the call if it
+  // is cancelled before the task starts. The call may be gone on return.
   void Submit(ThreadPool& pool, std::function<void()> task);
 
-  // Promises the request its memory, before it is parsed as a `type`. Errors of
+  // Reserves memory for the request before it is parsed as a `type`. Errors of
   // RequestMemory and of `admission`.
   absl::Status ReserveRequest(Admission& admission,
                               const ::google::protobuf::Descriptor& type);
-  // Gives back what was reserved, and then promises memory to the rest of the
-  // call, as Admission::Reserve.
+  // Returns the current reservation and then reserves memory for the rest of
+  // the call, as Admission::Reserve.
   absl::Status ReserveAnew(Admission& admission, uint64_t job, uint64_t bytes);
   Admission::Reservation& memory() { return memory_; }
 
-  // To be called around each write: the client must take it in time.
+  // Call before and after each write: the client must accept it in time.
   void AwaitClient();
   void ClientMoved();
 
-  // To be called in OnDone(), which it may hold up for a moment, when all
-  // memory of the call is free again.
+  // Call in OnDone() once all memory of the call is freed. May block for a
+  // moment.
   void Leave();
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
   const std::string& client() const { return client_; }
-  // The client's deadline, or the one that the server gives it.
+  // The client's deadline, or the one that the server assigns.
   SteadyTime deadline() const { return deadline_; }
   ::grpc::ByteBuffer& message() { return message_; }
 
@@ -104,12 +106,12 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   const std::string client_;  // see ClientName()
   ConnectionCalls::Place place_;
   Admission::Reservation memory_;
-  bool entered_ = false;  // those that run
+  bool entered_ = false;  // counts among the running calls
   ::grpc::ByteBuffer message_;
 
   Mutex task_mutex_;
   bool cancelled_ ABSL_GUARDED_BY(task_mutex_) = false;
-  // Where a task of the call waits.
+  // The pool in which a task of the call waits.
   ThreadPool* queued_in_ ABSL_GUARDED_BY(task_mutex_) = nullptr;
 };
 

@@ -29,9 +29,10 @@
 namespace millrace {
 namespace {
 
-constexpr uint64_t kBytesPerSeed = 160;  // of a call, besides its batch
+constexpr uint64_t kBytesPerSeed = 160;  // besides the batch
 
-// Before the client's deadline, to tell it which owner does not answer.
+// How long before the client's deadline to give up on an owner, so that there
+// is time to tell the client which one did not answer.
 constexpr absl::Duration kTimeToTell = absl::Seconds(1);
 
 absl::Status CheckLimits(const JobSpec& spec) {
@@ -57,7 +58,7 @@ absl::Status CheckCast(const Schema& schema, const Columns& columns) {
   return absl::OkStatus();
 }
 
-// Ids of the rows that are sent, from their local ids.
+// Writes the ids of the rows to send, given their local ids.
 std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
     std::shared_ptr<const Batch> batch, TypeIndex type,
     std::shared_ptr<const std::vector<uint32_t>> rows) {
@@ -75,7 +76,7 @@ std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
   };
 }
 
-// Where the edges that are sent have their features.
+// Writes the feature rows of the edges to send.
 std::function<void(size_t, std::span<uint64_t>)> RowsOfEdges(
     std::shared_ptr<const Batch> batch, RelationIndex relation,
     std::shared_ptr<const std::vector<uint32_t>> edges) {
@@ -86,7 +87,7 @@ std::function<void(size_t, std::span<uint64_t>)> RowsOfEdges(
   };
 }
 
-// What is ready of a batch.
+// An array of the batch that is ready to send.
 StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
                         const ArrayInfo& info) {
   StreamPart part;
@@ -99,8 +100,8 @@ StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
   return part;
 }
 
-// Nodes of one type by id; the client has the original ids, which the draws do
-// not need.
+// Reads nodes of one type by id. The client keeps the original ids, which the
+// draws do not need.
 absl::StatusOr<ResolvedNodes> ReadNodes(const std::string& bytes,
                                         const NodeType& type,
                                         std::string_view field) {
@@ -132,7 +133,7 @@ absl::Status CheckExplicitSeeds(const ResolvedJob& job,
   return absl::OkStatus();
 }
 
-// Refuses columns of explicit seeds in a request that has none.
+// Refuses columns that belong to explicit seeds in a request without any.
 absl::Status CheckNoSeeds(const v1::SampleRequest& proto) {
   if (proto.explicit_dst_ids().empty() &&
       proto.explicit_negative_ids().empty() && proto.explicit_times().empty()) {
@@ -175,10 +176,10 @@ absl::StatusOr<ResolvedSeeds> ReadExplicitSeeds(
   return seeds;
 }
 
-// Memory of a call from the end of its hops on. The arrays of a batch come
-// from vectors that grew by doubling, so up to twice their bytes are theirs;
-// beside them are a few frames and SentRows: three lists of local ids, and
-// one of edges.
+// Memory of a call from the end of its hops on. The arrays of a batch come from
+// vectors that grew by doubling, so they may take up to twice their bytes. In
+// addition there are a few frames, and the SentRows: three lists of local ids
+// and one of edges.
 uint64_t StreamingBytes(const Batch& batch) {
   uint64_t entries = 0;
   for (const NodeBlock& block : batch.nodes) entries += 3 * block.count();
@@ -191,7 +192,7 @@ uint64_t StreamingBytes(const Batch& batch) {
 
 }  // namespace
 
-// A request that was read and checked.
+// A request that has been read and checked.
 struct SampleCall::Request {
   v1::SampleRequest proto;
   ResolvedJob job;
@@ -236,8 +237,8 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
   return frame;
 }
 
-// If a partition other than the home is damaged here, the client should ask
-// this server again: it will then ask another server for that partition.
+// If a partition other than the home is damaged here, the client should retry
+// on this server, which will then ask another server for that partition.
 absl::Status SampleCall::WithOwnersDamage(const absl::Status& status) {
   const absl::Status noted = core().NoteDamage(status);
   const ErrorInfo info = ErrorInfoOf(noted);
@@ -282,7 +283,7 @@ absl::StatusOr<SampleCall::Request> SampleCall::ReadRequest() {
       UsedSplitsFromProto(proto.splits()), proto.job().train_graph()));
   const Store& seen = *core().store;
   absl::Status resolved = Resolve(request);
-  // Clients that name no fingerprints may mean a split that was added since.
+  // A client that sends no fingerprints may refer to a split added since.
   if (absl::IsNotFound(resolved) && core().store.LookForSplits(seen)) {
     resolved = Resolve(request);
   }

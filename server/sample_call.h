@@ -23,7 +23,7 @@ namespace millrace {
 // and streams the batch (from the leaf pool). Deletes itself.
 class SampleCall final : public FrameStream {
  public:
-  // `core` outlives all calls.
+  // `core` must outlive the call.
   SampleCall(ServerCore& core, ::grpc::CallbackServerContext* context);
 
   void OnDone() override;
@@ -36,13 +36,13 @@ class SampleCall final : public FrameStream {
   absl::Status MakeBatch();
   absl::Status WithOwnersDamage(const absl::Status& status);
   absl::StatusOr<Request> ReadRequest();
-  // Fills in what the message of a request means; may be called again.
+  // Fills in everything derived from `request.proto`; may be called again.
   absl::Status Resolve(Request& request) const;
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const Request& request, uint64_t held);
   void MakeSource(const Request& request, std::shared_ptr<const Batch> batch);
 
-  const SteadyTime owners_deadline_;  // of what other owners are asked
+  const SteadyTime owners_deadline_;  // for calls to other owners
   int home_ = -1;                     // partition, once the request is read
   std::unique_ptr<FrameSource> source_;
 };

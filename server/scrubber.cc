@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Ensures a pause between two reads of a small store.
+// Ensures a pause between two rounds over a small store.
 constexpr absl::Duration kLeastRound = absl::Seconds(10);
 
 }  // namespace
@@ -95,7 +95,7 @@ void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
 
 bool Scrubber::Pace(size_t bytes) {
   bytes_ += bytes;
-  // Does not catch up after falling behind.
+  // Does not try to catch up after falling behind.
   next_piece_ = std::max(next_piece_, SteadyNow() - absl::Seconds(1)) +
                 absl::Seconds(static_cast<double>(bytes) / bytes_per_second_);
   return WaitUntil(next_piece_);

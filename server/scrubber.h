@@ -17,11 +17,11 @@
 namespace millrace {
 
 // Compares the files that a server serves with their checksums, in rounds, on a
-// thread of its own. Reads at a limited rate and leaves the page cache alone
-// (see UncachedReader). For files that were loaded into memory it checks
-// both the copy and the file. A difference in what is served is damage; one in
-// a file that is no longer read is only logged. Logs the first round, and later
-// ones that find more or fewer bad files than the one before.
+// thread of its own. Reads at a limited rate and bypasses the page cache (see
+// UncachedReader). For files that were loaded into memory, checks both the copy
+// and the file. A mismatch in what is served counts as damage; one in a file
+// that is no longer read is only logged. Logs the first round, and later rounds
+// whose number of bad files differs from the round before.
 class Scrubber {
  public:
   // Both references must outlive it. `bytes_per_second` > 0.
@@ -30,8 +30,7 @@ class Scrubber {
   Scrubber(const Scrubber&) = delete;
   Scrubber& operator=(const Scrubber&) = delete;
 
-  // Waits until the piece that is being read is done, and reads no more.
-  // Idempotent.
+  // Waits for the current piece to be read, then stops reading. Idempotent.
   void Stop();
 
   // Bytes read so far. Any thread.
@@ -39,13 +38,13 @@ class Scrubber {
 
  private:
   void Run();
-  // The following return false when Stop() was called meanwhile.
+  // The following return false if Stop() was called meanwhile.
   bool ReadAll();
-  bool ReadFile(const Store& store, const FileInfo& file);  // notes damage
-  // Reports a file that cannot be read or differs. `loaded`: the file is no
-  // longer read, since what was loaded of it is sound.
+  bool ReadFile(const Store& store, const FileInfo& file);  // reports damage
+  // Reports a file that cannot be read or does not match. `loaded`: the file is
+  // no longer needed, since the copy in memory is sound.
   void NoteOnDisk(const FileInfo& file, const absl::Status& error, bool loaded);
-  // Waits until more may be read after `bytes`.
+  // After `bytes` have been read, waits until more may be read.
   bool Pace(size_t bytes);
   bool WaitUntil(SteadyTime time);
 
@@ -53,9 +52,9 @@ class Scrubber {
   const double bytes_per_second_;
   Damage& damage_;
 
-  // Used by the thread only.
+  // Used only by the thread.
   SteadyTime next_piece_;
-  int failures_ = 0;  // files of this round that differ or cannot be read
+  int failures_ = 0;  // bad or unreadable files in this round
   std::set<std::string>
       reported_;  // damaged files whose loaded copies are sound
 

@@ -30,7 +30,7 @@ absl::Status WithMoved(const absl::Status& status) {
   return WithErrorInfo(status, {.partition = std::nullopt, .moved = true});
 }
 
-// The fingerprint of a split; null: there is no such split.
+// The fingerprint of a split; null if there is no such split.
 const std::string* FingerprintOf(const Manifest& manifest,
                                  const UsedSplit& used) {
   for (const SplitInfo& split : manifest.splits) {
@@ -104,7 +104,7 @@ absl::Status ServedStore::CheckSplits(const std::vector<UsedSplit>& used,
 
 absl::StatusOr<ServedStore::FileVersion> ServedStore::CurrentVersion() const {
   const std::filesystem::path file = now().store->path() / "store.json";
-  // Network file systems ask their server when a file is opened.
+  // The file is opened, because network file systems revalidate only then.
   uint64_t bytes = 0;
   MILLRACE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(file, &bytes));
   struct stat info;
@@ -140,7 +140,7 @@ absl::Status ServedStore::Look() {
   if (version == version_) return absl::OkStatus();
   const State& before = now();
   absl::StatusOr<std::unique_ptr<Store>> store = before.store->WithNewSplits();
-  // Reading the same file again helps only if it could not be read.
+  // Retry with the same file only if it could not be read.
   const absl::Status& status = store.status();
   if (status.ok() || absl::IsDataLoss(status) ||
       absl::IsFailedPrecondition(status)) {

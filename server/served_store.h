@@ -22,8 +22,8 @@
 namespace millrace {
 
 // The store that a server serves: always the same graph, but splits may be
-// added to it. Reads as a pointer to the store with the splits known now; what
-// it has pointed to stays valid as long as this.
+// added to it. Acts as a pointer to the store with the splits known now; stores
+// that it pointed to earlier stay valid for its lifetime.
 // Threads: any.
 class ServedStore {
  public:
@@ -35,17 +35,17 @@ class ServedStore {
   const Store* operator->() const { return now().store.get(); }
   const SplitSeeds& seeds() const { return now().seeds; }
 
-  // Reads store.json again if it was replaced since the last look, and takes
-  // over the splits that are new; any other change is only warned of. Returns
-  // whether there are more splits now than in `seen`. Blocks on the file
-  // system, and for at most a second while another thread looks.
+  // Rereads store.json if it was replaced since the last look, and adopts new
+  // splits; any other change only causes a warning. Returns whether there are
+  // more splits now than in `seen`. Blocks on the file system, and for at most
+  // a second while another thread is looking.
   bool LookForSplits(const Store& seen);
 
-  // OK when the splits that a request is made with are those of this store,
-  // which is looked at again where it lacks one. `train_graph`: where `used` is
-  // not empty, it names all splits of this name. Blocks as LookForSplits().
-  // FAILED_PRECONDITION, for another server to be asked: another split of the
-  // name, or none.
+  // OK if the splits that a request was made with match those of this store,
+  // which is looked at again if it lacks one. `train_graph`: unless `used` is
+  // empty, it must list every split of this name. Blocks like LookForSplits().
+  // FAILED_PRECONDITION: a split is missing or differs; tells the client to ask
+  // another server.
   absl::Status CheckSplits(const std::vector<UsedSplit>& used,
                            std::string_view train_graph);
 
@@ -56,7 +56,7 @@ class ServedStore {
     State(std::shared_ptr<const Store> given, const State& before)
         : store(std::move(given)), seeds(*store, before.seeds) {}
 
-    const std::shared_ptr<const Store> store;  // shared with who opened it
+    const std::shared_ptr<const Store> store;  // shared with the opener
     const SplitSeeds seeds;
   };
 
@@ -72,12 +72,12 @@ class ServedStore {
 
   const State& now() const { return *now_.load(std::memory_order_acquire); }
   absl::StatusOr<FileVersion> CurrentVersion() const;
-  absl::Status Look();  // while `looking_`
+  absl::Status Look();  // requires `looking_`
 
   std::atomic<const State*> now_;
 
   // Used only by the thread that has set `looking_`.
-  std::vector<std::unique_ptr<const State>> states_;  // the last one is now
+  std::vector<std::unique_ptr<const State>> states_;  // current one last
   FileVersion version_;
   std::string complaint_;  // the last warning
 

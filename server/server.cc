@@ -32,7 +32,7 @@
 namespace millrace {
 namespace {
 
-// Both are switches of the process, to be set before the first server.
+// Both settings are process-wide and must precede the first server.
 void EnablePlugins() {
   static absl::once_flag once;
   absl::call_once(once, [] {
@@ -41,7 +41,7 @@ void EnablePlugins() {
   });
 }
 
-// Shared with the credentials of both ends; null: plaintext.
+// Shared with the credentials for both directions; null: plaintext.
 using TlsFilesPtr = std::shared_ptr<TlsFiles>;
 
 absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
@@ -104,14 +104,14 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
       StrCat("--peers ", std::string(fleet.status().message())));
 }
 
-// How many bytes of incoming requests gRPC may hold for all clients together;
-// beyond that it ends calls. Requests of admitted calls take a quarter of the
-// limits at most; the others have not arrived completely.
+// Bytes of incoming requests that gRPC may hold for all clients together;
+// beyond that it ends calls. Requests of admitted calls take at most a quarter
+// of the limits; the rest is for requests that have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
 }
 
-// Passes connections that were accepted elsewhere to gRPC.
+// Passes connections accepted elsewhere to gRPC.
 using Intake = ::grpc::experimental::ExternalConnectionAcceptor;
 
 void Limit(const ServerOptions& options, ::grpc::ServerBuilder& builder) {
@@ -129,7 +129,7 @@ void Limit(const ServerOptions& options, ::grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(quota);
 }
 
-// gRPC must be running: it would not close the connection otherwise.
+// gRPC must be running, or it would not close the connection.
 void HandOver(UniqueFd connection, Intake& intake) {
   Intake::NewConnectionParameters parameters;
   parameters.fd = connection.release();
@@ -145,7 +145,7 @@ struct SamplerServer::State {
   std::unique_ptr<::grpc::Server> server;  // null once stopped
   std::unique_ptr<Intake> intake;
   std::unique_ptr<Acceptor> acceptor;
-  std::unique_ptr<Scrubber> scrubber;  // null: none
+  std::unique_ptr<Scrubber> scrubber;  // null without --scrub
   int port = 0;
   std::string address;
   std::unique_ptr<PortCheck> port_check;
@@ -224,10 +224,11 @@ bool SamplerServer::Drain(absl::Duration timeout) {
 void SamplerServer::Stop() {
   if (state_->server == nullptr) return;
   state_->acceptor->Stop();
-  // Damage is reported to the health service, which ends with the server. The
-  // calls report none once they are done, so only the scrubber must stop.
+  // Stop anything that reports damage, because the health service ends with the
+  // server. The calls report none once they are done, so only the scrubber
+  // matters.
   if (state_->scrubber != nullptr) state_->scrubber->Stop();
-  // Gives replies a moment to be sent; then cancels the calls.
+  // Allows replies a moment to be sent, then cancels the calls.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
   state_->server.reset();

@@ -12,44 +12,44 @@
 
 namespace millrace {
 
-// A sampler server: serves the mapped partitions of a store over gRPC, with
-// health ("" and "partition/N") and reflection.
+// Serves the mapped partitions of a store over gRPC, with the health service
+// ("" and "partition/N") and reflection.
 // States: serving -> draining -> ended.
-// Threads: any thread may call any method; Drain() and Stop() once.
+// Threads: any thread may call any method, but Drain() and Stop() only once.
 class SamplerServer {
  public:
-  // Serves from the moment it returns. It need not reach its peers.
-  // INVALID_ARGUMENT: an option (message starts with its name). Errors of
-  // TlsFiles::Open.
+  // Returns a server that already accepts calls. Does not wait for its peers.
+  // INVALID_ARGUMENT: a bad option (the message starts with its name). Errors
+  // of TlsFiles::Open.
   // UNAVAILABLE: cannot listen.
   static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
       std::shared_ptr<const Store> store, ServerOptions options);
-  // Stop() unless that was done.
+  // Calls Stop().
   ~SamplerServer();
   SamplerServer(const SamplerServer&) = delete;
   SamplerServer& operator=(const SamplerServer&) = delete;
 
   int port() const;
-  // "HOST:PORT" with the real port.
+  // "HOST:PORT" with the actual port.
   const std::string& address() const;
 
-  // Tells health checks and clients to go elsewhere, answers no new Sample
-  // (leaf calls still), and waits until those that run are done. False when
-  // `timeout` passed first.
+  // Makes health checks and clients turn to other servers, refuses new Sample
+  // calls (but not leaf calls), and waits for running ones to finish. Returns
+  // false if `timeout` passes first.
   bool Drain(absl::Duration timeout);
 
-  // Ends all calls that run. Idempotent.
+  // Ends all running calls. Idempotent.
   void Stop();
 
   bool draining() const;
 
-  // Whether it serves any partition: not all of them are damaged.
+  // Whether it still serves any partition: not all of them are damaged.
   bool sound() const;
 
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;
 
-  // In Prometheus' text format.
+  // All metrics in Prometheus' text format.
   std::string Metrics() const;
 
  private:

@@ -26,11 +26,11 @@
 namespace millrace {
 namespace {
 
-// The common part of calls with one reply.
+// Common part of the calls with a single reply.
 class UnaryCall : public RequestCall {
  public:
   void OnDone() final {
-    // A reply that a slow caller does not read takes memory until here.
+    // Freed here, because a slow reader may make a reply last until the end.
     reply_.Clear();
     Leave();
     delete this;
@@ -41,7 +41,7 @@ class UnaryCall : public RequestCall {
             std::string_view method)
       : RequestCall(core, kind, context), method_(method) {}
 
-  // Ends the call, with reply() if `status` is OK.
+  // Ends the call, and sends reply() if `status` is OK.
   void End(const absl::Status& status) final {
     core().metrics.CountCall(method_, status);
     if (!status.ok()) return Finish(ToGrpcStatus(core().NoteDamage(status)));
@@ -65,11 +65,11 @@ class UnaryCall : public RequestCall {
   ::grpc::ByteBuffer reply_;
 };
 
-// A call that is answered on the leaf pool.
+// A call answered on the leaf pool.
 template <typename Request, typename Reply>
 class LeafCall final : public UnaryCall {
  public:
-  // Also receives the memory reserved for the call.
+  // The function that answers; also receives the memory reserved for the call.
   using Answer = std::function<absl::Status(const Request&,
                                             Admission::Reservation&, Reply&)>;
 
@@ -100,7 +100,7 @@ class LeafCall final : public UnaryCall {
   const Answer answer_;
 };
 
-// Answered at once, unless the store must be read again, and counted
+// Answered at once, unless the store must be read again, and limited
 // separately, so that a busy server does not look dead.
 class DescribeCall final : public UnaryCall {
  public:
@@ -141,7 +141,7 @@ class DescribeCall final : public UnaryCall {
 
 using Context = ::grpc::GenericCallbackServerContext;
 
-// All calls go through gRPC's generic service, because only this starts a call
+// All calls go through gRPC's generic service, because only that starts a call
 // before its request has arrived: see RequestCall.
 class SamplerCalls final : public ::grpc::CallbackGenericService {
  public:
@@ -184,7 +184,7 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
   }
 
  private:
-  // Makes a call that deletes itself.
+  // Creates a call, which deletes itself.
   using Start = std::function<RequestCall*(Context*)>;
 
   void Add(const char* method, Start start) {
@@ -195,12 +195,12 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
   absl::flat_hash_map<std::string, Start> starts_;  // by path
 };
 
-// A host (:authority) that nobody can call, since nobody can guess it.
+// A host (:authority) that nobody can call, because it cannot be guessed.
 //
-// Reflection lists the services that have methods registered by name, and a
-// generic service has none. So the generated service is registered as well, for
-// this host only: there gRPC would wait for requests, and parse them, without
-// any of our limits.
+// Reflection lists the services whose methods are registered by name, and a
+// generic service has none. So the generated service is registered as well, but
+// only for this host: calls to it would be read and parsed by gRPC without any
+// of our limits.
 std::string UnknownHost() {
   std::random_device random;
   std::string host;

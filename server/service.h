@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// The RPCs of proto/sampler.proto.
-// Threads: one calls Register(); gRPC calls the rest.
+// Implements the RPCs of proto/sampler.proto.
+// Threads: call Register() from one thread; gRPC calls the rest.
 class SamplerService {
  public:
   // `core` must outlive the service.
@@ -21,12 +21,12 @@ class SamplerService {
   SamplerService(const SamplerService&) = delete;
   SamplerService& operator=(const SamplerService&) = delete;
 
-  // Adds the RPCs to a server, which must end before the service does.
+  // Adds the RPCs to a server, which must be destroyed before the service.
   void Register(::grpc::ServerBuilder& builder);
 
  private:
   const std::unique_ptr<::grpc::CallbackGenericService> calls_;
-  const std::string listed_at_;  // lives as long as the server
+  const std::string listed_at_;  // must live as long as the server
   const std::unique_ptr<::grpc::Service> listing_;
 };
 

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-// How long a probe waits for the server's answer; Kubernetes itself waits for
-// 1 s by default.
+// How long a probe waits for the server's answer. (Kubernetes waits 1 s for a
+// probe by default.)
 constexpr absl::Duration kPatience = absl::Seconds(2);
 
 HttpResponse Yes(const std::string& what) {

@@ -12,24 +12,24 @@
 
 namespace millrace {
 
-// What a server tells Prometheus and probes over HTTP: /metrics; /healthz,
-// whether its gRPC port answers; /readyz, whether it also takes new work.
-// docs/protocol.md, section 8, describes them.
-// States: starting -> serving. A page that reports a problem answers 503, in
+// The pages that a server offers to Prometheus and to probes over HTTP:
+// /metrics; /healthz, whether its gRPC port answers; /readyz, whether it also
+// accepts new work. See docs/protocol.md, section 8.
+// States: starting -> serving. A page that reports a problem answers 503 with
 // one line.
 // Threads: any.
 class StatusPages {
  public:
-  // Serves from the moment it returns. Errors of HttpServer::Start.
+  // Returns pages that are already served. Errors of HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<StatusPages>> Start(
       const HostPort& address);
   StatusPages(const StatusPages&) = delete;
   StatusPages& operator=(const StatusPages&) = delete;
 
-  // The pages are about `server` from now on, and share it until they end.
+  // The pages report on `server` from now on, and share ownership of it.
   void SetServer(std::shared_ptr<SamplerServer> server);
 
-  // "HOST:PORT" with the real port.
+  // "HOST:PORT" with the actual port.
   const std::string& address() const { return http_->address(); }
 
  private:
@@ -40,7 +40,7 @@ class StatusPages {
   HttpResponse Readiness() const;
 
   mutable Mutex mutex_;
-  // Null: starting.
+  // Null while starting.
   std::shared_ptr<SamplerServer> server_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<HttpServer> http_;  // last: its pages use all of the above
