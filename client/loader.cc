@@ -18,11 +18,11 @@
 namespace millrace {
 namespace {
 
-// How many batches are asked for before the size of one is known.
+// Batches requested before the size of any is known.
 constexpr int kUnmeasuredBatches = 4;
 
 // One fetch of the window. Shared by the loader and the source's callback,
-// which may come after the loader is gone.
+// which may run after the loader is gone.
 struct Slot {
   LoaderStep step;
   Mutex mutex;
@@ -31,7 +31,7 @@ struct Slot {
   absl::StatusOr<Batch> batch ABSL_GUARDED_BY(mutex) = Batch();
 };
 
-// The steps of a plan, one after the other.
+// The steps of a plan in order.
 class StepSequence {
  public:
   StepSequence(const LoaderOptions& options, uint32_t batches, bool drop_ragged)
@@ -42,21 +42,22 @@ class StepSequence {
         end_epoch_(options.first_epoch + options.epochs),
         begin_batch_(options.first_batch) {}
 
-  // Steps of an epoch from `batch` on.
+  // Number of steps of an epoch from `batch` on.
   uint32_t StepsFrom(uint32_t batch) const {
     if (batch >= batches_) return 0;
     const uint32_t left = batches_ - batch;
     return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
   }
 
-  // Steps that Next() has yet to give.
+  // Number of steps that Next() has yet to return.
   uint64_t Remaining() const {
     if (epoch_ >= end_epoch_) return 0;
     return StepsFrom(begin_batch_) - step_ +
            (end_epoch_ - epoch_ - 1) * StepsFrom(0);
   }
 
-  // The next step without its batch, and the first batch of its ranks.
+  // The next step, still without its batch, and the first batch of all its
+  // ranks.
   struct Planned {
     LoaderStep step;
     uint64_t first_batch;
@@ -111,7 +112,7 @@ class PrefetchingLoader final : public Loader {
       const auto ready = [&slot]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slot->mutex) {
         return slot->ready;
       };
-      // In slices, so that Ctrl-C ends the wait.
+      // Waits in slices, so that Ctrl-C ends the wait.
       while (!slot->arrived.WaitFor(&slot->mutex, absl::Milliseconds(200),
                                     ready)) {
         MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -125,7 +126,7 @@ class PrefetchingLoader final : public Loader {
       }
     }
     window_.pop_front();
-    // The place this step leaves is filled while the caller works on it.
+    // Fills the place of this step while the caller works on it.
     MILLRACE_RETURN_IF_ERROR(Refill());
     return step;
   }
@@ -141,8 +142,8 @@ class PrefetchingLoader final : public Loader {
  private:
   static bool HasBatch(const Slot& slot) { return slot.step.batch.has_value(); }
 
-  // Whether one more batch fits into the window, judged by the mean size of
-  // those seen so far.
+  // Whether one more batch fits into the window, judging by the mean size of
+  // the batches seen so far.
   bool HasRoom() const {
     const auto size = static_cast<int64_t>(window_.size());
     if (size == 0) return true;
@@ -178,7 +179,7 @@ class PrefetchingLoader final : public Loader {
         plan_.Request(slot->step.epoch, static_cast<uint32_t>(index),
                       options_.columns));
     window_.push_back(slot);
-    // `job` stays alive as long as the callback.
+    // The callback keeps `job` alive.
     source_->Fetch(*job_, std::move(request),
                    [slot, job = job_](absl::StatusOr<Batch> batch) {
                      MutexLock lock(&slot->mutex);
@@ -195,7 +196,7 @@ class PrefetchingLoader final : public Loader {
     return first ? CheckWindow() : absl::OkStatus();
   }
 
-  // Before the window grows to what the options allow.
+  // Call before the window grows to what the options allow.
   absl::Status CheckWindow() const {
     const uint64_t more =
         static_cast<uint64_t>(options_.prefetch_batches) - window_.size();

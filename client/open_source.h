@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From --store or --servers to a source of batches.
+// Opens a source of batches for --store or --servers.
 #pragma once
 
 #include <memory>
@@ -13,30 +13,32 @@
 namespace millrace {
 
 struct SourceOptions {
-  // Exactly one of the two.
-  std::string store;    // a dataset or store: batches are made in this process
+  // Exactly one of these must be set.
+  std::string store;    // a dataset or store, read in this process
   std::string servers;  // LIST: host:port,host:port | @FILE | dns:///name:port
 
-  // Servers only: PEM files, as of --tls-ca and so on; none: plaintext.
+  // Only for servers: PEM files, as for --tls-ca and so on; empty: plaintext.
   TlsOptions tls = {};
 
   // Threads that make batches in this process; 0: one per core.
   int threads = 0;
-  // How long a partition without a living server is waited for.
+  // How long to wait for a partition that has no living server.
   absl::Duration partition_wait = absl::Minutes(5);
-  // Share of each partition's feature rows, the hottest, that this process
-  // keeps; 0: none. Servers only: the pages of a mapped store are kept anyway.
+  // Share of each partition's feature rows, hottest first, to keep in this
+  // process; 0: none. Only for servers: the page cache keeps those of a mapped
+  // store anyway.
   double cache_ratio = 0;
 };
 
 // Opens the store, or connects to the fleet and waits until it can be
 // described.
 // INVALID_ARGUMENT: neither or both of store and servers, a bad LIST, a
-// cache_ratio beyond 0 to 1, or with a store.
-// Errors of Store::Open and of the TLS files; UNAVAILABLE: no server answered
-// within partition_wait; FAILED_PRECONDITION: the fleet's members disagree;
-// UNAUTHENTICATED, PERMISSION_DENIED: certificates or names keep this program
-// from every server.
+// cache_ratio outside 0 to 1 or together with a store.
+// UNAVAILABLE: no server answered within partition_wait.
+// FAILED_PRECONDITION: the fleet's members disagree.
+// UNAUTHENTICATED, PERMISSION_DENIED: certificates or names prevent access to
+// every server.
+// Also errors of Store::Open and of the TLS files.
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     const SourceOptions& options);
 

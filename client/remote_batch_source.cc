@@ -30,7 +30,7 @@
 namespace millrace {
 namespace {
 
-// How late an interrupt may be noticed.
+// How often waits check for an interrupt.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 
 class FleetBatchSource final : public RemoteBatchSource {
@@ -48,7 +48,7 @@ class FleetBatchSource final : public RemoteBatchSource {
 
   ~FleetBatchSource() override {
     closing_.Notify();
-    if (cache_ != nullptr) cache_->Close();  // it starts fetches
+    if (cache_ != nullptr) cache_->Close();  // first, because it starts fetches
     std::vector<std::shared_ptr<BatchFetch>> fetches;
     {
       MutexLock lock(&mutex_);
@@ -109,8 +109,8 @@ class FleetBatchSource final : public RemoteBatchSource {
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
         .cache = std::move(features)};
-    // The fetch is its own key; it leaves the set once `done` has run, so that
-    // the destructor waits for that too.
+    // The fetch is its own key. It leaves the set only after `done` has run, so
+    // that the destructor waits for that too.
     auto key = std::make_shared<std::shared_ptr<BatchFetch>>();
     auto fetch = std::make_shared<BatchFetch>(
         options, job, std::move(request),
@@ -144,8 +144,8 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetch_ended_.NotifyOne();
   }
 
-  // Starts a call for each request; repeats those that fail until they
-  // succeed or Retry gives up.
+  // Starts a call for each request, and repeats failed ones until they succeed
+  // or Retry gives up.
   template <typename Request, typename StartCall>
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
@@ -177,7 +177,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     }
   }
 
-  // CANCELLED: the source was closed, or the program interrupted, meanwhile.
+  // Sleeps. CANCELLED: the source was closed or the program interrupted.
   absl::Status Pause(absl::Duration wait) const {
     const SteadyTime end = SteadyNow() + wait;
     while (SteadyNow() < end) {
@@ -196,10 +196,10 @@ class FleetBatchSource final : public RemoteBatchSource {
 
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
-  const Manifest& manifest_;  // of fleet_
+  const Manifest& manifest_;  // owned by fleet_
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
-  std::unique_ptr<FeatureCache> cache_;  // null: none
+  std::unique_ptr<FeatureCache> cache_;  // null: no cache
   Notification closing_;
   Mutex mutex_;
   CondVar fetch_ended_;
@@ -246,7 +246,8 @@ absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
   return ids;
 }
 
-// Waits only for servers that do not answer; says now and then who they are.
+// Waits only for servers that do not answer, and logs now and then which these
+// are.
 absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
                                               SteadyTime deadline) {
   while (true) {
@@ -269,7 +270,7 @@ absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
   if (!(options.cache_ratio >= 0 && options.cache_ratio <= 1)) {
     return absl::InvalidArgumentError(
         StrCat("--cache-ratio ", options.cache_ratio,
-               " is no share of the rows; give a number from 0 to 1"));
+               " is not a share of the rows; give a number from 0 to 1"));
   }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;

@@ -39,7 +39,7 @@ bool IsFloat(DType dtype) {
          dtype == DType::kFloat64 || dtype == DType::kBFloat16;
 }
 
-// Nested lists; NaN becomes null.
+// The rows as nested lists; NaN becomes null.
 Json ArrayJson(const Array& array) {
   const size_t width =
       array.rows() == 0
@@ -78,7 +78,7 @@ Json EdgesJson(const Batch& batch, const Relation& relation,
   return edges;
 }
 
-// `a` and behind it `b`.
+// The rows of `a` followed by those of `b`.
 Json Joined(const Array& a, const Array& b) {
   Json all = ArrayJson(a);
   if (!b.present()) return all;
@@ -86,7 +86,7 @@ Json Joined(const Array& a, const Array& b) {
   return all;
 }
 
-// Drawn pairs (--negatives binary) stand behind the seeds with label 0, as in
+// Drawn pairs (--negatives binary) follow the seeds and have label 0, as in
 // PyG; the seeds have label 1 unless they have labels of their own.
 Json LabelsJson(const Batch& batch) {
   const EdgeSeedBlock& pairs = batch.edge_seeds;
@@ -129,8 +129,8 @@ void AddEdgeSeeds(const Batch& batch, const Schema& schema, Json& json) {
   }
 }
 
-// For each node of the types that graphs have the row of its graph; -1 where
-// its graph is none of the batch.
+// Maps each node of the types that belong to graphs to the row of its graph; -1
+// if the graph is not in the batch.
 Json GraphOf(const Batch& batch, const Schema& schema) {
   std::map<TypeIndex, std::vector<int64_t>> rows;
   for (size_t r = 0; r < schema.relations.size(); ++r) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace bench: how fast this source serves the batches of a job.
+// millrace bench: measures how fast a source delivers the batches of a job.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -35,11 +35,11 @@ struct Measured {
   int64_t nodes = 0;
   int64_t edges = 0;
   int64_t bytes = 0;
-  std::optional<uint64_t> received_bytes;  // from servers, caches included
-  int64_t calls = 0, hedged_calls = 0;     // of servers
+  std::optional<uint64_t> received_bytes;  // from servers, including for caches
+  int64_t calls = 0, hedged_calls = 0;     // to servers
   double seconds = 0;
   double wait_seconds = 0;
-  double cpu_seconds = 0;  // of this process
+  double cpu_seconds = 0;  // used by this process
   int64_t peak_rss_bytes = 0;
 };
 
@@ -118,7 +118,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
   options.prefetch_batches = flags.job.prefetch_batches();
   options.prefetch_bytes = flags.job.prefetch_bytes();
-  options.epochs = flags.batches;  // an epoch has at least one batch
+  options.epochs = flags.batches;  // an epoch has >= 1 batch
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
   if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);

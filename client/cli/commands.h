@@ -9,11 +9,11 @@
 
 namespace millrace {
 
-// What the chosen subcommand does; set by the subcommand's callback.
+// The body of the chosen subcommand; set by the subcommand's callback.
 using CommandBody = std::function<absl::Status()>;
 
-// Each adds its subcommand and options to `app`; when the user chose it,
-// parsing sets `body`. `app` and `body` must outlive the run.
+// Each function adds its subcommand and options to `app`; if the user chooses
+// that subcommand, parsing sets `body`. `app` and `body` must outlive parsing.
 void AddImportCommand(CLI::App& app, CommandBody& body);
 void AddSplitCommand(CLI::App& app, CommandBody& body);
 void AddPartitionCommand(CLI::App& app, CommandBody& body);

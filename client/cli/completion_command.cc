@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace completion: a script that completes command lines in a shell.
+// millrace completion: prints a shell script that completes command lines.
 #include <iostream>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace digest: the fingerprint of every batch of an epoch.
+// millrace digest: prints the fingerprint of every batch of an epoch.
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ absl::Status RunDigest(const DigestFlags& flags) {
   const uint32_t total =
       flags.batches == 0 ? loader->batches_per_epoch()
                          : std::min(flags.batches, loader->batches_per_epoch());
-  // On a terminal the lines themselves show it.
+  // On a terminal the printed lines themselves show the progress.
   std::optional<Progress> progress;
   if (isatty(STDOUT_FILENO) == 0) progress.emplace("digest", total, "batches");
   DigestTotal sum;

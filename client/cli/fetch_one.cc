@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Shared with the source's callback, which may come after an interrupt.
+// Shared with the source's callback, which may run after an interrupt.
 struct Fetch {
   ResolvedJob job;
   absl::StatusOr<Batch> result = absl::UnknownError("no batch yet");
@@ -30,7 +30,7 @@ absl::StatusOr<Batch> FetchOne(BatchSource& source, const ResolvedJob& job,
                  fetch->result = std::move(batch);
                  fetch->arrived.Notify();
                });
-  // The source bounds every fetch.
+  // Needs no deadline: the source bounds the time of every fetch.
   while (
       !fetch->arrived.WaitForNotificationWithTimeout(absl::Milliseconds(200))) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace help: what COMMAND --help prints.
+// millrace help: prints what COMMAND --help prints.
 #include <algorithm>
 #include <iostream>
 #include <memory>

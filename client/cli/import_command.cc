@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace import: makes datasets.
+// millrace import: makes a dataset.
 #include <iostream>
 #include <map>
 #include <memory>
@@ -38,7 +38,7 @@ const std::map<std::string, Normalization> kNormalizations = {
     {"row", Normalization::kRow},
     {"standard", Normalization::kStandard}};
 
-// Reads the summary of the labels from the new dataset, as `inspect` does.
+// Reads the summary of the labels back from the new dataset, as `inspect` does.
 absl::StatusOr<LabelSummaries> SummarizeTarget(const std::string& target) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(target));
@@ -117,13 +117,13 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
                                 const ImportFormat& format) {
   ImportFlags resolved = flags;
   ImportOptions& options = resolved.options;
-  // Fractions beside folds are a format's default.
+  // Fractions next to folds can only be the format's default.
   if (options.folds != 0) options.split_fractions.clear();
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
   options.edge_split_by = kEdgeSplitBys.at(flags.edge_split_by);
   const std::string& owners = flags.assignment_out;
-  // Cheap checks come first: describing a graph may mean reading it.
+  // Cheap checks first: describing a graph may mean reading it.
   MILLRACE_RETURN_IF_ERROR(AtomicDirectory::CheckTarget(flags.target));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(owners));
   MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
@@ -137,7 +137,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   return manifest;
 }
 
-// Adds what to do to errors of the input that do not say it.
+// Adds advice to errors about the input that give none.
 absl::Status AdviseOnInput(const absl::Status& status) {
   const std::string what(status.message());
   if (what.starts_with("--") || what.find('\n') != std::string::npos) {
@@ -189,7 +189,7 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
       ->needs(fractions);
 }
 
-// Options of all importers.
+// Options that all importers share.
 void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
   ImportOptions& options = flags.options;
   command.add_option("--out", flags.target, "dataset to write; must not exist")

@@ -29,7 +29,7 @@ const std::map<std::string, TuFeatures> kTuFeatures = {
     {"labels", TuFeatures::kLabels},
     {"attributes", TuFeatures::kAttributes}};
 
-// "NAME=FILE" or "FILE" (name "").
+// "NAME=FILE" or "FILE" (NAME is "").
 std::pair<std::string, std::string> SplitName(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) return {"", text};
@@ -50,7 +50,7 @@ absl::StatusOr<NamedFiles> ParseFiles(const std::string& option,
   return files;
 }
 
-// Seeds without a name are of the one type with labels that has a name.
+// Assigns seeds without a name to the only type with labels.
 void NameSeeds(NpyInput& input) {
   if (input.labels.size() != 1 || input.labels.contains("")) return;
   const std::string& type = input.labels.begin()->first;
@@ -126,8 +126,8 @@ PartitionFolderInput ParsePartitionFolder(const ImportFlags& flags) {
   PartitionFolderInput input;
   input.directory = flags.directory;
   input.type = flags.label_type;
-  // Beside the dataset, as all that waits on disk. Several columns are
-  // restored at the same time, while edges wait in memory too.
+  // Scratch files go next to the dataset. Several columns are restored at the
+  // same time, while edges wait in memory too.
   input.restore.scratch = std::filesystem::absolute(flags.target).parent_path();
   input.restore.memory_bytes = flags.options.memory_bytes / 16;
   return input;

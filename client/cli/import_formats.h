@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `millrace import` can read: a table of formats with their options.
+// The formats that `millrace import` reads, with their options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// Options as they were typed.
+// Options as typed.
 struct ImportFlags {
   ImportOptions options;
   std::string self_loops = "keep";
@@ -45,14 +45,14 @@ struct ImportFlags {
 struct ImportFormat {
   const char* name;
   const char* help;
-  const char* example;  // what follows `millrace import`
-  // Adds the options of this format alone.
+  const char* example;  // follows `millrace import`
+  // Adds the options that only this format has.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
   // Errors that start with "--" are wrong usage.
   absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
 };
 
-// In the order of --help.
+// All formats, in the order of --help.
 std::span<const ImportFormat> ImportFormats();
 
 }  // namespace millrace

@@ -108,8 +108,8 @@ Sizes SizesUnder(const Manifest& manifest, std::string_view prefix) {
   return sizes;
 }
 
-// Edges whose lists a partition holds: its in-lists, or its out-lists where
-// there are no in-lists.
+// Number of edges whose lists a partition holds: counts its in-lists, or its
+// out-lists if it has no in-lists.
 int64_t EdgesIn(const Partition& partition) {
   int64_t edges = 0;
   for (const EdgeColumns& columns : partition.edges) {
@@ -137,7 +137,7 @@ Json DescribePartitions(const Store& store) {
   return list;
 }
 
-// The largest partition over the mean; 1 is perfect.
+// The largest partition divided by the mean; 1 is perfect.
 double Balance(const Json& partitions, const char* what) {
   int64_t largest = 0;
   int64_t sum = 0;
@@ -201,7 +201,7 @@ std::string Bytes(uint64_t bytes) {
                          kUnits[unit]);
 }
 
-// ", WHAT float32 [128]"; nothing for an absent column.
+// ", WHAT float32 [128]"; empty for an absent column.
 std::string ColumnText(std::string_view what, const ColumnSpec& column) {
   if (!column.present()) return "";
   std::string text = StrCat(", ", what, " ", DTypeName(column.dtype));

@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-// Fills the fanouts of `spec` from "15,10" and "S__R__D=15,10".
+// Sets the fanouts of `spec` from "15,10" and "S__R__D=15,10".
 absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
   for (const std::string& value : values) {
     const size_t equals = value.find('=');
@@ -72,7 +72,7 @@ const std::map<std::string, TemporalStrategy> kTemporal = {
     {"uniform", TemporalStrategy::kUniform},
     {"last", TemporalStrategy::kLast}};
 
-// JobSpec::train_graph of "full" or "induced:SPLIT".
+// Value of JobSpec::train_graph for "full" or "induced:SPLIT".
 absl::StatusOr<std::string> ParseTrainGraph(const std::string& text) {
   constexpr std::string_view kInduced = "induced:";
   if (text == "full") return std::string();
@@ -91,7 +91,7 @@ absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
   Fanouts fanouts;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
     int32_t fanout = 0;
-    // Ignores blanks around the number.
+    // SimpleAtoi ignores blanks around the number.
     if (!absl::SimpleAtoi(item, &fanout) || fanout < kAllNeighbors) {
       return absl::InvalidArgumentError(
           StrCat(option, " \"", text, "\": \"", item,

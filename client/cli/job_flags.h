@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOURCE and JOB of the command line, shared by `millrace` and
-// `millrace-train`.
+// The options for SOURCE and JOB that `millrace` and `millrace-train` share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,23 +18,24 @@
 
 namespace millrace {
 
-// For CLI::Option::check: a LIST, as AddressList::Parse takes it.
+// Validator for CLI::Option::check: a LIST that AddressList::Parse accepts.
 CLI::Validator ServerList();
 
-// All of these are added in option groups, which makes them the same in all
-// commands that have them (program.h).
+// All flags here are added to option groups, so that they look the same in
+// every command (see program.h).
 
-// --tls-ca, --tls-cert, --tls-key, --tls-server-name of a client.
+// Adds --tls-ca, --tls-cert, --tls-key and --tls-server-name of a client.
 void AddTlsFlags(CLI::App& app, TlsOptions& tls);
 
-// --servers LIST, to an option group.
+// Adds --servers LIST to an option group.
 CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
-// --store | --servers, --tls-*, --threads, --partition-wait, --cache-ratio.
+// The flags --store | --servers, --tls-*, --threads, --partition-wait and
+// --cache-ratio.
 class SourceFlags {
  public:
-  // --store and --servers. Both are needed; there are two for the order of
-  // --help.
+  // Add --store and --servers, and the options of the connection. Call both;
+  // they are separate to control the order in --help.
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app);
   // Errors of OpenSource.
@@ -56,31 +56,32 @@ class SourceFlags {
 absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
                                      const std::string& text);
 
-// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: none.
+// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: no negatives.
 // INVALID_ARGUMENT: anything else (names `option`).
 absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
                                          const std::string& text);
 
-// JOB. Values are checked by the accessors, which name the option.
+// The flags of a JOB. Values are checked by the accessors, whose errors name
+// the option.
 class JobFlags {
  public:
   void AddTo(CLI::App& app);
 
-  // INVALID_ARGUMENT: --fanouts that are not numbers, unknown enumerators,
-  // --global-batch-size that the world does not divide.
+  // INVALID_ARGUMENT: --fanouts that are not numbers, an unknown word, or a
+  // --global-batch-size that is not divisible by `world`.
   absl::StatusOr<JobSpec> Spec(int world = 1) const;
-  // Spec() of a job that exists to sample. INVALID_ARGUMENT also: no
-  // --fanouts at all. (A trainer says that itself, in words of layers.)
+  // Spec() for commands that only sample. INVALID_ARGUMENT also if --fanouts is
+  // missing. (A trainer reports that itself, in terms of layers.)
   absl::StatusOr<JobSpec> SamplingSpec() const;
-  // Fills in the type of the seeds of a job of these flags where --type is not
-  // given and only one node type, or relation for edge seeds, has the split.
-  // Returns whether it did, which LogSeedType should say.
+  // Without --type, sets the type of the seeds if only one node type, or for
+  // edge seeds only one relation, has the split. Returns whether it did; the
+  // caller should then LogSeedType().
   bool InferSeedType(const Manifest& manifest, JobSpec& spec) const;
-  // Features, edge features, labels and wire dtype.
+  // Features, edge features, labels, and the dtype on the wire.
   absl::StatusOr<Columns> WantedColumns() const;
-  // The seeds file, read as seeds of this kind, or nullopt without one.
-  // INVALID_ARGUMENT: not integers [n], or [n, 2] with times; of edge seeds [n,
-  // 2] or [n, 3] with times (names the file).
+  // The seeds file, read as seeds of this kind; nullopt if there is none.
+  // INVALID_ARGUMENT: not integers of shape [n], or [n, 2] with times; for edge
+  // seeds [n, 2], or [n, 3] with times (names the file).
   absl::StatusOr<std::optional<SeedList>> Seeds(SeedKind kind) const;
   bool has_seeds_file() const { return !seeds_file_.empty(); }
   // Whether --exclude-seed-edges was given; a trainer has its own default.
@@ -101,7 +102,7 @@ class JobFlags {
   std::string seeds_file_;
   std::vector<std::string> fanouts_;
   int64_t batch_size_ = 1024;
-  std::optional<int64_t> global_batch_size_;  // none: not given
+  std::optional<int64_t> global_batch_size_;  // nullopt: not given
   uint64_t seed_ = 1;
   bool shuffle_ = true;
   std::string seed_order_ = "global";
@@ -114,7 +115,7 @@ class JobFlags {
   std::string temporal_;
   int walks_ = 0;
   int walk_length_ = 0;
-  std::optional<double> restart_;  // none: not given
+  std::optional<double> restart_;  // nullopt: not given
   std::vector<std::string> metapath_;
   std::string train_graph_ = "full";
   std::string negatives_;
@@ -127,7 +128,7 @@ class JobFlags {
   int64_t prefetch_bytes_ = int64_t{1} << 30;
 };
 
-// Says in the log which type was filled in.
+// Logs the type that InferSeedType() chose.
 void LogSeedType(const JobSpec& spec);
 
 }  // namespace millrace

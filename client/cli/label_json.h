@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// {"labelled", "classes", "largest", "largest_node", "sparse"}, or "labelled"
-// alone where labels are not classes.
+// {"labelled", "classes", "largest", "largest_node", "sparse"}, or only
+// "labelled" if the labels are not classes.
 nlohmann::ordered_json LabelJson(const LabelSummary& summary);
 
 }  // namespace millrace

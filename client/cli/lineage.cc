@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxFaults = 20;
 constexpr int64_t kMaxNumber = std::numeric_limits<int64_t>::max();
-// Of epochs and batches.
+// Largest epoch or batch.
 constexpr int64_t kMaxPlace = std::numeric_limits<uint32_t>::max();
 
 std::string Text(const BatchPlace& place) {
@@ -38,14 +38,14 @@ bool IsValid(const BatchPlace& place) {
          std::max(place.epoch, place.batch) <= kMaxPlace;
 }
 
-// "EPOCH:BATCH".
+// Parses "EPOCH:BATCH".
 bool ParsePlace(const std::string& text, BatchPlace& place) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   return parts.size() == 2 && absl::SimpleAtoi(parts[0], &place.epoch) &&
          absl::SimpleAtoi(parts[1], &place.batch) && IsValid(place);
 }
 
-// Nothing if it is not an integer of 64 bits.
+// nullopt unless `json` is a 64-bit integer.
 std::optional<int64_t> Integer(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<uint64_t>() > kMaxNumber) {
@@ -54,7 +54,7 @@ std::optional<int64_t> Integer(const Json& json) {
   return json.get<int64_t>();
 }
 
-// The integer of that name; nothing also when there is none, or one below 0.
+// The integer with that name; nullopt if it is missing or negative.
 std::optional<int64_t> Count(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end()) return std::nullopt;
@@ -74,7 +74,7 @@ bool ParseSeeds(const Json& json, std::vector<int64_t>& seeds) {
   return true;
 }
 
-// It is read twice, which a pipe cannot be.
+// Each file is read twice, which is impossible with a pipe.
 absl::Status CheckRegularFile(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status =
@@ -101,25 +101,27 @@ absl::Status ForEachLine(
   return absl::OkStatus();
 }
 
-// Where the torn lines of a file stand. A process that is killed, or finds the
-// disk full, leaves one; the others of the file, one a rank, may each write
-// a whole line after it, but not one more: their step does not end.
+// Finds torn lines of a file that nothing explains. A process that is killed or
+// finds the disk full leaves one torn line. Each of the other ranks that write
+// to the file may still add one whole line, but no more, because their step
+// never ends.
 class TornLines {
  public:
-  // The next line of the file.
+  // The next line is torn.
   void Torn() {
     ++number_;
     if (since_ == 0) first_ = number_;
     Count();
   }
-  // `rank`: none wrote it if an attempt starts with it.
+  // The next line is whole. `rank`: nullopt if it only starts an attempt.
   void Whole(int64_t attempt, std::optional<int64_t> rank) {
     ++number_;
     if (rank.has_value()) ranks_.insert(*rank);
     if (attempt != std::exchange(attempt_, attempt)) since_ = 0;
     if (since_ > 0) Count();
   }
-  // The number of one that no end of an attempt explains; 0: there is none.
+  // Line number of a torn line that is not at the end of an attempt; 0 if there
+  // is none.
   int64_t Unexplained() const {
     return most_ > std::max<int64_t>(1, ranks_.size()) ? first_of_most_ : 0;
   }
@@ -132,16 +134,16 @@ class TornLines {
   }
 
   std::set<int64_t> ranks_;
-  int64_t number_ = 0;   // of the line
-  int64_t attempt_ = 0;  // that it is of
-  int64_t since_ = 0;    // lines of the attempt from its first torn one on
-  int64_t first_ = 0;    // the number of that one
+  int64_t number_ = 0;   // of the latest line
+  int64_t attempt_ = 0;  // of the latest line
+  int64_t since_ = 0;    // lines of the attempt since its first torn one
+  int64_t first_ = 0;    // number of that torn line
   int64_t most_ = 0, first_of_most_ = 0;
 };
 
 }  // namespace
 
-// One line, as far as it matters here.
+// The parts of a line that matter here.
 struct Lineage::Batch {
   BatchPlace place;
   int64_t rank = 0;
@@ -151,7 +153,7 @@ struct Lineage::Batch {
 struct Lineage::Line {
   int64_t attempt = 0;
   BatchPlace start;
-  std::optional<Batch> batch;  // none: the attempt starts
+  std::optional<Batch> batch;  // nullopt: the line starts an attempt
 };
 
 bool Lineage::Parse(const std::string& text, Line& line) {

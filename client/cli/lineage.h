@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the logs of `millrace-train --consumed-log` say of a run that was ended
-// and resumed, however often.
+// Reads the logs of `millrace-train --consumed-log` of a run that may have been
+// ended and resumed several times.
 #pragma once
 
 #include <compare>
@@ -15,22 +15,23 @@
 
 namespace millrace {
 
-// Where a batch stands in a run.
+// The position of a batch in a run.
 struct BatchPlace {
   int64_t epoch = 0;
   int64_t batch = 0;
   friend auto operator<=>(const BatchPlace&, const BatchPlace&) = default;
 };
 
-// A line is void when a later attempt started at its batch or before: that
-// attempt went on without what the line stands for. Attempts are in the order
-// of their numbers. Each begins with a line of no batch, which no count
-// includes; in older logs it is only known by its batches.
+// What the logs say. A line is void if a later attempt started at its batch or
+// before: that attempt continued without the effect of the line. Attempts are
+// ordered by their numbers. Each begins with a line without a batch, which is
+// not counted; older logs have no such lines, so there an attempt is known only
+// by its batches.
 class Lineage {
  public:
   struct Attempt {
-    BatchPlace start;   // of its checkpoint
-    int64_t lines = 0;  // of batches
+    BatchPlace start;   // position of its checkpoint
+    int64_t lines = 0;  // with batches
     int64_t void_lines = 0;
   };
   struct Epoch {
@@ -38,25 +39,25 @@ class Lineage {
     int64_t seeds = 0;
   };
 
-  // Reads the files of all hosts of one run. `valid`, if given, gets each line
-  // of a batch that is not void, in the order of the files. Lines that are torn
-  // are left out. FAILED_PRECONDITION: lines of two runs; says which.
-  // INVALID_ARGUMENT: a pipe, a folder. Errors of files.
+  // Reads the files of all hosts of one run. `valid`, if given, is called with
+  // each line of a batch that is not void, in the order of the files. Skips
+  // torn lines.
+  // FAILED_PRECONDITION: lines of two runs (says which). INVALID_ARGUMENT: a
+  // pipe or a folder. Also errors of reading files.
   static absl::StatusOr<Lineage> Read(
       const std::vector<std::string>& paths,
       const std::function<void(const std::string& line)>& valid = {});
 
   const std::map<int64_t, Attempt>& attempts() const { return attempts_; }
-  // Of the lines that are not void.
+  // Sums over the lines that are not void.
   const std::map<int64_t, Epoch>& epochs() const { return epochs_; }
   int64_t torn_lines() const { return torn_; }
-  // Why the lines that are not void do not hold each seed once an epoch: none
-  // of them is there, a batch or a seed twice, a batch or an epoch missing
-  // (from epoch 0), an epoch with fewer batches than another (but for the
-  // last), or, for `seeds` above 0, with another number of seeds; or torn lines
-  // elsewhere than where an attempt ended. At most 20, in the order of the
-  // epochs. Edges may be there twice, so of edge seeds the batches alone are
-  // told apart.
+  // Reasons why the lines that are not void do not contain each seed once per
+  // epoch: there are no such lines; a batch or seed occurs twice; a batch or
+  // epoch (from 0) is missing; an epoch, except the last, has fewer batches
+  // than another or, if `seeds` > 0, another number of seeds; or there are torn
+  // lines other than at the end of an attempt. At most 20, in the order of the
+  // epochs. Edge seeds may repeat, so for these only batches are compared.
   std::vector<std::string> Faults(int64_t seeds = 0) const;
 
  private:
@@ -68,12 +69,12 @@ class Lineage {
   };
 
   static bool Parse(const std::string& text, Line& line);
-  // The first of two passes; the second one adds up what is not void.
+  // First of two passes; the second adds up the lines that are not void.
   absl::Status ReadAttempts(const std::string& path);
   std::vector<std::string> EpochFaults(int64_t number, int64_t most,
                                        int64_t seeds) const;
   absl::Status AddAttempt(const Line& line);
-  // Of a batch.
+  // For lines with a batch.
   bool IsVoid(const Line& line) const;
   void Add(int64_t attempt, const Batch& batch);
 

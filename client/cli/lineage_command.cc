@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace lineage: which lines of a --consumed-log count, and whether they
-// hold each seed once.
+// millrace lineage: shows which lines of a --consumed-log count, and whether
+// they contain each seed once.
 #include <cstdio>
 #include <memory>
 #include <string>

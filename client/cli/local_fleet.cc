@@ -27,20 +27,20 @@ namespace {
 
 constexpr absl::Duration kStartLimit = absl::Seconds(30);
 constexpr absl::Duration kStopLimit = absl::Seconds(30);
-// A server tells its port through a file, which gives no signal.
+// A server reports its port through a file, so it has to be polled.
 constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
 
-// The least memory a server takes, besides the code that all share.
+// Least memory of a server, without the code that all of them share.
 constexpr int64_t kServerBytes = 10 << 20;
 
 constexpr char kPeersFile[] = "peers";
 
-// SIGHUP comes when a terminal is closed.
+// SIGHUP arrives when a terminal is closed.
 bool MeansStop(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
 }
 
-// The signal, or 0 after `limit`.
+// The signal received, or 0 after `limit`.
 int WaitSignal(const sigset_t& signals, absl::Duration limit) {
   const timespec time = absl::ToTimespec(limit);
   const int signal = sigtimedwait(&signals, nullptr, &time);
@@ -81,7 +81,7 @@ LocalFleet::~LocalFleet() {
   for (Server& server : servers_) {
     while (server.pid > 0 && waitpid(server.pid, nullptr, WNOHANG) == 0) {
       const absl::Duration left = kill_at - SteadyNow();
-      // Wakes at the end of a server.
+      // Also wakes when a server ends.
       const int signal =
           WaitSignal(waited_for_, std::max(left, absl::Milliseconds(100)));
       if (MeansStop(signal) || left <= absl::ZeroDuration()) SignalAll(SIGKILL);
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> LocalFleet::Start(
         absl::StrCat(folder, ": ", std::strerror(errno)));
   }
   port_folder_ = folder;
-  // Read by the servers again and again, so it may be filled when all ports
+  // The servers read this file repeatedly, so it can be filled once all ports
   // are known.
   MILLRACE_RETURN_IF_ERROR(WriteNewFile(port_folder_ / kPeersFile, ""));
   for (int i = 0; i < servers; ++i) {
@@ -147,7 +147,8 @@ absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
         absl::StrCat("cannot start a process: ", std::strerror(errno)));
   }
   if (pid == 0) {
-    // Its own group: Ctrl-C in a terminal is for us, who then end it.
+    // Gives the server its own process group, so that Ctrl-C in a terminal
+    // reaches only this process, which then ends the servers.
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(1);

@@ -15,28 +15,29 @@ namespace millrace {
 
 // Server processes on loopback, for `millrace up`. No server outlives this
 // process, however it ends.
-// Threads: one; while it lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked
-// in the thread that made it, to be waited for. Start no other thread before.
+// Threads: one. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are
+// blocked in the thread that created it, which waits for them. Start no other
+// threads before.
 class LocalFleet {
  public:
-  // `program` is millrace-server.
+  // `program`: path of millrace-server.
   explicit LocalFleet(std::filesystem::path program);
-  // Asks the servers to drain, ends them after 30 s or at a second signal,
-  // and waits for them.
+  // Asks the servers to drain, kills them after 30 s or at a second signal, and
+  // waits for them to end.
   ~LocalFleet();
   LocalFleet(const LocalFleet&) = delete;
   LocalFleet& operator=(const LocalFleet&) = delete;
 
   // Starts `servers` (>= 1) that together serve all `parts` partitions of
-  // `store`; more servers than partitions are replicas. Waits until all
-  // listen and returns their LIST.
-  // UNAVAILABLE: a server ended, or did not listen within 30 s; CANCELLED: a
-  // signal came; INTERNAL: the system refused a process.
+  // `store`; if there are more servers than partitions, some are replicas.
+  // Waits until all of them listen, and returns their LIST.
+  // UNAVAILABLE: a server ended, or did not listen within 30 s. CANCELLED: a
+  // signal arrived. INTERNAL: the system could not start a process.
   absl::StatusOr<std::string> Start(const std::filesystem::path& store,
                                     int parts, int servers);
 
-  // Until SIGINT, SIGTERM or SIGHUP: OK. UNAVAILABLE: a server ended (names its
-  // partitions).
+  // Waits. OK: SIGINT, SIGTERM or SIGHUP arrived. UNAVAILABLE: a server ended
+  // (names its partitions).
   absl::Status WaitForSignal();
 
  private:
@@ -48,7 +49,7 @@ class LocalFleet {
 
   absl::Status StartOne(const std::filesystem::path& store, Server& server);
   absl::StatusOr<std::string> WaitForPort(const Server& server);
-  // Collects a server that has ended; OK when there is none.
+  // Reaps a server that has ended and reports it; OK if none has.
   absl::Status Reap();
   void SignalAll(int signal);
 
@@ -59,7 +60,7 @@ class LocalFleet {
   std::vector<Server> servers_;
 };
 
-// The partitions of server `index` of `servers`, as --partition takes them.
+// The partitions of server `index` of `servers`, as a value of --partition.
 std::string PartitionsOfServer(int index, int servers, int parts);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace: data and operations.
+// millrace: the program for data and operations.
 #include "client/cli/commands.h"
 #include "common/cli/program.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace partition: a store of partitions from a dataset.
+// millrace partition: makes a partitioned store from a dataset.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -51,8 +51,8 @@ struct PartitionFlags {
   bool json = false;
 };
 
-// "F.npy" is for the node type of a homogeneous graph, "TYPE=F.npy" for one
-// of several.
+// Parses "F.npy" for the node type of a homogeneous graph, and "TYPE=F.npy" for
+// one of several types.
 absl::Status ParseAssignment(const std::vector<std::string>& values,
                              PartitionOptions& options) {
   for (const std::string& value : values) {

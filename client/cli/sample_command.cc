@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-// CLI11 reads an empty field of a list as 0.
+// Rejects an empty field of a list, which CLI11 would read as 0.
 CLI::Validator NotEmpty() {
   return CLI::Validator(
       [](const std::string& text) -> std::string {
@@ -41,7 +41,7 @@ struct SampleFlags {
   bool json = true;
 };
 
-// Columns of seeds that are not given, and seeds that are given twice.
+// Refuses columns without seeds, and seeds given twice.
 absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
@@ -56,7 +56,7 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
              " belongs to --seed-ids\ngive those too, or leave it out"));
 }
 
-// --seed-ids, --seed-dst-ids and --seed-times.
+// The seeds of --seed-ids, --seed-dst-ids and --seed-times.
 absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
                                     const ResolvedJob& job) {
   const bool edges = job.spec.seed_kind == SeedKind::kEdge;

@@ -18,7 +18,7 @@ struct SplitFlags {
   std::string name;
   std::string type;  // node type or relation
   std::string ids;
-  NewEdgeSplit edges;  // all but name, relation and edge_ids
+  NewEdgeSplit edges;  // all but name, relation, edge_ids
   bool json = false;
 };
 
@@ -30,7 +30,7 @@ void Print(const SplitFlags& flags, int64_t count, const char* what) {
   }
 }
 
-// Refuses columns that only pairs have.
+// Refuses columns that only pairs can have.
 absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
   const char* option = nullptr;
   if (!split.negatives.empty()) option = "--negatives";
@@ -121,7 +121,7 @@ void AddSplitCommand(CLI::App& app, CommandBody& body) {
       ->type_name("FILE");
   command
       ->add_option("--negatives", edges.negatives,
-                   "with --pairs: destinations that are no edges [n, k]")
+                   "with --pairs: destinations that are not edges [n, k]")
       ->type_name("FILE");
   command->add_flag("--json", flags->json, "print the result as JSON");
   command->footer("  millrace split cora --name few --ids few.npy");

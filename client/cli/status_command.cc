@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace status: who is in the fleet and how it is.
+// millrace status: lists the members of a fleet and their state.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -59,8 +59,8 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
   return missing;
 }
 
-// How many others serve a partition of this one before it in the list; where
-// it serves several, of the partition with the most.
+// How many members before this one in the list serve the same partition; if it
+// serves several, the maximum over its partitions.
 int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
   int number = 0;
   for (const int partition : members[index].partitions) {
@@ -75,13 +75,13 @@ int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
   return number;
 }
 
-// "1h2m3s"; "0s" where absl says "0".
+// "1h2m3s"; "0s" for zero, which Abseil prints as "0".
 std::string UptimeText(absl::Duration uptime) {
   const absl::Duration whole = absl::Trunc(uptime, absl::Seconds(1));
   return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
-// What there is to report about a member besides the numbers; may be empty.
+// Remarks about a member apart from the numbers; may be empty.
 std::string Remarks(const FleetMemberInfo& member) {
   std::string remarks = FirstLine(member.error);
   for (const auto& [partition, what] : member.damaged) {
@@ -142,7 +142,8 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
   absl::PrintF("%s\n", all.dump());
 }
 
-// Why nothing is known of the store, when each server's reason has been shown.
+// Why nothing is known of the store, for after each server's reason was
+// printed.
 absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
   if (!absl::IsUnavailable(status) || servers == 0) return status;
   return absl::UnavailableError(absl::StrCat(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace up: a fleet on this machine, until Ctrl-C.
+// millrace up: runs a fleet on this machine until Ctrl-C.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -18,10 +18,10 @@ namespace {
 
 struct UpFlags {
   std::string store;
-  int servers = 0;  // 0: one a partition
+  int servers = 0;  // 0: one per partition
 };
 
-// Beside this program.
+// The path of millrace-server, which is next to this program.
 absl::StatusOr<std::filesystem::path> ServerProgram() {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() /

@@ -13,13 +13,13 @@
 namespace millrace {
 namespace {
 
-// EmbeddingBag's numbers for its modes.
+// Codes of embedding_bag's modes.
 constexpr int64_t kBagSum = 0;
 constexpr int64_t kBagMean = 1;
 constexpr int64_t kBagMax = 2;
 
-// embedding_bag walks CSR lists as they are and runs 10 times as fast as
-// gather and index_add, forward and backward.
+// embedding_bag reads CSR lists directly and is 10 times as fast as gather and
+// index_add, both forward and backward.
 at::Tensor Bag(const at::Tensor& source, const Neighbors& neighbors,
                int64_t mode, const std::optional<at::Tensor>& weights) {
   if (neighbors.index.size(0) == 0) {

@@ -26,7 +26,7 @@ void AddScaled(float scale, const float* x, int64_t n, float* y) {
 }
 
 float Dot(const float* x, const float* y, int64_t n) {
-  // Four sums, so that the compiler may use vectors without reordering.
+  // Four partial sums let the compiler vectorise without reordering.
   float sums[4] = {0, 0, 0, 0};
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -36,7 +36,7 @@ float Dot(const float* x, const float* y, int64_t n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Raw pointers of the lists and of the matrices both directions read.
+// Raw pointers to the lists and matrices that both passes read.
 struct Views {
   Views(const at::Tensor& indptr_tensor, const at::Tensor& index_tensor,
         const at::Tensor& values_tensor, const at::Tensor& source_score_tensor,
@@ -70,7 +70,7 @@ struct Views {
   const float* const mask;
 };
 
-// weights[e, head] of one row's list.
+// Writes weights[e, head] for the list of one row.
 void Softmax(const Views& views, int64_t row, int64_t head, float* weights) {
   const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
   float largest = -std::numeric_limits<float>::infinity();
@@ -91,7 +91,7 @@ void Softmax(const Views& views, int64_t row, int64_t head, float* weights) {
   }
 }
 
-// Gradients of one row's scores from `grad`, the row's [H, C].
+// Gradients of one row's scores, given that row's `grad` [H, C].
 void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
                      const float* grad, float* edge_score,
                      float* target_score) {
@@ -117,8 +117,8 @@ void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
   }
 }
 
-// The edges by source: edge[begin[j]] .. edge[begin[j + 1] - 1] name source
-// j, ascending; row[e] is the row whose list holds edge e.
+// The edges grouped by source: edge[begin[j]] .. edge[begin[j + 1] - 1] are the
+// edges from source j, ascending; row[e] is the row whose list contains edge e.
 struct BySource {
   explicit BySource(const Views& views)
       : begin(views.sources + 1), edge(views.indptr[views.rows]), row(edge) {
@@ -185,7 +185,7 @@ class Attention final : public torch::autograd::Function<Attention> {
                        }
                      });
     const at::Tensor source_score = at::zeros(saved[1].sizes(), at::kFloat);
-    // Raw features of the first layer want no gradient.
+    // Raw features of the first layer need no gradient.
     at::Tensor values;
     if (context->needs_input_grad(0)) {
       values = at::zeros(saved[0].sizes(), at::kFloat);
@@ -222,8 +222,8 @@ class Attention final : public torch::autograd::Function<Attention> {
     }
   }
 
-  // What edge e adds to the gradients of its source; `grad` is its row's.
-  // `values` null: not wanted.
+  // Adds edge e's part of the gradients of its source; `grad` is that of its
+  // row. `values` is null if its gradient is not needed.
   static void AddEdge(const Views& views, int32_t e, const float* grad,
                       const float* weights, const float* edge_score,
                       float* source_score, float* values) {
@@ -242,7 +242,7 @@ class Attention final : public torch::autograd::Function<Attention> {
 
 at::Tensor AttendToNeighbors(const AttentionInput& input,
                              const Neighbors& neighbors) {
-  // Functions take no undefined tensors.
+  // A custom Function accepts no undefined tensors.
   const at::Tensor mask =
       input.mask.defined() ? input.mask : at::empty({0}, at::kFloat);
   return Attention::apply(input.values, input.source_score, input.target_score,

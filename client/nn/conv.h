@@ -8,21 +8,22 @@
 
 namespace millrace {
 
-// What a forward pass is for.
+// State of one forward pass.
 struct Pass {
   bool training = false;
-  DropoutKey dropout;  // read while training
+  DropoutKey dropout;  // used only while training
 };
 
-// A graph convolution from one matrix of nodes to another: over one relation
-// whose neighbours lie in `source` and whose lists belong to `target`.
-// Stateless between calls but for its parameters and running statistics;
-// calls may run in any thread as long as no two train at once.
+// A graph convolution over one relation: reads the neighbours' rows in `source`
+// and computes rows for the nodes of `target`, which own the lists.
+// Stateless between calls except for parameters and running statistics.
+// Threads: any, but at most one may be training.
 class Conv {
  public:
   virtual ~Conv() = default;
 
-  // source: [s, in]; target: [neighbors.rows(), in], the rows' own features.
+  // source: [s, in]; target: [neighbors.rows(), in], the features of the rows
+  // themselves.
   // Returns [neighbors.rows(), out]. Throws what LibTorch throws.
   virtual at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
                              const Neighbors& neighbors,

@@ -13,12 +13,12 @@
 namespace millrace {
 namespace {
 
-// One Philox block makes eight 16-bit draws.
+// Number of 16-bit draws in one Philox block.
 constexpr int64_t kDraws = 8;
 constexpr int64_t kGrainBlocks = 4096;
 
-// A key of its own for each (seed, epoch, batch, layer). Job seeds also key
-// the sampler's draws; the constant keeps the two apart.
+// A separate key for each (seed, epoch, batch, layer). The constant keeps it
+// apart from the keys of the sampler, which also come from the job's seed.
 PhiloxKey LayerKey(const DropoutKey& key, int layer) {
   constexpr uint32_t kDropoutDomain = 0x64726f70;  // "drop"
   const PhiloxWords words = Philox(

@@ -7,18 +7,17 @@
 
 namespace millrace {
 
-// Names one batch's dropout; no generator runs along, so a resumed run drops
-// what the first one dropped.
+// Identifies the dropout of one batch. There is no running generator, so a
+// resumed run drops the same elements as the original.
 struct DropoutKey {
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t batch = 0;
 };
 
-// Zeroes each element with probability `rate` (a multiple of 2^-16 after
-// rounding) and scales the rest by 1 / (1 - rate). Element i of a layer is a
-// function of (key, layer, i), whatever the number of threads.
-// `rate` in [0, 1).
+// Zeroes each element with probability `rate` (rounded to a multiple of 2^-16)
+// and scales the others by 1 / (1 - rate). The result for element i is a
+// function of (key, layer, i), for any number of threads. `rate` is in [0, 1).
 at::Tensor Dropout(const at::Tensor& rows, double rate, const DropoutKey& key,
                    int layer);
 

@@ -52,7 +52,7 @@ at::Tensor GatConv::Forward(const at::Tensor& source, const at::Tensor& target,
         Dropout(at::ones({neighbors.index.size(0), options_.heads}, at::kFloat),
                 options_.dropout, pass.dropout, options_.dropout_layer);
   }
-  // The projection of the sum is the sum of the projections.
+  // The projection is linear, so it can be applied after the sum.
   const at::Tensor sum = AttendToNeighbors(input, neighbors);
   const at::Tensor weight =
       source_weight_.view({options_.heads, width_, options_.in});

@@ -13,8 +13,8 @@ GcnConv::GcnConv(const std::string& prefix, int64_t in, int64_t out,
       weight_(parameters.AddParameter(prefix + ".lin.weight",
                                       initializer.Glorot(out, in))) {}
 
-// The sum comes first, the product second: a layer has far fewer targets than
-// sources, and the sum over raw features needs no gradient.
+// Sums before multiplying: a layer has far fewer targets than sources, and a
+// sum over raw features needs no gradient.
 at::Tensor GcnConv::Forward(const at::Tensor& source, const at::Tensor& target,
                             const Neighbors& neighbors, const Pass&) const {
   const at::Tensor sum =

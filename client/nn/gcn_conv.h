@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// The graph convolution of Kipf and Welling 2017, as PyG's GCNConv; the
-// normalisation is in the weights of `neighbors` (see GcnWeights).
+// The graph convolution of Kipf and Welling 2017, as PyG's GCNConv. The weights
+// of `neighbors` contain the normalisation (see GcnWeights).
 class GcnConv final : public Conv {
  public:
   // Adds PREFIX.bias and PREFIX.lin.weight.

@@ -18,14 +18,15 @@ struct GinOptions {
   NormKind norm = NormKind::kNone;
 };
 
-// The isomorphism network's convolution (Xu et al. 2019), as PyG's GINConv in
-// models.GIN: an MLP [in, out, out] with relu of (1 + eps) x_i + the sum of
-// neighbours; eps is 0 and not learned. With one layer the MLP is linear.
+// The convolution of the graph isomorphism network (Xu et al. 2019), as PyG's
+// GINConv in models.GIN: an MLP [in, out, out] with relu, applied to (1 + eps)
+// x_i plus the sum over the neighbours; eps is 0 and not learned. With one
+// layer the MLP is linear.
 class GinConv final : public Conv {
  public:
-  // Adds PREFIX.eps (a buffer), PREFIX.nn.lins.0 and PREFIX.nn.lins.1 with
-  // weight and bias each, and the norm's tensors as PREFIX.nn.norms.0; of one
-  // layer PREFIX.nn with weight and bias.
+  // Adds PREFIX.eps (a buffer), PREFIX.nn.lins.0 and PREFIX.nn.lins.1, each
+  // with weight and bias, and the norm's tensors as PREFIX.nn.norms.0; with one
+  // layer PREFIX.nn with weight and bias instead.
   GinConv(const std::string& prefix, const GinOptions& options,
           ParameterSet& parameters, Initializer& initializer);
 
@@ -36,7 +37,7 @@ class GinConv final : public Conv {
  private:
   const at::Tensor epsilon_;              // [1]
   at::Tensor inner_weight_, inner_bias_;  // [out, in], [out]
-  at::Tensor outer_weight_, outer_bias_;  // [out, out]; undefined: one layer
+  at::Tensor outer_weight_, outer_bias_;  // [out, out]; undefined for one layer
   std::unique_ptr<Norm> norm_;            // null: none
 };
 

@@ -12,17 +12,18 @@
 
 namespace millrace {
 
-// From rows of nodes to rows of graphs: pooling (Xu et al. 2019: sums), then,
-// if wanted, an MLP with relu and dropout between its layers, as PyG's
-// examples of graph classification.
+// Computes rows of graphs from rows of their nodes: pooling (Xu et al. 2019 use
+// sums), optionally followed by an MLP with relu and dropout between its
+// layers, as in PyG's examples of graph classification.
 class GraphHead {
  public:
-  // The layers of the model's dropout places that are taken.
-  // Adds head.lins.0 and head.lins.1 with weight and bias each, or nothing.
+  // `dropout_place`: the first dropout place that the model's layers leave
+  // free.
+  // Adds head.lins.0 and head.lins.1, each with weight and bias, or nothing.
   GraphHead(const ModelConfig& config, int dropout_place,
             ParameterSet& parameters, Initializer& initializer);
 
-  // rows: [nodes, in]; members: [graphs] lists of nodes. Returns
+  // rows: [nodes, in]; members: for each graph the list of its nodes. Returns
   // [graphs, config.out].
   at::Tensor Forward(const at::Tensor& rows, const Neighbors& members,
                      const Pass& pass) const;

@@ -10,23 +10,23 @@
 
 namespace millrace {
 
-// What one layer reads, by node type and relation of a GraphShape.
+// The input of one layer, by node type and relation of a GraphShape.
 struct LayerInput {
   std::vector<at::Tensor> source;  // [s, in]; undefined where nothing reads it
-  // The first rows of the matrices are the nodes that the layer computes:
-  // their own features, [rows, in]. Undefined: none of the type.
+  // The nodes that the layer computes are the first rows of each matrix; this
+  // holds their own features, [rows, in]. Undefined if there are none.
   std::vector<at::Tensor> target;
-  std::vector<Neighbors> neighbors;  // of the target rows of the lists' type
+  std::vector<Neighbors> neighbors;  // lists of the target rows
 };
 
 // A convolution over all relations at once.
-// Threads: as Conv.
+// Threads: as for Conv.
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  // Per node type [rows, out]; undefined where `target` is, and where no
-  // relation leads to the type.
+  // Returns [rows, out] per node type; undefined where `target` is, and for
+  // types that no relation leads to.
   virtual std::vector<at::Tensor> Forward(const LayerInput& input,
                                           const Pass& pass) const = 0;
 };

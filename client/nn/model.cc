@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-// Dropout takes a number per place: of each layer, and of what follows them.
+// Dropout numbers its places: each layer, and what follows the layers.
 constexpr int kLayersPerPlace = kMaxLayers + 1;
 
 int DropoutPlace(int layer, size_t place) {
@@ -62,7 +62,7 @@ absl::StatusOr<int64_t> Model::CountParameters(const ModelConfig& config,
         }
         return sum;
       });
-  // LibTorch refuses only what exceeds its integers, or all memory.
+  // LibTorch only refuses sizes that overflow its integers or memory.
   return count.ok() ? *count : std::numeric_limits<int64_t>::max();
 }
 
@@ -177,7 +177,7 @@ at::Tensor Model::Input(TypeIndex type, const at::Tensor& x,
 }
 
 int64_t Model::TargetRows(int layer, const SubgraphNodes& nodes) const {
-  // Nodes of depth d are first seen at hop d - 1.
+  // Nodes at depth d are first seen in hop d - 1.
   const std::vector<uint32_t>& offsets = nodes.hop_offsets;
   const int hops = static_cast<int>(offsets.size()) - 2;
   return offsets[std::min(hops, config_.layers - 1 - layer) + 1];

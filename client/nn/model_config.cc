@@ -14,8 +14,8 @@ namespace {
 constexpr std::array kKinds = {"sage", "gat",       "rgcn",  "gin",
                                "gcn",  "embedding", "script"};
 
-// Learned embeddings are exchanged and updated whole in each step, and kept
-// six times (value, gradient, exchange and the optimizer's).
+// Learned embeddings are exchanged and updated as a whole in each step, and
+// exist six times (value, gradient, exchange, and the optimizer's state).
 constexpr int64_t kMaxEmbeddingValues = int64_t{1} << 27;
 
 absl::Status AtLeastOne(const char* option, int64_t value) {
@@ -77,8 +77,9 @@ absl::Status ValidateWidths(const ModelConfig& config) {
         StrCat("--gin-mlp is ", config.gin_mlp, "\nuse 1 or 2"));
   }
   if (config.bases < 0) {
-    return absl::InvalidArgumentError(StrCat(
-        "--num-bases is ", config.bases, "\nuse 0 (none) or a number above"));
+    return absl::InvalidArgumentError(
+        StrCat("--num-bases is ", config.bases,
+               "\nuse 0 (none) or a positive number"));
   }
   if (!(config.dropout >= 0.0 && config.dropout < 1.0)) {
     return absl::InvalidArgumentError(
@@ -87,8 +88,8 @@ absl::Status ValidateWidths(const ModelConfig& config) {
   return absl::OkStatus();
 }
 
-// Whether messages reach the nodes whose labels are learned; models of edges
-// do without.
+// Checks that messages reach the nodes whose labels are learned; models of
+// edges do not need that.
 absl::Status ValidateReach(const GraphShape& shape) {
   const bool reached =
       std::any_of(shape.relations.begin(), shape.relations.end(),

@@ -26,7 +26,7 @@ const NamedTensor* Find(const std::vector<NamedTensor>& tensors,
   return nullptr;
 }
 
-// Whether `tensor` has a value by another of its names.
+// Whether `state` has a value for `tensor` under another of its names.
 bool HasOtherName(const std::vector<NamedTensor>& own, const at::Tensor& tensor,
                   const std::vector<NamedTensor>& state) {
   return std::any_of(own.begin(), own.end(), [&](const NamedTensor& named) {
@@ -39,7 +39,7 @@ bool SameValues(const at::Tensor& a, const at::Tensor& b) {
                       /*equal_nan=*/true);
 }
 
-// Of what two names share, the state may not say two things.
+// Aliased tensors must have the same value under every name.
 absl::Status CheckAliases(const std::vector<NamedTensor>& own,
                           const std::vector<NamedTensor>& state) {
   for (size_t i = 0; i < own.size(); ++i) {
@@ -59,7 +59,7 @@ absl::Status CheckAliases(const std::vector<NamedTensor>& own,
   return absl::OkStatus();
 }
 
-// The top 24 bits as a float in [0, 1): exact, whatever the rounding mode.
+// The top 24 bits as a float in [0, 1); exact in every rounding mode.
 float UnitFloat(uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }

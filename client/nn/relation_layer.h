@@ -14,7 +14,7 @@ namespace millrace {
 // HeteroConv(aggr='sum').
 class RelationLayer final : public Layer {
  public:
-  // `convs` by relation; null: the relation does not take part.
+  // `convs`: per relation; null if the relation takes no part.
   RelationLayer(std::vector<GraphShape::Relation> relations,
                 std::vector<std::unique_ptr<Conv>> convs);
 

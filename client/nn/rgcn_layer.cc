@@ -30,8 +30,7 @@ RgcnLayer::RgcnLayer(const std::string& prefix,
       bias_(parameters.AddParameter(prefix + ".bias",
                                     at::zeros({options.out}, at::kFloat))) {}
 
-// Means come first, products second: a layer has far fewer targets than
-// sources.
+// Takes means before multiplying: a layer has far fewer targets than sources.
 std::vector<at::Tensor> RgcnLayer::Forward(const LayerInput& input,
                                            const Pass&) const {
   std::vector<at::Tensor> sums(input.target.size());

@@ -12,8 +12,8 @@
 namespace millrace {
 
 // The relational convolution of Schlichtkrull et al. 2018: x_i W_0 + b + the
-// sum over relations r of mean_{j in N_r(i)} x_j W_r. W_0 and b are one for
-// all node types, as in PyG's FastRGCNConv over the graph made homogeneous.
+// sum over relations r of mean_{j in N_r(i)} x_j W_r. All node types share W_0
+// and b, as in PyG's FastRGCNConv on the graph made homogeneous.
 class RgcnLayer final : public Layer {
  public:
   struct Options {
@@ -21,8 +21,8 @@ class RgcnLayer final : public Layer {
     int64_t out = 0;
     int bases = 0;  // B: W_r = sum_b comp[r, b] weight[b]; 0: none
   };
-  // Adds PREFIX.weight [relations or B, in, out], PREFIX.comp [relations, B]
-  // if there are bases, PREFIX.root [in, out] and PREFIX.bias [out].
+  // Adds PREFIX.weight [relations or B, in, out], with bases PREFIX.comp
+  // [relations, B], PREFIX.root [in, out] and PREFIX.bias [out].
   RgcnLayer(const std::string& prefix,
             std::vector<GraphShape::Relation> relations, const Options& options,
             ParameterSet& parameters, Initializer& initializer);
@@ -33,7 +33,7 @@ class RgcnLayer final : public Layer {
  private:
   const std::vector<GraphShape::Relation> relations_;
   const at::Tensor weight_;  // [relations or B, in, out]
-  const at::Tensor mix_;     // [relations, B]; undefined: no bases
+  const at::Tensor mix_;     // [relations, B]; undefined without bases
   const at::Tensor root_;    // [in, out]
   const at::Tensor bias_;    // [out]
 };

@@ -10,7 +10,7 @@
 namespace millrace {
 
 // GraphSAGE (Hamilton et al. 2017), as PyG's SAGEConv: lin_l(mean, sum or
-// maximum of neighbours) + lin_r(own features), the bias in lin_l.
+// maximum over the neighbours) + lin_r(own features); only lin_l has a bias.
 class SageConv final : public Conv {
  public:
   // Adds PREFIX.lin_l.weight, PREFIX.lin_l.bias and PREFIX.lin_r.weight.

@@ -25,15 +25,15 @@ at::Tensor EdgeIndex(const Neighbors& lists) {
                     at::repeat_interleave(lists.indptr.diff().to(at::kLong))});
 }
 
-// Relations of types that have features.
+// Whether both ends of the relation have features, so that it is passed on.
 bool IsPassed(const GraphShape& shape, size_t relation) {
   const GraphShape::Relation& ends = shape.relations[relation];
   return shape.types[ends.neighbors].features > 0 &&
          shape.types[ends.lists].features > 0;
 }
 
-// A matrix, or of graphs of several types a dictionary of those that `get`
-// gives by number.
+// For a homogeneous graph a matrix, else a dictionary; `get` returns the matrix
+// for an index.
 template <typename Named, typename Get>
 c10::IValue Argument(const GraphShape& shape, const std::vector<Named>& names,
                      Get&& get) {

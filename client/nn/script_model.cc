@@ -31,8 +31,8 @@ namespace {
 
 constexpr int64_t kMaxScriptBytes = int64_t{1} << 33;
 
-// The one line of what torch says that tells: the first; of an error within a
-// script the first of its message, which follows the code of the traceback.
+// The most telling line of torch's message: usually the first. An error inside
+// a script starts with a traceback, and its own message follows the code.
 std::string Reason(const std::exception& error) {
   constexpr std::string_view kHere = "<--- HERE";
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
@@ -57,7 +57,7 @@ bool Holds(const std::vector<at::Tensor>& tensors, const at::Tensor& tensor) {
       [&](const at::Tensor& other) { return other.is_same(tensor); });
 }
 
-// LibTorch's generator takes one number.
+// LibTorch's generator is seeded with a single number.
 uint64_t RandomSeed(const DropoutKey& key) {
   constexpr uint32_t kScriptDomain = 0x73637269;  // "scri"
   const PhiloxWords words = Philox(
@@ -69,16 +69,16 @@ uint64_t RandomSeed(const DropoutKey& key) {
 }  // namespace
 
 struct ScriptModel::Script {
-  // A buffer and the module that holds it; a script may assign it anew.
+  // A buffer and the module that holds it; a script may assign a new tensor.
   struct Buffer {
     torch::jit::Module owner;
     std::string name;
-    size_t place = 0;  // in the ParameterSet's buffers
+    size_t place = 0;  // among the ParameterSet's buffers
   };
 
   torch::jit::Module module;
   std::vector<Buffer> buffers;
-  // The parameter of `forward` that is given features of edges, if any is.
+  // The parameter of `forward` that receives edge features, if any.
   std::optional<std::string> edge_argument;
   bool training = true;
 };
@@ -126,7 +126,7 @@ absl::Status ScriptModel::Read() {
     script_->module = torch::jit::load(stream, at::kCPU);
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
-        StrCat(file_, " is no TorchScript module (", Reason(error),
+        StrCat(file_, " is not a TorchScript module (", Reason(error),
                ")\nsave one by torch.jit.script(model).save(\"", file_,
                "\"); a state_dict is not enough"));
   }
@@ -162,7 +162,7 @@ absl::Status ScriptModel::CheckForward() {
 
 absl::Status ScriptModel::CheckParameters() const {
   bool learns = false;
-  std::map<const void*, NamedTensor> seen;  // by their memory
+  std::map<const void*, NamedTensor> seen;  // by address of their memory
   for (const auto& named : script_->module.named_parameters()) {
     if (!named.value.requires_grad()) continue;
     learns = true;
@@ -226,8 +226,8 @@ void ScriptModel::AddTo(ParameterSet& parameters) {
     for (const auto& named : module.value.named_buffers(/*recurse=*/false)) {
       script_->buffers.push_back(
           {module.value, named.name, parameters.buffers().size()});
-      // A state_dict lacks buffers that are not persistent, and TorchScript
-      // does not say which those are.
+      // A state_dict omits buffers that are not persistent, and TorchScript
+      // does not say which these are.
       parameters.AddBuffer(prefix + named.name, named.value,
                            /*in_every_state=*/false);
     }
@@ -237,7 +237,8 @@ void ScriptModel::AddTo(ParameterSet& parameters) {
 void ScriptModel::TakeNewBuffers() {
   for (Script::Buffer& buffer : script_->buffers) {
     at::Tensor tensor = buffer.owner.attr(buffer.name).toTensor();
-    // Statistics of activations: the next step must not go back through this.
+    // Detaches statistics of activations, or the next step would backpropagate
+    // through this one.
     if (tensor.requires_grad()) {
       tensor = tensor.detach();
       buffer.owner.setattr(buffer.name, tensor);
@@ -268,8 +269,8 @@ std::vector<at::Tensor> ScriptModel::Call(const Subgraph& graph) {
   if (script_->edge_argument.has_value()) {
     named[*script_->edge_argument] = EdgeFeatures(shape_, graph);
   }
-  // The optimizer compiles a script after a few calls, which changes bits: a
-  // resumed run would differ from the one that it goes on with.
+  // The optimizer would compile a script after a few calls, which changes bits,
+  // so that a resumed run would differ from the run that it continues.
   const torch::jit::GraphOptimizerEnabledGuard interpret(false);
   const c10::IValue result = script_->module.forward(std::move(inputs), named);
   std::vector<at::Tensor> rows(shape_.types.size());

@@ -19,45 +19,49 @@ struct Subgraph;
 
 // A model written in Python and saved by torch.jit.script(model).save(FILE).
 //
-// On homogeneous graphs its forward(x, edge_index[, edge_attr]) takes x as
-// [n, features]; edge_index as [2, e] kLong, row 0 the neighbours and row 1
-// the nodes that list them, as PyG's; edge_attr as [e, d]. It returns [n, w].
-// On others it takes dictionaries of these, by node type and by SRC__REL__DST
-// (TorchScript knows no tuples as keys), and returns one by node type, or the
-// matrix of the only type that is asked for. Types without features are left
-// out, and so are relations from or to them. Further parameters must have
-// defaults, and keep them.
+// On homogeneous graphs its forward(x, edge_index[, edge_attr]) takes x as [n,
+// features]; edge_index as [2, e] kLong, with the neighbours in row 0 and the
+// nodes that list them in row 1, as in PyG; edge_attr as [e, d]. It returns [n,
+// w].
+// On other graphs it takes dictionaries of these, by node type and by
+// SRC__REL__DST (TorchScript allows no tuples as keys), and returns a
+// dictionary by node type, or the matrix if only one type is needed. Types
+// without features are left out, and so are relations from or to them. All
+// other parameters must have defaults, which are used.
 //
-// Parameters and buffers are the module's own, by its names. Random draws of
-// a forward pass are a function of its DropoutKey: LibTorch's generator is
-// seeded before each.
-// Threads: one at a time; the generator is the process's.
+// Parameters and buffers are those of the module, under its names. Random draws
+// of a forward pass are a function of its DropoutKey, because LibTorch's
+// generator is seeded before each pass.
+// Threads: one at a time; the generator is shared by the whole process.
 class ScriptModel {
  public:
-  // Of edges those count that are at most `layers` hops from a seed.
-  // NOT_FOUND: no such file. INVALID_ARGUMENT: no TorchScript in it, another
-  // `forward`, or one that fails on two nodes a type; parameters that are not
-  // float32, do not learn, or share memory without being one.
-  // FAILED_PRECONDITION: no features of a node type that reaches the seeds, or
-  // of edges, though `forward` wants them.
+  // Only edges at most `layers` hops from a seed matter.
+  // NOT_FOUND: no such file. INVALID_ARGUMENT: it is not TorchScript, has
+  // another `forward`, or one that fails on two nodes per type; or some
+  // parameters are not float32, are not learned, or share memory without being
+  // the same tensor.
+  // FAILED_PRECONDITION: `forward` needs features of edges, or of a node type
+  // that reaches the seeds, and the graph has none.
   static absl::StatusOr<std::unique_ptr<ScriptModel>> Load(
       const std::string& file, const GraphShape& shape, int layers);
   ~ScriptModel();
 
-  // Adds the module's tensors, by all of its names; parameters that want no
-  // gradient are buffers. A state may lack the module's buffers: TorchScript
-  // does not say which are persistent. `parameters` must outlive the model.
+  // Adds the module's tensors under all of their names; parameters that require
+  // no gradient become buffers. A state may lack the module's buffers, because
+  // TorchScript does not say which are persistent. `parameters` must outlive
+  // the model.
   void AddTo(ParameterSet& parameters);
 
-  // Columns of the result.
+  // Number of columns of the result.
   int64_t outputs() const { return outputs_; }
   // Whether Forward reads Subgraph::edge_features.
   bool reads_edge_features() const;
   // XXH3-64 of the file.
   uint64_t checksum() const { return checksum_; }
 
-  // Rows of the seeds per node type, [seeds, outputs()], defined where
-  // GraphShape::IsOutput. Throws what LibTorch throws, its message one line.
+  // The rows of the seeds per node type, [seeds, outputs()], defined for types
+  // with GraphShape::IsOutput. Throws what LibTorch throws, with a one-line
+  // message.
   std::vector<at::Tensor> Forward(const Subgraph& graph, const Pass& pass);
 
  private:
@@ -78,7 +82,7 @@ class ScriptModel {
   const std::unique_ptr<Script> script_;
   uint64_t checksum_ = 0;
   int64_t outputs_ = 0;                 // 0: not known yet
-  ParameterSet* parameters_ = nullptr;  // of AddTo
+  ParameterSet* parameters_ = nullptr;  // set by AddTo
 };
 
 }  // namespace millrace

@@ -42,7 +42,8 @@ void BatchFetch::StartAttempt() {
     calls_.clear();
   }
   assembler_.reset();
-  // The attempt's own share keeps it open until all calls are started.
+  // Counts the attempt itself as a call, so that it cannot end before all of
+  // its calls have been started.
   AddCall();
   switch (stage_) {
     case Stage::kResolve:
@@ -57,7 +58,7 @@ void BatchFetch::StartAttempt() {
 absl::Status BatchFetch::StartResolves() {
   const SeedList& list = *request_.explicit_seeds;
   MILLRACE_RETURN_IF_ERROR(CheckSeedList(job_, list));
-  // A server would say so too, but only after all of them are resolved.
+  // A server would refuse too, but only after all of them have been resolved.
   const size_t count = std::max(list.size(), list.negatives.size());
   if (count > static_cast<size_t>(kMaxSeeds)) {
     return absl::InvalidArgumentError(
@@ -97,7 +98,7 @@ absl::Status BatchFetch::StartResolve(TypeIndex type,
   return absl::OkStatus();
 }
 
-// The seeds' own times, from their owners.
+// Asks the owners of the seeds for the seeds' times.
 absl::Status BatchFetch::StartTimes() {
   const auto count = static_cast<int64_t>(seed_ids_.size());
   std::vector<int64_t>& times = request_.explicit_seeds->times;
@@ -200,7 +201,7 @@ absl::Status BatchFetch::OnFrame(const ReceivedFrame& frame) {
     MILLRACE_RETURN_IF_ERROR(assembler_->Write(piece));
     if (!had_topology && assembler_->topology_done()) {
       MILLRACE_RETURN_IF_ERROR(StartGathers());
-      TakeFromCache();  // while the others are on their way
+      TakeFromCache();  // while the calls are in flight
     }
   }
   return absl::OkStatus();
@@ -259,9 +260,8 @@ absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
   return absl::OkStatus();
 }
 
-// Asks the owners other than the home for their rows among the first
-// `row_count` that the cache has not; nothing when the batch has no such
-// column.
+// Asks the owners other than the home for those of the first `row_count` rows
+// that the cache does not hold. Does nothing if the batch has no such column.
 absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
                                       uint32_t row_count, const Array& target) {
   const PartitionBook& book = context_.manifest.books[type];
@@ -357,7 +357,8 @@ void BatchFetch::EndAttempt() {
       retry_.After(failure, SteadyNow());
   if (!wait.ok()) return Finish(wait.status());
   MutexLock lock(&mutex_);
-  // A Cancel() since the attempt's end found nobody asleep.
+  // If Cancel() was called since the attempt ended, it found no sleep to cut
+  // short.
   SleepFor(cancelled_ ? absl::ZeroDuration() : *wait);
 }
 

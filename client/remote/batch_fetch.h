@@ -29,43 +29,44 @@ class SampleRequest;
 }  // namespace v1
 
 // Fetches one batch from a fleet: resolves explicit seeds (and looks up their
-// times for temporal jobs), streams topology
-// and the home's rows (Sample), and asks the other owners for theirs (Gather)
-// as soon as the ids are there. An attempt that fails is given up whole and
-// repeated, into new memory, as Retry says.
+// times for temporal jobs), streams the topology and the home's rows (Sample),
+// and asks the other owners for their rows (Gather) as soon as the ids have
+// arrived. If any call fails, the whole attempt is abandoned and repeated with
+// new memory, as Retry decides.
 // States: attempt (calls in flight) <-> waiting for a retry -> finished.
-// Threads: Start() once; Cancel() any thread; the rest on threads of
+// Threads: Start() once; Cancel() on any thread; the rest runs on threads of
 // gRPC and of the timer.
 class BatchFetch : public Sleeper,
                    public std::enable_shared_from_this<BatchFetch> {
  public:
   struct Options {
-    Fleet& fleet;  // with the others here, outlives the fetch's calls
+    Fleet& fleet;  // all references outlive the calls
     Hedging& hedging;
     const Manifest& manifest;
     absl::Duration call_timeout;  // of one attempt of one call
     int home = 0;                 // partition
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
-    std::atomic<uint64_t>& received;  // counts bytes; as `fleet`
-    // Features that need not be fetched; null: none.
+    std::atomic<uint64_t>& received;  // counts bytes
+    // Feature rows that need not be fetched; null: none.
     std::shared_ptr<const CachedFeatures> cache = nullptr;
   };
-  // `job` outlives the run of `done`.
+  // `job` must live until `done` has run.
   BatchFetch(const Options& options, const ResolvedJob& job,
              BatchRequest request, BatchSource::BatchCallback done);
 
   void Start() { StartAttempt(); }
   // Ends the fetch with CANCELLED unless it is finished.
   void Cancel();
-  // Makes the next attempt.
+  // Called after the pause between attempts; makes the next attempt.
   void OnWake() override;
 
  private:
-  // One call of an attempt; `call` is set when it has been started.
+  // One call of an attempt; null until it has been started.
   using CallSlot = std::shared_ptr<Call>;
 
-  // What an attempt is to bring; explicit seeds go through all.
+  // What an attempt fetches next; with explicit seeds it goes through all
+  // stages.
   enum class Stage { kResolve, kTimes, kSample };
 
   void StartAttempt();
@@ -84,7 +85,7 @@ class BatchFetch : public Sleeper,
   absl::Status GatherEdgeFeatures(RelationIndex index);
   absl::Status StartGather(RowRequest request);
 
-  // Bracket every call: an attempt ends when its last call did.
+  // Bracket every call: the attempt ends when its last call has ended.
   void AddCall();
   void KeepCall(CallSlot call);
   void OnCallDone(const absl::Status& status);
@@ -97,12 +98,12 @@ class BatchFetch : public Sleeper,
   Refusals refusals_;
   const CallContext context_;
   const ResolvedJob& job_;
-  const std::vector<uint64_t> cached_rows_;  // of the home
+  const std::vector<uint64_t> cached_rows_;  // held of the home's partition
   BatchSource::BatchCallback done_;
 
-  // Touched by the calls of one stage at a time.
-  BatchRequest request_;            // gets the seeds' times
-  std::vector<uint64_t> seed_ids_;  // edge seeds: of the sources
+  // Accessed by the calls of one stage at a time.
+  BatchRequest request_;            // the seeds' times are added
+  std::vector<uint64_t> seed_ids_;  // of edge seeds: the sources
   std::vector<uint64_t> dst_ids_;
   std::vector<uint64_t> negative_ids_;
   Stage stage_;

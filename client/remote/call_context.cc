@@ -19,7 +19,7 @@ absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
              " bytes\nuse a smaller batch size or fanouts"));
 }
 
-// A time as people say it.
+// A duration rounded for messages.
 std::string Rounded(absl::Duration time) {
   return absl::FormatDuration(absl::Trunc(time, time < absl::Seconds(1)
                                                     ? absl::Milliseconds(1)
@@ -69,14 +69,15 @@ absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
         info);
   }
   if (absl::IsCancelled(status)) {
-    // Not by us, or nobody looks at this status: of calls that were given up
-    // we are not told. A server that stops.
+    // This client did not cancel the call, or else the status does not matter,
+    // since calls that were given up are not reported. So the server is
+    // stopping.
     return WithErrorInfo(
         absl::UnavailableError(
             StrCat(member.address, " ended a call before it was done")),
         info);
   }
-  // The home may not know yet of a sound replica that we know.
+  // This client may know of a sound replica that the home does not know of yet.
   if (of_another && absl::IsDataLoss(status) &&
       context.fleet.Pick(*info.partition, SteadyTime::InfinitePast()).ok()) {
     context.retry.NoteWait(*info.partition, start);

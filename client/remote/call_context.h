@@ -18,22 +18,22 @@
 
 namespace millrace {
 
-// Ids of one call: keeps requests, and replies of ids, well below
+// Most ids in one call; keeps requests, and replies of ids, well below
 // kMaxMessageBytes.
 inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
 
-// What every call of a fetch needs; outlives all its calls.
+// State shared by all calls of a fetch, which it must outlive.
 struct CallContext {
   Fleet& fleet;
   const Manifest& manifest;
   absl::Duration timeout;           // of one attempt, at most
-  Retry& retry;                     // learns who answers
-  Refusals& refusals;               // learns which servers not to ask again
-  Hedging& hedging;                 // learns how fast
-  std::atomic<uint64_t>& received;  // counts the bytes of frames
+  Retry& retry;                     // told which partitions answer
+  Refusals& refusals;               // told which servers not to ask again
+  Hedging& hedging;                 // told how fast replies come
+  std::atomic<uint64_t>& received;  // counts bytes of frames
 };
 
-// By when a call must be done, and how long it may say nothing.
+// When a call must be done, and how long it may receive nothing.
 struct CallTimes {
   SteadyTime deadline;
   absl::Duration patience;
@@ -41,17 +41,18 @@ struct CallTimes {
 // The times of a call for `partition` that starts now.
 CallTimes TimesOf(const CallContext& context, int partition);
 
-// INTERNAL, naming `member`: what it sent is not what the protocol says. Such
-// an error is nobody's usage and is not repeated.
+// INTERNAL, naming `member`: what it sent violates the protocol. Such an error
+// is not the user's fault and is not retried.
 absl::Status ProtocolError(const FleetMember& member,
                            const absl::Status& status);
 
-// What a call to `member` for `partition`, begun at `start`, failed with, as
-// Retry wants it: an attempt that ran out of time may be repeated, errors name
-// the partition, a message that is too large is final. What another server may
-// take (IsServedElsewhere) is UNAVAILABLE at this one.
-// Tells the fleet and the refusals, unless the member reports another
-// partition's failure, and Retry of a call that ran out of time.
+// Classifies a failure of a call to `member` for `partition` that began at
+// `start`, and returns it in the form that Retry expects: it names the
+// partition, a timeout becomes retryable, a message that is too large is final,
+// and what another server may serve (IsServedElsewhere) is UNAVAILABLE at this
+// one.
+// Also informs the fleet and `refusals`, unless the member reports another
+// partition's failure, and `retry` if the call timed out.
 absl::Status NoteFailure(const CallContext& context, const FleetMember& member,
                          int partition, SteadyTime start,
                          const absl::Status& status);

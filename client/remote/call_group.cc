@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// How late an interrupt or the closing of the source may be noticed.
+// How often waits check for an interrupt or for the source being closed.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 
 }  // namespace
@@ -52,7 +52,7 @@ void CallGroup::Done(size_t index, const absl::Status& status) {
   ended_one_.NotifyOne();
 }
 
-// Waits until at most so many run, and lets go of those that ended.
+// Waits until at most `most` calls run, and releases those that ended.
 void CallGroup::AwaitRunning(size_t most) {
   const auto few = [this, most]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_ <= most;

@@ -14,34 +14,34 @@
 
 namespace millrace {
 
-// The calls of one blocking request: a few at a time, so that what is in
-// flight stays small however many owners are asked.
-// Threads: one; the calls end on others.
+// Runs the calls of one blocking request a few at a time, so that little is in
+// flight however many owners are asked.
+// Threads: one thread uses the group; calls end on others.
 class CallGroup {
  public:
   static constexpr size_t kMaxRunning = 8;
 
-  // As StartRowCall: an error where nothing was started.
+  // As StartRowCall: on error nothing was started.
   using Start =
       std::function<absl::StatusOr<std::shared_ptr<Call>>(CallDone done)>;
 
-  // Once `closing` has been notified, which must outlive the group, or the
-  // program was interrupted, all calls are cancelled.
+  // Cancels all calls once `closing`, which must outlive the group, has been
+  // notified or the program was interrupted.
   explicit CallGroup(const Notification& closing) : closing_(closing) {}
-  // Wait() must have been called.
+  // Call Wait() first.
   ~CallGroup() = default;
   CallGroup(const CallGroup&) = delete;
   CallGroup& operator=(const CallGroup&) = delete;
 
-  // Starts a call, once fewer than kMaxRunning run. Does nothing after a
-  // cancellation or a failure that no repetition mends.
+  // Starts a call once fewer than kMaxRunning run. Does nothing after a
+  // cancellation or a failure that is not retryable.
   void Add(const Start& start);
 
-  // Waits for all calls. The result: CANCELLED as above; of the failures the
-  // first that no repetition mends, else the first.
+  // Waits for all calls. Returns CANCELLED if they were cancelled, else the
+  // first failure that is not retryable, else the first failure.
   absl::Status Wait();
 
-  // After Wait(): whether the `index`th Add() led to a call that succeeded.
+  // After Wait(): whether the call of the `index`th Add() succeeded.
   bool succeeded(size_t index) const;
 
  private:
@@ -51,7 +51,7 @@ class CallGroup {
 
   const Notification& closing_;
 
-  // Used by the waiting thread alone.
+  // Used only by the waiting thread.
   size_t added_ = 0;
   bool cancelled_ = false;
   std::map<size_t, std::shared_ptr<Call>> calls_;
@@ -59,10 +59,11 @@ class CallGroup {
   mutable Mutex mutex_;
   CondVar ended_one_;
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<size_t> ended_ ABSL_GUARDED_BY(mutex_);  // may be in calls_
+  std::vector<size_t> ended_ ABSL_GUARDED_BY(mutex_);  // may still be in calls_
   std::vector<bool> succeeded_ ABSL_GUARDED_BY(mutex_);
-  absl::Status first_ ABSL_GUARDED_BY(mutex_);  // failure
-  absl::Status final_ ABSL_GUARDED_BY(mutex_);  // that is not retryable
+  absl::Status first_ ABSL_GUARDED_BY(mutex_);  // first failure
+  // The first failure that is not retryable.
+  absl::Status final_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -19,17 +19,18 @@
 namespace millrace {
 namespace {
 
-// Of one call, a few of which run at a time (CallGroup): small beside what
-// calls of batches bring, and within their deadline on slow networks.
+// Most bytes of one call. A CallGroup runs a few at a time: little compared
+// with the calls of batches, and fast enough for their deadlines on slow
+// networks.
 constexpr uint64_t kMaxBytesPerCall = uint64_t{16} << 20;
-// Different jobs of a source whose features are not there yet.
+// Most jobs of a source that may wait for different features.
 constexpr size_t kMaxQueued = 1024;
 
 uint64_t Sum(const std::vector<uint64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
 }
 
-// Node types with features that batches of the job can have nodes of.
+// The node types with features that batches of the job can contain.
 std::vector<TypeIndex> TypesWithFeatures(const ResolvedJob& job,
                                          const Schema& schema) {
   std::vector<bool> reached(schema.node_types.size());
@@ -70,8 +71,8 @@ void CopyHeld(const PartitionBook& book, const CachedColumn& column,
   }
 }
 
-// Up to `most` rows of a partition that `column` shall hold, from the
-// `from`th on, and where they stand in it.
+// A request for up to `most` of the rows of a partition that `column` is to
+// hold, beginning with the `from`th, and their positions in the column.
 RowRequest RowsOfPart(const PartitionBook& book, const CachedColumn& column,
                       int partition, uint64_t from, uint64_t most) {
   const uint64_t count = std::min(most, column.counts[partition] - from);
@@ -187,7 +188,7 @@ absl::StatusOr<std::shared_ptr<const CachedFeatures>> FeatureCache::Fetch(
   return std::make_shared<const CachedFeatures>(manifest_, std::move(columns));
 }
 
-// What the rows of the types take.
+// Rows and bytes that the features of the types take.
 absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
     const std::vector<TypeIndex>& types, DType cast) const {
   Size size;
@@ -218,7 +219,7 @@ std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
   return counts;
 }
 
-// A column of a type whose rows are still to come.
+// A column of a type, still without its rows.
 std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
                                                       DType cast) const {
   const NodeType& nodes = manifest_.schema.node_types[type];
@@ -249,7 +250,7 @@ absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
   const uint64_t piece =
       std::clamp<uint64_t>(kMaxBytesPerCall / row_bytes, 1, kMaxIdsPerCall);
   const uint64_t longest = *std::max_element(counts.begin(), counts.end());
-  // A piece of every partition at a time.
+  // Fetches one piece of every partition at a time.
   for (uint64_t from = 0; from < longest; from += piece) {
     std::vector<RowRequest> requests;
     size_t rows = 0;

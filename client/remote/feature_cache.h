@@ -21,27 +21,27 @@
 
 namespace millrace {
 
-// The feature rows of a node type that a client holds: those at the head of
-// each partition's range, which are its hottest.
+// The feature rows of a node type that a client holds: for each partition those
+// at the start of its range, which are its hottest.
 struct CachedColumn {
   std::vector<uint64_t> counts;  // per partition
-  std::vector<uint64_t> first;   // the partition's first row among `rows`
+  std::vector<uint64_t> first;   // each partition's first row in `rows`
   Array rows;
 };
 
-// What a client holds of the features of a graph. Immutable; any thread.
+// The feature rows of a graph that a client holds. Immutable. Threads: any.
 class CachedFeatures {
  public:
-  // `columns`: per node type, null where nothing is held.
+  // `columns`: per node type; null if no rows are held.
   CachedFeatures(const Manifest& manifest,
                  std::vector<std::shared_ptr<const CachedColumn>> columns)
       : manifest_(manifest), columns_(std::move(columns)) {}
 
-  // Per node type, how many rows of a partition are held.
+  // Per node type, how many rows of `partition` are held.
   std::vector<uint64_t> CountsOf(int partition) const;
-  // Whether the row of `id`, which `owner` owns, is.
+  // Whether the row of `id`, which partition `owner` owns, is held.
   bool Holds(TypeIndex type, int owner, uint64_t id) const;
-  // Copies the rows of `ids` that are held to their places in `target`.
+  // Copies the rows of `ids` that are held to their positions in `target`.
   void CopyRows(TypeIndex type, const Array& ids, Array target) const;
 
  private:
@@ -49,31 +49,33 @@ class CachedFeatures {
   const std::vector<std::shared_ptr<const CachedColumn>> columns_;
 };
 
-// Fetches the hottest share of the feature rows, once for each node type and
-// wire dtype, and hands them to whoever makes batches.
+// Fetches the hottest share of the feature rows, once per node type and wire
+// dtype, and provides it to the makers of batches.
 // States of a column: absent -> being fetched -> held for good.
-// Threads: any; rows are fetched on a thread of its own.
+// Threads: any; rows are fetched on the cache's own thread.
 class FeatureCache {
  public:
-  // Brings rows into their places; blocks. Called by one thread at a time.
+  // Fetches rows into their targets; blocks. Called by one thread at a time.
   using Gather = std::function<absl::Status(std::vector<RowRequest>)>;
   using Ready = std::function<void(
       absl::StatusOr<std::shared_ptr<const CachedFeatures>>)>;
 
-  // `ratio`: of each partition's rows, above 0. `manifest` must outlive it.
+  // `ratio`: share of each partition's rows, above 0. `manifest` must outlive
+  // the cache.
   FeatureCache(const Manifest& manifest, double ratio, Gather gather);
-  // Closes.
+  // Calls Close().
   ~FeatureCache() { Close(); }
 
-  // Runs `ready` once the features of all node types that batches of `job`
-  // can have are held, as `cast` says: at once, or on the cache's thread. Who
-  // waits for the same fetch fails with it; a later call tries again.
-  // FAILED_PRECONDITION: more than half of the memory that is available.
-  // Others: those of `gather`.
+  // Runs `ready` once the features of all node types that batches of `job` can
+  // contain are held with dtype `cast`: either before this returns or on the
+  // cache's thread. If a fetch fails, all callers waiting for it get the error;
+  // a later call tries again.
+  // FAILED_PRECONDITION: they need more than half of the available memory.
+  // Also errors of `gather`.
   void Get(const ResolvedJob& job, DType cast, Ready ready);
 
-  // Whoever waits gets what there is when `gather` returns, or CANCELLED.
-  // Idempotent; Get() is not called any more.
+  // Callers that wait get what is there when `gather` returns, or CANCELLED. Do
+  // not call Get() afterwards. Idempotent.
   void Close() { thread_.Close(); }
 
  private:
@@ -84,7 +86,7 @@ class FeatureCache {
   };
   struct Held {
     std::shared_ptr<const CachedFeatures> features;
-    std::vector<Ready> waiting;  // not empty: being fetched
+    std::vector<Ready> waiting;  // not empty while being fetched
   };
 
   struct Size {
@@ -93,7 +95,7 @@ class FeatureCache {
   };
 
   absl::StatusOr<std::shared_ptr<const CachedFeatures>> Fetch(const Want& want);
-  // Tells those who wait.
+  // Passes the result to all waiting callers.
   void End(const Want& want,
            const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result);
   absl::StatusOr<Size> SizeOf(const std::vector<TypeIndex>& types,
@@ -109,7 +111,7 @@ class FeatureCache {
 
   Mutex mutex_;
   std::map<Want, Held> held_ ABSL_GUARDED_BY(mutex_);
-  // By type and wire dtype. Of the thread.
+  // By type and wire dtype. Used only by the thread.
   std::map<std::pair<TypeIndex, DType>, std::shared_ptr<const CachedColumn>>
       columns_;
   ThreadPool thread_;  // last: uses all of the above

@@ -19,11 +19,12 @@
 namespace millrace {
 namespace {
 
-// What a call counts for before its size is known, and until it ends.
+// Bytes that a call counts for until its size is known, and in addition to the
+// missing bytes afterwards.
 constexpr int64_t kNominalBytes = int64_t{1} << 20;
 
 // gRPC's generic API has no server-streaming variant; a bidirectional stream
-// with one write is the same on the wire.
+// with a single write looks the same on the wire.
 class FrameStream final
     : public Call,
       public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -31,7 +32,7 @@ class FrameStream final
   explicit FrameStream(FrameStreamOptions options)
       : options_(std::move(options)), stub_(options_.member->NextChannel()) {}
 
-  // `self` is held by the call until OnDone.
+  // The call keeps `self` alive until OnDone.
   void Start(std::shared_ptr<FrameStream> self) {
     self_ = std::move(self);
     Charge(kNominalBytes);
@@ -48,7 +49,7 @@ class FrameStream final
   void Cancel() override { context_.TryCancel(); }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return;  // OnDone brings the status
+    if (!ok) return;  // OnDone receives the status
     failure_ = Receive();
     if (absl::IsInvalidArgument(failure_) || absl::IsInternal(failure_)) {
       failure_ = ProtocolError(*options_.member, failure_);
@@ -62,7 +63,7 @@ class FrameStream final
 
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<FrameStream> self = std::move(self_);
-    Charge(0);  // before `done`, which may pick a server again
+    Charge(0);  // before `done`, which may pick a server
     options_.done(failure_.ok() ? FromGrpcStatus(status) : failure_);
   }
 
@@ -71,7 +72,7 @@ class FrameStream final
     absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(message_);
     if (!frame.ok()) return frame.status();
     MILLRACE_RETURN_IF_ERROR(options_.on_frame(*frame));
-    // Checked by its taker, so it can be believed.
+    // Trustworthy: on_frame has checked it.
     const std::optional<StreamLayout>& layout = frame->header().stream;
     if (layout.has_value()) total_ = static_cast<int64_t>(layout->total_bytes);
     received_ += static_cast<int64_t>(frame->payload_bytes());
@@ -79,7 +80,7 @@ class FrameStream final
     return absl::OkStatus();
   }
 
-  // Sets what this call counts for among the member's outstanding bytes.
+  // Sets this call's part of the member's outstanding bytes.
   void Charge(int64_t bytes) {
     options_.member->outstanding_bytes += bytes - charged_;
     charged_ = bytes;
@@ -91,8 +92,8 @@ class FrameStream final
   grpc::ByteBuffer request_, message_;
   int64_t total_ = 0, received_ = 0;  // bytes of the stream
   int64_t charged_ = 0;
-  absl::Status failure_;               // ours, found in a frame
-  std::shared_ptr<FrameStream> self_;  // gRPC's share; dropped in OnDone
+  absl::Status failure_;               // found in a frame by this client
+  std::shared_ptr<FrameStream> self_;  // held for gRPC; dropped in OnDone
 };
 
 }  // namespace

@@ -13,23 +13,23 @@
 
 namespace millrace {
 
-// A server-streaming call of Frames, received as raw bytes so that payloads
-// are copied once, by the receiver of the frame.
+// Options of a server-streaming call of Frames. Frames are received as raw
+// bytes, so that payloads are copied only once, by the receiver.
 struct FrameStreamOptions {
   std::string method;   // "/millrace.v1.Sampler/Sample"
-  std::string request;  // serialized
+  std::string request;  // serialised
   std::shared_ptr<FleetMember> member;
   SteadyTime deadline;
-  // Takes a frame; an error ends the call with that error. INVALID_ARGUMENT
-  // and INTERNAL say what is wrong with the frame: see ProtocolError().
+  // Receives a frame; an error ends the call with that error. INVALID_ARGUMENT
+  // and INTERNAL mean that the frame is wrong: see ProtocolError().
   std::function<absl::Status(const ReceivedFrame&)> on_frame;
-  // After the last frame.
+  // Runs after the last frame.
   CallDone done;
 };
 
-// Starts the call; until its end it counts among the member's outstanding
-// bytes, with what is still to come. `on_frame` and `done` run one at a time on
-// gRPC threads, possibly before this returns.
+// Starts the call. Until it ends, the bytes still to come count among the
+// member's outstanding bytes. `on_frame` and `done` run one at a time on gRPC
+// threads, possibly before this returns.
 std::shared_ptr<Call> StartFrameStream(FrameStreamOptions options);
 
 }  // namespace millrace

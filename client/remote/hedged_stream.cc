@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
       given.context.refusals.Pick(given.context.fleet, given.partition));
-  // Shared by the functions below.
+  // Shared by the callbacks below.
   const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
   const CallTimes times = TimesOf(options->context, options->partition);
   return StartHedgedCall(

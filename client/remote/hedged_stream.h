@@ -19,21 +19,20 @@ struct HedgedStreamOptions {
   Hedging::Kind kind;
   int partition;
   std::string method;   // "/millrace.v1.Sampler/Sample"
-  std::string request;  // serialized
-  // Takes a frame of the one replica that is listened to; errors as in
-  // FrameStreamOptions.
+  std::string request;  // serialised
+  // Receives a frame of the replica that won; errors as in FrameStreamOptions.
   std::function<absl::Status(const ReceivedFrame&)> on_frame;
-  // What is missing of a stream that has ended.
+  // Returns an error that says what is missing from a stream that has ended.
   std::function<absl::Status()> check_whole;
-  // Gets what NoteFailure() makes of a failure.
+  // Receives OK, or a failure as returned by NoteFailure().
   CallDone done;
 };
 
-// A stream of frames from a replica of a partition, hedged (see
+// Starts a stream of frames from a replica of a partition, hedged (see
 // common/grpc/hedged_call.h).
 // `on_frame` and `done` run one at a time on threads of gRPC and of the timer,
-// possibly before this returns; nothing of `context` is touched after `done`.
-// Errors of Refusals::Pick: nothing was started, `done` never runs.
+// possibly before this returns. `context` is not used after `done`.
+// Errors of Refusals::Pick: nothing was started, and `done` never runs.
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     HedgedStreamOptions options);
 

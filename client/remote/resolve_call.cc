@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// What the legs of one call share.
+// State shared by the attempts of one hedged call.
 struct Resolving {
   CallContext context;
   ResolveRequest request;

@@ -13,18 +13,18 @@
 
 namespace millrace {
 
-// Original ids of one lookup range, and where their ids go.
+// Original ids of one lookup range, and where to write the nodes' ids.
 struct ResolveRequest {
   TypeIndex type = 0;
   int partition = 0;
   std::vector<int64_t> original_ids;
   std::vector<size_t> positions;  // target[positions[i]] = id i
-  uint64_t* target = nullptr;     // outlives the call
+  uint64_t* target = nullptr;     // must outlive the call
 };
 
-// Splits original ids by the partition whose lookup table holds them, at most
-// kMaxIdsPerCall each.
-// INVALID_ARGUMENT: out of range (names position and value).
+// Splits original ids by the partition whose lookup table holds them, into
+// requests of at most kMaxIdsPerCall.
+// INVALID_ARGUMENT: an id is out of range (names position and value).
 absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     const Manifest& manifest, TypeIndex type,
     std::span<const int64_t> original_ids, uint64_t* target);

@@ -14,15 +14,15 @@
 namespace millrace {
 namespace {
 
-// For servers that are there but bring no batch.
+// Patience with servers that are there but deliver no batch.
 constexpr absl::Duration kLongPatience = absl::Minutes(10);
 constexpr absl::Duration kWarnInterval = absl::Seconds(5);
-// What takes no longer is no news.
+// Shorter waits are not worth a warning.
 constexpr absl::Duration kWarnAfter = absl::Seconds(1);
-// Stands for the partition where a failure names none.
+// Used for failures that name no partition.
 constexpr int kNoPartition = -1;
 
-// Spreads the retries of many clients; reaches no batch.
+// Spreads the retries of many clients; never affects the content of a batch.
 double Jitter() {
   thread_local std::minstd_rand generator(std::random_device{}());
   return std::uniform_real_distribution<double>(0.5, 1.0)(generator);
@@ -44,7 +44,7 @@ absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
              "`millrace status --servers LIST`"));
 }
 
-// Of servers that answer, but never to the end.
+// The error for servers that answer, but always break off.
 absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
                        absl::Duration patience) {
   return absl::UnavailableError(StrCat(NamePartition(FirstLine(failure), info),
@@ -62,8 +62,8 @@ absl::Status Overloaded(const absl::Status& failure) {
       "--prefetch-batches"));
 }
 
-// Whether a warning of the partition is due. All fetches of a process wait
-// for the same servers, so they share the interval.
+// Whether to log a warning about the partition now. All fetches of a process
+// wait for the same servers, so they share the interval.
 bool WarningDue(int partition, SteadyTime now) {
   static Mutex mutex;
   static std::map<int, SteadyTime>& last = *new std::map<int, SteadyTime>;
@@ -130,7 +130,7 @@ Retry::End Retry::EndOf(int partition, bool overload, SteadyTime now) {
   first_failure_ = std::min(first_failure_, now);
   const absl::Duration patience = overload ? kLongPatience : partition_wait_;
   const absl::Duration whole = std::max(kLongPatience, partition_wait_);
-  // The wait for one partition, or for a batch that never gets whole.
+  // Gives up on the partition, or earlier on a batch that never completes.
   return first_failure_ + whole < first + patience
              ? End{first_failure_ + whole, whole, /*broken_off=*/true}
              : End{first + patience, patience, /*broken_off=*/false};

@@ -12,67 +12,67 @@
 
 namespace millrace {
 
-// Whether and when a failed attempt is repeated: jittered exponential
-// back-off from 50 ms to 1 s, until one partition has not answered for
-// `partition_wait`. That counts from the first failure, or from the last answer
-// or the start of a call that waited for the partition. Servers that are only
-// overloaded, and those that answer but break off repeatedly, are waited for
-// longer: 10 minutes. Warns while a partition is waited for, from 1 s on, at
-// most every 5 s in a process.
-// Threads: any; After() one at a time.
+// Decides whether and when to repeat a failed attempt: with jittered
+// exponential back-off from 50 ms to 1 s, until some partition has not answered
+// for `partition_wait`. That time starts at the partition's first failure, or
+// at its last answer, or at the start of a call that waited for it. Servers
+// that are only overloaded, and those that answer but repeatedly break off, get
+// 10 minutes. Logs a warning when a partition has been waited for 1 s, then at
+// most every 5 s per process.
+// Threads: any; After() from one thread at a time.
 class Retry {
  public:
-  // The shortest time that an attempt gets. A wait may end later by as much.
+  // Least timeout of an attempt; a wait may overrun by as much.
   static constexpr absl::Duration kLeastTimeout = absl::Seconds(1);
 
   explicit Retry(absl::Duration partition_wait)
       : partition_wait_(partition_wait) {}
 
-  // How long a call that starts now may take: `timeout`, but no longer than
-  // what is left of the wait for a partition or, while none is waited for,
-  // three quarters of a wait, so that another replica can be asked; at least
-  // kLeastTimeout. Once a call ran out of time while it was being answered, all
-  // of `timeout`.
+  // How long a call that starts now may take: `timeout`, capped by what remains
+  // of the wait for a partition or, while none is waited for, by three quarters
+  // of partition_wait, so that another replica can still be asked; at least
+  // kLeastTimeout. Not capped once a call has timed out while its answer was
+  // arriving.
   absl::Duration TimeoutOf(absl::Duration timeout, SteadyTime now) const;
 
-  // How long a call of the partition may bring nothing, by the same rule.
+  // How long a call for the partition may receive nothing, by the same rule.
   absl::Duration PatienceOf(int partition, SteadyTime now) const;
 
-  // A call of the partition has brought something: its wait starts anew.
+  // A call for the partition received something; its wait starts anew.
   void NoteAnswer(int partition, SteadyTime now);
 
-  // A call of the partition that began at `start` was silent, or ran out of
-  // time.
+  // A call for the partition that began at `start` received nothing for too
+  // long, or timed out.
   void NoteSilence(int partition, SteadyTime start);
-  // A call of another partition that began at `start` has waited for this one.
+  // A call for another partition that began at `start` has waited for this one.
   void NoteWait(int partition, SteadyTime start);
 
-  // How long to wait before the next attempt; an error when there is none:
-  // `failure` itself if it is not retryable, else UNAVAILABLE saying how long
-  // the partition was waited for or has broken off again and again, or
-  // RESOURCE_EXHAUSTED if it is overload that does not end. The failure's
-  // ErrorInfo says whose it is.
+  // How long to wait before the next attempt; an error means to give up:
+  // `failure` itself if it is not retryable, else UNAVAILABLE, which says how
+  // long the partition was waited for or kept breaking off, or
+  // RESOURCE_EXHAUSTED if an overload does not end. The failure's ErrorInfo
+  // names the partition.
   absl::StatusOr<absl::Duration> After(const absl::Status& failure,
                                        SteadyTime now);
 
  private:
-  // What is known of a partition.
+  // State of one partition.
   struct Since {
     SteadyTime answered = SteadyTime::InfinitePast();
-    // First failures since then.
+    // First failures since `answered`.
     SteadyTime unavailable = SteadyTime::InfiniteFuture();
     SteadyTime overloaded = SteadyTime::InfiniteFuture();
   };
 
-  // When After() gives up, after how long that is, and whether because the
-  // whole never succeeds although the partition answers now and then.
+  // When After() gives up, after what time, and whether the reason is that the
+  // batch never completes although the partition answers now and then.
   struct End {
     SteadyTime time;
     absl::Duration patience;
     bool broken_off;
   };
   End EndOf(int partition, bool overload, SteadyTime now);
-  // The time that a call which starts at `now` gets of a wait that began at
+  // The timeout of a call that starts at `now`, as part of a wait that began at
   // `unavailable`.
   absl::Duration ShareOf(SteadyTime unavailable, SteadyTime now) const;
 
@@ -80,7 +80,8 @@ class Retry {
 
   mutable Mutex mutex_;
   std::map<int, Since> since_ ABSL_GUARDED_BY(mutex_);
-  bool cut_short_ ABSL_GUARDED_BY(mutex_) = false;  // a call with answers
+  // Whether a call timed out while its answer was arriving.
+  bool cut_short_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime first_failure_ ABSL_GUARDED_BY(mutex_) =
       SteadyTime::InfiniteFuture();
   absl::Duration backoff_ ABSL_GUARDED_BY(mutex_) = absl::Milliseconds(50);

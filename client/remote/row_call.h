@@ -14,33 +14,33 @@
 
 namespace millrace {
 
-// Rows of one node column, or of the features of edges, that one partition
-// owns, and where they go.
+// Rows of one node column, or of edge features, that one partition owns, and
+// where to write them.
 struct RowRequest {
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
   DType feature_dtype = DType::kNone;  // cast on the wire
-  RelationIndex edge_relation = -1;    // -1: rows of nodes
+  RelationIndex edge_relation = -1;    // -1: node rows
   int partition = 0;
-  std::vector<uint64_t> ids;  // of edges: rows of the partition's features
-  // Row ids[i] lands in row `rows[i]` of `target`.
+  std::vector<uint64_t> ids;  // for edges: rows in the partition
+  // Row `ids[i]` is written to row `rows[i]` of `target`.
   std::vector<uint32_t> rows;
   Array target;
 };
 
-// Splits `ids` (of any dtype) by the partition that is asked for each,
-// `owners[i]` or kNoOwner for nobody, at most kMaxIdsPerCall each. The rows
-// are positions in `ids`; all else is as in `like`.
+// Splits `ids` (of any dtype) by the partition to ask for each, `owners[i]`
+// (kNoOwner: ask nobody), into requests of at most kMaxIdsPerCall. Their `rows`
+// are positions in `ids`; the other fields are copied from `like`.
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
                                      const Array& ids, const RowRequest& like);
 
-// The owners of the first `count` of `ids`.
+// The owner of each of the first `count` of `ids`.
 std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
                           int64_t count);
 
-// Asks an owner for the rows (RPC Gather); `done` may run before this
-// returns. UNAVAILABLE (nothing was started, `done` never runs): no living
-// server of the partition.
+// Asks an owner for the rows (RPC Gather); `done` may run before this returns.
+// UNAVAILABLE: the partition has no living server; nothing was started, and
+// `done` never runs.
 absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
                                                    RowRequest request,
                                                    CallDone done);

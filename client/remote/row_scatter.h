@@ -12,15 +12,15 @@
 
 namespace millrace {
 
-// Puts the rows of a Gather stream into their places; rows may straddle frames.
+// Writes the rows of a Gather stream to their targets; rows may straddle
+// frames.
 // Threads: one.
 class RowScatter {
  public:
-  // Row i of the stream lands in row `rows[i]` of `target`, whose memory is
-  // written.
+  // Row i of the stream is written to row `rows[i]` of `target`.
   RowScatter(std::vector<uint32_t> rows, Array target);
 
-  // Takes the next frame. INTERNAL: not what was asked for.
+  // Takes the next frame. INTERNAL: it is not what was requested.
   absl::Status Take(const FrameHeader& header,
                     std::span<const std::span<const std::byte>> payload);
 
@@ -35,7 +35,7 @@ class RowScatter {
   Array target_;
   const size_t row_bytes_;
   const size_t total_bytes_;
-  size_t position_ = 0;  // bytes so far
+  size_t position_ = 0;  // bytes received
 };
 
 }  // namespace millrace

@@ -75,8 +75,8 @@ absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array) {
   MILLRACE_ASSIGN_OR_RETURN(const at::ScalarType type,
                             ScalarTypeOf(array.dtype()));
   return CatchTorch("viewing an array", [&]() -> absl::StatusOr<at::Tensor> {
-    // from_blob wants a mutable pointer; nobody writes through the view. The
-    // deleter owns a copy of the array, and with it the memory.
+    // from_blob needs a mutable pointer, but nothing writes through the view.
+    // The deleter holds a copy of the array, which keeps the memory alive.
     void* data = const_cast<std::byte*>(array.data());
     return at::from_blob(
         data, array.shape(), [array](void*) {},

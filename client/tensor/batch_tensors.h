@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays and batches as tensors, without a copy.
+// Views arrays and batches as tensors, without copying.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,22 +13,22 @@ namespace millrace {
 // A tensor over the memory of `array`, which it keeps alive. Treat it as
 // read-only: the memory may be a mapped file or shared with other tensors.
 // Unsigned 32-bit arrays become kInt and unsigned 64-bit ones kLong, bit for
-// bit; who makes such a tensor knows that the values fit (see BatchTensors).
-// INVALID_ARGUMENT: an absent array.
+// bit; the caller must know that the values fit (see BatchTensors).
+// INVALID_ARGUMENT: the array is absent.
 absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array);
 
-// The same; leaves `out` as it is for an absent array.
+// The same, but leaves `out` unchanged if the array is absent.
 absl::Status ViewIfPresent(const Array& array, at::Tensor& out);
 
 // The neighbour lists of one relation as CSR over local ids.
 struct EdgeTensors {
   at::Tensor indptr;    // [expanded + 1] kInt
   at::Tensor neighbor;  // [e] kInt
-  at::Tensor edge_id;   // [e] kLong; undefined unless the batch has them
-  at::Tensor feature;   // [e, d]; undefined unless the batch has them
+  at::Tensor edge_id;   // [e] kLong; undefined if absent
+  at::Tensor feature;   // [e, d]; undefined if absent
 };
 
-// What a model reads of one node type; undefined tensors are absent columns.
+// The columns of one node type; undefined if absent.
 struct NodeTensors {
   std::vector<uint32_t> hop_offsets;
   at::Tensor feature;      // [n, d], as stored
@@ -37,19 +37,19 @@ struct NodeTensors {
   at::Tensor original_id;  // [n] kLong
 };
 
-// Views of a batch's arrays; they keep the arrays alive, not the batch.
+// Views of a batch's arrays; they keep the arrays alive, but not the batch.
 struct BatchTensors {
   std::vector<NodeTensors> nodes;  // per node type
   std::vector<EdgeTensors> edges;  // per relation
   at::Tensor seed_to_local;        // [seeds] kInt
 };
 
-// OUT_OF_RANGE: a node type or relation of the batch has 2^31 rows or more
-// (local ids would not fit kInt).
+// OUT_OF_RANGE: a node type or relation has 2^31 rows or more, so that local
+// ids would not fit kInt.
 absl::StatusOr<BatchTensors> ToTensors(const Batch& batch);
 
-// The ids of the batch's nodes of one type as kLong; copies unless the ids
-// are stored as 64 bits.
+// The ids of the batch's nodes of one type as kLong; copies unless they are
+// stored with 64 bits.
 absl::StatusOr<at::Tensor> NodeIds(const NodeBlock& block);
 
 }  // namespace millrace

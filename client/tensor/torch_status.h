@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where LibTorch's exceptions become statuses.
+// Turns LibTorch's exceptions into statuses; the only place that does.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-// `wanted`: how much more, as "24 bytes"; empty: not known.
+// `wanted`: how much more was needed, such as "24 bytes"; empty if unknown.
 inline absl::Status OutOfMemory(std::string_view what,
                                 std::string_view wanted = "") {
   return absl::ResourceExhaustedError(StrCat(
@@ -24,8 +24,8 @@ inline absl::Status OutOfMemory(std::string_view what,
       "on this host"));
 }
 
-// For the message of an exception of LibTorch, whose CPU allocator has no type
-// of exception of its own.
+// Classifies an exception by its message, because LibTorch's CPU allocator has
+// no exception type of its own.
 inline absl::Status TorchError(std::string_view what,
                                std::string_view message) {
   constexpr std::string_view kTried =
@@ -42,9 +42,9 @@ inline absl::Status TorchError(std::string_view what,
   return absl::InternalError(StrCat(what, ": ", message));
 }
 
-// Runs `body`, which returns a Status or a StatusOr, and turns what LibTorch
-// throws into INTERNAL, or RESOURCE_EXHAUSTED where it got no memory; both
-// begin with `what` (what was being done).
+// Runs `body`, which returns a Status or StatusOr, and turns exceptions into
+// INTERNAL, or RESOURCE_EXHAUSTED if memory ran out. Messages begin with
+// `what`, which says what was being done.
 template <typename Body>
 auto CatchTorch(std::string_view what, Body&& body) -> decltype(body()) {
   try {

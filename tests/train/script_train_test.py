@@ -218,7 +218,7 @@ def check_refusals(runs, module):
     runs.refused("use --inference sampled", "--inference", "full")
     runs.script = runs.directory / "state.pt"
     torch.save(module.state_dict(), runs.script)
-    runs.refused("is no TorchScript module")
+    runs.refused("is not a TorchScript module")
     runs.script = runs.directory / "absent.pt"
     runs.refused("absent.pt")
     runs.script = runs.directory / "classes.pt"
