@@ -16,7 +16,7 @@ namespace {
 
 using testing::SocketClient;
 
-// An acceptor whose connections stay open until they are asked to close.
+// An acceptor whose connections stay open until the test closes them.
 class AcceptorTest : public ::testing::Test {
  protected:
   void Start(const ConnectionLimits& limits) {
@@ -82,7 +82,7 @@ TEST_F(AcceptorTest, RefusesMoreThanTheLimitOfAll) {
   const SocketClient second(port_, "127.0.0.2");
   EXPECT_TRUE(second.AwaitEnd());
   EXPECT_EQ(acceptor_->refused(), 1u);
-  // Clients come back after they were refused.
+  // A client can reconnect after it was refused.
   CloseFirst();
   const SteadyTime end = SteadyNow() + absl::Minutes(1);
   while (Taken() == 0 && SteadyNow() < end) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits that are added to a store while servers serve it.
+// Splits added to a store while servers serve it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_F(AddedSplitsTest, AreThoseOfTheFingerprintOrRefused) {
   EXPECT_EQ(Sample(request), absl::OkStatus());
 }
 
-// Both servers look: the one that is asked, and its peer.
+// Both servers reread the store: the one that is called, and its peer.
 TEST_F(AddedSplitsTest, MakeTrainGraphs) {
   Add("", "mine", {0, 1, 2, 4, 6});
   const v1::SampleRequest request = Request("train", "mine");
@@ -121,7 +121,8 @@ class AddedTypesTest : public AddedSplitsTest {
   AddedTypesTest() : AddedSplitsTest(testing::RichGraph()) {}
 };
 
-// A batch of a job that knew the graph without it would change.
+// Otherwise a batch would change for a job that was started without the type's
+// split.
 TEST_F(AddedTypesTest, OfOneMoreTypeAreNoPartOfATrainGraph) {
   const std::string type = fleet_.store()->schema().node_types.back().name;
   const std::string other = fleet_.store()->schema().node_types.front().name;
@@ -131,7 +132,8 @@ TEST_F(AddedTypesTest, OfOneMoreTypeAreNoPartOfATrainGraph) {
   Use(request, {type, "mine", FingerprintOf("mine")});
   EXPECT_EQ(Sample(request), absl::OkStatus());
   Add(other, "mine", {0, 1});
-  EXPECT_EQ(Sample(request), absl::OkStatus());  // nobody has looked
+  // The server has not looked yet.
+  EXPECT_EQ(Sample(request), absl::OkStatus());
   Describe(/*look=*/true);
   ExpectElsewhere(Sample(request), "which the client does not know");
 }

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Calls of several clients that hold memory, and those that were ended.
+// Calls of several clients that hold memory, and the calls that were ended.
 class Calls {
  public:
   explicit Calls(uint64_t limit,
@@ -33,7 +33,7 @@ class Calls {
         {.client = client, .end = [this, name] { ended_.push_back(name); }},
         /*job=*/0, bytes);
   }
-  // The same, of a stream that waits for its reader.
+  // The same for a stream that waits for its reader.
   Admission::Reservation Waiting(const std::string& client,
                                  const std::string& name, uint64_t bytes) {
     auto call = Reserve(client, name, bytes);
@@ -102,7 +102,7 @@ TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
   auto again = Reserve(admission, 7, 10);
   EXPECT_EQ(again->bytes(), 400u);
   EXPECT_EQ(Reserve(admission, 8, 10)->bytes(), 10u);
-  // A job that needs less than it used to is believed little by little.
+  // The average follows a job that needs less than it used to only gradually.
   ASSERT_TRUE(again->Settle(20).ok());
   *again = {};
   const uint64_t later = Reserve(admission, 7, 10)->bytes();
@@ -146,7 +146,7 @@ TEST(AdmissionTest, EndsTheStreamThatWaitedLongestForAClientBelowItsShare) {
   const auto good = calls.Reserve("good", "good", 50);
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_THAT(calls.ended(), ElementsAre("first", "second"));
-  // Until they are gone.
+  // Until they are gone, they still hold their memory.
   EXPECT_EQ(calls.admission().in_use(), 150u);
 }
 
@@ -176,7 +176,7 @@ TEST(AdmissionTest, EndsNothingForAClientBeyondItsShare) {
   EXPECT_THAT(calls.ended(), IsEmpty());
 }
 
-// One that is larger than a share may wait for as long as others are busy.
+// A call larger than a share may have to wait as long as others are busy.
 TEST(AdmissionTest, SaysWhatToDoAboutACallAboveTheShare) {
   Calls calls(100);
   auto other = calls.Waiting("other", "other", 45);
@@ -246,7 +246,7 @@ TEST(AdmissionTest, LeavesGreedyClientsTheirShare) {
   EXPECT_THAT(calls.ended(), ElementsAre("a1", "b1"));
 }
 
-// Nothing is gained by ending some where all of them are not enough.
+// Ending some calls gains nothing if ending all of them would not be enough.
 TEST(AdmissionTest, EndsNothingWhereThatMakesTooLittleRoom) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto working = calls.Reserve("other", "working", 50);

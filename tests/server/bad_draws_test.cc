@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for weighted, temporal and other draws that no client sends: typed
-// errors, and the server lives on.
+// Requests for weighted, temporal and other draws that no client of ours sends:
+// they get typed errors, and the server carries on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using testing::RandomGraph;
 using testing::SampleRequestOf;
 
-// Relations of RandomGraph().
+// Relation numbers in RandomGraph().
 constexpr uint32_t kBuys = 0, kLikes = 1, kCites = 2;
 
 template <typename T>
@@ -31,7 +31,8 @@ std::string Raw(const std::vector<T>& values) {
           values.size() * sizeof(T)};
 }
 
-// One server of all that RandomGraph() has, one of a graph that has nothing.
+// One server of everything in RandomGraph(), and one of a graph without
+// columns.
 class BadDrawsTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -42,7 +43,7 @@ class BadDrawsTest : public ::testing::Test {
     delete rich_;
     delete plain_;
   }
-  // Whatever was asked, good requests are answered after it.
+  // Good requests must still be answered, whatever was asked before.
   void TearDown() override {
     for (FleetHarness* fleet : {rich_, plain_}) {
       v1::ExpandReply reply;
@@ -83,8 +84,8 @@ class BadDrawsTest : public ::testing::Test {
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   }
 
-  static FleetHarness* rich_;   // of the suite, between its SetUp and TearDown
-  static FleetHarness* plain_;  // ditto
+  static FleetHarness* rich_;   // owned by the suite
+  static FleetHarness* plain_;  // likewise
 };
 FleetHarness* BadDrawsTest::rich_ = nullptr;
 FleetHarness* BadDrawsTest::plain_ = nullptr;
@@ -127,7 +128,7 @@ TEST_F(BadDrawsTest, TimesOfAnotherNumberAreRefused) {
               }).ok());
 }
 
-// Else the whole graph would be sampled for an induced one.
+// Otherwise the whole graph would be sampled instead of an induced one.
 TEST_F(BadDrawsTest, SplitsThatNobodyHasAreRefused) {
   const auto within = [](const std::string& name) {
     return ExpandStatus([&](auto& r, auto&) { r.set_within(name); });
@@ -167,7 +168,7 @@ TEST_F(BadDrawsTest, AmongHasNoFanout) {
                 kInvalid, "fanout 2 of a set of nodes is not -1");
 }
 
-// Whatever else a request of this rule says.
+// Whatever else a request with this rule contains.
 TEST_F(BadDrawsTest, AmongNobodyIsNobody) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
@@ -186,7 +187,7 @@ TEST_F(BadDrawsTest, RulesWithoutTheirColumnsAreRefused) {
           [](auto& r, auto&) { r.set_rule(v1::ExpandRequest::RULE_WEIGHTED); },
           plain_),
       kLacks, "node__to__node have no weights");
-  // Times where the lists have none: all of them are admissible.
+  // Times where the lists have none: every entry is admissible.
   v1::ExpandRequest request = GoodExpand();
   request.mutable_frontiers(0)->set_fanout(kAllNeighbors);
   v1::ExpandReply all, timed;
@@ -196,7 +197,7 @@ TEST_F(BadDrawsTest, RulesWithoutTheirColumnsAreRefused) {
   EXPECT_EQ(timed.picks(0).neighbors(), all.picks(0).neighbors());
 }
 
-// A store without the original ids of neighbours.
+// A store that lacks the original ids of neighbours.
 TEST_F(BadDrawsTest, LaborOverListsWithoutOriginalIdsIsRefused) {
   const auto directory = testing::TestDirectory("no_originals");
   const testing::TestGraph graph = testing::SmallGraph();
@@ -337,7 +338,7 @@ TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
 }
 
 // Walkers and their paths are counted before anything is allocated: those of
-// the first would take 2 TB.
+// the first request would take 2 TB.
 TEST_F(BadSampleTest, WalksBeyondTheMemoryAreRefused) {
   ServerOptions options;
   options.max_inflight_bytes = 256 << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server process under thousands of requests that nobody should send: each
-// gets an error that says what is wrong, memory stays flat, and others are
-// served as before.
+// A server process under thousands of bad requests: each gets an error that
+// says what is wrong, memory stays flat, and other clients are served as
+// before.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -33,14 +33,14 @@ namespace millrace {
 namespace {
 
 constexpr int kRequests = 10'000;
-// What gRPC and malloc may still grow by once all kinds have been seen.
+// How much gRPC and malloc may still grow once every kind has been sent.
 constexpr int64_t kMaxGrowth = int64_t{24} << 20;
 
 std::string Bytes(size_t count, char byte = '\xff') {
   return std::string(count, byte);
 }
 
-// A number of requests of one kind.
+// One kind of bad request.
 struct Kind {
   std::string name;
   std::function<absl::Status(v1::Sampler::Stub&)> send;
@@ -251,7 +251,7 @@ std::vector<Kind> BadLeafCalls() {
   };
 }
 
-// Bytes that are no message of ours.
+// Sends bytes that are not a message of the protocol.
 absl::Status SendGarbage(
     ::grpc::GenericStub& stub, const std::string& method,
     const std::string& bytes,
@@ -274,7 +274,7 @@ absl::Status SendGarbage(
 }
 
 bool IsTyped(const absl::Status& status) {
-  // What gRPC itself says to methods that it does not know, without a word.
+  // gRPC itself answers unknown methods, without a message.
   if (absl::IsUnimplemented(status)) return true;
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
@@ -306,7 +306,7 @@ class BadRequestsTest : public ::testing::Test {
 
   std::string path() const { return (directory_ / "store").string(); }
 
-  // Resident bytes of the server: now, or the most so far.
+  // Resident bytes of the server: now, and the maximum so far.
   int64_t Memory() const { return ReadMemory("VmRSS:"); }
   int64_t PeakMemory() const { return ReadMemory("VmHWM:"); }
 
@@ -320,7 +320,7 @@ class BadRequestsTest : public ::testing::Test {
     return 0;
   }
 
-  // Fetches batches and compares them, until told to stop.
+  // Fetches batches and compares them until `stop` is set.
   void FetchUntil(const std::atomic<bool>& stop) {
     RemoteOptions options;
     options.servers = address_;
@@ -366,7 +366,7 @@ TEST_F(BadRequestsTest, EachIsAnsweredAndNothingGrows) {
   for (const std::string method :
        {"Sample", "Gather", "Expand", "Resolve", "HasEdges"}) {
     kinds.push_back({"garbage for " + method, [&, method](auto&) {
-                       // A field of 9 bytes, cut off.
+                       // A field of 9 bytes that is cut off.
                        std::string bytes = "\x0a\x09";
                        for (auto i = random() % 9; i > 0; --i) {
                          bytes += static_cast<char>(random());
@@ -391,7 +391,7 @@ TEST_F(BadRequestsTest, EachIsAnsweredAndNothingGrows) {
       ++sent;
     }
   };
-  // Once all is warm.
+  // Warms up first.
   for (int round = 0; round < 20; ++round) send_all();
   const int64_t before = Memory();
   while (sent < kRequests && !HasFailure()) send_all();
@@ -412,8 +412,8 @@ std::string Repeat(const std::string& piece, size_t bytes) {
   return all;
 }
 
-// Requests of the largest size that are nothing but tiny fields, which take far
-// more memory as messages than they have bytes.
+// Requests of the largest size that consist only of tiny fields, and so take
+// far more memory when parsed than they have bytes.
 TEST_F(BadRequestsTest, FloodsOfFieldsTakeNoMemory) {
   constexpr size_t kBytes = (16 << 20) - 64;
   const std::string unknown = Repeat(std::string("\x7a\0", 2), kBytes);
@@ -429,13 +429,13 @@ TEST_F(BadRequestsTest, FloodsOfFieldsTakeNoMemory) {
   const absl::Status status =
       SendGarbage(generic, "/millrace.v1.Sampler/Expand", frontiers);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  // The bytes themselves, several times: malloc keeps them.
+  // The bytes themselves, several times, because malloc keeps them.
   EXPECT_LT(Memory() - before, int64_t{128} << 20);
 }
 
 // A few KB that inflate to far more than the largest message.
 TEST_F(BadRequestsTest, CompressedRequestsAreNotInflated) {
-  // Ours have no compression to ask for.
+  // The generated stubs have no way to ask for compression.
   ::grpc::GenericStub generic(
       ::grpc::CreateChannel(address_, ::grpc::InsecureChannelCredentials()));
   const std::string zeros(64 << 20, '\0');
@@ -458,7 +458,7 @@ TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
   std::string port;
   std::ifstream(directory_ / "small_port") >> port;
   const int64_t before = Memory();
-  // The beginning of a Gather of 16 MiB.
+  // The first part of a 16 MiB Gather request.
   const std::string half = testing::RawHttp2::Prefix((16 << 20) - 1) +
                            std::string(4'000'000, '\xff');
   std::vector<std::unique_ptr<testing::RawHttp2>> clients;
@@ -467,11 +467,11 @@ TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
     for (int calls = 0; calls < 30; ++calls) {
       clients.back()->SendData(
           clients.back()->Open("/millrace.v1.Sampler/Gather"), half);
-      // Later it may have had enough.
+      // Later the server may refuse.
       ASSERT_TRUE(i > 0 || calls >= 10 || !clients.back()->closed());
     }
   }
-  // Half of both limits, of what were 720 MB, and what malloc keeps.
+  // Half of both limits, plus what malloc keeps, instead of 720 MB.
   EXPECT_LT(Memory() - before, int64_t{400} << 20);
 }
 

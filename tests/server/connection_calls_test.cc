@@ -28,7 +28,7 @@ TEST(ConnectionCallsTest, RefusesMoreOfOneConnection) {
   const absl::Status refused = calls.Enter("a").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("has 2 calls"));
-  // A client that meant no harm may ask again.
+  // An innocent client may try again.
   EXPECT_TRUE(IsRetryable(refused));
   const Place other = Enter(calls, "b");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that harm a server: silent ones, too many, and more than it has
+// Connections that harm a server: silent ones, too many, or more than it has
 // file descriptors for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,10 +32,10 @@ using testing::SocketClient;
 
 constexpr absl::Duration kSoon = absl::Seconds(60);
 
-// Where hostile connections come from; others come from 127.0.0.1.
+// The address of hostile connections; others come from 127.0.0.1.
 constexpr char kAttacker[] = "127.0.0.2";
 
-// Starts a connection of HTTP/2, and TLS.
+// The first bytes of HTTP/2 and of TLS.
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr char kHello[] = "\x16\x03\x01\x02";
 
@@ -48,7 +48,7 @@ bool Soon(const std::function<bool()>& condition) {
   return true;
 }
 
-// With a connection of its own.
+// A stub with its own connection.
 std::unique_ptr<v1::Sampler::Stub> StubOf(const std::string& address) {
   return v1::Sampler::NewStub(::grpc::CreateCustomChannel(
       address, ::grpc::InsecureChannelCredentials(), ClientChannelArguments()));
@@ -61,7 +61,7 @@ absl::Status Ask(v1::Sampler::Stub& stub) {
   return FromGrpcStatus(stub.Describe(&context, {}, &reply));
 }
 
-// A value of a server's metrics; -1: there is none.
+// A value from a server's metrics; -1 if it is missing.
 double ValueOf(const std::string& metrics, const std::string& name) {
   const size_t at = metrics.find("\n" + name + " ");
   if (at == std::string::npos) return -1;
@@ -112,7 +112,7 @@ TEST(ConnectionsTest, IdleOnesAreClosedAndClientsGoOn) {
   FleetHarness fleet(testing::SmallGraph(), 1, options);
   const auto stub = fleet.Stub(0);
   for (int i = 0; i < 3; ++i) {
-    // A call that meets the end of its connection fails, and is made again.
+    // A call fails if its connection ends under it; the next one reconnects.
     EXPECT_TRUE(Soon([&] { return Ask(*stub).ok(); }));
     EXPECT_TRUE(Soon([&] { return OpenAt(fleet.server(0)) == 0; }));
   }
@@ -136,7 +136,7 @@ TEST(ConnectionsTest, OneAddressDoesNotTakeThePlaceOfOthers) {
   EXPECT_GE(OpenAt(server), 5);
 }
 
-// A health Watch is a call without end, so its connection is never idle.
+// A health Watch never ends, so its connection is never idle.
 TEST(ConnectionsTest, WatchesOfManyAddressesDoNotTakeTheLastPlace) {
   ServerOptions options;
   options.connections.all = 40;
@@ -157,7 +157,7 @@ TEST(ConnectionsTest, WatchesOfManyAddressesDoNotTakeTheLastPlace) {
   EXPECT_GE(
       ValueOf(server.Metrics(), "millrace_connections_ended_for_others_total"),
       1);
-  // Nobody has lost what is within a share of six addresses.
+  // No address has lost connections within its share of a sixth.
   for (auto& [host, connections] : watches) {
     for (const auto& watch : connections) watch->AwaitRead();
     EXPECT_GE(std::count_if(connections.begin(), connections.end(),
@@ -202,11 +202,11 @@ class FilesTest : public ::testing::Test {
                    name);
   }
 
-  // Lets the program open `count` more files.
+  // Allows the program to open `count` more files.
   void LimitFiles(int count) const {
     const std::filesystem::path open =
         "/proc/" + std::to_string(program_->pid()) + "/fd";
-    rlim_t end = 0;  // of the numbers that it may use
+    rlim_t end = 0;  // one past the highest number in use
     for (; count > 0; ++end) {
       if (!is_symlink(open / std::to_string(end))) --count;
     }
@@ -219,7 +219,7 @@ class FilesTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  // A client whose connection is new.
+  // A client with a new connection.
   std::unique_ptr<v1::Sampler::Stub> NewClient() const {
     return StubOf("127.0.0.1:" + std::to_string(port_));
   }

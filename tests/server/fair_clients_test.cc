@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that take all they can get: others are served in their turn.
+// Clients that take all they can get, while others are still served.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel_posix.h>
@@ -51,7 +51,7 @@ ChannelPtr ChannelFrom(const char* host, const std::string& address) {
       "server", std::move(socket).TakeFd(), arguments);
 }
 
-// A batch of more bytes than gRPC sends ahead.
+// A batch larger than what gRPC sends ahead.
 v1::SampleRequest LargeSample() {
   JobSpec spec;
   spec.fanouts = {5, 5};
@@ -61,7 +61,7 @@ v1::SampleRequest LargeSample() {
 
 testing::TestGraph Graph() { return WideGraph(3000, 5, 1 << 8); }
 
-// Starts calls that read nothing, until one of them is refused or `count` run.
+// Starts calls that read nothing, until one is refused or `count` are running.
 std::vector<std::unique_ptr<HandCall>> UnreadCalls(
     const std::vector<ChannelPtr>& channels, int count) {
   std::vector<std::unique_ptr<HandCall>> calls;
@@ -74,7 +74,7 @@ std::vector<std::unique_ptr<HandCall>> UnreadCalls(
   return calls;
 }
 
-// Every call is answered at once: none is refused, to come back later.
+// Expects every call to be answered at once, without being refused first.
 void ExpectServed(const ChannelPtr& channel, int calls) {
   const auto stub = v1::Sampler::NewStub(channel);
   for (int i = 0; i < calls; ++i) {
@@ -101,7 +101,7 @@ TEST(FairClientsTest, CallsThatAreNotReadTakeNoPlaceOfAnotherClient) {
 }
 
 TEST(FairClientsTest, CallsThatAreNotReadTakeNoMemoryOfAnotherClient) {
-  // What one call holds.
+  // Measures what one call holds.
   ServerOptions options;
   FleetHarness alone(Graph(), 1, options);
   const auto one =
@@ -139,15 +139,15 @@ bool AwaitMetric(const SamplerServer& server, const std::string& name,
   return true;
 }
 
-// The server of one of two partitions; the other one is gone. Both threads of
-// the server are taken by the first two calls that need it.
+// The server of one of two partitions, where the other server is gone. The
+// first two calls that need the other partition block both threads.
 class StuckServerTest : public ::testing::Test {
  protected:
   StuckServerTest() { fleet_.StopServer(1); }
 
   SamplerServer& server() { return fleet_.server(0); }
 
-  // A call for a batch of that many hops: a hop needs both partitions.
+  // A call for a batch of `hops` hops, each of which needs both partitions.
   // `padding` makes its request larger.
   std::unique_ptr<HandCall> Sample(const ChannelPtr& channel, int hops,
                                    size_t padding = 0) {
@@ -179,8 +179,8 @@ class StuckServerTest : public ::testing::Test {
   FleetHarness fleet_{WideGraph(100, 5, 4), 2, Options()};
 };
 
-// In the order in which they were asked for, the attacker's calls would come
-// first, and take the threads again.
+// In order of arrival, the attacker's calls would come first and block the
+// threads again.
 TEST_F(StuckServerTest, AFreeThreadGoesToTheClientThatHasFewest) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<HandCall>> calls;
@@ -194,8 +194,8 @@ TEST_F(StuckServerTest, AFreeThreadGoesToTheClientThatHasFewest) {
   EXPECT_TRUE(good->AwaitReply());
 }
 
-// Those that were ended, and those that clients gave up, do not wait for the
-// calls before them: else there would soon be twice as many as the limit.
+// Queued calls that are ended or cancelled do not wait for the calls ahead of
+// them; otherwise there would soon be twice as many as the limit.
 TEST_F(StuckServerTest, CallsThatQueueLeaveAtOnceWhenTheyEnd) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   const ChannelPtr client = GoodChannel(server().address());
@@ -224,7 +224,7 @@ TEST_F(StuckServerTest, CallsThatQueueTakeNoMemoryOfAnotherClient) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<HandCall>> calls;
   const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
-  // Whether a call that was sent when that much was held is refused.
+  // Whether a call is refused, given that `before` was held when it was sent.
   const auto refused = [&](HandCall& call, double before) {
     const SteadyTime deadline = SteadyNow() + kSoon;
     while (held() == before && SteadyNow() < deadline) {
@@ -239,7 +239,7 @@ TEST_F(StuckServerTest, CallsThatQueueTakeNoMemoryOfAnotherClient) {
     calls.push_back(Sample(attacker, 2));
     ASSERT_TRUE(AwaitRunning(i + 1));
   }
-  // They have begun, and hold what they need.
+  // Waits until they have started and hold what they need.
   const SteadyTime deadline = SteadyNow() + kSoon;
   while (held() < 2.0 * kMaxHeldFrameBytes && SteadyNow() < deadline) {
   }
@@ -262,7 +262,7 @@ TEST_F(StuckServerTest, CallsThatQueueTakeNoMemoryOfAnotherClient) {
             ::grpc::StatusCode::UNKNOWN);
 }
 
-// Fetches batches, of which some are ended for another client.
+// Fetches batches while some of the calls are ended for another client.
 TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
   constexpr uint32_t kBatches = 8;
   auto remote = *RemoteBatchSource::Connect({.servers = "@" + fleet_.list()});
@@ -273,7 +273,7 @@ TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
   const ResolvedJob job = *ResolveJob(spec, local->manifest());
   std::vector<std::unique_ptr<Notification>> done;
   for (uint32_t b = 0; b < kBatches; ++b) {
-    // Of the seeds of the first partition.
+    // Even batches have their seeds in the first partition.
     const BatchRequest request = {.batch = 2 * b,
                                   .columns = DigestColumns(true, false)};
     const Sha256 expected =
@@ -322,7 +322,7 @@ class FairCertificatesTest : public testing::DirectoryTest {
   const testing::TestCa ca_{"our CA"};
 };
 
-// All from one address.
+// All clients have the same address.
 TEST_F(FairCertificatesTest, ClientsAreToldApartByTheirCertificates) {
   ServerOptions options;
   options.max_sample_calls = 8;

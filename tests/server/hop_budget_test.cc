@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kNodes = 20;
 constexpr int64_t kDegree = 7;
 
-// A ring with `kDegree` in-edges a node, of which partition 0 of 2 is mapped.
+// A ring with `kDegree` in-edges per node; only partition 0 of 2 is mapped.
 std::shared_ptr<const Store> HalfStore() {
   testing::TestGraph graph;
   graph.types = {{.name = "node", .count = kNodes}};
@@ -38,7 +38,7 @@ std::shared_ptr<const Store> HalfStore() {
 
 class HopBudgetTest : public ::testing::Test {
  protected:
-  // Every node, those of the other partition included.
+  // A frontier of every node, including those of the other partition.
   Frontier Everything(int32_t fanout) {
     ids_.resize(kNodes);
     for (uint64_t v = 0; v < kNodes; ++v) ids_[v] = v;
@@ -64,14 +64,14 @@ TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
   const std::vector<Frontier> frontiers = {Everything(3)};
   ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
   const uint64_t before = admission.in_use();
-  // 3 picks of 20 nodes, of at least 8 bytes each.
+  // 3 picks for each node, of at least 8 bytes.
   EXPECT_GT(before, 1000u + 3 * kNodes * 8);
   ASSERT_TRUE(budget.ExpectReply({true}).ok());
   ASSERT_TRUE(budget.AddPicks(0, 3 * kNodes / 2).ok());
   EXPECT_EQ(admission.in_use(), before);
 }
 
-// As a server could send that is not ours.
+// A faulty or foreign server could send such a reply.
 TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);

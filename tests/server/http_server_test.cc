@@ -134,7 +134,7 @@ TEST(HttpServerTest, EndsAnAnswerThatNobodyTakes) {
   const SocketClient client(PortOf(*server));
   client.Send(kGetPage);
   ASSERT_TRUE(client.AwaitReadable());
-  // A connection that is closed with a byte unread is reset.
+  // If a byte is still unread when a connection is closed, it is reset.
   client.Send("x");
   pollfd reset = {client.fd(), 0, 0};
   EXPECT_EQ(poll(&reset, 1, 60'000), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hops whose questions to another owner do not fit one message.
+// Hops whose requests to another owner do not fit into one message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::SampleRequestOf;
 using testing::StreamResult;
 using testing::TestGraph;
 
-// The array of a kind in a stream: its shape, and its first bytes.
+// The number of rows of the array of a kind in a stream, and its first bytes.
 int64_t RowsOf(const StreamResult& stream, v1::ArrayInfo::Kind kind) {
   for (const v1::ArrayInfo& array : stream.layout.arrays()) {
     if (array.kind() == kind) return static_cast<int64_t>(array.shape(0));
@@ -31,8 +31,8 @@ std::string Ids(const std::vector<uint32_t>& ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * 4};
 }
 
-// As many seeds as a batch may have, all of the other partition: with trees
-// and times they take more than one message holds.
+// As many seeds as a batch may have, all from the other partition: with trees
+// and times they do not fit into one message.
 TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
   constexpr size_t kSeeds = size_t{1} << 20;
   static_assert(kSeeds * (4 + 4 + 8) >= kMaxMessageBytes);
@@ -50,7 +50,7 @@ TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
   v1::SampleRequest request = SampleRequestOf(spec, columns, 0);
   const auto seed = static_cast<uint32_t>(fleet.store()->book(0).begin(1));
   request.set_explicit_ids(Ids(std::vector<uint32_t>(kSeeds, seed)));
-  // Nothing is so early, but for the last seed.
+  // No edge is early enough, except for the last seed.
   std::vector<int64_t> times(kSeeds, 1);
   times.back() = 9;
   request.set_explicit_times(times.data(), times.size() * 8);
@@ -61,7 +61,7 @@ TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
   EXPECT_EQ(RowsOf(stream, v1::ArrayInfo::KIND_NEIGHBOR), 1);
 }
 
-// The set of a batch's nodes is asked for once for each relation.
+// The set of the batch's nodes is sent once for each relation.
 TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
   constexpr int64_t kLeaves = 600000;
   constexpr int kRelations = 8;
@@ -103,7 +103,7 @@ TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
   EXPECT_EQ(edges, 1 + kRelations);
 }
 
-// One set must fit into a message: the batch is refused before it is sent.
+// A single set must fit into a message: the batch is refused before it is sent.
 TEST(LargeRequestsTest, InducedEdgesAmongTooManyNodesAreRefused) {
   constexpr int64_t kLeaves = kMaxMessageBytes / 4 + 1;
   TestGraph graph;

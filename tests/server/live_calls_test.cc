@@ -58,8 +58,8 @@ TEST(LiveCallsTest, EndsCallsWhoseClientDoesNotMove) {
   calls.Leave(&moved);
 }
 
-// Of two calls that are due, one leaves while the other is ended, and a new
-// one takes its address.
+// Two calls are due. While one is being ended the other leaves, and a new call
+// takes its address.
 TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
   std::array<Context, 2> contexts;
   Context last;
@@ -91,7 +91,7 @@ TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
 
 constexpr SteadyTime kNever = SteadyTime::InfiniteFuture();
 
-// Calls of several clients, of which those that are ended leave.
+// Calls of several clients; those that are ended leave.
 class Clients {
  public:
   explicit Clients(int max_calls)
@@ -107,7 +107,7 @@ class Clients {
     for (const auto& context : contexts_) calls_.Leave(context.get());
   }
 
-  // Null: refused.
+  // Returns null if the call is refused.
   Context* Enter(const std::string& client) {
     contexts_.push_back(std::make_unique<Context>());
     Context* const context = contexts_.back().get();
@@ -117,7 +117,7 @@ class Clients {
   LiveCalls& calls() { return calls_; }
   const absl::Status& status() const { return status_; }
 
-  // The first calls that were ended, once there are so many.
+  // The first `count` calls that were ended; waits for them.
   std::vector<Context*> AwaitEnded(size_t count) {
     MutexLock lock(&mutex_);
     const auto enough = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -217,7 +217,7 @@ TEST(LiveCallsTest, RefusesMoreClientsThanPlaces) {
   EXPECT_EQ(clients.calls().count(), 2);
 }
 
-// Calls that are being ended may take long to go.
+// Calls that are being ended may take long to leave.
 TEST(LiveCallsTest, HoldsTwiceAsManyCallsAtMostWhileSomeEnd) {
   std::vector<std::unique_ptr<Context>> contexts;
   LiveCalls calls(4, [](Context*, const absl::Status&) {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws from very long lists, which are given up soon after their call is.
+// Draws from very long lists, which stop soon after their call is cancelled.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ using testing::TestGraph;
 constexpr int64_t kEdges = 1000000;
 constexpr int64_t kLeaves = 10;
 
-// Node 0 has all the edges; drawing from its list by LABOR looks at each.
+// Node 0 has all the edges; LABOR reads every entry of its list.
 TestGraph Star() {
   TestGraph graph;
   graph.types = {{.count = kLeaves + 1}};
@@ -56,7 +56,7 @@ class LongListsTest : public ::testing::Test {
     return FromGrpcStatus(stub_->Expand(&context, request, &reply));
   }
 
-  // One batch of hubs, each with a tree of its own.
+  // Samples one batch of hubs, each with a tree of its own.
   absl::Status Sample(size_t hubs, absl::Duration deadline) {
     JobSpec spec;
     spec.split.clear();
@@ -84,8 +84,8 @@ TEST_F(LongListsTest, NodesAreDrawnForBySlots) {
   EXPECT_EQ(NodesAtOnce(lengths, std::span(ids).subspan(7), 10), 0u);
 }
 
-// All that a call of one hub waits for is what is left of a given up one: far
-// less than that would have taken.
+// A call for one hub waits only for what is left of a cancelled draw, which is
+// far less than the whole draw would take.
 TEST_F(LongListsTest, GivenUpDrawsMakeRoom) {
   const SteadyTime before = SteadyNow();
   ASSERT_TRUE(Expand(8, absl::Minutes(1)).ok());
@@ -104,7 +104,7 @@ TEST_F(LongListsTest, GivenUpDrawsMakeRoom) {
   }
 }
 
-// One search of the list for each, 10^12 entries in all, would take minutes.
+// Searching the list once per pair, 10^12 entries in all, would take minutes.
 TEST_F(LongListsTest, ManyPairsOfAHubAreFoundAtOnce) {
   v1::HasEdgesRequest request;
   constexpr size_t kPairs = 1000000;
@@ -119,7 +119,7 @@ TEST_F(LongListsTest, ManyPairsOfAHubAreFoundAtOnce) {
   EXPECT_EQ(reply.found(), std::string(kPairs, '\0'));
 }
 
-// So would one comparison with each excluded entry.
+// So would comparing every entry with each excluded one.
 TEST_F(LongListsTest, ManyExcludedEntriesOfAHubAreFoundAtOnce) {
   v1::ExpandRequest request;
   constexpr size_t kExcluded = 1000000;

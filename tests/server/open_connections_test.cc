@@ -23,7 +23,7 @@ using Verdict = OpenConnections::Verdict;
 
 UniqueFd NewSocket() { return UniqueFd(socket(AF_INET, SOCK_STREAM, 0)); }
 
-// Looks are some microseconds apart at least.
+// Retries, because looks are at least some microseconds apart.
 template <typename Condition>
 bool Soon(const Condition& condition) {
   const SteadyTime end = SteadyNow() + absl::Minutes(1);
@@ -114,8 +114,8 @@ TEST(OpenConnectionsTest, AddressesWithLessThanAShareTakePlaces) {
 }
 
 TEST(OpenConnectionsTest, EndsNoSocketWithTheNumberOfAClosedOne) {
-  // Right after a look it is not known yet that a socket was closed. Where the
-  // next look came too early, the test is made again.
+  // Right after a look, the class does not know yet that a socket was closed.
+  // If the next look came too early, the test is repeated.
   EXPECT_TRUE(Soon([] {
     OpenConnections connections({.all = 2, .per_address = 2});
     const Connection first, second, other, next;
@@ -131,7 +131,7 @@ TEST(OpenConnectionsTest, EndsNoSocketWithTheNumberOfAClosedOne) {
   }));
 }
 
-// The kernel gives out the lowest number that is free.
+// The kernel assigns the lowest free number.
 TEST(OpenConnectionsTest, KnowsASocketFromTheNextOneWithItsNumber) {
   OpenConnections connections({.all = 10, .per_address = 1});
   UniqueFd socket = NewSocket();
@@ -166,7 +166,7 @@ TEST(DecideLimitsTest, DependOnTheFilesThatMayBeOpen) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// The server's end of a connection to `listen`.
+// Accepts the server's end of a connection to `socket`.
 UniqueFd Accept(ListeningSocket& socket) {
   UniqueFd connection;
   Soon([&] {

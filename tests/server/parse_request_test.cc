@@ -31,7 +31,7 @@ std::string Repeat(const std::string& piece, size_t count) {
   return all;
 }
 
-// Bytes that malloc gave out while the request was parsed.
+// Bytes allocated while the request was parsed.
 template <typename Request>
 uint64_t ParsedBytes(const std::string& text) {
   ::grpc::ByteBuffer bytes = BytesOf(text);
@@ -86,7 +86,7 @@ TEST(ParseRequestTest, TooManyFieldsAreRefused) {
       MemoryOf<v1::GatherRequest>(most + std::string("\x7a\0", 2)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("1048576 fields"));
-  // Those of messages count too.
+  // Fields of submessages count too.
   const std::string nested = Repeat("\x42\x02\x10\x01", (1 << 19) + 1);
   EXPECT_TRUE(
       absl::IsInvalidArgument(MemoryOf<v1::ExpandRequest>(nested).status()));
@@ -108,10 +108,11 @@ TEST(ParseRequestTest, BytesThatAreNoMessageAreRefused) {
 TEST(ParseRequestTest, UnknownFieldsAreAccepted) {
   for (const std::string& text : {std::string(), std::string("\xa2\x06\x01x"),
                                   std::string("\xa3\x06\xa4\x06"),
-                                  // A frontier, which it is not within a group.
+                                  // Looks like a frontier, but is none inside a
+                                  // group.
                                   std::string("\xa3\x06\x42\x01\xff\xa4\x06"),
                                   std::string("\x42\x02\x7b\x7c"),
-                                  // A number where bytes are known.
+                                  // A number where the known field has bytes.
                                   std::string("\x40\x05")}) {
     EXPECT_TRUE(MemoryOf<v1::ExpandRequest>(text).ok());
     EXPECT_TRUE(v1::ExpandRequest().ParseFromString(text));

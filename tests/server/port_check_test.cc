@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Frames of HTTP/2: its settings, and the answer to the first call.
+// HTTP/2 frames: the settings, and the response to the first call.
 constexpr std::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
 constexpr std::string_view kAnswer(
     "\0\0\20\1\5\0\0\0\1\210\0\13grpc-status\0010", 25);
@@ -34,7 +34,7 @@ void Send(const UniqueFd& connection, std::string_view bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
-// Reads until there is a call on the connection.
+// Reads until a call has arrived on the connection.
 void AwaitCall(const UniqueFd& connection) {
   std::string all;
   while (all.find("/grpc.health.v1.Health/Check") == std::string::npos) {
@@ -60,7 +60,7 @@ TEST(PortCheckTest, AsksAgainWhereAConnectionEnded) {
     Send(next, kSettings);
     AwaitCall(next);
     Send(next, kAnswer);
-    // Until the client is gone.
+    // Waits until the client is gone.
     pollfd wait = {next.get(), POLLRDHUP, 0};
     poll(&wait, 1, /*timeout=*/60'000);
   });

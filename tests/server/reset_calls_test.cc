@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that gives its calls up as fast as it makes them. HTTP/2 has it do
-// so without end; the calls that the server is not done with take no places of
-// others. What gRPC itself holds of them is not ours to limit.
+// A client that cancels its calls as fast as it makes them, which HTTP/2 lets
+// it do without limit. Calls that the server has not finished must take no
+// places of other clients. Memory that gRPC itself holds for them is out of our
+// control.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +34,8 @@ v1::SampleRequest Request() {
   return SampleRequestOf(spec, Columns(), 0);
 }
 
-// Makes that many calls with their requests, 100 at a time, and then gives
-// these up.
+// Makes `calls` calls with their requests, 100 at a time, and then cancels
+// them.
 void ResetWholeCalls(RawHttp2& client, int calls) {
   const std::string request = Request().SerializeAsString();
   for (int made = 0; made < calls && !client.closed(); made += 100) {
@@ -50,7 +51,7 @@ void ResetWholeCalls(RawHttp2& client, int calls) {
   EXPECT_FALSE(client.closed());
 }
 
-// Makes that many calls without their requests and gives each up at once.
+// Makes `calls` calls without their requests and cancels each at once.
 void ResetUnsentCalls(RawHttp2& client, int calls) {
   for (int made = 1; made <= calls && !client.closed(); ++made) {
     client.Reset(client.Open(kSample));
@@ -66,8 +67,8 @@ TEST(ResetCallsTest, ConnectionsHaveFewerLiveCallsThanAServer) {
   EXPECT_LE(32 * kMaxLiveCallsPerConnection, options.max_reading_calls);
 }
 
-// Calls that were reset are in the server until it gets to them, which here
-// takes until the owner of the other partition is back.
+// Cancelled calls stay in the server until it gets to them, which here takes
+// until the owner of the other partition is back.
 TEST(ResetCallsTest, RunningCallsTakeNoPlacesOfOthers) {
   ServerOptions options;
   options.threads = 1;
@@ -83,12 +84,12 @@ TEST(ResetCallsTest, RunningCallsTakeNoPlacesOfOthers) {
         CallSample(*stub, Request(), absl::Minutes(5)).status;
     EXPECT_TRUE(status.ok()) << status;
   };
-  // As many as the server has threads that sample.
+  // As many as the server has sampling threads.
   for (int i = 0; i < 2; ++i) waiting.emplace_back(sample);
   RawHttp2 attacker(fleet.server(0).address());
   ResetWholeCalls(attacker, 5000);
   waiting.emplace_back(sample);
-  // It is let in, or not, before the others are done.
+  // It is admitted or refused before the others are done.
   v1::DescribeReply reply;
   ::grpc::ClientContext context;
   testing::SetDeadline(context, absl::Minutes(1));

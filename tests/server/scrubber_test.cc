@@ -31,7 +31,7 @@ using ::testing::StartsWith;
 
 constexpr uint64_t kRate = 1 << 30;
 
-// A server's partition 0 of two, all of it loaded into memory.
+// A server's partition 0 of two, loaded into memory completely.
 class LoadedStoreTest : public ::testing::Test {
  protected:
   LoadedStoreTest()
@@ -44,7 +44,7 @@ class LoadedStoreTest : public ::testing::Test {
     Load();
   }
 
-  // Loads what the files hold now.
+  // Loads what the files contain now.
   void Load() {
     auto store = Store::Open(path_, {0});
     ASSERT_TRUE(store.ok()) << store.status();
@@ -55,7 +55,7 @@ class LoadedStoreTest : public ::testing::Test {
     store_ = *std::move(store);
   }
 
-  // Scrubs once, and returns what is damaged. The log is in `log_`.
+  // Scrubs once and returns the damaged partitions. The log is in `log_`.
   std::map<int, std::string> Scrub() {
     uint64_t bytes = 0;
     for (const FileInfo& file : store_->manifest().files) {

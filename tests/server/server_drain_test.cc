@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM to a millrace-server process that has work to do.
+// Sends SIGTERM to a millrace-server process that has work to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ using testing::SampleRequestOf;
 using testing::StreamResult;
 using testing::WideGraph;
 
-// A server of all partitions, ready.
+// A server of all partitions that is ready.
 struct Replica {
   Replica(const std::filesystem::path& store, const std::string& name,
           const std::string& drain_timeout)
@@ -55,7 +55,7 @@ struct Replica {
         ClientChannelArguments()));
   }
 
-  // The whole log of a program that ends.
+  // The rest of the log of a program that is ending.
   std::string RestOfLog() {
     program.AwaitLog("no such text");
     return program.log();
@@ -85,7 +85,7 @@ class ServerDrainTest : public ::testing::Test {
     return spec;
   }
 
-  // Until the server says that it drains.
+  // Waits until the server reports that it is draining.
   static void AwaitDraining(v1::Sampler::Stub& stub) {
     const SteadyTime deadline = SteadyNow() + absl::Seconds(30);
     v1::DescribeReply reply;
@@ -97,8 +97,8 @@ class ServerDrainTest : public ::testing::Test {
   }
 };
 
-// A Sample call whose frames are far more than gRPC takes ahead, so that it
-// runs until they are read.
+// A Sample call whose frames far exceed what gRPC sends ahead, so that it runs
+// until they are read.
 class HeldCall {
  public:
   explicit HeldCall(Replica& replica) : stub_(replica.Stub()) {
@@ -164,8 +164,8 @@ TEST_F(ServerDrainTest, WaitsForRowsThatAreBeingSent) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-// Fetches batches of an epoch over and over, on several threads, and compares
-// their digests with those of batches made in this process.
+// Fetches the batches of an epoch over and over on several threads, and
+// compares their digests with those of batches made in this process.
 class Load {
  public:
   Load(const std::filesystem::path& store, const std::string& servers,
@@ -199,7 +199,7 @@ class Load {
     threads_.clear();
   }
 
-  // Until `count` more batches have come.
+  // Waits until `count` more batches have arrived.
   void AwaitMore(int count) {
     const int until = done_ + count;
     for (int seen = done_; seen < until; seen = done_) done_.wait(seen);

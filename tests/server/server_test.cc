@@ -50,8 +50,7 @@ JobSpec WideJob() {
   return spec;
 }
 
-// A batch of far more bytes than gRPC takes ahead of a client that does not
-// read.
+// A batch far larger than what gRPC sends ahead to a client that does not read.
 v1::SampleRequest HugeRequest() {
   JobSpec spec = WideJob();
   spec.fanouts = {5, 5};
@@ -59,10 +58,10 @@ v1::SampleRequest HugeRequest() {
   return SampleRequestOf(spec, Columns(), 0);
 }
 
-// Feeds a stream that was received to the assembler.
+// Feeds a received stream to the assembler.
 absl::StatusOr<BatchAssembler> Assemble(const AssemblerRequest& asked,
                                         const StreamResult& stream) {
-  // The layout travels through a frame, as on the wire.
+  // Passes the layout through a frame, as on the wire.
   v1::Frame proto;
   *proto.mutable_header()->mutable_stream() = stream.layout;
   const std::string head = proto.SerializeAsString();
@@ -88,8 +87,8 @@ void ExpectSameRows(const Array& got, const Array& want,
   }
 }
 
-// The batch of every home equals the one made without servers: topology
-// whole, rows where the home owns them.
+// Expects the batch from every home to equal the one made without servers: all
+// of the topology, and the rows that the home owns.
 void ExpectHomesAgree(FleetHarness& fleet, const JobSpec& spec,
                       uint32_t batch_index) {
   auto local = LocalBatchSource::Create(fleet.store(), 1);
@@ -257,7 +256,7 @@ TEST_F(ServerTest, SampleLeavesOutCachedRows) {
 }
 
 TEST_F(ServerTest, SampleEndsAtTheDeadline) {
-  // The peer never answers: its list entry is a port that nobody reads.
+  // The peer never answers: its list entry is a port that nothing listens on.
   FleetHarness alone(WideGraph(300, 5, 8), 2);
   alone.StopServer(1);
   const SteadyTime begin = SteadyNow();
@@ -329,7 +328,7 @@ TEST_F(ServerTest, CancelledCallsLeaveNothingBehind) {
     context.TryCancel();
     reader->Finish();
   }
-  // Draining succeeds only when no call is left.
+  // Draining succeeds only if no calls are left.
   EXPECT_TRUE(two.server(0).Drain(absl::Seconds(20)));
 }
 
@@ -349,7 +348,7 @@ TEST_F(ServerTest, BatchesThatCanNeverFitAreRefused) {
 
 TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
   // 80,000 picks, half of them drawn by the peer. The limit has room for the
-  // picks but not for the edge ids too.
+  // picks, but not for the edge ids as well.
   const auto status = [](bool edge_ids) {
     ServerOptions options;
     options.max_inflight_bytes = 8 << 20;
@@ -371,8 +370,8 @@ TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
 TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
   ServerOptions options;
   options.max_sample_calls = 1;
-  // One call that is not read keeps the only place: its frames do not fit
-  // what gRPC takes ahead.
+  // One call that is not read keeps the only place, because its frames exceed
+  // what gRPC sends ahead.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(3000, 5, 16 << 10), 1, options);
   const v1::SampleRequest request = HugeRequest();
@@ -388,7 +387,7 @@ TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
   reader->Finish();
 }
 
-// An Expand of one node, drawn with replacement: 4 bytes a pick.
+// An Expand of one node, drawn with replacement: 4 bytes per pick.
 absl::Status ExpandOnce(FleetHarness& fleet, int32_t fanout) {
   v1::ExpandRequest request;
   request.set_replace(true);
@@ -415,8 +414,8 @@ TEST_F(ServerTest, LeafCallsThatCanNeverFitAreRefused) {
 TEST_F(ServerTest, LeafCallsShareABudgetOfBytes) {
   ServerOptions options;
   options.max_leaf_bytes = 8 << 20;
-  // 300,000 rows of 8 KB: they do not fit what gRPC takes ahead of a client
-  // that does not read, and their ids take most of the budget.
+  // 300,000 rows of 8 KB: they exceed what gRPC sends ahead to a client that
+  // does not read, and their ids take most of the budget.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(300, 5, 2 << 10), 1, options);
   const std::vector<uint32_t> ids(300000, 7);
@@ -477,7 +476,7 @@ TEST_F(ServerTest, CallsWithoutADeadlineEndAtTheDefault) {
   auto reader = stub->Sample(&context, HugeRequest());
   v1::Frame frame;
   ASSERT_TRUE(reader->Read(&frame));
-  // Nothing more is read, and still the server gets rid of the call.
+  // The client reads nothing more, and still the server gets rid of the call.
   EXPECT_TRUE(wide.server(0).Drain(absl::Seconds(20)));
   while (reader->Read(&frame)) {
   }
@@ -656,7 +655,7 @@ TEST_F(ServerTest, ExpandRefusesBadFrontiers) {
 
 TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
   // 64 nodes with replacement and 100,000 picks each: 25 MB from the peer,
-  // which one reply does not hold.
+  // which do not fit into one reply.
   FleetHarness big(WideGraph(64, 3, 1), 2);
   JobSpec spec;
   spec.fanouts = {100000};
@@ -665,7 +664,7 @@ TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
   ExpectHomesAgree(big, spec, 0);
 }
 
-// The reply of a method of any service, as bytes.
+// Calls a method of any service; returns the reply as bytes.
 absl::StatusOr<std::string> CallByName(const std::string& address,
                                        const std::string& method,
                                        const std::string& message) {
@@ -694,8 +693,8 @@ absl::StatusOr<std::string> CallByName(const std::string& address,
   return bytes;
 }
 
-// The reply of grpc.health.v1.Health/Check, as bytes: the messages are one
-// string and one enumerator. "error" when the service is unknown.
+// The reply of grpc.health.v1.Health/Check. Encoded by hand: the messages are
+// one string and one enumerator. "error" if the service is unknown.
 std::string CheckHealth(const std::string& address,
                         const std::string& service) {
   std::string message;
@@ -716,7 +715,7 @@ TEST_F(ServerTest, AnswersHealthChecks) {
   EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
 }
 
-// It is found while a batch is made, and from then on others are to be asked.
+// The damage is found while a batch is made; from then on others must be asked.
 TEST_F(ServerTest, DamagedPartitionsAreServedNoMore) {
   const std::string file =
       ListPath(0, "node__to__node", Direction::kIn, "indices");
@@ -736,7 +735,7 @@ TEST_F(ServerTest, DamagedPartitionsAreServedNoMore) {
     EXPECT_EQ(ErrorInfoOf(status).partition, 0);
   };
   expect_elsewhere(SampleStatus(GoodRequest()));
-  // Where no damaged file is read, too.
+  // Also for requests that read no damaged file.
   v1::GatherRequest gather;
   gather.set_partition(0);
   expect_elsewhere(CallGather(*fleet().Stub(0), gather).status);
@@ -767,7 +766,8 @@ TEST_F(ServerTest, ReflectionListsAndDescribesTheService) {
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
         request);
   };
-  // Field 7 of the request asks for the list, field 4 for what has a symbol.
+  // Field 7 of the request asks for the list, field 4 for what defines a
+  // symbol.
   const auto list = reflect(std::string("\x3a\0", 2));
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(*list, HasSubstr(service));

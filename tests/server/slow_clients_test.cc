@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that do not go on: they hold up no server, whatever they hold.
+// Clients that stall must not block a server, whatever they hold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::WideGraph;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-// Replies of 4 MB.
+// Replies are 4 MB.
 v1::ExpandRequest LargeExpand() {
   v1::ExpandRequest request;
   request.set_replace(true);
@@ -74,14 +74,14 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreEnded) {
   }
 }
 
-// Calls that a connection has no room for wait in its client.
+// Calls that do not fit on a connection wait in its client.
 std::vector<std::unique_ptr<HandCall>> SilentCalls(FleetHarness& fleet,
                                                    const std::string& method,
                                                    int connections, int each) {
   std::vector<std::unique_ptr<HandCall>> calls;
   for (int c = 0; c < connections; ++c) {
     const auto channel = HandCall::Connect(fleet.server(0).address());
-    // Answered: the connection is there.
+    // An answered call proves that the connection exists.
     HandCall first(channel, "Resolve");
     first.Send(v1::ResolveRequest());
     EXPECT_TRUE(first.AwaitReply());
@@ -107,7 +107,7 @@ void ExpectServed(FleetHarness& fleet) {
   }
 }
 
-// One connection, and then more than all calls of that kind could be.
+// One connection first, then more calls than there can be of that kind.
 TEST(SlowClientsTest, RequestsThatDoNotComeTakeNoPlaceOfOthers) {
   FleetHarness fleet(WideGraph(3000, 5, 4), 1);
   const auto one = SilentCalls(fleet, "Sample", 1, 1100);
@@ -142,7 +142,7 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
   EXPECT_EQ(status.error_code(), ::grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-// The client hears nothing of it before it goes on, so the server is asked.
+// The client learns nothing before it continues, so the test asks the server.
 TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
   ServerOptions options = Impatient();
   options.max_leaf_calls = 1;

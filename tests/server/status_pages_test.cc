@@ -124,7 +124,8 @@ TEST_F(StatusPagesTest, ServerWithTlsIsHealthy) {
   EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
 }
 
-// Its own certificate need not be one that it would take from a client.
+// The server's own certificate need not be one that it would accept from a
+// client.
 TEST_F(StatusPagesTest, ServerWithMutualTlsIsHealthy) {
   ServerOptions options;
   options.clients.require_certificate = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A millrace-server process that is stopped, not ended: its connections stay,
-// and it says nothing.
+// A millrace-server process that is stopped, not ended: its connections stay
+// open, and it sends nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Program;
 
-// Partition 0 is served by this process, partition 1 by another one.
+// This process serves partition 0, and another one partition 1.
 class StoppedServerTest : public ::testing::Test {
  protected:
   StoppedServerTest() : directory_(testing::TestDirectory("stopped_server")) {
@@ -97,7 +97,7 @@ TEST_F(StoppedServerTest, ClientGivesUpSoonAfterTheWait) {
   EXPECT_EQ(ErrorInfoOf(status).partition, 1);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("gave up after 5s (--partition-wait)"));
-  // gRPC takes 20 s to find that the connection is dead.
+  // gRPC takes 20 s to notice that the connection is dead.
   EXPECT_LT(SteadyNow() - start, absl::Seconds(15));
 }
 

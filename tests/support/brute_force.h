@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user's edge list says about lists and times, without any store.
+// Lists and times computed directly from a user's edge list, without a store.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class BruteForce {
     const auto& [src, dst] = graph_.relations[relation].edges[edge];
     return in_ ? src : dst;
   }
-  // The time of an edge, else of its neighbour, else kAnyTime.
+  // The time of an edge if edges have times, else of its neighbour, else
+  // kAnyTime.
   int64_t Time(size_t relation, size_t edge) const {
     if (!graph_.relations[relation].time.empty()) {
       return graph_.relations[relation].time[edge];
@@ -51,8 +52,8 @@ class BruteForce {
     }
     return kAnyTime;
   }
-  // The edges of a node's list that are not later than `time`, by (time,
-  // edge id).
+  // The edges of a node's list that are no later than `time`, by (time, edge
+  // id).
   std::vector<int64_t> List(size_t relation, int64_t owner,
                             int64_t time) const {
     std::vector<std::pair<int64_t, int64_t>> list;

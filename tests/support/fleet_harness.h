@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of a small store on loopback, in this process, and plain blocking
-// calls to them. Add ../support/store_builder.cc to a test's SOURCES and
-// millrace::server, millrace::proto_grpc to its LINK.
+// Servers of a small store on loopback, run in this process, and simple
+// blocking calls to them. A test must add ../support/store_builder.cc to its
+// SOURCES, and millrace::server and millrace::proto_grpc to its LINK.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -28,7 +28,7 @@
 
 namespace millrace::testing {
 
-// One server per partition, each knowing all by an @FILE.
+// One server per partition; each finds the others through an @FILE.
 class FleetHarness {
  public:
   FleetHarness(const TestGraph& graph, int parts,
@@ -47,7 +47,7 @@ class FleetHarness {
     for (int part = 0; part < parts; ++part) StartServer(part);
   }
 
-  // (Re)starts the server of a partition, on a new port, and lists it.
+  // (Re)starts the server of a partition on a new port and lists it.
   void StartServer(int part) {
     auto store = Store::Open(directory_ / "store", {part});
     ASSERT_TRUE(store.ok()) << store.status();
@@ -57,7 +57,7 @@ class FleetHarness {
     WriteList();
   }
 
-  // Ends a server; it stays in the list, as a killed one would.
+  // Stops a server; it stays in the list, like a server that was killed.
   void StopServer(int part) { servers_[part]->Stop(); }
 
   SamplerServer& server(int part) { return *servers_[part]; }
@@ -85,7 +85,7 @@ class FleetHarness {
   std::vector<std::unique_ptr<SamplerServer>> servers_;
 };
 
-// The frames of a stream, put together, or how it failed.
+// The frames of a stream put together, and how it ended.
 struct StreamResult {
   absl::Status status;
   v1::Stream layout;

@@ -12,8 +12,8 @@
 
 namespace millrace::testing {
 
-// A port of 127.0.0.1 at which nobody listens, and which the kernel gives to no
-// client, so that it is still free when a test listens there.
+// A port of 127.0.0.1 that nothing listens on and that the kernel does not
+// assign to clients, so that it is still free when a test listens on it.
 inline uint16_t FreePort() {
   int first_of_clients = 32768;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first_of_clients;

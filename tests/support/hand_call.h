@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls for tests of servers whose clients do not go on.
+// Calls that tests drive step by step, to act as clients that stall.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -14,7 +14,7 @@
 
 namespace millrace::testing {
 
-// A call whose client sends and takes only what it is told to.
+// A call whose client sends and accepts only what it is told to.
 class HandCall
     : public ::grpc::ClientBidiReactor<::grpc::ByteBuffer, ::grpc::ByteBuffer> {
  public:
@@ -24,7 +24,7 @@ class HandCall
            absl::Duration deadline = absl::Hours(1))
       : HandCall(Connect(address), method, deadline) {}
 
-  // One of several calls of a connection.
+  // One of several calls on a connection.
   HandCall(const std::shared_ptr<::grpc::Channel>& channel,
            const std::string& method, absl::Duration deadline = absl::Hours(1))
       : stub_(channel) {
@@ -38,7 +38,7 @@ class HandCall
     done_.WaitForNotification();
   }
 
-  // A connection that takes 64 KiB ahead, and not a byte more.
+  // A connection whose client accepts 64 KiB ahead and not a byte more.
   static std::shared_ptr<::grpc::Channel> Connect(
       const std::string& address,
       const std::shared_ptr<::grpc::ChannelCredentials>& credentials =
@@ -55,15 +55,15 @@ class HandCall
     StartWriteLast(&request_, {});
   }
 
-  // Whether the reply, or the first of a stream, begins to come within 30 s.
+  // Whether the reply, or the first message of a stream, arrives within 30 s.
   bool AwaitReply() {
     return began_.WaitForNotificationWithTimeout(absl::Seconds(30)) && replied_;
   }
 
-  // Whether it has begun to come by now.
+  // Whether it has started to arrive.
   bool HasReply() const { return began_.HasBeenNotified() && replied_; }
 
-  // How the call ended; UNKNOWN: it has not, so far.
+  // How the call ended; UNKNOWN if it has not ended within `time`.
   ::grpc::Status Await(absl::Duration time) {
     if (done_.WaitForNotificationWithTimeout(time)) return status_;
     return {::grpc::StatusCode::UNKNOWN, "still there"};

@@ -11,9 +11,9 @@
 
 namespace millrace::testing {
 
-// How well the outcomes of so many draws follow a law, by Pearson's test; those
-// of which fewer than 20 are expected go together. Fails if an outcome is not
-// in the law.
+// The p-value of Pearson's test that the outcomes of `draws` draws follow
+// `law`. Outcomes expected fewer than 20 times are pooled. Fails if an outcome
+// is not in the law.
 template <typename T>
 double LawP(const std::map<T, int64_t>& counts, const std::map<T, double>& law,
             double draws) {

@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-// A batch that is fetched. The destructor waits until nobody holds its
+// A batch being fetched. The destructor waits until nothing holds the fetch's
 // callback any more.
 class PendingFetch {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs that only Python's libraries write: NumPy's and PyTorch's files.
+// Runs Python, for inputs that only its libraries write: files of NumPy and
+// PyTorch.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,9 +12,9 @@
 
 namespace millrace::testing {
 
-// Runs `script` (a path below tests/) with this Python and arguments without
-// quotes; its exit status, -1 when it did not end by itself. What it prints
-// goes to the test's output.
+// Runs `script` (a path below tests/) with the given Python; arguments must not
+// contain quotes. Returns its exit status, or -1 if it was killed. Its output
+// goes to the test's.
 inline int RunPython(const std::string& python, const std::string& script,
                      std::initializer_list<std::string> arguments) {
   std::string command =

@@ -31,12 +31,12 @@ class RandomRelation {
   }
   RandomRelation& Weights() {
     for (size_t i = 0; i < relation_.edges.size(); ++i) {
-      // A fifth of them 0.
+      // A fifth of them are 0.
       relation_.weight.push_back(static_cast<float>(random_() % 5) / 4);
     }
     return *this;
   }
-  // None is before the time of its destination.
+  // Gives the edges times that are never earlier than their destination's.
   RandomRelation& Times(const std::vector<int64_t>& destinations) {
     for (const auto& [src, dst] : relation_.edges) {
       relation_.time.push_back(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A little HTTP/2 by hand, for clients that do what gRPC's own never does.
+// A minimal HTTP/2 client, to do what gRPC's own clients never do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 namespace millrace::testing {
 
-// One connection to a server at "127.0.0.1:PORT". What the server says is read
-// while something is waited for; within 60 s.
+// One connection to a server at "127.0.0.1:PORT". Reads what the server sends
+// only while waiting for something, at most 60 s.
 // Threads: one.
 class RawHttp2 {
  public:
@@ -26,13 +26,13 @@ class RawHttp2 {
                sizeof patience);
     EXPECT_TRUE(client_.connected());
     Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));
-    ReadFrame();  // the windows of streams
+    ReadFrame();  // sets the windows of streams
   }
 
-  // By the server, or since it said nothing.
+  // Whether the server closed the connection or was silent for too long.
   bool closed() const { return closed_; }
 
-  // Starts a call, by its headers alone. Returns its stream.
+  // Starts a call by sending only its headers. Returns its stream.
   uint32_t Open(const std::string& path) {
     const uint32_t stream = next_stream_;
     next_stream_ += 2;
@@ -44,8 +44,8 @@ class RawHttp2 {
     return stream;
   }
 
-  // Sends bytes of the call's request; they must fit a stream's window. Waits
-  // for room in that of the connection.
+  // Sends bytes of the call's request, which must fit the stream's window.
+  // Waits for room in the connection's window.
   void SendData(uint32_t stream, const std::string& bytes) {
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
       const std::string piece = bytes.substr(at, kPiece);
@@ -58,23 +58,23 @@ class RawHttp2 {
     }
   }
 
-  // Sends a whole request; `message` as gRPC serializes it.
+  // Sends a whole request; `message` is serialised as by gRPC.
   void SendRequest(uint32_t stream, const std::string& message) {
     SendData(stream, Prefix(message.size()) + message);
   }
 
-  // What stands before a message of that many bytes.
+  // The prefix of a message of `bytes` bytes.
   static std::string Prefix(size_t bytes) {
     return '\0' + Number(static_cast<uint32_t>(bytes), 4);
   }
 
-  // Gives the call up.
+  // Cancels the call.
   void Reset(uint32_t stream) {
     constexpr uint32_t kCancel = 8;
     Send(Frame(kReset, 0, stream, Number(kCancel, 4)));
   }
 
-  // Waits until the server has read all that was sent.
+  // Waits until the server has read everything sent so far.
   void AwaitRead() {
     Send(Frame(kPing, 0, 0, std::string(8, 'x')));
     ++pings_;
@@ -145,7 +145,7 @@ class RawHttp2 {
   const SocketClient client_;
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;  // of the connection
-  int pings_ = 0;           // that are not answered yet
+  int pings_ = 0;           // sent and not yet answered
   bool closed_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches made without servers, as plain values. Add store_builder.cc to a
-// test's SOURCES and millrace::sample to its LINK.
+// Batches made without servers, as plain values. A test must add
+// store_builder.cc to its SOURCES and millrace::sample to its LINK.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@
 
 namespace millrace::testing {
 
-// pyg-lib's cycles: the list of v holds v - 1 and v + 1, edge ids 2v, 2v + 1.
+// pyg-lib's cycles: the list of v is v - 1 and v + 1, with edge ids 2v and 2v +
+// 1.
 inline TestGraph Cycle(int64_t nodes) {
   TestGraph graph;
   graph.types = {{.name = "node", .count = nodes}};
@@ -33,7 +34,7 @@ inline TestGraph Cycle(int64_t nodes) {
   return graph;
 }
 
-// A source of `graph` as a store of `parts` partitions; 0: as a dataset.
+// A source of `graph`, stored in `parts` partitions, or as a dataset if 0.
 inline std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
                                                    int parts) {
   const std::filesystem::path path = TestDirectory("sampled") / "data";
@@ -46,11 +47,11 @@ inline std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
   EXPECT_TRUE(store.ok()) << store.status();
   auto source = LocalBatchSource::Create(*std::move(store), 1);
   EXPECT_TRUE(source.ok()) << source.status();
-  std::filesystem::remove_all(path.parent_path());  // the maps stay
+  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
   return *std::move(source);
 }
 
-// A job of explicit seeds.
+// A job with explicit seeds.
 inline JobSpec ExplicitJob(Fanouts fanouts, std::string seed_type = "") {
   JobSpec spec;
   spec.split.clear();
@@ -78,7 +79,7 @@ inline std::vector<int64_t> Int64s(const Array& array) {
   return values;
 }
 
-// A node of a batch by what it is in the user's graph.
+// Identifies a node of a batch by its original id.
 struct SampledNode {
   int64_t original = 0;
   int64_t tree = 0;  // 0 unless disjoint
@@ -96,14 +97,14 @@ inline std::vector<SampledNode> NodesOf(const Batch& batch, TypeIndex type) {
 }
 
 struct SampledEdge {
-  SampledNode owner;     // whose list it is from
+  SampledNode owner;     // the node whose list it is from
   SampledNode neighbor;  // its other end
   int64_t edge_id = 0;
   int64_t owner_local = 0;
   int64_t neighbor_local = 0;
 };
 
-// The edges of a relation, in order.
+// The edges of a relation in the order of the batch.
 inline std::vector<SampledEdge> EdgesOf(const Batch& batch,
                                         const Schema& schema,
                                         RelationIndex relation) {
@@ -124,8 +125,8 @@ inline std::vector<SampledEdge> EdgesOf(const Batch& batch,
   return edges;
 }
 
-// The local ids of the frontier nodes of all edges of a relation: pyg-lib's
-// row, beside EdgeBlock::neighbor, its col.
+// The local ids of the frontier nodes of a relation's edges: pyg-lib's `row`,
+// where EdgeBlock::neighbor is its `col`.
 inline std::vector<int64_t> RowsOf(const Batch& batch, const Schema& schema,
                                    RelationIndex relation = 0) {
   std::vector<int64_t> rows;
@@ -135,10 +136,11 @@ inline std::vector<int64_t> RowsOf(const Batch& batch, const Schema& schema,
   return rows;
 }
 
-// Two types and three relations, random multigraphs with weights (some 0):
+// Two node types and three relations, random multigraphs with weights (some 0):
 // "buys" (user to item, with edge times and features), "likes" (item to user)
-// and "cites" (item to item, with features). Items have times; all times are 0
-// to 9, unsorted, with many ties. Add random_graph.cc to a test's SOURCES.
+// and "cites" (item to item, with features). Items have times. All times are 0
+// to 9, unsorted, with many ties. A test must add random_graph.cc to its
+// SOURCES.
 TestGraph RandomGraph(uint32_t seed);
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that misbehaves as a test says, in front of one that does not.
+// A server that misbehaves as a test tells it, in front of a real one.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,13 +17,14 @@
 
 namespace millrace::testing {
 
-// Passes all calls on to a real server, but Sample, which a script answers, and
-// Describe, where a test says so.
-// Threads: any; the script runs on several at once, until the destructor.
+// Forwards all calls to a real server, except Sample, which a script answers,
+// and Describe if a test wants that.
+// Threads: any; the script runs on several at once, until the destructor
+// returns.
 class ScriptedSampler final : public v1::Sampler::Service {
  public:
   using Writer = ::grpc::ServerWriter<v1::Frame>;
-  // Answers the `number`th call of Sample, from 0.
+  // Answers call `number` of Sample, counted from 0.
   using Script = std::function<::grpc::Status(
       int number, const v1::SampleRequest& request, Writer& writer)>;
 
@@ -44,12 +45,12 @@ class ScriptedSampler final : public v1::Sampler::Service {
     return calls_;
   }
 
-  // From now on Describe does this first, and fails as it says.
+  // From now on, Describe runs `act` first and fails if it does.
   void OnDescribe(std::function<::grpc::Status()> act) {
     MutexLock lock(&mutex_);
     on_describe_ = std::move(act);
   }
-  // From now on what Describe answers is changed by this.
+  // From now on, `edit` changes the replies of Describe.
   void EditDescribe(std::function<void(v1::DescribeReply&)> edit) {
     MutexLock lock(&mutex_);
     edit_describe_ = std::move(edit);
@@ -58,13 +59,13 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     return describes_;
   }
-  // The connections that brought calls of Sample.
+  // Number of connections that made calls of Sample.
   size_t connections() const {
     MutexLock lock(&mutex_);
     return peers_.size();
   }
 
-  // Passes one Sample call on; `edit` changes frames before they go out.
+  // Forwards one Sample call; `edit` changes frames before they are sent.
   ::grpc::Status Pass(const v1::SampleRequest& request, Writer& writer,
                       const std::function<void(v1::Frame&)>& edit = {}) {
     ::grpc::ClientContext context;

@@ -8,12 +8,12 @@
 
 namespace millrace::testing {
 
-// A SeedList of nodes, by the columns that those have.
+// A SeedList of nodes, with only the columns that node seeds have.
 struct Seeds {
   std::vector<int64_t> ids;
   std::vector<int64_t> times = {};
 
-  operator SeedList() const {  // NOLINT: stands for one
+  operator SeedList() const {  // NOLINT: converts implicitly
     SeedList list;
     list.ids = ids;
     list.times = times;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace-server as a process of its own. A test that uses it needs
+// Runs millrace-server as a process. A test that uses this needs
 // add_dependencies(TEST millrace-server).
 #pragma once
 
@@ -27,7 +27,7 @@ namespace millrace::testing {
 // A server program whose stderr is read through a pipe.
 class Program {
  public:
-  // `max_files`: its limit of open files; 0: ours.
+  // `max_files`: its limit on open files; 0: that of the test.
   explicit Program(std::vector<std::string> arguments, int max_files = 0) {
     arguments.insert(arguments.begin(),
                      std::string(MILLRACE_BIN_DIR) + "/millrace-server");
@@ -56,7 +56,8 @@ class Program {
     close(errors_);
   }
 
-  // Reads stderr until it holds `text`; false at its end or after 60 s.
+  // Reads stderr until it contains `text`; false if it ends first, or after 60
+  // s.
   bool AwaitLog(const std::string& text) {
     const SteadyTime deadline = SteadyNow() + absl::Seconds(60);
     while (log_.find(text) == std::string::npos) {
@@ -75,7 +76,7 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) { kill(pid_, signal); }
-  // Waits until all its threads have stopped, which a signal alone does not.
+  // Waits until all threads have stopped; sending the signal alone does not.
   void Stop() {
     Signal(SIGSTOP);
     int status = 0;
@@ -91,7 +92,7 @@ class Program {
   }
 
   const std::string& log() const { return log_; }
-  // Of --metrics HOST:PORT, once "serving" is in the log.
+  // The port of --metrics HOST:PORT. Call once the log contains "serving".
   int metrics_port() const {
     const std::string text = "metrics and health at http://";
     const size_t start = log_.find(text);
@@ -107,15 +108,14 @@ class Program {
   std::string log_;
 };
 
-// The address of a server program of `partitions` on a free port of this host,
-// started into `program` with `more` arguments; ready when this returns.
-// `port_file` is written.
+// Starts a server program for `partitions` on a free port, with `more`
+// arguments, and returns its address once it is ready. Writes `port_file`.
 inline std::string Serve(const std::filesystem::path& store,
                          const std::string& partitions,
                          const std::filesystem::path& port_file,
                          std::unique_ptr<Program>& program,
                          const std::vector<std::string>& more = {}) {
-  // Nobody reads its stderr, so it must not say much.
+  // The server must not log much, because nothing reads its stderr.
   std::vector<std::string> arguments = {
       "--store",     store.string(), "--partition", partitions,
       "--listen",    "127.0.0.1:0",  "--port-file", port_file.string(),

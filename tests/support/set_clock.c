@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time of day that tests can set, in place of the C library's, as an
-// administrator sets that of a machine: CLOCK_REALTIME jumps, CLOCK_MONOTONIC
-// goes on, and waits until a time of day end earlier or later. Relative waits
-// do not change. There are two ways to use it:
+// Replaces the C library's time of day by one that tests can set, as an
+// administrator sets a machine's clock: CLOCK_REALTIME jumps, CLOCK_MONOTONIC
+// carries on, and waits until a time of day end earlier or later. Relative
+// waits are unaffected. There are two ways to use it:
 //
-// A program is linked with it, and calls SetClockAhead() (see set_clock.h).
+// A program can link this file and call SetClockAhead() (see set_clock.h).
 //
-// Other programs preload it as a library (LD_PRELOAD). Then the file named by
-// SET_CLOCK_FILE says how far their clock is ahead: 8 bytes, nanoseconds in
-// this machine's byte order. It may be written while they run.
+// Other programs can preload it as a library (LD_PRELOAD). Then the file named
+// by SET_CLOCK_FILE contains how far their clock is ahead: 8 bytes, nanoseconds
+// in this machine's byte order. It may be rewritten while they run.
 //
 // A wait until a time of day is cut into slices. Condition variables and
-// futexes may wake without a cause, so each slice looks like that to the
-// program.
+// futexes may wake spuriously, and that is how a program sees the end of a
+// slice.
 #define _GNU_SOURCE
 #include "tests/support/set_clock.h"
 
@@ -39,7 +39,7 @@ static _Atomic int64_t* ahead = &own_ahead;
 
 void SetClockAhead(int64_t nanoseconds) { own_ahead = nanoseconds; }
 
-// The C library's function of that name.
+// The C library's function `name`.
 #define REAL(name, ...)                                           \
   ({                                                              \
     static __typeof__(name)* _Atomic real = NULL;                 \

@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-// Sets the time of day of a program that is compiled with set_clock.c to so
-// many nanoseconds ahead of the machine's. Any thread.
+// Sets the time of day, in a program compiled with set_clock.c, to
+// `nanoseconds` ahead of the machine's. Any thread.
 void SetClockAhead(int64_t nanoseconds);
 
 #ifdef __cplusplus

@@ -12,11 +12,12 @@
 
 namespace millrace::testing {
 
-// A port of 127.0.0.1 that takes connections and never says a word, as a
-// stopped process does.
+// A port of 127.0.0.1 that accepts connections and never sends anything, like a
+// stopped process.
 class SilentListener {
  public:
-  // Connections that nobody awaits: `backlog` + 1; more are not answered.
+  // The kernel accepts `backlog` + 1 connections that are not awaited here;
+  // further ones get no answer.
   explicit SilentListener(int backlog = 16)
       : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
     address_.sin_family = AF_INET;
@@ -38,11 +39,11 @@ class SilentListener {
     return client;
   }
 
-  // Blocks until somebody connects; the connection stays open.
+  // Blocks until a client connects; the connection stays open.
   void AwaitConnection() const {
     MILLRACE_CHECK(accept(socket_.get(), nullptr, nullptr) >= 0);
   }
-  // The same, but closes it.
+  // The same, but closes the connection.
   void AcceptAndClose() const {
     const UniqueFd client(accept(socket_.get(), nullptr, nullptr));
     MILLRACE_CHECK(client.get() >= 0);

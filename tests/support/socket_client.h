@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of plain sockets, for tests of what listens.
+// A client with a plain socket, for tests of listeners.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,10 +17,10 @@
 
 namespace millrace::testing {
 
-// One connection to this host, by IPv4.
+// One IPv4 connection to this host.
 class SocketClient {
  public:
-  // `from`: the own address, one of 127.0.0.0/8.
+  // `from`: the client's address, one of 127.0.0.0/8.
   explicit SocketClient(int port, const char* from = "127.0.0.1")
       : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in own = Address(from, 0);
@@ -33,7 +33,7 @@ class SocketClient {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_.get(); }
-  // For others to close.
+  // Releases the socket to the caller, who must close it.
   int TakeFd() && { return fd_.release(); }
 
   void Send(const std::string& text) const {
@@ -41,14 +41,14 @@ class SocketClient {
               static_cast<ssize_t>(text.size()));
   }
 
-  // Whether there is something to read, or the end, within a minute.
+  // Whether there is something to read, or the end, within the timeout.
   bool AwaitReadable(int timeout_ms = 60'000) const {
     pollfd ready = {fd_.get(), POLLIN, 0};
     return poll(&ready, 1, timeout_ms) == 1;
   }
 
-  // What comes until the server closes the connection, or nothing more for a
-  // minute.
+  // Everything received until the server closes the connection; fails if
+  // nothing arrives for a minute.
   std::string ReadAll() const {
     std::string all;
     char buffer[65536];
@@ -61,8 +61,8 @@ class SocketClient {
     return all;
   }
 
-  // Whether the server closed the connection, within a minute. Reads what
-  // came before.
+  // Whether the server closes the connection within a minute. Discards anything
+  // received before.
   bool AwaitEnd() const {
     char buffer[65536];
     while (AwaitReadable()) {
@@ -84,7 +84,7 @@ class SocketClient {
   bool connected_ = false;
 };
 
-// `count` connections that say nothing.
+// `count` connections that send nothing.
 inline std::vector<SocketClient> SilentClients(int port, int count,
                                                const char* from = "127.0.0.1") {
   std::vector<SocketClient> clients;
@@ -95,7 +95,7 @@ inline std::vector<SocketClient> SilentClients(int port, int count,
   return clients;
 }
 
-// What a GET of `path` is answered, head and body.
+// The response to a GET of `path`, header and body.
 inline std::string HttpGet(int port, const std::string& path) {
   const SocketClient client(port);
   client.Send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n");

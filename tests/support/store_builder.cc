@@ -17,7 +17,7 @@
 namespace millrace::testing {
 namespace {
 
-// Rows of `array` in the order of `rows`.
+// The rows `rows` of `array`, in that order.
 Array Take(const Array& array, const std::vector<int64_t>& rows) {
   std::vector<int64_t> shape = array.shape();
   shape[0] = static_cast<int64_t>(rows.size());
@@ -153,7 +153,7 @@ class Builder {
     numbering_.push_back(std::move(numbering));
   }
 
-  // Original ids of a partition's nodes, in order.
+  // Original ids of the nodes of a partition, in the order of their ids.
   std::vector<int64_t> Originals(int part, size_t type) const {
     const Numbering& numbering = numbering_[type];
     const auto begin = numbering.original_of.begin();
@@ -190,7 +190,7 @@ class Builder {
         Ids({numbering.id_of.begin() + begin, numbering.id_of.begin() + end}));
   }
 
-  // Edge ids of the lists of one partition, in order, and their indptr.
+  // Edge ids of the lists of one partition in order, and their indptr.
   struct Lists {
     std::vector<int64_t> indptr = {0};
     std::vector<int64_t> edges;
@@ -216,7 +216,7 @@ class Builder {
     }
     Lists lists;
     for (const int64_t node : Originals(part, type)) {
-      std::vector<std::pair<int64_t, int64_t>> list;  // time, edge id
+      std::vector<std::pair<int64_t, int64_t>> list;  // (time, edge id)
       for (const int64_t edge : edges_of[node]) {
         const auto [src, dst] = relation.edges[edge];
         list.emplace_back(TimeOf(relation, neighbors, edge, in ? src : dst),
@@ -275,8 +275,8 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // By the documented rule, with arithmetic of its own: the scale is halved
-  // or doubled until the largest weight has 32 bits.
+  // Follows the documented rule with its own arithmetic: halves or doubles the
+  // scale until the largest weight has 32 bits.
   static Array WeightSumsOf(const TestRelation& relation, const Lists& lists) {
     std::vector<uint64_t> sums;
     for (size_t row = 0; row + 1 < lists.indptr.size(); ++row) {
@@ -452,7 +452,7 @@ TestGraph RichGraph() {
 }
 
 std::filesystem::path TestDirectory(const std::string& name) {
-  // In memory where there is such a place: the writers fsync every file.
+  // Uses memory if possible, because the writers fsync every file.
   const std::filesystem::path memory = "/dev/shm";
   const std::filesystem::path directory =
       (access(memory.c_str(), W_OK) == 0

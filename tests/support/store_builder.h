@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small stores on disk from graphs in memory, written independently of the
-// importers and the partitioner. Add ../support/store_builder.cc to a test's
-// SOURCES and millrace::graph to its LINK.
+// Small stores on disk made from graphs in memory, independently of the
+// importers and the partitioner. A test must add ../support/store_builder.cc to
+// its SOURCES and millrace::graph to its LINK.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace millrace::testing {
 
-// A node type by original id; absent arrays are absent columns.
+// The columns of a node type by original id; absent arrays mean absent columns.
 struct TestType {
   std::string name = "node";
   int64_t count = 0;
@@ -24,7 +24,7 @@ struct TestType {
   std::vector<int64_t> time = {};  // [count], or empty
 };
 
-// A relation in the user's order: edge i has the edge id i.
+// A relation in the user's order: edge i has edge id i.
 struct TestRelation {
   std::string src = "node";
   std::string name = "to";
@@ -50,11 +50,11 @@ struct TestGraph {
   std::vector<TestSplit> splits;
 };
 
-// Writes `graph` as a dataset: one partition, ids equal original ids.
+// Writes `graph` as a dataset: one partition, in which ids equal original ids.
 absl::Status BuildDataset(const TestGraph& graph,
                           const std::filesystem::path& target);
 
-// Writes `graph` as a store of `parts` partitions with hotness (a node's
+// Writes `graph` as a store of `parts` partitions, with hotness (a node's
 // number of edges). assignment[type][original id] is a node's partition.
 absl::Status BuildStore(const TestGraph& graph, int parts,
                         const std::vector<std::vector<int>>& assignment,
@@ -75,7 +75,7 @@ TestGraph SmallGraph();
 // edge times, neighbours' times, edge types and edge features.
 TestGraph RichGraph();
 
-// A fresh directory of this test, removed and created by the call.
+// An empty directory for this test; the call recreates it.
 std::filesystem::path TestDirectory(const std::string& name);
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates for tests, made while they run. A test that uses it links
+// Certificates for tests, made at run time. A test that uses this must link
 // OpenSSL::Crypto.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace millrace::testing {
 
-// What a certificate says.
+// The contents of a certificate.
 struct CertificateSpec {
   std::string name = "localhost";                    // common name
   std::string names = "DNS:localhost,IP:127.0.0.1";  // empty: none
@@ -29,14 +29,14 @@ struct CertificateSpec {
   absl::Time end = absl::Now() + absl::Hours(24 * 30);
 };
 
-// A certificate and its key as PEM.
+// A certificate and its key in PEM format.
 struct CertificatePem {
   std::string certificate;
   std::string key;
 };
 
-// A certificate authority, of its own or signed by another one; or, without
-// `authority`, one that signs though it must not.
+// A certificate authority, self-signed or signed by `parent`; if `authority` is
+// false, one that signs although its certificate does not allow it.
 class TestCa {
  public:
   explicit TestCa(const std::string& name, const TestCa* parent = nullptr,
@@ -124,7 +124,7 @@ class TestCa {
   Certificate certificate_;
 };
 
-// Replaces a file's content in one step.
+// Replaces a file's content atomically.
 inline void ReplaceFile(const std::filesystem::path& path,
                         const std::string& content) {
   const std::string next = path.string() + ".next";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of its own for each test of a fixture.
+// A separate directory for each test of a fixture.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace millrace::testing {
 
-// A fixture whose `directory_` is empty at the start of each test and removed
-// after it. In memory where there is such a place: writers fsync every file.
+// A fixture whose `directory_` is empty when a test starts and is removed
+// afterwards. It is in memory if possible, because writers fsync every file.
 class DirectoryTest : public ::testing::Test {
  protected:
   void SetUp() override {

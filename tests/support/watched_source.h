@@ -12,12 +12,12 @@
 
 namespace millrace::testing {
 
-// Passes everything on to another source. A function sees each request for a
-// batch first, and may refuse it.
-// Threads: any, if any thread may call the function.
+// Forwards everything to another source. A function sees each request for a
+// batch first and may refuse it.
+// Threads: any, provided that the function may be called on any.
 class WatchedSource final : public BatchSource {
  public:
-  // Called by Fetch, which answers with its error, if it returns one.
+  // Called by Fetch, which fails with the returned error, if any.
   using Watch =
       std::function<absl::Status(const ResolvedJob&, const BatchRequest&)>;
 

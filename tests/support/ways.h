@@ -17,7 +17,7 @@ struct Way {
   std::function<void(JobSpec&)> set;
   Direction direction = Direction::kIn;
 
-  // Of explicit seeds, items.
+  // A job with explicit seeds, which are items.
   JobSpec Job() const {
     JobSpec spec = ExplicitJob({}, "item");
     spec.direction = direction;
@@ -25,7 +25,7 @@ struct Way {
     set(spec);
     return spec;
   }
-  // PPR's edges are none of the graph.
+  // PPR's edges are not edges of the graph.
   bool has_edge_ids() const { return Job().method != SampleMethod::kPpr; }
 };
 
@@ -136,15 +136,15 @@ inline std::vector<Way> WaysToSample() {
   return ways;
 }
 
-// Items as explicit seeds of a job; if it is temporal, with times too.
+// Items as explicit seeds of a job; also with times if the job is temporal.
 inline std::vector<Seeds> SeedsFor(const JobSpec& spec) {
   const std::vector<int64_t> ids = {0, 8, 8, 13, 27, 30};
   if (spec.temporal == TemporalStrategy::kNone) return {{ids, {}}};
   return {{ids, {}}, {ids, {5, 2, 9, -1, 7, 100}}};
 }
 
-// Expects that each edge of a batch has the ends and the feature that the
-// user's list has at its edge id; returns how many features there are.
+// Expects each edge of a batch to have the ends and the feature that the user's
+// list has at its edge id; returns the number of features.
 inline int ExpectFeaturesOfEdges(const Batch& batch, const TestGraph& graph,
                                  const Schema& schema) {
   int count = 0;

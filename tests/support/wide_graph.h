@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Add store_builder.cc to a test's SOURCES.
+// A test that uses this must add store_builder.cc to its SOURCES.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace millrace::testing {
 
-// A ring of `nodes` with `degree` in-edges each and wide features.
+// A ring of `nodes` nodes with `degree` in-edges each and wide features.
 inline TestGraph WideGraph(int64_t nodes, int64_t degree, int64_t dims) {
   TestGraph graph;
   TestType type;

@@ -25,7 +25,7 @@ at::Tensor Ints(const std::vector<int32_t>& values) {
   return tensor;
 }
 
-// Lists of 0 to 9 neighbours, some of them twice.
+// Lists of 0 to 9 neighbours, with some repetitions.
 Neighbors RandomLists() {
   std::mt19937 random(3);
   std::vector<int32_t> indptr = {0}, index;
@@ -56,7 +56,7 @@ AttentionInput RandomInput(int64_t edges, bool masked) {
   return input;
 }
 
-// The definition, row by row in LibTorch's operations.
+// The definition, row by row with LibTorch's operations.
 at::Tensor Plain(const AttentionInput& input, const Neighbors& neighbors) {
   std::vector<at::Tensor> rows;
   const int32_t* indptr = neighbors.indptr.const_data_ptr<int32_t>();

@@ -53,7 +53,7 @@ TEST(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_EQ(read.values, want.values);
 }
 
-// As the relations of a knowledge graph have, with Adam.
+// As many as the relations of a knowledge graph need with Adam.
 TEST(CheckpointTest, ReadsManyTensors) {
   const std::filesystem::path path = TestDirectory("many") / "last.pt";
   Checkpoint checkpoint = Sample();
@@ -73,7 +73,7 @@ TEST(CheckpointTest, ReadsManyTensors) {
   }
 }
 
-// As tied weights and parts of a fused one do.
+// As tied weights do, and the parts of a fused weight.
 TEST(CheckpointTest, ReadsTensorsThatShareAStorage) {
   Checkpoint checkpoint = Sample();
   const at::Tensor whole = at::arange(6, at::kFloat).view({2, 3});
@@ -95,7 +95,7 @@ TEST(CheckpointTest, DamageIsDataLoss) {
             absl::string_view::npos);
 }
 
-// Wherever it is: in a tensor, the dictionary or the zip file's own records.
+// Wherever it is: in a tensor, the dictionary, or the records of the zip file.
 TEST(CheckpointTest, NoChangedByteIsReadOver) {
   const std::vector<char> whole = SerializeCheckpoint(Sample()).value();
   const Checkpoint want = Sample();
@@ -107,7 +107,7 @@ TEST(CheckpointTest, NoChangedByteIsReadOver) {
       EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss);
       continue;
     }
-    // The byte says nothing: padding, or a time.
+    // The byte has no meaning: padding, or a time.
     ASSERT_EQ(SerializeCheckpoint(*read).value(), whole) << "byte " << at;
   }
 }
@@ -135,7 +135,7 @@ TEST(CheckpointTest, NamesTheOptionThatDiffers) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("--batch-size = 32"), absl::string_view::npos)
       << status;
-  // What older ones do not speak of was not given.
+  // Options that an older checkpoint does not mention were not given.
   wanted = Sample().identity;
   wanted["--feature-dtype"] = "";
   EXPECT_TRUE(CheckSameIdentity(Sample().identity, wanted).ok());
@@ -146,7 +146,7 @@ TEST(CheckpointTest, NamesTheOptionThatDiffers) {
                 "--feature-dtype = bfloat16"));
 }
 
-// A checkpoint that is told from others by its counter.
+// A checkpoint that its counter identifies.
 Checkpoint OfEpoch(int64_t epoch) {
   Checkpoint checkpoint = Sample();
   checkpoint.counters["epoch"] = epoch;
@@ -178,7 +178,7 @@ TEST(CheckpointTest, KeepsOnlyItsPartOfAView) {
 TEST(CheckpointTest, ReplacesTheFileWhole) {
   const std::filesystem::path folder = TestDirectory("replace");
   ASSERT_TRUE(WriteCheckpoint(folder / "last.pt", OfEpoch(1)).ok());
-  // A killed process left a longer part of another.
+  // A killed process left a longer fragment of another checkpoint.
   std::ofstream(TemporaryOf(folder / "last.pt")) << std::string(100000, 'x');
   ASSERT_TRUE(WriteCheckpoint(folder / "last.pt", OfEpoch(2)).ok());
   EXPECT_EQ(EpochIn(folder / "last.pt"), 2);
@@ -208,7 +208,7 @@ TEST(CheckpointTest, NamesTheFolderThatIsGone) {
               HasSubstr((folder / "last.pt").string()));
 }
 
-// Writes that wait until they are allowed; remembers what was written.
+// Writes that wait until the test allows them; records what was written.
 class SlowDisk {
  public:
   absl::Status operator()(const std::filesystem::path& path,

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Seeds 100, 101, ...
+// The table of seeds 100, 101, ... with these labels.
 SeedTable Table(const std::vector<int64_t>& labels) {
   const auto size = static_cast<int64_t>(labels.size());
   return {"split", at::arange(100, 100 + size, at::kLong),
@@ -42,7 +42,7 @@ TEST(CountClassesTest, CountsToTheLargestLabelOfAllSplits) {
   EXPECT_EQ(CountClasses({&unlabelled}, 0).value(), 0);
 }
 
-// ImageNet's 21841 classes, seen in the labels or only in a part of them.
+// ImageNet's 21841 classes, all or only some of which occur.
 TEST(CountClassesTest, BelievesManyClassesThatOccur) {
   const SeedTable all = Table(Counting(21841));
   EXPECT_EQ(CountClasses({&all}, 0).value(), 21841);

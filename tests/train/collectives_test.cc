@@ -23,7 +23,7 @@
 namespace millrace::testing {
 namespace {
 
-// Nobody listens there.
+// Nothing listens there.
 const GroupAddress kNowhere = {1, 2, "127.0.0.1", 1};
 
 TEST(CollectivesTest, SaysWhereItWaitedForRankZero) {
@@ -50,7 +50,7 @@ TEST(CollectivesTest, RankZeroNamesAPortThatIsTaken) {
       << status;
 }
 
-// Heartbeats that lose patience soon.
+// Heartbeats with a short timeout.
 CollectiveOptions Impatient() {
   CollectiveOptions options;
   options.heartbeat.interval = absl::Milliseconds(50);
@@ -69,7 +69,7 @@ TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
       << status;
 }
 
-// Rank 1 comes and dies; rank 2 does not come for as long as anyone waits.
+// Rank 1 joins and dies; rank 2 never joins while the others wait.
 TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllCame) {
   const uint16_t port = FreePort();
   absl::Status status;
@@ -91,7 +91,7 @@ TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllCame) {
       << status;
 }
 
-// Connects all ranks of a group, each in a thread, and adds up their numbers.
+// Connects all ranks of a group, each on a thread, and sums their numbers.
 std::vector<absl::StatusOr<float>> AddUpRanks(GroupAddress group) {
   std::vector<absl::StatusOr<float>> sums(group.world,
                                           absl::UnknownError("not run"));
@@ -124,8 +124,8 @@ TEST(CollectivesTest, RanksOfAGroupAddUp) {
   }
 }
 
-// torchrun listens at the group's address itself, until it starts another
-// group there.
+// torchrun itself listens at the group's address, until it starts another group
+// there.
 TEST(CollectivesTest, RanksMeetAtTheStoreOfTorchrun) {
   c10d::TCPStoreOptions options;
   options.port = 0;
@@ -142,8 +142,8 @@ TEST(CollectivesTest, RanksMeetAtTheStoreOfTorchrun) {
   }
 }
 
-// Waits until somebody tries to connect to a port of this host that answers
-// to nobody.
+// Waits until something tries to connect to a port of this host that does not
+// answer.
 void AwaitAttempt(uint16_t port) {
   const std::string remote = absl::StrFormat("0100007F:%04X", port);
   while (true) {
@@ -158,7 +158,8 @@ void AwaitAttempt(uint16_t port) {
   }
 }
 
-// A SIGINT while the store is tried for: its queue of connections is full.
+// Sends SIGINT while the store is being tried: its queue of connections is
+// full.
 void ConnectAndInterrupt() {
   InstallInterruptHandler();
   const SilentListener store(/*backlog=*/0);
@@ -180,7 +181,7 @@ TEST(CollectivesDeathTest, InterruptEndsTheWaitForTheStore) {
   EXPECT_EXIT(ConnectAndInterrupt(), ::testing::ExitedWithCode(0), "");
 }
 
-// Rank 0 was stopped: its kernel takes the connection, nobody answers.
+// Rank 0 is stopped: its kernel accepts the connection, but nothing answers.
 TEST(CollectivesTest, NamesARankZeroThatNeverAnswers) {
   const SilentListener store;
   const absl::Status status =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log of consumed batches is worth: one run's own, and on the disk
-// before a checkpoint counts on it.
+// Guarantees of the log of consumed batches: it belongs to one run, and it is
+// on disk before a checkpoint relies on it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -18,13 +18,13 @@
 
 namespace {
 
-// Syncs of files of this name fail.
+// Syncs of files with this name fail.
 std::atomic<const char*> failing_name{nullptr};
 std::atomic<int> syncs{0};
 
 }  // namespace
 
-// In the place of the C library's.
+// Replaces the C library's function.
 extern "C" int fdatasync(int fd) {
   std::error_code error;
   const std::string path = std::filesystem::read_symlink(
@@ -51,7 +51,7 @@ class ConsumedLogTest : public ::testing::Test {
     failing_name = nullptr;
   }
 
-  // An epoch that writes its checkpoints to the test's folder.
+  // A run of one epoch that writes its checkpoints to the test's directory.
   TrainOptions Run(const char* log) const {
     TrainOptions options = SmallRun();
     options.epochs = 1;
@@ -81,7 +81,7 @@ TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfTheLog) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoint/last.pt"));
 }
 
-// As on two hosts: rank 0 cannot sync the other's file.
+// As on two hosts: rank 0 cannot sync the other rank's file.
 TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfAnotherHostsLog) {
   failing_name = "/1";
   RunRanks(2, [&](Collectives& collectives) {
@@ -111,7 +111,7 @@ TEST_F(ConsumedLogTest, IsNotSyncedWithoutCheckpoints) {
   EXPECT_EQ(syncs, 0);
 }
 
-// Whether or not it resumes, and whatever its checkpoint folder.
+// Whether or not it resumes, and whatever its checkpoint directory.
 TEST_F(ConsumedLogTest, AnotherRunLeavesItAlone) {
   RunRanks(1, [&](Collectives& collectives) {
     const auto running = Trainer::Create(source_, collectives, Run("log"));

@@ -26,7 +26,7 @@ using State = std::map<std::string, at::Tensor>;
 struct DenseRelation {
   std::string name;
   size_t src, dst;
-  at::Tensor adjacency;  // [dst, src]: how many edges
+  at::Tensor adjacency;  // [dst, src]: number of edges
 };
 
 size_t FindType(const TestGraph& graph, const std::string& name) {
@@ -88,7 +88,7 @@ at::Tensor Gin(const State& state, const std::string& prefix,
                     state.at(lins + "1.weight"), state.at(lins + "1.bias"));
 }
 
-// `concat`: hidden layers join the heads, the last one averages them.
+// `concat`: hidden layers concatenate the heads, the last layer averages them.
 at::Tensor Gat(const State& state, const std::string& prefix, bool concat,
                const at::Tensor& adjacency, const at::Tensor& source,
                const at::Tensor& target) {
@@ -123,7 +123,7 @@ at::Tensor Weights(const State& state, const std::string& prefix) {
   return at::einsum("rb,bio->rio", {state.at(prefix + ".comp"), weight});
 }
 
-// One layer; undefined where the model has no parameters for the type.
+// Computes one layer; undefined if the model has no parameters for the type.
 std::vector<at::Tensor> Layer(const State& state, const Model& model, int layer,
                               const std::vector<DenseRelation>& relations,
                               const std::vector<at::Tensor>& x) {

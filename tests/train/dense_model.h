@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models restated over dense adjacency matrices of whole graphs, in doubles,
-// from nothing but their parameters' names.
+// Models reimplemented in doubles over dense adjacency matrices of whole
+// graphs, using nothing of the model but its named parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 namespace millrace::testing {
 
 // [nodes of the seeds' type, out]: sage, gat, gin and rgcn without norm, over
-// in-edges; parallel edges count each.
+// in-edges; parallel edges count separately.
 at::Tensor DenseForward(const TestGraph& graph, const Model& model);
 
 }  // namespace millrace::testing

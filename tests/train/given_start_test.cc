@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights, an order of seeds and splits that the user names.
+// Weights, an order of seeds, and splits that the user provides.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSeeds = 40;  // batches of 16, 16 and 8
 
-// What Create says to `options`.
+// The error of Create for `options`.
 absl::Status Refusal(const TrainOptions& options) {
   const auto source = Serve(ClassGraph(100, kSeeds), "given_start_refusal");
   absl::Status status;
@@ -47,7 +47,7 @@ std::string WriteWeights(const std::filesystem::path& path,
   return path.string();
 }
 
-// The tensors of a model with which a trainer of `options` starts.
+// The tensors that a trainer with `options` starts with.
 std::vector<NamedTensor> StateOf(const TrainOptions& options) {
   const auto source = Serve(ClassGraph(100, kSeeds), "given_start_state");
   std::vector<NamedTensor> state;
@@ -70,7 +70,7 @@ void ExpectEqual(const std::vector<NamedTensor>& got,
   }
 }
 
-// What Python's torch.save(model.state_dict(), FILE) wrote, of DGL's tutorial.
+// Written by Python's torch.save(model.state_dict(), FILE) in DGL's tutorial.
 TEST(WeightsFileTest, ReadsTheStateDictOfPython) {
   const auto weights =
       ReadWeights(std::filesystem::path(MILLRACE_SOURCE_DIR) /
@@ -117,7 +117,7 @@ TEST(InitTest, ACheckpointWins) {
   options.init = WriteWeights(directory / "start.pt", StateOf(options));
   options.model.seed = 1;
   options.checkpoint = (directory / "run").string();
-  options.resume = true;  // there is none yet
+  options.resume = true;  // there is no checkpoint yet
   options.epochs = 1;
   TrainRanks(1, source, options);
   std::filesystem::remove(options.init);
@@ -190,7 +190,7 @@ TEST(InitTest, NamesTheTensorThatDiffers) {
               HasSubstr("\"" + right[0].name + "\" is [3, 5], but"));
 }
 
-// The seeds that each epoch trained on, batch after batch.
+// The seeds that each epoch trained on, in the order of the batches.
 std::map<int, std::vector<int64_t>> Consumed(const std::string& log) {
   std::map<int, std::map<int, std::vector<int64_t>>> batches;
   std::ifstream lines(log);
@@ -275,7 +275,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
     return std::string(status.message());
   };
   std::vector<int64_t> ids = EveryThird();
-  ids[7] = kSeeds + 3;  // of the valid split
+  ids[7] = kSeeds + 3;  // in the valid split
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is not one of the job's seeds"));
   ids[7] = ids[5];
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));
@@ -318,7 +318,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::reverse(other.begin(), other.end());
   options.order = WriteOrder(directory / "other.npy", other);
   EXPECT_THAT(Refusal(options).message(), HasSubstr("made with --order = "));
-  // The same list twice, and another for the epoch that is left.
+  // The same list twice, and another one for the remaining epoch.
   const std::vector<int64_t> first = EveryThird();
   std::vector<int64_t> lists = first;
   lists.insert(lists.end(), first.begin(), first.end());
@@ -333,7 +333,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
   EXPECT_THAT(Refusal(options).message(),
               HasSubstr("but this run has --order = "));
-  // Fewer epochs than there were.
+  // Fewer epochs than the run has trained.
   options.epochs = 1;
   options.order = WriteOrder(directory / "one.npy", other, 1);
   EXPECT_THAT(Refusal(options).message(), HasSubstr(" up to epoch 2"));

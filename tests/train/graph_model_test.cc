@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of whole graphs, against dense matrices.
+// Models of whole graphs, compared with dense matrices.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kNodes = 7;
 constexpr int64_t kGraphs = 3;
 
-// Three graphs of 3, 1 and 3 nodes; one edge stands twice.
+// Three graphs of 3, 1 and 3 nodes; one edge occurs twice.
 const std::vector<std::pair<int64_t, int64_t>> kEdges = {
     {0, 1}, {1, 0}, {1, 2}, {0, 1}, {4, 5}, {6, 5}, {5, 4}};
 const std::vector<int64_t> kGraphOf = {0, 0, 0, 1, 2, 2, 2};
@@ -40,7 +40,7 @@ testing::TestGraph Collection() {
   return graph;
 }
 
-// [kNodes, kNodes]: how often j stands in i's in-list, and 1 for i itself.
+// [kNodes, kNodes]: how often j occurs in i's in-list, plus 1 for i itself.
 at::Tensor OwnAndNeighbors() {
   at::Tensor matrix = at::eye(kNodes);
   for (const auto& [src, dst] : kEdges) matrix[dst][src] += 1;
@@ -55,7 +55,7 @@ at::Tensor Members() {
 
 class GraphModelTest : public ::testing::TestWithParam<int> {
  protected:
-  // The model's logits of graphs 2, 0, 1 and 2 again.
+  // The model's logits for graphs 2, 0, 1 and 2 again.
   at::Tensor Logits(Model& model) {
     const auto path = testing::TestDirectory("graph_model") / "store";
     const testing::TestGraph graph = Collection();

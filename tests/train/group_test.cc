@@ -12,7 +12,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-// In an environment with no other variables of launchers than these.
+// The group in an environment with only these launcher variables.
 absl::StatusOr<GroupAddress> GroupOf(const Variables& variables) {
   for (const char* name : {"RANK",
                            "WORLD_SIZE",
@@ -57,7 +57,7 @@ std::string MessageOf(const Variables& variables) {
   return std::string(status.message());
 }
 
-// What srun sets in the second of three processes on two hosts.
+// Set by srun in the second of three processes on two hosts.
 const Variables kSrun = {{"SLURM_PROCID", "1"},
                          {"SLURM_NTASKS", "3"},
                          {"SLURM_NODEID", "0"},
@@ -175,7 +175,7 @@ TEST(GroupTest, AStepOnOneHostMeetsOnLoopback) {
   EXPECT_EQ(group->host, "127.0.0.1");
 }
 
-// In the shell of salloc there is no SLURM_PROCID; in a batch script there is.
+// SLURM_PROCID is not set in the shell of salloc, but it is in a batch script.
 TEST(GroupTest, WithoutSrunAProcessOfAnAllocationTrainsAlone) {
   const Variables allocation = {{"SLURM_NTASKS", "3"},
                                 {"SLURM_JOB_ID", "1000"},
@@ -192,7 +192,7 @@ TEST(GroupTest, WithoutSrunAProcessOfAnAllocationTrainsAlone) {
   }
 }
 
-// Where salloc opens its shell on a host of the allocation, that is a step.
+// If salloc opens its shell on a host of the allocation, that is a step.
 TEST(GroupTest, TheStepOfAnInteractiveShellIsAGroupOfOne) {
   const auto group = GroupOf({{"SLURM_PROCID", "0"},
                               {"SLURM_NTASKS", "3"},
@@ -204,7 +204,7 @@ TEST(GroupTest, TheStepOfAnInteractiveShellIsAGroupOfOne) {
 
 TEST(GroupTest, ReadsMpirunsVariables) {
   for (const std::string prefix : {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"}) {
-    // One host: its ranks need no address.
+    // Ranks on one host need no address.
     const auto group = GroupOf({{prefix + "RANK", "1"},
                                 {prefix + "SIZE", "2"},
                                 {prefix + "LOCAL_SIZE", "2"},
@@ -219,7 +219,7 @@ TEST(GroupTest, ReadsMpirunsVariables) {
             std::string::npos);
 }
 
-// srun has started mpirun's helpers, one a host.
+// srun has started mpirun's helpers, one per host.
 TEST(GroupTest, MpirunUnderSlurmMeetsAtTheFirstHostOfTheJob) {
   const auto group = GroupOf(With(
       kSrun, {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}}));
@@ -234,7 +234,7 @@ TEST(GroupTest, SrunThatSetsPmisVariablesTooSaysMoreByItsOwn) {
       GroupOf(With(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}}));
   ASSERT_TRUE(group.ok()) << group.status();
   EXPECT_EQ(group->local_world, 2);
-  // These are another launcher's.
+  // These variables belong to another launcher.
   EXPECT_EQ(GroupOf(With(kSrun, {{"PMI_RANK", "6"}, {"PMI_SIZE", "9"}}))->rank,
             6);
 }

@@ -20,7 +20,7 @@ std::string FirstLine(const absl::Status& status) {
   return std::string(message.substr(0, message.find('\n')));
 }
 
-// The store of rank 0 and heartbeats that lose patience soon.
+// The store of rank 0, and heartbeats with a short timeout.
 class HeartbeatTest : public ::testing::Test {
  protected:
   HeartbeatTest() {
@@ -44,7 +44,7 @@ class HeartbeatTest : public ::testing::Test {
     return Heartbeat::Start(Group(rank, world), options);
   }
 
-  // What anybody who reaches the store can do.
+  // What any process that reaches the store can read.
   std::string Overhear(const std::string& key) {
     return store_->get_to_str("millrace/" + key);
   }
@@ -80,7 +80,7 @@ TEST_F(HeartbeatTest, ARankThatHasNotComeUpIsMissingAndNotLost) {
   EXPECT_TRUE(zero->status().ok()) << zero->status();
 }
 
-// A stopped rank 0 takes connections and answers nothing.
+// A stopped rank 0 accepts connections and answers nothing.
 TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreNeverAnswers) {
   const SilentListener store;
   HeartbeatOptions options;
@@ -99,7 +99,7 @@ TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
   one->Fail(absl::ResourceExhaustedError("the disk is full"));
   const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
   EXPECT_EQ(FirstLine(loss), "rank 1 failed: the disk is full");
-  // Somebody who has lost a trainer is not sent to look at servers.
+  // A user who has lost a trainer should not be told to look at servers.
   EXPECT_NE(loss.message().find("see what that rank printed"),
             absl::string_view::npos);
 }
@@ -112,7 +112,7 @@ TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
             "rank 1 failed: the disk is full\nmake room");
 }
 
-// So each host's program ends with the exit status of wrong usage.
+// So that the program on each host exits with the status of wrong usage.
 TEST_F(HeartbeatTest, WrongUsageOfOneIsThatOfAll) {
   const auto zero = Start(0, 3);
   const auto one = Start(1, 3);
@@ -200,7 +200,7 @@ TEST_F(HeartbeatTest, AllRanksSignForTheSameRun) {
             "message");
 }
 
-// The main thread hangs in a collective.
+// The main thread hangs in a collective operation.
 TEST_F(HeartbeatTest, EndsAProcessThatDoesNotEndItself) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -218,7 +218,7 @@ TEST_F(HeartbeatTest, EndsAProcessThatDoesNotEndItself) {
       "rank 0 is (lost|gone): its port 127.0.0.1");
 }
 
-// Else its beats would pass for those of the rank that was lost.
+// Otherwise its beats would pass for those of the rank that was lost.
 TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
   const auto zero = Start(0, 3);
   auto one = Start(1, 3);
@@ -246,7 +246,8 @@ TEST_F(HeartbeatTest, AFinishedRankIsNotLost) {
   EXPECT_TRUE(zero->WaitForLoss(absl::Seconds(3)).ok());
 }
 
-// The whole job was stopped for an hour: every clock jumps, nobody is lost.
+// The whole job was stopped for an hour: every clock jumps, but no rank is
+// lost.
 TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
   std::atomic<int> hours = 0;
   HeartbeatOptions options;
@@ -259,7 +260,7 @@ TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
   ASSERT_TRUE(zero->WaitForLoss(absl::Milliseconds(200)).ok());
   ++hours;
   EXPECT_TRUE(zero->WaitForLoss(absl::Seconds(1)).ok());
-  // Afterwards a rank that falls silent is noticed as ever.
+  // Afterwards a rank that falls silent is noticed as usual.
   one.reset();
   const absl::Status loss = zero->WaitForLoss(absl::Seconds(30));
   EXPECT_NE(loss.message().find("rank 1"), absl::string_view::npos) << loss;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full fanouts, layer-wise inference and a dense restatement agree.
+// Full fanouts, layer-wise inference and a dense reimplementation agree.
 #include "client/train/inference.h"
 
 #include <ATen/ops/eye.h>
@@ -32,7 +32,7 @@ ModelConfig Config(const std::string& kind) {
   return config;
 }
 
-// adjacency[v][u]: how many edges go from u to v.
+// adjacency[v][u]: number of edges from u to v.
 at::Tensor Adjacency(const TestGraph& graph) {
   at::Tensor adjacency = at::zeros({kNodes, kNodes}, at::kDouble);
   auto cells = adjacency.accessor<double, 2>();
@@ -40,7 +40,7 @@ at::Tensor Adjacency(const TestGraph& graph) {
   return adjacency;
 }
 
-// What a layer multiplies features with, and with the node's own.
+// The matrices by which a layer multiplies neighbours' and own features.
 struct DenseLayer {
   at::Tensor neighbors, self;
 };
@@ -85,7 +85,7 @@ at::Tensor DenseForward(const TestGraph& graph, const Model& model) {
   return x;
 }
 
-// The acceptance rule for exact inference.
+// The acceptance criterion for exact inference.
 void ExpectClose(const at::Tensor& got, const at::Tensor& want) {
   const double difference =
       (got.to(at::kDouble) - want).abs().max().item().toDouble();
@@ -139,7 +139,7 @@ TEST_P(InferenceTest, FullFanoutsGiveTheSameLogits) {
   }
 }
 
-// Two layers, of 8 columns and of `out`.
+// Two layers, with 8 and `out` columns.
 class InferenceMemoryTest : public ::testing::Test {
  protected:
   MemoryNeed NeedOf(int64_t out, bool for_all, Collectives& collectives,
@@ -173,11 +173,12 @@ TEST_F(InferenceMemoryTest, RanksHoldAllInputAndTheirOwnOutput) {
     const MemoryNeed wide = NeedOf(100, false, pair, same_host);
     EXPECT_EQ(wide.process, (8 + 100 / 2) * kColumnBytes);
     EXPECT_EQ(wide.host, (2 * 8 + 100) * kColumnBytes);
-    // Most is held while the ranks exchange their rows of the first layer.
+    // The peak is reached while the ranks exchange their rows of the first
+    // layer.
     const MemoryNeed narrow = NeedOf(4, false, pair, same_host);
     EXPECT_EQ(narrow.process, (8 + 8 / 2) * kColumnBytes);
     EXPECT_EQ(narrow.host, (2 * 8 + 8) * kColumnBytes);
-    // Or of the last one.
+    // Here it is reached with the rows of the last layer.
     const MemoryNeed predicted = NeedOf(100, true, pair, same_host);
     EXPECT_EQ(predicted.process, (100 + 100 / 2) * kColumnBytes);
     EXPECT_EQ(predicted.host, (2 * 100 + 100) * kColumnBytes);
@@ -196,7 +197,7 @@ TEST_F(InferenceMemoryTest, OneRankThatComputesHoldsAllOutput) {
   });
 }
 
-// What other ranks of a host have taken would count twice.
+// Memory taken by other ranks of the host would count twice.
 TEST_F(InferenceMemoryTest, RunDoesNotCheck) {
   const auto model = Model::Create(Config("sage")).value();
   RunRanks(2, [&](Collectives& collectives) {

@@ -13,7 +13,7 @@
 namespace millrace::testing {
 namespace {
 
-// A call that does not return before `released` has been notified.
+// A call that does not return until `released` is notified.
 auto Blocked(std::shared_ptr<Notification> released) {
   return [released] {
     released->WaitForNotification();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and ranks of edges against loops over single scores.
+// Losses and ranks of edges, compared with loops over single scores.
 #include "client/train/link_scores.h"
 
 #include <ATen/ATen.h>
@@ -22,8 +22,8 @@ constexpr int64_t kNodes = 9;
 constexpr int64_t kWidth = 4;
 constexpr int64_t kTypes = 3;
 
-// Edges and negatives over the nodes 0 .. kNodes - 1, whose rows have the
-// same numbers.
+// Edges and negatives over the nodes 0 .. kNodes - 1, which are also row
+// numbers.
 LinkBatch SomeLinks(NegativeShape shape) {
   LinkBatch links;
   links.negatives = shape;
@@ -40,7 +40,7 @@ LinkBatch SomeLinks(NegativeShape shape) {
           at::tensor({7, 8, 0, 1, 3, 8, 6, 5, 2, 7}, at::kLong);
       break;
     case NegativeShape::kShared:
-      // One of them is the end of seeds.
+      // One of them is the destination of some seed.
       links.id.negative_dst = at::tensor({4, 7, 0}, at::kLong);
       break;
     default:
@@ -57,7 +57,7 @@ class LinkScoresTest : public ::testing::TestWithParam<DecoderKind> {
         decoder_(GetParam(), kTypes, kWidth, parameters_, initializer_),
         rows_(initializer_.Uniform({kNodes, kWidth}, 1.0)) {}
 
-  // The score of one edge, from the definition.
+  // The score of one edge by definition.
   double Score(int64_t src, int64_t type, int64_t dst) const {
     double sum = 0;
     for (int64_t d = 0; d < kWidth; ++d) {
@@ -87,7 +87,7 @@ int64_t At(const at::Tensor& tensor, int64_t i) {
   return tensor[i].item().toLong();
 }
 
-// Sums of cross-entropies of single answers.
+// Sums over the cross-entropies of single answers.
 struct Sums {
   double loss = 0;
   int64_t counted = 0, correct = 0;
@@ -139,7 +139,7 @@ TEST_P(LinkScoresTest, ComparesWithNegativesOfEachSeed) {
     const double own = Score(src, type, At(links.id.dst, i));
     std::vector<double> rivals;
     for (int64_t k = 0; k < 2; ++k) {
-      // The last seed has its own end.
+      // The last seed has its own destination as a negative.
       const int64_t negative = At(links.id.negative_dst, 2 * i + k);
       if (negative == At(links.id.dst, i)) continue;
       rivals.push_back(Score(src, type, negative));
@@ -152,7 +152,7 @@ TEST_P(LinkScoresTest, ComparesWithNegativesOfEachSeed) {
   choices.Expect(Run(LinkLoss::kSoftmax, links));
 }
 
-// Both ends in turn; a negative that is the end itself does not count.
+// Replaces both ends in turn; a negative equal to the end does not count.
 TEST_P(LinkScoresTest, ComparesWithSharedNegativesAtBothEnds) {
   const LinkBatch links = SomeLinks(NegativeShape::kShared);
   Sums one, both;
@@ -174,7 +174,7 @@ TEST_P(LinkScoresTest, ComparesWithSharedNegativesAtBothEnds) {
   one.Expect(Run(LinkLoss::kSoftmax, links, false));
 }
 
-// Even where the ends are of two types; equal ends are no rivals.
+// Even if the two ends have different types; equal ends do not compete.
 TEST_P(LinkScoresTest, ComparesWithTheOtherSeeds) {
   const LinkBatch links = SomeLinks(NegativeShape::kInBatch);
   Sums sums;
@@ -210,11 +210,11 @@ TEST_P(LinkScoresTest, AnswersByLabelsWithoutNegatives) {
 
 TEST_P(LinkScoresTest, RanksAmongAllLessKnownOnes) {
   const LinkBatch links = SomeLinks(NegativeShape::kNone);
-  // Equal rows tie.
+  // Equal rows give ties.
   rows_[7].copy_(rows_[4]);
   rows_[8].copy_(rows_[4]);
   const LinkTable own{links.id.src, links.id.dst, links.edge_type};
-  // Known: one of the ties, another edge twice.
+  // Known edges: one of the ties, and another edge twice.
   const LinkTable other{at::tensor({0, 0, 0, 7}, at::kLong),
                         at::tensor({7, 1, 1, 5}, at::kLong),
                         at::tensor({0, 0, 0, 1}, at::kLong)};

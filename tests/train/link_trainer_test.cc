@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on edges: what is learned, what must not be, and that neither
-// partitions nor ranks change it.
+// Training on edges: what must be learned, what must not be, and that neither
+// partitions nor ranks change the result.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -44,7 +44,7 @@ struct LinkSplit {
   std::vector<float> labels = {};
 };
 
-// The graph as a store of `parts` partitions with splits of edges.
+// Serves the graph as a store of `parts` partitions with splits of edges.
 std::shared_ptr<BatchSource> ServeLinks(const TestGraph& graph,
                                         const std::vector<LinkSplit>& splits,
                                         const std::string& name, int parts) {
@@ -98,10 +98,10 @@ double LastValid(const std::vector<MetricsRecord>& history) {
   return history.empty() ? 0 : history.back().accuracy.valid.value_or(0);
 }
 
-// Edges between any two nodes, with equal chances, in both directions if
-// `undirected`; rows of random signs, which tell nodes apart and nothing else.
-// Whether two nodes are joined can be seen from the edge between them alone.
-// Two thirds of the edges are train, one third is valid; all are in the graph.
+// Uniformly random edges, in both directions if `undirected`, and rows of
+// random signs, which tell nodes apart and nothing else. So only the edge
+// itself shows whether two nodes are joined. Two thirds of the edges are in the
+// train split, one third in valid; all are in the graph.
 struct Noise {
   TestGraph graph;
   std::vector<LinkSplit> splits;
@@ -123,7 +123,7 @@ Noise RandomGraph(bool undirected) {
   return noise;
 }
 
-// ROC-AUC of valid after training, both with the same exclusion.
+// ROC-AUC on valid after training, with the same exclusion for both.
 double AucOfNoise(const Noise& noise, ExcludeSeedEdges exclude,
                   const std::string& name) {
   TrainOptions options = LinkRun();
@@ -138,7 +138,7 @@ double AucOfNoise(const Noise& noise, ExcludeSeedEdges exclude,
       TrainRanks(1, ServeLinks(noise.graph, noise.splits, name, 1), options));
 }
 
-// Of 2,000 edges and 2,000 pairs: chance is off by more than 0.055 once in
+// With 2,000 edges and 2,000 pairs, chance deviates by more than 0.055 once in
 // 10^9 runs.
 TEST(LinkLeakage, SeedEdgesAreNotSeen) {
   const Noise directed = RandomGraph(/*undirected=*/false);
@@ -154,7 +154,7 @@ TEST(LinkLeakage, NorAreTheirReverses) {
   EXPECT_GT(AucOfNoise(undirected, ExcludeSeedEdges::kSelf, "leak_back"), 0.7);
 }
 
-// Groups of nodes that are joined among themselves; the last tenth of the
+// Groups of nodes with edges only within each group; the last tenth of the
 // edges is not in the graph.
 struct Groups {
   TestGraph graph;
@@ -221,7 +221,7 @@ TEST(LinkTrainer, RanksAmongAllAndAmongDrawnOnes) {
   options.epochs = 8;
   options.optimizer.lr = 0.03;
   options.task.metric = MetricKind::kMrr;
-  // Of 200 nodes 40 fit, of which 7 or so are known: by chance 0.03.
+  // Of 200 nodes 40 are right, about 7 of which are known: chance gives 0.03.
   EXPECT_GT(LastValid(TrainRanks(1, source, options)), 0.08);
   options.task.metric = MetricKind::kHits;
   options.task.hits = 40;
@@ -251,7 +251,7 @@ TEST(LinkTrainer, PartitionsDoNotChangeLossesNorMetrics) {
   }
 }
 
-// With all neighbours a batch sees what exact inference sees.
+// With all neighbours, a batch sees what exact inference sees.
 TEST(LinkTrainer, SampledAndExactEvaluationAgree) {
   const Groups groups = GroupGraph(true);
   const auto source = ServeLinks(groups.graph, groups.splits, "link_exact", 2);
@@ -269,8 +269,8 @@ TEST(LinkTrainer, SampledAndExactEvaluationAgree) {
   for (const double value : values) EXPECT_NEAR(value, values[0], 1e-6);
 }
 
-// Users and items in groups, as a bipartite graph with reverses: both types
-// are computed, one of them from embeddings.
+// Users and items in groups, as a bipartite graph with reverse edges. Both
+// types are computed, one of them from embeddings.
 TEST(LinkTrainer, LearnsEdgesBetweenTwoTypes) {
   constexpr int64_t kUsers = 150, kItems = 100, kGroups = 5;
   Random random;
@@ -327,7 +327,7 @@ TEST(LinkTrainer, GoesOnFromACheckpoint) {
   const auto rest = TrainRanks(2, source, options);
   ASSERT_EQ(whole.size(), 3u);
   ASSERT_EQ(rest.size(), 2u);
-  // Two ranks take two batches a step, so that only the first value is equal.
+  // Two ranks take two batches per step, so only the first value is equal.
   options.checkpoint = (TestDirectory("link_resume_one") / "at").string();
   options.epochs = 2;
   TrainRanks(1, source, options);
@@ -338,7 +338,7 @@ TEST(LinkTrainer, GoesOnFromACheckpoint) {
   EXPECT_EQ(last[0].accuracy.valid, whole[2].accuracy.valid);
 }
 
-// Rows are learned then.
+// Without features, the model learns a row per node.
 TEST(LinkTrainer, NeedsNoFeatures) {
   const Groups groups = GroupGraph(false);
   const auto source = ServeLinks(groups.graph, groups.splits, "link_bare", 1);
@@ -364,7 +364,7 @@ absl::Status Refusal(const std::shared_ptr<BatchSource>& source,
   return status;
 }
 
-// Pairs of one group and of two, told apart by labels alone.
+// Pairs within a group and across groups; only their labels tell them apart.
 TEST(LinkTrainer, LearnsLabelsOfPairs) {
   Groups groups = GroupGraph(true);
   Random random;
@@ -400,7 +400,7 @@ TEST(LinkTrainer, SaysWhatDoesNotFit) {
     const absl::Status status = Refusal(source, options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_NE(status.message().find(what), std::string::npos) << status;
-    // By its first word, wrong usage.
+    // A message that starts with an option means wrong usage.
     EXPECT_EQ(status.message().find("--"), 0u) << status;
   };
   refuses("--negatives", [](TrainOptions& options) {

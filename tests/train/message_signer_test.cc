@@ -22,7 +22,7 @@ TEST(MessageSignerTest, VerifiesWhatItSigned) {
   }
 }
 
-// Computed with Python's hmac.
+// Expected value computed with Python's hmac.
 TEST(MessageSignerTest, SignsWithHmacSha256) {
   EXPECT_EQ(absl::BytesToHexString(
                 MessageSigner(kSecret, "run").Sign("key", "message")),
@@ -54,7 +54,7 @@ TEST(MessageSignerTest, RefusesAMessageForAnotherKeyRunOrSecret) {
     EXPECT_FALSE(
         signer.Verify("key", other.Sign("key", "message")).has_value());
   }
-  // It matters where one text ends and the next begins.
+  // The boundaries between the texts matter.
   EXPECT_FALSE(
       MessageSigner(kSecret, "ab")
           .Verify("c", MessageSigner(kSecret, "a").Sign("bc", "message"))

@@ -34,7 +34,7 @@ at::Tensor Longs(std::vector<int64_t> values) {
 double ValueOf(const std::string& task, const std::string& metric,
                const at::Tensor& logits, const at::Tensor& labels) {
   Metric counted(Task::Parse(task, metric).value(), logits.size(1));
-  // In two pieces, as batches come.
+  // In two pieces, like batches.
   const int64_t half = logits.size(0) / 2;
   counted.Add(logits.narrow(0, 0, half), labels.narrow(0, 0, half));
   counted.Add(logits.narrow(0, half, logits.size(0) - half),
@@ -52,16 +52,16 @@ TEST(MetricTest, AccuracyLeavesOutTheUnlabelled) {
                    -1);
 }
 
-// Pairs (score of a 1, score of a 0): 0.9 > 0.5, 0.9 > 0.4, 0.5 = 0.5,
-// 0.5 > 0.4: 3.5 of 4.
+// Pairs (score of a 1, score of a 0): 0.9 > 0.5, 0.9 > 0.4, 0.5 = 0.5, 0.5 >
+// 0.4; so 3.5 of 4.
 TEST(MetricTest, RocAucCountsTiesAsHalf) {
   const at::Tensor logits = Floats({5, 1}, {0.5, 0.9, 0.5, 0.4, 0.1});
   const at::Tensor labels = Floats({5, 1}, {0, 1, 1, 0, kNan});
   EXPECT_DOUBLE_EQ(ValueOf("binary", "", logits, labels), 3.5 / 4);
 }
 
-// The 1 without a number is below all, the 0 without one above all: of 2 x 2
-// pairs 0.9 > 0.4 alone is right.
+// The NaN for a 1 ranks below everything, the NaN for a 0 above everything: of
+// 2 x 2 pairs only 0.9 > 0.4 is right.
 TEST(MetricTest, RocAucTakesNoNumberForWrong) {
   const at::Tensor logits = Floats({4, 1}, {kNan, 0.9, kNan, 0.4});
   const at::Tensor labels = Floats({4, 1}, {0, 1, 1, 0});
@@ -105,7 +105,7 @@ TEST(MetricTest, RocAucIsTheMeanOverColumnsWithBothLabels) {
   EXPECT_DOUBLE_EQ(ValueOf("multi", "rocauc", logits, labels), (1 + 0.5) / 2);
 }
 
-// Column 0: TP 1, FP 1, FN 0; column 1: TP 1, FP 0, FN 1; column 2: nothing.
+// Column 0: TP 1, FP 1, FN 0. Column 1: TP 1, FP 0, FN 1. Column 2: none.
 TEST(MetricTest, F1OfColumns) {
   const at::Tensor logits = Floats({3, 3}, {1, 1, -1, 1, -1, -1, -1, -1, -1});
   const at::Tensor labels = Floats({3, 3}, {1, 1, 0, 0, 1, 0, 0, kNan, 0});
@@ -114,7 +114,7 @@ TEST(MetricTest, F1OfColumns) {
   EXPECT_DOUBLE_EQ(ValueOf("multi", "accuracy", logits, labels), 6.0 / 8);
 }
 
-// Predicted 0, 1, 1, 2 of 0, 1, 2, 2: F1 1, 2/3, 2/3.
+// Predicted 0, 1, 1, 2 for 0, 1, 2, 2: F1 is 1, 2/3, 2/3.
 TEST(MetricTest, F1OfClasses) {
   const at::Tensor logits =
       Floats({4, 3}, {1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1});
@@ -137,7 +137,7 @@ TEST(MetricTest, RanksAddUp) {
   RunRanks(3, [&](Collectives& collectives) {
     for (const char* metric : {"rocauc", "f1-micro", "accuracy"}) {
       Metric counted(Task::Parse("binary", metric).value(), 1);
-      // Rank 1 has nothing.
+      // Rank 1 has no rows.
       const int64_t first = collectives.rank() == 0 ? 0 : 1;
       const int64_t count = collectives.rank() == 0   ? 1
                             : collectives.rank() == 1 ? 0
@@ -169,7 +169,7 @@ TEST(TaskTest, RocAucOfClassesNeedsTwo) {
 TEST(TaskTest, LossesLeaveOutTheUnlabelled) {
   const at::Tensor logits = Floats({2, 2}, {0, 2, -1, 100});
   const at::Tensor labels = Floats({2, 2}, {1, 0, kNan, kNan});
-  // log 2 for the first; log(1 + e^2) for the second.
+  // log 2 for the first, log(1 + e^2) for the second.
   EXPECT_NEAR(LossSum(TaskKind::kMulti, logits, labels).item().toDouble(),
               std::log(2.0) + std::log1p(std::exp(2.0)), 1e-5);
   EXPECT_NEAR(LossSum(TaskKind::kRegression, logits, labels).item().toDouble(),
@@ -199,7 +199,7 @@ TEST(LabelsTest, RefusesWhatATaskDoesNotTake) {
     EXPECT_EQ(ReadLabels(kind, two).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  // By their first word, wrong usage.
+  // Messages that start with an option mean wrong usage.
   for (const auto& [kind, words] :
        {std::pair(TaskKind::kSingle, "--task single"),
         std::pair(TaskKind::kBinary, "--task binary")}) {

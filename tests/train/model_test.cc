@@ -68,7 +68,7 @@ TEST(ModelTest, GatHasPygsNamesAndShapes) {
   for (const NamedTensor& named : model->parameters().State()) {
     shapes[named.name] = named.tensor.sizes().vec();
   }
-  // Hidden heads are joined; the last layer's have the whole width each.
+  // Hidden heads are concatenated; those of the last layer have full width.
   EXPECT_EQ(shapes, (std::map<std::string, std::vector<int64_t>>{
                         {"convs.0.att_src", {1, 3, 2}},
                         {"convs.0.att_dst", {1, 3, 2}},
@@ -91,7 +91,7 @@ TEST(ModelTest, GinHasPygsNames) {
                 "convs.0.eps"}));
 }
 
-// Seeds are of type b.
+// The seeds are of type b.
 GraphShape TwoTypes() {
   GraphShape shape;
   shape.types = {{"a", 9, 0}, {"b", 5, 4}, {"unseen", 1000, 0}};
@@ -160,7 +160,7 @@ TEST(ModelTest, RefusesWhatItLacks) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Each layer draws its own dropout.
+// Each layer has its own dropout draws.
 TEST(ModelTest, LimitsLayers) {
   ModelConfig config = Config();
   config.layers = kMaxLayers;
@@ -171,7 +171,7 @@ TEST(ModelTest, LimitsLayers) {
   EXPECT_EQ(status.message(), "--layers is 256\nuse a number of at most 255");
 }
 
-// Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded without neighbours.
+// Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded but has no neighbours.
 Subgraph Tree() {
   Subgraph graph;
   graph.nodes = {
@@ -202,7 +202,8 @@ TEST(ModelTest, RowsPastTheExpandedHaveEmptyLists) {
 TEST(ModelTest, SampledGcnWeighsAsPyg) {
   Neighbors lists{Ints({0, 3, 4}), Ints({0, 1, 2, 0}), {}, {}};
   GcnWeights(GcnNorm::kSampled, 3, {}, lists);
-  // Node 0: own loop replaced, two others: degree 3. Node 1: 2. Node 2: 1.
+  // Node 0: its loop is replaced, plus two others: degree 3. Node 1: 2. Node 2:
+  // 1.
   const float a = 1 / std::sqrt(3.0f), b = 1 / std::sqrt(2.0f);
   const float* edge = lists.edge_weight.const_data_ptr<float>();
   const float* self = lists.self_weight.const_data_ptr<float>();

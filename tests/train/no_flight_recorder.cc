@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches c10d's flight recorder off before anything reads its size. There is
-// one for a process, and it is told of process groups without a lock; but ranks
-// of these tests are threads, each with a group of its own. A program that
-// links this object need not refer to it.
+// one per process, and process groups report to it without a lock; but the
+// ranks of these tests are threads, each with its own group. Linking this
+// object is enough.
 #include <cstdlib>
 
 namespace {

@@ -19,7 +19,7 @@ GroupAddress At(const std::string& host, uint16_t port) {
   return group;
 }
 
-// What a socket is bound to.
+// The address that a socket is bound to.
 sockaddr_storage NameOf(const UniqueFd& fd) {
   sockaddr_storage name{};
   socklen_t length = sizeof(name);
@@ -60,7 +60,7 @@ TEST(RendezvousTest, BindsToAnIpv6Address) {
   EXPECT_TRUE(bound->loopback);
 }
 
-// One of those that no host has.
+// An address reserved for documentation, which no host has.
 TEST(RendezvousTest, NamesAnAddressOfAnotherHost) {
   const absl::Status status =
       BindAtMeetingPoint(At("192.0.2.77", 1234), absl::Seconds(30)).status();

@@ -63,7 +63,7 @@ TEST_F(RunHandshakeTest, AllGetTheIdThatRankZeroDrew) {
   EXPECT_NE(Of(0).run(), zero.run());
 }
 
-// It was an answer to an earlier process.
+// It answered an earlier process.
 TEST_F(RunHandshakeTest, IgnoresAnAnswerThatWasOverheard) {
   RunHandshake zero = Of(0);
   {
@@ -106,7 +106,7 @@ TEST_F(RunHandshakeTest, TellsARankThatItWasStartedAgain) {
   EXPECT_TRUE(one.AskRankZero());
   const std::vector<bool> joined = {false, true};
   zero.AnswerRanks(joined);
-  // The first one's question is still there.
+  // The question of the first process is still there.
   EXPECT_TRUE(one.AskRankZero());
   EXPECT_FALSE(one.restarted());
   RunHandshake again = Of(1);
@@ -117,7 +117,7 @@ TEST_F(RunHandshakeTest, TellsARankThatItWasStartedAgain) {
   EXPECT_EQ(again.run(), zero.run());
 }
 
-// What a rank with the secret `own` says of another.
+// What a rank with the secret `own` reports about another.
 absl::Status OtherSecret(int other, const std::string& own) {
   return absl::FailedPreconditionError(
       absl::StrCat("rank ", other,

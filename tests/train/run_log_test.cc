@@ -32,7 +32,7 @@ std::string Line(int64_t attempt, size_t seeds) {
   return ConsumedLine(record);
 }
 
-// Writes a line into a file that was opened and begun.
+// Opens a file, begins it and writes a line.
 absl::Status WriteLine(const std::string& path, bool append,
                        const std::string& line) {
   MILLRACE_ASSIGN_OR_RETURN(LineFile file, LineFile::Open(path, append));
@@ -75,7 +75,7 @@ TEST(LineFileTest, DevicesBelongToAllRuns) {
   EXPECT_TRUE(WriteLine("/dev/null", /*append=*/false, "line").ok());
 }
 
-// As the shell hands one over by 3>log and /dev/fd/3.
+// Like a descriptor that the shell passes by 3>log and /dev/fd/3.
 TEST(LineFileTest, WritesToADescriptor) {
   const std::string path = TestDirectory("descriptor") / "log";
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
@@ -96,7 +96,7 @@ TEST(LineFileTest, KnowsAFileByAnyName) {
   EXPECT_NE(identity("log"), identity("other"));
 }
 
-// Of lines shorter and longer than what is looked at first.
+// For lines shorter and longer than the part that is read first.
 TEST(LineFileTest, CutsOffATornLine) {
   const std::string path = TestDirectory("torn") / "log";
   for (const size_t whole : {0u, 1u, 100000u}) {
@@ -122,7 +122,8 @@ TEST(LastAttemptTest, IsOfTheLastWholeLine) {
   EXPECT_EQ(*LastAttempt(path), -1);
   std::ofstream(path) << Line(0, 3) << "\n" << Line(1, 3) << "\n";
   EXPECT_EQ(*LastAttempt(path), 1);
-  // One rank died within its line, or found the disk full, before another's.
+  // One rank died within its line, or found the disk full, before another's
+  // line.
   const std::string torn = Line(2, 3).substr(0, 30);
   std::ofstream(path, std::ios::app) << torn;
   EXPECT_EQ(*LastAttempt(path), 1);

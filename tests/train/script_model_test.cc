@@ -28,7 +28,7 @@ std::string FileIn(const std::string& directory) {
   return (TestDirectory(directory) / "model.pt").string();
 }
 
-// A script with one weight, 1, called w.
+// A script with a single weight, w = 1.
 TestScript OneWeight(const std::string& methods) {
   return {{{"w", at::ones({1})}}, {}, methods};
 }
@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<ScriptModel>> LoadFor(
   return ScriptModel::Load(SaveScript(script, FileIn(directory)), shape, 2);
 }
 
-// Three nodes: 1 and 2 are in the list of 0, and 0 in that of 1.
+// Three nodes: 1 and 2 are in the list of 0, and 0 is in that of 1.
 Subgraph ThreeNodes() {
   Subgraph graph;
   const at::Tensor indptr = at::tensor({0, 2, 3, 3}, at::kInt);
@@ -49,7 +49,7 @@ Subgraph ThreeNodes() {
   return graph;
 }
 
-// 4 seeds, 8 nodes a hop away and 20 two hops away, with random lists.
+// Has 4 seeds, 8 nodes one hop away and 20 two hops away, with random lists.
 Subgraph RandomSubgraph(int64_t features) {
   std::mt19937 random(5);
   std::vector<int32_t> indptr = {0}, index;
@@ -74,7 +74,7 @@ TEST(ScriptModelTest, GivesTheRowsOfOurSage) {
   config.out = 4;
   const auto ours = Model::Create(config).value();
   config.kind = "script";
-  config.out = 3;  // at least
+  config.out = 3;  // a minimum
   config.script =
       SaveScript(SageScript(ours->parameters().State()), FileIn("script_sage"));
   const auto theirs = Model::Create(config).value();
@@ -96,7 +96,7 @@ def forward(self, x, edge_index):
                              GraphShape::Homogeneous(2), "script_edges");
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)->outputs(), 2);
-  // The rows of the two seeds alone.
+  // Only the rows of the two seeds.
   EXPECT_TRUE(at::equal((*model)->Forward(ThreeNodes(), {})[0],
                         at::tensor({3.0f, 3.0f, 0.0f, 3.0f}).view({2, 2})));
 }
@@ -133,7 +133,7 @@ def forward(self, x, edge_index, edge_weight: Optional[Tensor] = None, edge_attr
                         at::full({2, 2}, 3.0f)));
 }
 
-// Seeds are of type b; nothing leads to c.
+// The seeds are of type b; no relation leads to c.
 GraphShape TwoTypes() {
   GraphShape shape;
   shape.types = {{"a", 9, 1}, {"b", 5, 2}, {"c", 7, 0}};
@@ -203,7 +203,8 @@ def forward(self, x, edge_index):
       (*model)->Forward(ThreeNodes(), {.training = true, .dropout = {}})[0];
   rows.sum().backward();
   EXPECT_EQ(parameters.parameters()[0].tensor.grad().item().toDouble(), 4);
-  // The script has assigned its buffer anew, and reads what is loaded.
+  // The script has assigned a new tensor to its buffer, and reads what is
+  // loaded.
   ASSERT_EQ(parameters.buffers().size(), 1u);
   EXPECT_EQ(parameters.buffers()[0].tensor.item().toLong(), 1);
   ASSERT_TRUE(parameters
@@ -269,7 +270,7 @@ def forward(self, x, edge_index):
               HasSubstr("tensor \"frozen\" is missing"));
 }
 
-// What Load says to `script` on a graph of `shape`.
+// The error of Load for `script` on a graph of `shape`.
 std::string Refusal(const TestScript& script,
                     const GraphShape& shape = GraphShape::Homogeneous(2)) {
   const absl::Status status = LoadFor(script, shape, "refused").status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training of models that users bring.
+// Training of users' own models.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -37,7 +37,7 @@ TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   return options;
 }
 
-// What Create says to `options`.
+// The error of Create for `options`.
 absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
   const auto source = Serve(graph, "script_refusal");
   absl::Status status;
@@ -79,14 +79,14 @@ TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {
   ASSERT_EQ(resumed.size(), calm.size() / 2);
   EXPECT_EQ(resumed,
             std::vector<double>(calm.end() - resumed.size(), calm.end()));
-  // Another script, even one with parameters of the same names.
+  // Refuses another script, even if its parameters have the same names.
   const TrainOptions other = ScriptRun(SageScript(6, 8, 4, 2, 0.5), "other");
   options.model.script = other.model.script;
   EXPECT_THAT(std::string(Refusal(ClassGraph(200, 100), options).message()),
               HasSubstr("--model = script of checksum"));
 }
 
-// Paper's rows from all types that have features.
+// Computes the rows of papers from all types that have features.
 TestScript TypedScript() {
   return {{{"paper", at::full({4, 6}, 0.01f)}, {"author", at::zeros({4, 5})}},
           {},
@@ -122,7 +122,7 @@ TEST(ScriptTrainerTest, LearnsOnSeveralTypes) {
   EXPECT_GT(*history.back().accuracy.test, 0.6);
 }
 
-// Only features of edges tell the class of the node that they lead to.
+// Only edge features reveal the class of the node that an edge leads to.
 TEST(ScriptTrainerTest, LearnsFromFeaturesOfEdges) {
   TestGraph graph = ClassGraph(200, 100);
   TestRelation& relation = graph.relations[0];
@@ -158,7 +158,7 @@ TEST(ScriptTrainerTest, PredictsAllColumnsOfAllNodes) {
             (std::vector<int64_t>{100, 5}));
 }
 
-// The label is the mean of the features of the node itself.
+// The label is the mean of the node's own features.
 TEST(ScriptTrainerTest, LearnsColumnsAndNumbers) {
   TestGraph graph = ClassGraph(200, 150);
   const auto features = graph.types[0].feature.As<float>();
@@ -189,7 +189,7 @@ TEST(ScriptTrainerTest, RowsOfNodesBecomeThoseOfGraphs) {
   std::vector<int64_t> label;
   std::vector<std::pair<int64_t, int64_t>> members;
   for (int64_t g = 0; g < 50; ++g) label.push_back(g % 4);
-  // A graph has four nodes of its class.
+  // Each graph has four nodes, all of its class.
   for (int64_t v = 0; v < 200; ++v) {
     members.emplace_back(v, v / 16 * 4 + v % 4);
   }
@@ -249,7 +249,7 @@ TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Checkpoints hold all that models usually have beside their parameters.
+// Checkpoints hold everything that models usually have besides parameters.
 TEST(ScriptTrainerTest, ResumesWithBuffersOfAnyRealType) {
   const auto source = Serve(ClassGraph(100, 40), "script_buffers");
   TestScript script = SageScript(6, 8, 4, 1);

@@ -23,7 +23,7 @@ ModelConfig Config(const std::string& kind) {
   return config;
 }
 
-// The mean gradient of one step in which rank r has batches[r] (or none).
+// The mean gradient of a step in which rank r has batches[r], if any.
 at::Tensor GradientOf(const std::vector<Batch>& batches, int world,
                       const ModelConfig& config) {
   at::Tensor gradient;
@@ -49,7 +49,7 @@ TEST_P(TrainStepTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
   const auto source = Serve(ClassGraph(100, 30), "gradient");
   JobSpec job;
   job.fanouts = {-1, -1};
-  // 30 seeds: batches of 20 and 10, so that a mean of means would be wrong.
+  // The 30 seeds make batches of 20 and 10, so a mean of means would be wrong.
   job.batch_size = 20;
   const std::vector<Batch> two = AllBatches(source, job);
   job.batch_size = 30;

@@ -62,7 +62,7 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   const auto below = [&random](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
   };
-  // Mostly one of the same class, of `n` nodes.
+  // A node below `n`, usually of the same class as `v`.
   const auto like = [&](int64_t v, int64_t n) {
     const int64_t any = below(n);
     const int64_t same = any - any % kClasses + v % kClasses;
@@ -73,7 +73,7 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   const int64_t authors = papers / 2;
   Edges writes, written, of, has, cites, prints;
   for (int64_t v = 0; v < papers; ++v) {
-    if (v % 9 == 8) continue;  // nobody's paper
+    if (v % 9 == 8) continue;  // no one's paper
     for (int e = 0; e < 3; ++e) {
       const int64_t author = like(v, authors);
       writes.emplace_back(author, v);
@@ -145,13 +145,13 @@ TrainOptions SmallRun() {
 
 namespace {
 
-// Connects ranks, each in a thread, and calls `use` with each.
+// Connects ranks, each on a thread, and calls `use` for each.
 void ConnectRanks(int world, const std::function<void(Collectives&)>& use) {
   const uint16_t port = FreePort();
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
     ranks.emplace_back([=, &use] {
-      // Ranks, and tests that run side by side, share few cores.
+      // Ranks, and tests that run in parallel, share few cores.
       at::set_num_threads(1);
       auto collectives = Collectives::Connect({rank, world, "127.0.0.1", port});
       ASSERT_TRUE(collectives.ok()) << collectives.status();

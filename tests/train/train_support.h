@@ -18,43 +18,42 @@
 
 namespace millrace::testing {
 
-// `nodes` nodes in 4 classes, 5 random edges into each, mostly from its own
-// class (self loops and equal edges among them), noisy one-hot features of 6
-// columns; the first `train` nodes are the train split, then 20 valid and 20
-// test nodes.
+// `nodes` nodes in 4 classes; 5 random edges into each, mostly from its own
+// class (including self loops and equal edges); noisy one-hot features of 6
+// columns. The first `train` nodes are the train split, followed by 20 valid
+// and 20 test nodes.
 TestGraph ClassGraph(int64_t nodes, int64_t train);
 
-// Types paper (`papers` in 4 classes, noisy one-hot features of 6 columns;
-// the first type), author (features of 5 columns), subject (no features) and
-// venue, which no relation leads to. Relations: author writes paper and its
+// Node types: paper (the first type; `papers` in 4 classes, noisy one-hot
+// features of 6 columns), author (features of 5 columns), subject (no features)
+// and venue, which no relation leads to. Relations: author writes paper and its
 // reverse, subject of paper and its reverse, paper cites paper, all mostly
-// within classes (of the number modulo 4), and venue prints paper. Some nodes
-// have no edges and some edges are there twice. Splits of papers as
-// ClassGraph's.
+// within classes (the number modulo 4), and venue prints paper. Some nodes have
+// no edges, and some edges occur twice. Splits of papers as in ClassGraph.
 TestGraph PaperGraph(int64_t papers, int64_t train);
 
-// The graph served in this process as a store of `parts` partitions.
+// Serves the graph in this process as a store of `parts` partitions.
 std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
                                    const std::string& name, int parts = 1);
 
-// A new store of `parts` partitions at `path`, and a store served here.
+// Writes a new store of `parts` partitions to `path`; opens such a store.
 void WriteStore(const TestGraph& graph, const std::filesystem::path& path,
                 int parts);
 std::shared_ptr<BatchSource> OpenStore(const std::filesystem::path& path);
 
-// Sage of 2 layers, 8 wide, fanouts 3,2, batches of 16, 2 epochs.
+// A run of sage with 2 layers, 8 wide, fanouts 3,2, batches of 16, 2 epochs.
 TrainOptions SmallRun();
 
-// Runs `body` as every rank of a group, each in a thread of its own.
+// Runs `body` as every rank of a group, each on a thread of its own.
 void RunRanks(int world, const std::function<void(Collectives&)>& body);
-// Makes a trainer of each rank's source and options and ends, as millrace-train
-// does: one that cannot be made tells the other ranks. What each rank ended
-// with.
+// Makes a trainer for each rank from its source and options, and then ends it.
+// As in millrace-train, a rank that fails tells the others. Returns each rank's
+// status.
 std::vector<absl::Status> CreateTrainers(
     const std::vector<std::shared_ptr<BatchSource>>& sources,
     const std::vector<TrainOptions>& runs);
 
-// Trains with `options` in a group of `world`; the history of rank 0.
+// Trains with `options` in a group of `world`; returns the history of rank 0.
 std::vector<MetricsRecord> TrainRanks(
     int world, const std::shared_ptr<BatchSource>& source,
     const TrainOptions& options);

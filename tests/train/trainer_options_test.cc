@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Trainer refuses before it trains, and what it takes.
+// What a Trainer refuses before it trains, and what it accepts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What Create says, before any step.
+// The result of Create, before any step.
 absl::Status CreateStatus(const std::shared_ptr<BatchSource>& source,
                           const TrainOptions& options) {
   absl::Status status;
@@ -56,7 +56,7 @@ TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
   }
 }
 
-// The digests would be of other features than those trained on.
+// The digests would cover other features than those trained on.
 TEST(TrainerOptionsTest, AConsumedLogHoldsFeaturesAsTheyAreStored) {
   TrainOptions options;
   options.consumed_log = "log";
@@ -66,7 +66,7 @@ TEST(TrainerOptionsTest, AConsumedLogHoldsFeaturesAsTheyAreStored) {
   ExpectRefusal(CreateStatus(ClassGraph(80, 40), options), "--consumed-log ");
 }
 
-// 20 graphs of 4 nodes, those from `full` on without nodes.
+// 20 graphs of 4 nodes; those from number `full` on are empty.
 TestGraph Collection(int64_t full = 20) {
   TestGraph graph = ClassGraph(80, 40);
   std::vector<int64_t> label;
@@ -223,7 +223,7 @@ TEST(TrainerOptionsTest, NeedsLabels) {
   options.seeds.emplace().ids = {1, 2, 3};
   ExpectRefusal(CreateStatus(graph, options),
                 "--seeds-file has 3 seeds, but none of them has a label\n");
-  // Nothing is learned, but evaluated.
+  // Nothing is learned; the run only evaluates.
   options.epochs = 0;
   EXPECT_TRUE(CreateStatus(graph, options).ok());
   graph.types[0].label = Array::Adopt(std::vector<int64_t>(100, -1));
@@ -289,7 +289,7 @@ TEST(TrainerOptionsTest, RefusesPredictionThatCouldNotBe) {
                 "--predict of --task link needs --inference full");
 }
 
-// Among batches of one graph each there are some of no node.
+// Some of the batches, of one graph each, contain no node.
 TEST(TrainerOptionsTest, TrainsOnGraphsWithoutNodes) {
   const auto source = Serve(Collection(/*full=*/17), "empty_graphs");
   for (const int world : {1, 2}) {

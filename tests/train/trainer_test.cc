@@ -38,7 +38,7 @@ std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
   return losses;
 }
 
-// Batch norm and dropout: everything that could depend on anything else.
+// Batch norm and dropout: everything that might depend on something else.
 TrainOptions NoisyRun() {
   TrainOptions options = SmallRun();
   options.model.norm = NormKind::kBatch;
@@ -77,7 +77,7 @@ TEST(TrainerTest, PartitionsDoNotChangeLosses) {
 
 class WorldTest : public ::testing::TestWithParam<int> {};
 
-// W * B + 1 seeds leave one rank a batch of one row, and the rest none.
+// W * B + 1 seeds leave one rank a batch of one row, and the others none.
 TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
   const int world = GetParam();
   const int64_t seeds = world * 16 + 1;
@@ -103,7 +103,7 @@ TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
 }
 INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, ::testing::Values(1, 2, 3));
 
-// Serves another source's batches until one that it refuses.
+// Serves another source's batches up to one that it refuses.
 std::shared_ptr<BatchSource> BreakingSource(std::shared_ptr<BatchSource> source,
                                             uint32_t epoch, uint32_t batch) {
   return std::make_shared<WatchedSource>(
@@ -122,7 +122,7 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const auto calm = TrainRanks(2, source, options);
   ASSERT_EQ(calm.size(), 3u * 5);  // 100 seeds: 7 batches, 4 steps, an epoch
 
-  // The first attempt dies in the last step of epoch 1; its checkpoint is of
+  // The first attempt dies in the last step of epoch 1; its checkpoint is from
   // the step before.
   options.checkpoint = (TestDirectory("resume_checkpoint") / "run").string();
   options.checkpoint_every = 3;
@@ -143,8 +143,8 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
 }
 
-// Of 17 seeds: the last batch has one row, for which a batch norm uses its
-// running statistics, so those must not depend on checkpoints either.
+// A run with 17 seeds: the last batch has one row, for which a batch norm uses
+// its running statistics, so these must not depend on checkpoints either.
 TrainOptions OneRowRun() {
   TrainOptions options = NoisyRun();
   options.job.batch_size = 4;
@@ -209,7 +209,7 @@ TEST(TrainerTest, FullDiskEndsTheRunAndKeepsTheLastCheckpoint) {
     EXPECT_NE(status.message().find((folder / "last.pt").string()),
               absl::string_view::npos)
         << status;
-    EXPECT_LT((*trainer)->history().size(), 1000u);  // not at the end alone
+    EXPECT_LT((*trainer)->history().size(), 1000u);  // not only at the end
   });
   EXPECT_EQ(std::filesystem::file_size(folder / "last.pt"), size);
   EXPECT_EQ(std::filesystem::last_write_time(folder / "last.pt"), written);
@@ -231,7 +231,7 @@ TEST(TrainerTest, ErrorOfTheLastWriteFailsTheRun) {
   });
 }
 
-// Of each line: attempt, start, batch; no batch where an attempt starts.
+// For each line "attempt start batch"; without the batch if an attempt starts.
 std::vector<std::string> ConsumedLines(const std::string& path) {
   std::vector<std::string> lines;
   std::ifstream log(path);
@@ -246,8 +246,8 @@ std::vector<std::string> ConsumedLines(const std::string& path) {
   return lines;
 }
 
-// Attempts that end before their first checkpoint have numbers of their own,
-// and a resume never empties the log.
+// Attempts that end before their first checkpoint have numbers too, and a
+// resume never empties the log.
 TEST(TrainerTest, EveryAttemptHasItsNumber) {
   const auto source = Serve(ClassGraph(200, 64), "attempts");
   TrainOptions options = SmallRun();
@@ -269,15 +269,15 @@ TEST(TrainerTest, EveryAttemptHasItsNumber) {
               ElementsAre("0 0:0", "0 0:0 0", "1 0:0", "1 0:0 0", "2 0:0",
                           "2 0:0 0", "2 0:0 1", "2 0:0 2", "3 0:2", "3 0:2 2",
                           "4 0:2", "4 0:2 2", "4 0:2 3"));
-  // Another evaluation is no attempt: it makes no line void.
+  // Another evaluation is not an attempt and makes no line void.
   options.epochs = 0;
   const auto lines = ConsumedLines(options.consumed_log).size();
   TrainRanks(1, source, options);
   EXPECT_EQ(ConsumedLines(options.consumed_log).size(), lines);
 }
 
-// One rank leaves three batches, too few for four ranks: the lines of the
-// second one are void nevertheless.
+// One rank leaves three batches, too few for four ranks; the lines of the
+// second attempt are void nevertheless.
 TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
   const auto source = Serve(ClassGraph(300, 100), "no_step");
   TrainOptions options = SmallRun();
@@ -300,8 +300,9 @@ TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
                           "0 0:0 4", "1 0:3"));
 }
 
-// A run is killed when best.pt is written and last.pt is not, and goes on
-// otherwise (here: with another --lr): the best model is one of its own.
+// A run is killed after best.pt was written and before last.pt was. It
+// continues differently (here with another --lr), so the best model must be one
+// of its own.
 TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
   const auto source = Serve(ClassGraph(400, 200), "lost_best");
   TrainOptions options = SmallRun();
@@ -378,7 +379,7 @@ TEST(TrainerTest, SaysWhereItResumes) {
   const auto folder = TestDirectory("says_where_c");
   options.checkpoint = folder.string();
   const auto log_of_run = [&] {
-    CaptureStdout();  // spdlog's default in tests
+    CaptureStdout();  // where spdlog writes in tests
     TrainRanks(2, source, options);
     return GetCapturedStdout();
   };
@@ -477,7 +478,7 @@ TEST(TrainerTest, RefusesRanksOfDifferentStores) {
                     HasSubstr("\ngive every rank the same --store")));
 }
 
-// What Create says to `options`.
+// The error of Create for `options`.
 absl::Status Refusal(const TrainOptions& options, const std::string& name) {
   const auto source = Serve(ClassGraph(100, 20), name);
   absl::Status status;
@@ -557,7 +558,7 @@ TEST(TrainerTest, PredictsEveryNodeInOriginalOrder) {
   const Array two = MapNpy(options.predict).value();
   EXPECT_EQ(two.shape(), (std::vector<int64_t>{100, 4}));
 
-  // The dataset in one partition, by one rank, from the same weights.
+  // The dataset in one partition, with one rank, from the same weights.
   options.checkpoint = (directory / "run").string();
   TrainRanks(2, source, options);
   options.resume = true;
@@ -592,7 +593,7 @@ TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
   EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
 }
 
-// What is evaluated is given as explicit seeds.
+// Evaluation takes its nodes as explicit seeds.
 TEST(TrainerTest, InductiveTrainingEvaluatesOnTheWholeGraph) {
   const auto graph = Serve(ClassGraph(200, 48), "inductive");
   TrainOptions options = SmallRun();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on several node types and relations, and tasks other than one
-// class a node.
+// Training on several node types and relations, and on tasks other than one
+// class per node.
 #include <ATen/ops/allclose.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_P(TypedTrainerTest, PartitionsDoNotChangeLosses) {
   EXPECT_EQ(Losses(whole), Losses(parts));
 }
 
-// Embeddings among them.
+// Including those of embeddings.
 TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
   const auto source = Serve(PaperGraph(100, 30), "typed_gradient");
   ModelConfig config;
@@ -190,7 +190,7 @@ TEST(TypedTrainerTest, ResumesWithTheMetricThatChoseTheBest) {
   EXPECT_EQ(TrainRanks(1, source, options).size(), 1u);
 }
 
-// A walk's or an induced batch's edges do not follow the hops.
+// The edges of a walk or an induced batch do not follow the hops.
 TEST(TypedTrainerTest, TrainsOnWalksAndInducedSubgraphs) {
   const auto source = Serve(ClassGraph(100, 60), "walks");
   for (const SampleMethod method :
@@ -220,7 +220,7 @@ TEST(TypedTrainerTest, RefusesFullInferenceOfTemporalJobs) {
       << status;
 }
 
-// A function of the label that each task can tell.
+// Labels derived from the classes, in a form that each task can express.
 TestGraph TaskGraph(TaskKind kind) {
   TestGraph graph = ClassGraph(300, 200);
   const int64_t columns = kind == TaskKind::kMulti ? 3 : 1;
@@ -253,7 +253,7 @@ TEST_P(TaskTrainerTest, Learns) {
   EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
   const double test = *history.back().accuracy.test;
   if (options.task.kind == TaskKind::kRegression) {
-    EXPECT_LT(test, 0.8);  // sd of the labels: 1.1
+    EXPECT_LT(test, 0.8);  // standard deviation of labels: 1.1
   } else {
     EXPECT_GT(test, 0.85);
   }

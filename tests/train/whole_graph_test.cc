@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every model on every kind of graph: full fanouts, layer-wise inference and
-// the dense restatement agree.
+// the dense reimplementation agree.
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST_P(WholeGraphTest, InferenceEqualsTheDenseModel) {
 }
 
 // All neighbours of all inner nodes; the induced subgraph has more edges
-// between outer ones, which no seed sees.
+// between outer nodes, which no seed sees.
 TEST_P(WholeGraphTest, FullFanoutsGiveTheSameLogits) {
   c10::NoGradGuard no_grad;
   for (const SampleMethod method :
