@@ -34,7 +34,7 @@ class CompletionTest : public ::testing::Test {
     FinishOptions(app_);
   }
 
-  // The candidates, without descriptions.
+  // The candidates without their descriptions.
   std::vector<std::string> Complete(std::vector<std::string> words) const {
     std::vector<std::string> candidates;
     for (const absl::string_view line :
@@ -84,7 +84,7 @@ TEST_F(CompletionTest, OffersValues) {
 }
 
 TEST_F(CompletionTest, OffersValuesBehindEquals) {
-  // As zsh and fish ask, and as bash does.
+  // In the form that zsh and fish use, and in that of bash.
   EXPECT_THAT(Complete({"mill", "grind", "--mode=s"}),
               ElementsAre("--mode=slow"));
   EXPECT_THAT(Complete({"mill", "grind", "--mode", "=", "s"}),

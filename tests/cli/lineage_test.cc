@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A line of one seed, by default of its own for each batch.
+// A line with one seed, which by default is unique to its batch.
 std::string Line(int attempt, const std::string& start, int epoch, int batch,
                  int seed = -1, int rank = 0) {
   if (seed < 0) seed = 1000 + batch;
@@ -35,7 +35,7 @@ std::string Start(int attempt, const std::string& start) {
 
 class LineageTest : public ::testing::Test {
  protected:
-  // The path of a file of these lines.
+  // Writes a file with these lines and returns its path.
   std::string Log(const std::vector<std::string>& lines) {
     const auto path = directory_ / std::to_string(files_++);
     std::ofstream file(path);
@@ -72,7 +72,7 @@ TEST_F(LineageTest, LaterAttemptsMakeLinesVoid) {
   EXPECT_THAT(lineage->Faults(), ElementsAre());
 }
 
-// As of --drop-last, where a larger world finds no whole step left.
+// As with --drop-last, if a larger world finds no whole step left.
 TEST_F(LineageTest, AttemptsWithoutABatchMakeLinesVoid) {
   std::vector<std::string> valid;
   const auto lineage = Lineage::Read(
@@ -98,8 +98,8 @@ TEST_F(LineageTest, CountsAllHosts) {
   EXPECT_THAT(lineage->Faults(3), ElementsAre());
 }
 
-// Two ranks were killed within their lines, and one of them before a third
-// one's line, which then has no beginning of its own.
+// Two ranks were killed within their lines. One was writing just before a third
+// rank, whose line therefore does not start on a line of its own.
 TEST_F(LineageTest, LeavesOutTornLines) {
   const auto lineage = Lineage::Read(
       {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1, 6, 1).substr(0, 40),
@@ -120,7 +120,8 @@ TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1)}),
               fault);
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, torn}), fault);
-  // After one rank's the other writes the line of that step, and no more.
+  // After one rank's torn line, the other writes its line of that step and no
+  // more.
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn,
                         Line(0, "0:0", 0, 1, 6, /*rank=*/1)}),
               ElementsAre());
@@ -128,7 +129,7 @@ TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
       FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1, 6, /*rank=*/1),
                 Line(0, "0:0", 0, 2)}),
       fault);
-  // The start of another attempt ends this one, and is nobody's line.
+  // The start of another attempt ends this one, and belongs to no rank.
   EXPECT_THAT(FaultsOf({Start(0, "0:0"), Line(0, "0:0", 0, 0), torn,
                         Start(1, "0:1"), Line(1, "0:1", 0, 1)}),
               ElementsAre());
@@ -201,7 +202,7 @@ TEST_F(LineageTest, EdgesMayBeThereTwice) {
   EXPECT_THAT(FaultsOf({line, other}), ElementsAre());
 }
 
-// It is read twice.
+// A log is read twice.
 TEST_F(LineageTest, RefusesPipes) {
   const std::string pipe = Log({}) + ".pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Sets a variable for the length of a test.
+// Sets an environment variable for the duration of a test.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) {
@@ -41,8 +41,8 @@ class ScopedVariable {
   const char* const name_;
 };
 
-// A program with two subcommands that both have --mode, each its own, and the
-// options of the group "Names"; `grind` is nested in `mill`.
+// A program with two subcommands, `mill` and `grind` nested in it. Each has its
+// own --mode and the options of the group "Names".
 class ProgramTest : public ::testing::Test {
  protected:
   ProgramTest() : app_("A mill", "race") {
@@ -79,7 +79,7 @@ class ProgramTest : public ::testing::Test {
 
   ~ProgramTest() override { std::filesystem::remove(file_); }
 
-  // Runs the program, returns its exit status and keeps its output.
+  // Runs the program, keeps its output and returns its exit status.
   int Run(std::vector<std::string> args, absl::Status result = {}) {
     args.insert(args.begin(), "race");
     std::vector<char*> argv;
@@ -293,7 +293,7 @@ TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutOnce) {
                     HasSubstr("does not read MILLRACE_WHEELS; did you mean "
                               "MILLRACE_MILL_GRIND_WHEELS?")));
   EXPECT_EQ(wheels_, 3);
-  // Nor by processes that are started.
+  // Nor do processes that the program starts see it.
   EXPECT_EQ(std::getenv("MILLRACE_LSIT"), nullptr);
 }
 
@@ -539,7 +539,7 @@ TEST_F(ProgramTest, ConfigMustBeARegularFile) {
 }
 
 TEST_F(ProgramTest, BadConfigVariableIsNamed) {
-  // Read when the options are added.
+  // The variable is read when the options are added.
   ScopedVariable config("MILLRACE_CONFIG", "/nothing/here");
   CLI::App app("A mill", "race");
   FinishOptions(app);

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// A call that ends when the test says so, or is cancelled.
+// A call that ends when the test says so, or when it is cancelled.
 class FakeCall final : public Call {
  public:
   explicit FakeCall(CallDone done) : done_(std::move(done)) {}
@@ -62,7 +62,7 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
     }
     EXPECT_TRUE(group.Wait().ok());
   });
-  // Ends a call only when as many run as may.
+  // Ends a call only while the maximum number are running.
   for (size_t ended = 0; ended < kCalls; ++ended) {
     std::shared_ptr<FakeCall> oldest;
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas whose files are damaged under them.
+// Replicas whose files are damaged while they are served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +40,8 @@ class DamagedReplicasTest : public ::testing::Test {
     std::ofstream(directory_ / "servers") << "# nobody yet\n";
   }
 
-  // Serves partitions of a copy of the store, with the servers that the file
-  // `peers` lists, or none.
+  // Serves partitions of a copy of the store. The file `peers` lists the
+  // server's peers, if any.
   SamplerServer& Serve(const std::string& copy, std::vector<int> partitions,
                        const std::string& peers = "servers") {
     const fs::path path = directory_ / copy;
@@ -60,7 +60,7 @@ class DamagedReplicasTest : public ::testing::Test {
     return *servers_.back();
   }
 
-  // Neighbours that no graph has, in the file that servers have mapped.
+  // Writes impossible neighbour ids into the file that servers have mapped.
   void Damage(const std::string& copy, int part) const {
     const fs::path path =
         directory_ / copy /
@@ -73,7 +73,8 @@ class DamagedReplicasTest : public ::testing::Test {
     file << std::string(content.size() - data, '\xff');
   }
 
-  // The batches of an epoch; each must be that of a sound store.
+  // Fetches the batches of an epoch and compares each with that of a sound
+  // store.
   absl::Status FetchAll() const {
     JobSpec spec;
     spec.fanouts = {-1, -1};
@@ -109,7 +110,7 @@ TEST_F(DamagedReplicasTest, AllEndTheRunAtOnceAndAreNamed) {
   }
 }
 
-// Others are not told where a server keeps its store.
+// Clients do not learn where a server keeps its store.
 TEST_F(DamagedReplicasTest, FilesAreNamedByTheirPathsInsideTheStore) {
   const std::string home = Serve("a", {0, 1}).address();
   Serve("b", {1});
@@ -128,7 +129,7 @@ TEST_F(DamagedReplicasTest, FilesAreNamedByTheirPathsInsideTheStore) {
               Not(HasSubstr(directory_.string())));
 }
 
-// Such a server asks another one for what it has itself.
+// The server then asks another one for a partition that it has itself.
 TEST_F(DamagedReplicasTest, OneServesItsOtherPartitions) {
   Serve("a", {0, 1});
   Serve("b", {1});
@@ -146,7 +147,7 @@ TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
   Damage("a", 1);
   absl::Status status;
   std::thread client([&] { status = FetchAll(); });
-  // Until the home has answered that nobody is left.
+  // Wait until the home has answered that no replica is left.
   const SteadyTime limit = SteadyNow() + absl::Seconds(60);
   while (home.Metrics().find("DATA_LOSS") == std::string::npos &&
          SteadyNow() < limit) {

@@ -33,8 +33,8 @@ constexpr int kParts = 3;
 constexpr int64_t kPapers = 60;
 constexpr int64_t kRowFloats = 5;
 
-// Papers with features; venues with others, so few that a partition has none;
-// authors without features, and topics that no edge reaches.
+// Papers with features; venues with other features, so few that one partition
+// has none; authors without features; topics that no edge reaches.
 testing::TestGraph Graph() {
   testing::TestGraph graph;
   graph.types = {
@@ -173,15 +173,15 @@ TEST_F(FeatureCacheTest, WholeCacheLeavesNoFeatureToSend) {
   uint64_t features = 0;
   for (const Batch& batch : Epoch(*plain)) features += FeatureBytes(batch);
   const auto cached = Connect(1);
-  (void)Epoch(*cached);  // fetches the cache
+  (void)Epoch(*cached);  // fills the cache
   const uint64_t before = cached->received_bytes();
   (void)Epoch(*cached);
   const uint64_t rest = cached->received_bytes() - before;
-  // What fills arrays up to multiples of 8 bytes apart.
+  // The difference is padding of arrays to multiples of 8 bytes.
   EXPECT_NEAR(static_cast<double>(rest + features),
               static_cast<double>(plain->received_bytes()),
               8.0 * kBatches * kParts * 4);
-  // All rows of the types that the job reaches, once.
+  // All rows of the types that the job reaches, each once.
   const uint64_t held = sizeof(float) * (kPapers * kRowFloats + 2 * 3);
   EXPECT_EQ(before - rest, held);
 }
@@ -247,7 +247,7 @@ TEST_F(FeatureCacheTest, LostPartitionIsNamedAndClosingEndsTheWait) {
   EXPECT_TRUE(again.Wait().ok()) << again.Wait().status();
 }
 
-// However often the lost partition is asked.
+// However often the lost partition is asked for.
 TEST_F(FeatureCacheTest, RowsThatCameAreNotAskedForAgain) {
   const auto source = Connect(1, absl::Milliseconds(500));
   const ResolvedJob job = Resolved(source->manifest());
@@ -281,7 +281,7 @@ TEST_F(FeatureCacheTest, StoresAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--servers"));
 }
 
-// Answers as the store does, and notes what was asked.
+// Answers from the store and records the requests.
 class Answers {
  public:
   explicit Answers(const Store& store) : store_(store) {}
@@ -350,7 +350,7 @@ TEST_F(FeatureCacheTest, HeadOfEachPartitionOfReachedTypesIsAskedForOnce) {
   EXPECT_EQ(answers.asked(), want);
   EXPECT_FALSE((*features)->Holds(2, 0, 0));
   EXPECT_FALSE((*features)->Holds(3, 0, 0));
-  // Another job of the same types, and one of fewer, bring no new rows.
+  // Another job with the same types, and one with fewer, fetch no new rows.
   job.spec.seed = 7;
   EXPECT_TRUE(Get(cache, job).ok());
   for (Fanouts& fanouts : job.fanouts) fanouts = {0, 0};

@@ -19,9 +19,8 @@
 namespace millrace::testing {
 
 // Fetches batches of epoch 0 of a job, with all features, from servers (a list
-// as of --servers) that may be waited for without end. Each batch must be the
-// one that the store at `path`, which must be whole, gives. Returns the first
-// error of a fetch.
+// as for --servers), waiting for them indefinitely. Each batch must equal the
+// one made from the sound store at `path`. Returns the first error of a fetch.
 inline absl::Status FetchAndCompare(const std::string& servers,
                                     const std::filesystem::path& path,
                                     const JobSpec& spec,

@@ -68,7 +68,7 @@ TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
   EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kSample), std::nullopt);
 }
 
-// A client of replicas, whose batches are checked and timed.
+// A client of replicas whose batches are checked and timed.
 class ReplicasTest : public ::testing::Test {
  protected:
   void Connect(const std::string& servers, std::shared_ptr<const Store> store) {
@@ -87,7 +87,7 @@ class ReplicasTest : public ::testing::Test {
     job_ = *std::move(job);
   }
 
-  // Batch 0 of an epoch, and how long it took.
+  // Fetches batch 0 of an epoch and returns how long it took.
   absl::Duration Fetch(uint32_t epoch) {
     BatchRequest request;
     request.epoch = epoch;
@@ -108,7 +108,7 @@ class ReplicasTest : public ::testing::Test {
     return time;
   }
 
-  // The longest of `count` epochs' first batches.
+  // The longest time among the first batches of `count` epochs.
   absl::Duration SlowestOf(uint32_t first, uint32_t count) {
     absl::Duration slowest;
     for (uint32_t epoch = first; epoch < first + count; ++epoch) {
@@ -146,13 +146,13 @@ TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
   EXPECT_GT(second->calls(), 0);
   const int64_t before = source_->hedged_calls();
   for (int hung = 0; hung < 2; ++hung) {
-    // On a slow machine other calls were hedged, and one in twenty may be.
+    // On a slow machine other calls were hedged too; one in twenty may be.
     while (source_->calls() < 20 * (source_->hedged_calls() + 2)) {
       Fetch(epoch++);
     }
     hangs = true;
-    // The server describes itself, so only a hedge helps before the timeout of
-    // the attempt, which is 22.5 s.
+    // The server still describes itself, so only a hedge helps before the
+    // attempt times out, which takes 22.5 s.
     EXPECT_LT(Fetch(epoch++), absl::Seconds(15));
   }
   EXPECT_GT(source_->hedged_calls(), before);
@@ -161,7 +161,7 @@ TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
   source_.reset();
 }
 
-// As one that was replaced at its address since it was asked.
+// Like a server that was replaced at its address since it was last asked.
 TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
   std::unique_ptr<ScriptedSampler> moved, sound;
@@ -184,8 +184,8 @@ TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
   source_.reset();
 }
 
-// Processes, one of which is stopped: its connections stay, and it says
-// nothing.
+// Server processes, one of which is stopped: its connections stay open, and it
+// sends nothing.
 class StoppedReplicaTest : public ReplicasTest {
  protected:
   void MakeStore(const std::string& name) {
@@ -196,7 +196,7 @@ class StoppedReplicaTest : public ReplicasTest {
     ASSERT_TRUE(built.ok());
   }
 
-  // The address of a new server.
+  // Starts a server and returns its address.
   std::string Start(const std::string& partitions,
                     const std::vector<std::string>& more = {}) {
     const std::string port = "port" + std::to_string(servers_.size());
@@ -204,8 +204,8 @@ class StoppedReplicaTest : public ReplicasTest {
                           servers_.emplace_back(), more);
   }
 
-  // Batches go on while one of the servers at `places` after the other is
-  // stopped.
+  // Checks that batches keep coming while the servers at `places` are stopped
+  // one after another.
   void StopInTurn(const std::vector<int>& places, const std::string& list) {
     auto store = Store::Open(directory_ / "store");
     ASSERT_TRUE(store.ok()) << store.status();
@@ -217,7 +217,8 @@ class StoppedReplicaTest : public ReplicasTest {
       EXPECT_LT(SlowestOf(epoch, 40), absl::Seconds(4)) << "server " << place;
       epoch += 40;
       servers_[place]->Signal(SIGCONT);
-      // It is asked again, and found alive, before another one is stopped.
+      // The server is asked again and found alive before another one is
+      // stopped.
       absl::SleepFor(absl::Seconds(2));
     }
     source_.reset();
@@ -233,7 +234,7 @@ TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
   StopInTurn({0, 1}, first + "," + second);
 }
 
-// A hedge may meet a stopped one, too.
+// A hedge may meet a stopped server, too.
 TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
   MakeStore("stopped_replicas");
   std::string list = Start("0,1");
@@ -248,8 +249,8 @@ TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
   source_.reset();
 }
 
-// The one that samples is asked whether it lives, and does: only itself can
-// turn away from the owner that does not.
+// The home server answers when asked whether it is alive; only it can turn away
+// from the owner that is not.
 TEST_F(StoppedReplicaTest, IsLeftAloneByHomeServers) {
   MakeStore("stopped_owner");
   const std::string owners = Start("1") + "," + Start("1");

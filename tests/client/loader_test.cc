@@ -106,7 +106,7 @@ TEST(LoaderTest, StepsComeInPlanOrder) {
   EXPECT_EQ(epoch, 3);
 }
 
-// 6 batches: 3 steps of 2 ranks, 2 of 4, the last of which is ragged.
+// 6 batches: 3 steps with 2 ranks, or 2 with 4, the last of which is ragged.
 TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
   const auto source = PathSource(23, "next_batch");
   for (const int world : {1, 2, 3, 4, 6, 7}) {
@@ -164,7 +164,7 @@ TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
   EXPECT_EQ(Drain(**loader).size(), 1);
 }
 
-// The rest of epoch 2 from batch 1 or 3 of 5 on, by three ranks.
+// The rest of epoch 2, from batch 1 or 3 of 5 on, with three ranks.
 TEST(LoaderTest, DropLastResumesInALargerWorld) {
   const auto source = PathSource(20, "drop_resume");
   JobSpec spec = Job(4);
@@ -270,7 +270,7 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("--prefetch-batches 1073741824 of "));
-  // There are not as many.
+  // There are fewer batches than that.
   options.epochs = 1;
   loader = Loader::Create(PathSource(40, "window"), Job(1), options);
   ASSERT_TRUE(loader.ok()) << loader.status();

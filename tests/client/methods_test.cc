@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of every kind through a fleet: those that are made without servers,
-// bit for bit.
+// Every kind of batch made by a fleet equals, bit for bit, the one made without
+// servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class MethodsTest : public ::testing::Test {
   static void SetUpTestSuite() {
     graph_ = new testing::TestGraph(RandomGraph(6));
     fleet_ = new FleetHarness(*graph_, kParts);
-    // A dataset: nothing of the partitioning reaches it.
+    // A dataset, so that nothing of the partitioning can affect it.
     local_ = testing::OpenGraph(*graph_, 0).release();
   }
   static void TearDownTestSuite() {
@@ -53,7 +53,7 @@ class MethodsTest : public ::testing::Test {
     return testing::PendingFetch(source, *job, std::move(request)).Wait();
   }
 
-  // The batch of the fleet, if it equals the one made without.
+  // Returns the batch of the fleet if it equals the one made without.
   static absl::StatusOr<Batch> ExpectSame(BatchSource& remote,
                                           const JobSpec& spec,
                                           const BatchRequest& request) {
@@ -76,7 +76,7 @@ class MethodsTest : public ::testing::Test {
     return request;
   }
 
-  // Of the suite, between its SetUp and TearDown.
+  // Owned by the suite.
   static testing::TestGraph* graph_;
   static FleetHarness* fleet_;
   static LocalBatchSource* local_;
@@ -104,7 +104,7 @@ TEST_F(MethodsTest, ExplicitSeedsGiveTheBatchesMadeLocally) {
     SCOPED_TRACE(way.name);
     for (const testing::Seeds& seeds : testing::SeedsFor(way.Job())) {
       BatchRequest request = Request(way);
-      request.batch = batch++;  // each partition is the home in its turn
+      request.batch = batch++;  // each partition is the home in turn
       request.explicit_seeds = seeds;
       const auto got = ExpectSame(*remote, way.Job(), request);
       ASSERT_TRUE(got.ok());
@@ -146,7 +146,7 @@ TEST_F(MethodsTest, FeaturesOfEdgesAreThoseOfTheirEdgeIds) {
   }
 }
 
-// Those of the lists that are drawn from, of all relations.
+// Degrees count the lists that are drawn from, in all relations.
 TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
   const auto remote = Connect();
   const Schema& schema = fleet_->store()->schema();
@@ -181,7 +181,7 @@ TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
   }
 }
 
-// Edge ids are not needed for features, nor features of nodes.
+// Edge features need neither edge ids nor node features.
 TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
   const auto remote = Connect();
   JobSpec spec = testing::ExplicitJob({3, 2}, "item");
@@ -206,7 +206,7 @@ TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
   }
 }
 
-// Labels of seeds are of users, which have none; items have some.
+// The seeds are users, which have no labels, while items have some.
 TEST_F(MethodsTest, LabelsOfOtherTypesThanTheSeedsStayAway) {
   const auto remote = Connect();
   BatchRequest request;

@@ -54,7 +54,7 @@ class ScriptedTest : public ::testing::Test {
     options.servers = scripted_->address();
     options.partition_wait = partition_wait;
     auto source = RemoteBatchSource::Connect(options);
-    // A wait that is short for what a test is of may be for a greeting, too.
+    // The short waits of some tests may be too short for connecting.
     const SteadyTime end = SteadyNow() + absl::Seconds(20);
     while (!source.ok() && SteadyNow() < end) {
       source = RemoteBatchSource::Connect(options);
@@ -66,7 +66,7 @@ class ScriptedTest : public ::testing::Test {
     job_ = *std::move(job);
   }
 
-  // Ends both sides; the script, and what it refers to, runs no more.
+  // Ends both sides; afterwards the script no longer runs.
   void Close() {
     source_.reset();
     scripted_.reset();
@@ -82,7 +82,7 @@ class ScriptedTest : public ::testing::Test {
     return Pending(*source_, job_, Request()).Wait();
   }
 
-  // The batch is the one that is made without servers.
+  // Expects the batch to equal the one made without servers.
   void ExpectRight(const absl::StatusOr<Batch>& batch) {
     ASSERT_TRUE(batch.ok()) << batch.status();
     const auto local = LocalBatchSource::Create(servers_.store(), 1);
@@ -132,8 +132,9 @@ TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
   EXPECT_GE(breaks, 2);
 }
 
-// It describes itself, so it looks alive, but its calls hang: two attempts, of
-// the whole wait and of the least, not of call_timeout.
+// The server describes itself, so it looks alive, but its calls hang: there are
+// two attempts, one of the whole wait and one of the least timeout, not of
+// call_timeout.
 TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
   Notification release;
   Connect(
@@ -167,7 +168,7 @@ TEST_F(ScriptedTest, CancelledOfAStoppingServerIsRetried) {
 
 TEST_F(ScriptedTest, OverloadIsWaitedForAsTheServerAsks) {
   constexpr absl::Duration kLater = absl::Milliseconds(200);
-  // Overload is no lost partition: --partition-wait does not count.
+  // An overloaded partition is not lost, so --partition-wait does not apply.
   Connect(
       [&](int number, const v1::SampleRequest& request, Writer& out) {
         return number < 2 ? ToGrpcStatus(WithErrorInfo(
@@ -199,7 +200,7 @@ TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
     const absl::Status status = Fetch().status();
     EXPECT_TRUE(absl::IsInternal(status)) << i << ": " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(scripted_->address()));
-    EXPECT_EQ(scripted_->calls(), static_cast<int>(i) + 1);  // no second try
+    EXPECT_EQ(scripted_->calls(), static_cast<int>(i) + 1);  // no retry
   }
   Close();
 }
@@ -322,7 +323,7 @@ TEST(RemoteBatchSourceTest, MoreExplicitSeedsThanABatchMayHaveAreRefused) {
                         "of one batch"));
 }
 
-// 2.5 million ids take more than one message.
+// 2.5 million ids do not fit into one message.
 TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
   FleetHarness servers(testing::SmallGraph(), 2);
   RemoteOptions options;
@@ -344,7 +345,8 @@ TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
   }
 }
 
-// Retried, it would only end once partition_wait, or the test, is over.
+// If it were retried, it would only end after partition_wait, or the test's
+// limit.
 TEST_F(ScriptedTest, MessageThatIsTooLargeIsFinalAndNamesTheLimit) {
   Connect([this](int, const v1::SampleRequest& request, Writer& out) {
     return scripted_->Pass(request, out, [](v1::Frame& frame) {
@@ -357,8 +359,8 @@ TEST_F(ScriptedTest, MessageThatIsTooLargeIsFinalAndNamesTheLimit) {
   EXPECT_EQ(scripted_->calls(), 1);
 }
 
-// Two replicas; one is busy with a call that does not end: all others go to
-// the other one, also one after the other.
+// One of two replicas is busy with a call that does not end, so all other calls
+// go to the other one, even if made one after another.
 TEST(RemoteBatchSourceTest, ReplicasShareCallsByOutstandingBytes) {
   FleetHarness servers(testing::SmallGraph(), 1);
   Notification entered, release;
@@ -402,8 +404,8 @@ TEST(RemoteBatchSourceTest, ReplicasShareCallsByOutstandingBytes) {
   EXPECT_TRUE(held.Wait().ok());
 }
 
-// A SIGINT once a server was found that never answers; ends the process with
-// 0 if Connect did so soon.
+// Sends SIGINT after finding a server that never answers; exits with 0 if
+// Connect returns soon.
 void ConnectAndInterrupt() {
   InstallInterruptHandler();
   const testing::SilentListener listener;

@@ -35,7 +35,7 @@ TEST(RetryTest, FinalErrorsAreReturnedAtOnce) {
   EXPECT_EQ(retry.After(failure, kStart).status(), failure);
 }
 
-// gRPC's own refusals; servers that are busy say when to ask again.
+// gRPC's own refusals; busy servers say when to ask again.
 TEST(RetryTest, MessagesThatAreTooLargeAreFinal) {
   Retry retry(absl::Seconds(20));
   const absl::Status failure =
@@ -97,8 +97,8 @@ TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(25)).ok());
 }
 
-// A wedged server does not take the whole wait: what is left is for a second
-// attempt, elsewhere where there is a replica.
+// A hung server does not use up the whole wait: the rest is for a second
+// attempt, on another replica if there is one.
 TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
   Retry retry(absl::Seconds(30));
   SteadyTime now = kStart;
@@ -114,14 +114,14 @@ TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
   EXPECT_EQ(now, kStart + absl::Seconds(30));
 }
 
-// A home server that waits for an owner says so after a while.
+// A home server that waits for an owner reports it after a while.
 TEST(RetryTest, WaitsOfOthersCountFromTheStartOfTheirCalls) {
   Retry retry(absl::Seconds(10));
   retry.NoteWait(1, kStart);
   EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(2)).ok());
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(2)),
             absl::Seconds(8));
-  // Nobody has waited for the other one.
+  // No call has waited for the other partition.
   EXPECT_EQ(retry.PatienceOf(0, kStart + absl::Seconds(2)), absl::Seconds(7.5));
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
 }
@@ -147,7 +147,7 @@ TEST(RetryTest, CallsGetWhatIsLeftOfTheWait) {
   const auto timeout = [&](int second) {
     return retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(second));
   };
-  EXPECT_EQ(timeout(7), absl::Seconds(22.5));  // nobody is waited for
+  EXPECT_EQ(timeout(7), absl::Seconds(22.5));  // no partition is waited for
   ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
   EXPECT_EQ(timeout(18), absl::Seconds(22));
   EXPECT_EQ(timeout(38), absl::Seconds(2));
@@ -166,7 +166,7 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   const SteadyTime now = kStart + absl::Seconds(8);
   EXPECT_TRUE(retry.After(Lost(1), now).ok());
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), now), absl::Minutes(1));
-  // But no more silence than any.
+  // But the allowed silence does not grow.
   EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
 }
 
@@ -191,7 +191,7 @@ TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_st>(log)));
-  // Two fetches, both failing every second for 9 s: two warnings in all, at 1
+  // Two fetches, both failing every second for 9 s: two warnings in all, at 1 s
   // and at 6 s.
   Retry one(absl::Seconds(20)), two(absl::Seconds(20));
   for (int second = 0; second < 10; ++second) {

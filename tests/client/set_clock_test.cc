@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody sets the clock of this machine back by an hour: nobody may wait for
-// that hour to come again, though gRPC's timers do.
+// The machine's clock is set back by an hour: nothing may wait for that hour to
+// pass again, although gRPC's timers do.
 #include "tests/support/set_clock.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ namespace {
 using testing::FleetHarness;
 using testing::ScriptedSampler;
 
-// Far more than a loaded machine takes, and less than the hour.
+// Far longer than a loaded machine needs, and less than the hour.
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
 class SetClockTest : public ::testing::Test {
@@ -38,7 +38,7 @@ class SetClockTest : public ::testing::Test {
   SetClockTest() { SetClockAhead(absl::ToInt64Nanoseconds(absl::Hours(1))); }
   ~SetClockTest() override { SetClockAhead(0); }
 
-  // Once gRPC's timers had the time to begin their waits.
+  // Sets the clock back once gRPC's timers have had time to start their waits.
   static void SetBack() {
     absl::SleepFor(absl::Milliseconds(100));
     SetClockAhead(0);
@@ -108,13 +108,13 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   const auto& channels = (*member)->channels;
   servers_.StopServer(0);
   ASSERT_TRUE(Await([&] { return fleet->Owners(0).empty(); }));
-  absl::SleepFor(absl::Seconds(1));  // to the longest back-off
+  absl::SleepFor(absl::Seconds(1));  // up to the longest back-off
   SetBack();
   ServerOptions options;
   options.listen = address;
   const auto again = SamplerServer::Start(servers_.store(), options);
   ASSERT_TRUE(again.ok()) << again.status();
-  // One of them connects by chance, and the server looks well.
+  // One of them connects by chance, so the server looks well.
   grpc::experimental::ChannelResetConnectionBackoff(channels[0].get());
   for (const auto& channel : channels) {
     EXPECT_TRUE(Await([&channel] {
@@ -136,7 +136,7 @@ TEST_F(SetClockTest, ACheckOfASilentPortEnds) {
   EXPECT_LT(SteadyNow() - start, kPatience);
 }
 
-// A source of one server, whose Sample calls a script answers.
+// A source with one server, whose Sample calls a script answers.
 class SetClockSourceTest : public SetClockTest {
  protected:
   using Writer = ScriptedSampler::Writer;
@@ -158,7 +158,7 @@ class SetClockSourceTest : public SetClockTest {
     job_ = *std::move(job);
   }
 
-  // Ends both sides; the script, and what it refers to, runs no more.
+  // Ends both sides; afterwards the script no longer runs.
   void Close() {
     source_.reset();
     server_.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas of which some lack a split that a job uses, since it was added to
+// Replicas of which some lack a split that a job uses, because it was added to
 // their copies of the store later, or not yet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 class SplitReplicasTest : public ::testing::Test {
  protected:
-  // Two copies of a store of two partitions; "new" has the split "mine".
+  // Two copies of a store with two partitions; "new" has the split "mine".
   SplitReplicasTest() : directory_(testing::TestDirectory("split_replicas")) {
     const testing::TestGraph graph = testing::SmallGraph();
     EXPECT_TRUE(testing::BuildStore(graph, 2,
@@ -42,8 +42,8 @@ class SplitReplicasTest : public ::testing::Test {
     EXPECT_TRUE(added.ok()) << added.status();
   }
 
-  // Serves a partition of a copy, with the servers that the file `peers` lists.
-  // The file "servers" lists all.
+  // Serves a partition of a copy. The file `peers` lists the server's peers;
+  // the file "servers" lists all servers.
   SamplerServer& Serve(const std::string& copy, int partition,
                        const std::string& peers = "servers") {
     auto store = Store::Open(directory_ / copy, {partition});
@@ -58,15 +58,16 @@ class SplitReplicasTest : public ::testing::Test {
     return *servers_.back();
   }
 
-  // Lists the servers that there are so far in a file.
+  // Writes all servers started so far to a file.
   void List(const std::string& file) const {
     std::ofstream list(directory_ / file);
     list << "# servers\n";
     for (const auto& server : servers_) list << server->address() << '\n';
   }
 
-  // Fetches batches among the nodes of "mine", whose homes are the partitions
-  // in turn; each must be that of the store that has it.
+  // Fetches batches among the nodes of "mine", whose homes are the two
+  // partitions in turn, and compares each with that of the store that has the
+  // split.
   absl::Status FetchSome(const std::vector<uint32_t>& batches) const {
     JobSpec spec;
     spec.split = "mine";
@@ -90,7 +91,7 @@ TEST_F(SplitReplicasTest, OnesThatLackItAreLeftForOthers) {
   EXPECT_EQ(FetchSome({0, 1, 2, 3, 4}), absl::OkStatus());
 }
 
-// A server asks all replicas of an owner rather than give up after some.
+// A server asks all replicas of an owner; it does not give up after some.
 TEST_F(SplitReplicasTest, AnyNumberMayLackIt) {
   SamplerServer& home = Serve("new", 0);
   for (int i = 0; i < 6; ++i) Serve("old", 1);
@@ -117,13 +118,13 @@ TEST_F(SplitReplicasTest, OwnersThatLackItEndTheRunAtOnceAndAreNamed) {
 TEST_F(SplitReplicasTest, OwnersAddedToTheListAreAskedBeforeTheRunEnds) {
   Serve("new", 0);
   for (int i = 0; i < 2; ++i) Serve("old", 1);
-  // Whereby the home has learned of all so far.
+  // With this the home has learned of all servers so far.
   EXPECT_TRUE(absl::IsFailedPrecondition(FetchSome({0, 2, 4})));
   Serve("new", 1);
   EXPECT_EQ(FetchSome({0, 2, 4}), absl::OkStatus());
 }
 
-// Another home knows a replica of the owner that has it.
+// Another home knows a replica of the owner that has the split.
 TEST_F(SplitReplicasTest, HomesThatKnowOnlyOwnersThatLackItAreLeft) {
   Serve("old", 1);
   List("old servers");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of the draws: single and joint inclusion, and independence.
+// The distribution of the draws: single and joint inclusion, and independence.
 //
-// False alarms: the job seeds are fixed, so a pass is a pass for ever. For a
-// perfect generator and a random seed each test of a table fails with
-// probability kAlpha; there are fewer than 400 tables, so one of them fails
-// with probability below 4e-4. The expected count of a cell is 20 or more.
+// False alarms: the job seeds are fixed, so a test that passes always passes.
+// For a perfect generator and a random seed, each test of a table fails with
+// probability kAlpha; there are fewer than 400 tables, so some test fails with
+// probability below 4e-4. The expected count of every cell is at least 20.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -35,12 +35,12 @@ constexpr uint64_t kHub = 3;
 constexpr uint64_t kFirstTwin = 4;
 constexpr int kSlots = 64;  // cells that a long list is divided into
 
-// Picks of one frontier node: slots of its list.
+// Picks of one frontier node, as slots of its list.
 using Slots = std::vector<int64_t>;
 
 // The in-lists: node i < 3 has kLowDegrees[i] neighbours, the hub has
-// kHighDegree, then come the twins. Edges of a node are consecutive, so a
-// slot is an edge_id minus the first one.
+// kHighDegree, and then come the twins. The edges of a node are consecutive, so
+// a slot is an edge_id minus that of the first edge.
 constexpr int64_t kLowDegrees[] = {3, 5, 17};
 
 int64_t Degree(uint64_t node) {
@@ -105,7 +105,7 @@ class DistributionTest : public ::testing::Test {
     return slots;
   }
 
-  // `count` draws from one list, of as many trees.
+  // `count` draws from one list, each in its own tree.
   static std::vector<Slots> DrawTrees(const DrawContext& context, int fanout,
                                       uint64_t node, uint32_t count,
                                       int relation = 0) {
@@ -115,7 +115,7 @@ class DistributionTest : public ::testing::Test {
                 relation);
   }
 
-  static Store* store_;  // of the suite; between its SetUp and TearDown
+  static Store* store_;  // owned by the suite
   static std::vector<int64_t> first_edge_;
 };
 Store* DistributionTest::store_ = nullptr;
@@ -137,8 +137,8 @@ struct Cells {
   int64_t count;
 };
 
-// A pick of each draw, chosen by chance: uniform over the slots if and only
-// if all slots are included equally often.
+// Chooses one pick of each draw at random: these are uniform over the slots if
+// and only if all slots are included equally often.
 double SingleInclusionP(const std::vector<Slots>& draws, int64_t degree) {
   std::mt19937_64 choose(1);
   const Cells cells(degree);
@@ -151,8 +151,8 @@ double SingleInclusionP(const std::vector<Slots>& draws, int64_t degree) {
   return ChiSquareP(counts, weights);
 }
 
-// The same for two picks of each draw, in the order of the slots: tests the
-// joint inclusion of all pairs. `replace`: a slot may meet itself.
+// The same for two picks of each draw, ordered by slot: tests the joint
+// inclusion of all pairs. `replace`: the two may be the same slot.
 double JointInclusionP(const std::vector<Slots>& draws, int64_t degree,
                        bool replace) {
   std::mt19937_64 choose(2);
@@ -186,7 +186,7 @@ double JointInclusionP(const std::vector<Slots>& draws, int64_t degree,
   return ChiSquareP(counts, weights);
 }
 
-// Two draws of one pick each, over and over: are they independent?
+// Tests whether two repeated draws of one pick each are independent.
 double IndependenceP(const std::vector<Slots>& left,
                      const std::vector<Slots>& right) {
   std::vector<int64_t> counts(kTwinDegree * kTwinDegree);
@@ -251,11 +251,11 @@ TEST_F(DistributionTest, SlotsAndPairsOfLongListsAreIncludedEqually) {
   }
 }
 
-// A long list's slots have low bits too.
+// The low bits of a long list's slots matter too.
 TEST_F(DistributionTest, NeighbouringSlotsOfLongListsAreIncludedEqually) {
   std::vector<int64_t> counts(kSlots);
   for (const Slots& slots : DrawTrees({}, 15, kHub, 40000)) {
-    // Floyd's picks of a list this long are as good as independent.
+    // Floyd's picks from a list this long are practically independent.
     for (const int64_t slot : slots) {
       if (slot < kHighDegree / kSlots * kSlots) ++counts[slot % kSlots];
     }
@@ -263,7 +263,7 @@ TEST_F(DistributionTest, NeighbouringSlotsOfLongListsAreIncludedEqually) {
   EXPECT_GT(ChiSquareP(counts), kAlpha);
 }
 
-// The whole law: every subset of the size of the fanout.
+// The whole distribution: every subset of the size of the fanout.
 TEST_F(DistributionTest, SubsetsOfShortListsAreEquallyLikely) {
   const std::vector<std::pair<uint64_t, int>> cases = {
       {0, 1}, {0, 2}, {1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}, {2, 3}, {2, 15}};
@@ -275,7 +275,7 @@ TEST_F(DistributionTest, SubsetsOfShortListsAreEquallyLikely) {
     }
     std::vector<int64_t> counts;
     for (const auto& [subset, count] : subsets) counts.push_back(count);
-    double all = 1;  // Degree(node) over fanout
+    double all = 1;  // Degree(node) choose fanout
     for (int i = 0; i < fanout; ++i) all = all * (Degree(node) - i) / (i + 1);
     EXPECT_EQ(static_cast<double>(counts.size()), std::round(all));
     EXPECT_GT(ChiSquareP(counts), kAlpha)
@@ -283,8 +283,8 @@ TEST_F(DistributionTest, SubsetsOfShortListsAreEquallyLikely) {
   }
 }
 
-// With replacement the picks of a draw are independent of each other, in
-// their order.
+// With replacement, the picks of a draw are independent of each other, in
+// order.
 TEST_F(DistributionTest, PicksWithReplacementAreIndependent) {
   const auto draws = DrawTrees({.replace = true}, 15, 2, 40000);
   for (int first = 0; first < 15; ++first) {
@@ -298,7 +298,7 @@ TEST_F(DistributionTest, PicksWithReplacementAreIndependent) {
   }
 }
 
-// What names a draw: change one part of it, and nothing is left of it.
+// Changing any part of a draw's key must give an independent draw.
 TEST_F(DistributionTest, DrawsOfDifferentNamesAreIndependent) {
   const DrawContext context{.job_seed = 9, .epoch = 3, .batch = 4, .hop = 1};
   const auto base = DrawTrees(context, 1, 2, 40000);

@@ -18,8 +18,8 @@ using testing::BuildDataset;
 using testing::TestDirectory;
 using testing::TestGraph;
 
-// What the program holds; 0 under the sanitizers, whose allocator does not
-// tell.
+// Bytes allocated by the program; 0 with the sanitizers, whose allocator does
+// not report them.
 size_t HeldBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -49,8 +49,8 @@ TEST(DrawNeighborsTest, KeepsNoLargeMemoryAfterAHugeDraw) {
   std::filesystem::remove_all(path.parent_path());
 }
 
-// Where each order begins and ends by tests/oracle/draws.py; powers of four are
-// where the domain of the Feistel network grows.
+// The first and last numbers of each order come from tests/oracle/draws.py; the
+// domain of the Feistel network grows at powers of four.
 TEST(PermutationTest, IsThatOfTheOracle) {
   constexpr PhiloxKey kKey = {0x12345678, 0x9ABCDEF0};
   const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> orders = {

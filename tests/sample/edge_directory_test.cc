@@ -20,8 +20,8 @@ using Pair = std::pair<int64_t, int64_t>;
 constexpr int64_t kHubs = 3;
 constexpr int64_t kNodes = 2000;
 
-// Lists of hubs are longer than those of others: of hub h all nodes that h + 2
-// divides, each twice. All others have their three next.
+// Hubs have longer lists than other nodes: that of hub h holds all nodes
+// divisible by h + 2, each twice. All others have the next three nodes.
 TestGraph Hubs(bool in) {
   TestGraph graph;
   graph.types = {{.count = kNodes}};
@@ -46,7 +46,7 @@ std::shared_ptr<const Store> OpenDataset(const TestGraph& graph) {
   EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
   auto store = Store::Open(path);
   EXPECT_TRUE(store.ok()) << store.status();
-  std::filesystem::remove_all(path.parent_path());  // the maps stay
+  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
   return *std::move(store);
 }
 
@@ -58,7 +58,7 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
     const auto store = OpenDataset(graph);
     std::vector<uint64_t> src, dst;
     std::vector<uint8_t> want;
-    // Owners mixed, some pairs twice, some of a hub alone.
+    // Mixed owners, some pairs twice, and some pairs of a hub only.
     for (uint64_t i = 0; i < 3000; ++i) {
       src.push_back((i * 7) % 1500);
       dst.push_back(i % 3 == 0 ? i % (kHubs + 1) : (i * 7 + i % 5) % kNodes);
@@ -78,7 +78,7 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
   }
 }
 
-// Lists of both kinds, short and long, of neighbours that stand there once.
+// Lists of both kinds, short and long, without repeated neighbours.
 TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
   for (const int64_t length : {1, 2, 63, 64, 65, 66, 500}) {
     TestGraph graph;
@@ -136,7 +136,7 @@ class LongListTest : public ::testing::Test {
   const std::vector<uint64_t> dst_ = std::vector<uint64_t>(kPairs, 0);
 };
 
-// One search for each pair would look at 10^12 entries.
+// One search for each pair would read 10^12 entries.
 TEST_F(LongListTest, IsReadOnceForAllPairs) {
   int looks = 0;
   LiveWatch watch([&] {

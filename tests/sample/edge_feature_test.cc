@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of edges against the rows of the user's edge list.
+// Edge features, compared with the rows of the user's edge list.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that are read without some of their entries, however many.
+// Lists read without some of their entries, however many these are.
 #include "common/sample/excluded_edges.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::TestGraph;
 
-// Node 0 has `edges` edges, edge i from node i mod `leaves` + 1 at time i
+// Node 0 has `edges` edges; edge i comes from node i mod `leaves` + 1 at time i
 // mod 7.
 std::shared_ptr<const Store> Star(int64_t edges, int64_t leaves) {
   TestGraph graph;
@@ -33,7 +33,7 @@ std::shared_ptr<const Store> Star(int64_t edges, int64_t leaves) {
   EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
   auto store = Store::Open(path);
   EXPECT_TRUE(store.ok()) << store.status();
-  std::filesystem::remove_all(path.parent_path());  // the maps stay
+  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
   return *std::move(store);
 }
 
@@ -72,7 +72,7 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
         excluded.Add(kHub, neighbor, time);
         out.emplace(neighbor, time);
       }
-      excluded.Add(7, 1, 0);  // another list's
+      excluded.Add(7, 1, 0);  // in another list
       excluded.Sort();
       EXPECT_EQ(excluded.by_node.at(kHub).size(), out.size());
       std::vector<int64_t> want;
@@ -87,7 +87,7 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
   }
 }
 
-// Entry after entry, that would be 10^12 comparisons.
+// Comparing every entry with every other would take 10^12 comparisons.
 TEST(ExcludedEdgesTest, AMillionOfOneListAreFoundAtOnce) {
   constexpr int64_t kEdges = 1 << 20;
   const auto store = Star(kEdges, kEdges);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of batches that tests/oracle gave: its sample() and digest() for
-// these jobs, of the dataset that BuildDataset() writes. They pin words of the
-// random streams, and orders, that no other C++ test knows.
+// Digests of batches, computed by tests/oracle: its sample() and digest() for
+// these jobs on the dataset that BuildDataset() writes. They pin words of the
+// random streams, and orders, that no other C++ test fixes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// With a relation that holds the reverses of another one's edges.
+// Has one relation that is the reverse of another.
 testing::TestGraph Graph() {
   testing::TestGraph graph = testing::RandomGraph(1);
   testing::TestRelation reverse;
@@ -132,7 +132,7 @@ TEST(GoldenTest, EdgeSeedsGiveTheDigestsOfTheOracle) {
     golden.set(spec);
     const auto job = ResolveJob(spec, source->manifest());
     ASSERT_TRUE(job.ok()) << golden.name << ": " << job.status();
-    // The relation's first edges.
+    // Uses the relation's first edges.
     SeedList pairs;
     for (size_t i = 0; i < 9; ++i) {
       const auto& edges = graph.relations[job->seed_relation].edges;
@@ -150,7 +150,7 @@ TEST(GoldenTest, EdgeSeedsGiveTheDigestsOfTheOracle) {
   }
 }
 
-// One store of each version of the format; they hold the same graph.
+// One store per version of the format; all hold the same graph.
 TEST(GoldenTest, StoresOfAllVersionsGiveTheSameBatches) {
   for (int version = kOldestStoreVersion; version <= kStoreVersion; ++version) {
     auto store =

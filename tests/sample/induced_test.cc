@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Induced subgraphs against brute force over all edges.
+// Induced subgraphs, compared with brute force over all edges.
 #include "common/sample/induced.h"
 
 #include <gmock/gmock.h>
@@ -62,8 +62,8 @@ std::vector<LocalEdge> Among(const BruteForce& truth, size_t relation,
   return edges;
 }
 
-// What a batch of this job should be: the nodes of the same job without
-// kInduced, and all edges among them.
+// Expects a batch to have the nodes of the same job without kInduced, and all
+// edges among them.
 void ExpectInduced(const LocalBatchSource& source, const TestGraph& graph,
                    const JobSpec& spec, const Seeds& seeds,
                    int64_t& edge_count) {
@@ -159,7 +159,7 @@ TEST_P(InducedTest, EqualsBruteForceOfAdmissibleEdges) {
   EXPECT_GT(edge_count, 100);
 }
 
-// Loops and edges that are there twice are edges.
+// Loops and repeated edges are edges too.
 TEST_P(InducedTest, MultiEdgesAndLoopsCount) {
   TestGraph graph;
   graph.types = {{.count = 3}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of the methods other than plain neighbours: what they become, and
-// which are refused, in which words.
+// Jobs of methods other than plain neighbour sampling: how they are resolved,
+// and which are refused with which message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr char kBuys[] = "user__buys__item";
 constexpr char kLikes[] = "item__likes__user";
 constexpr char kKnows[] = "user__knows__user";
 
-// Everything that a job may need: weights, times, neighbours' original ids.
+// Everything that a job may need: weights, times, original ids of neighbours.
 Manifest Rich() {
   Manifest manifest;
   manifest.partitioning.method = "random";
@@ -50,7 +50,7 @@ Manifest Rich() {
   return manifest;
 }
 
-// The same without any of it.
+// The same without any of these.
 Manifest Plain() {
   Manifest manifest = Rich();
   manifest.neighbor_original_ids = false;
@@ -108,7 +108,7 @@ TEST(MethodJobTest, SeedsMayBeAllThatATemporalJobHas) {
   EXPECT_TRUE(ResolveJob(spec, Plain()).ok());
 }
 
-// Which end of a relation has times depends on the direction.
+// The direction decides which end of a relation must have times.
 TEST(MethodJobTest, TimesOfTheNeighboursCount) {
   Manifest manifest = Rich();
   JobSpec spec = Job();
@@ -163,7 +163,7 @@ TEST(MethodJobTest, LaborNeedsNothingElseOfADataset) {
   EXPECT_TRUE(ResolveJob(spec, manifest).ok());
 }
 
-// Relations that are not sampled may lack what those that are must have.
+// Relations that are not sampled need not have what sampled ones must have.
 TEST(MethodJobTest, WeightsOfSampledRelationsCount) {
   Manifest manifest = Rich();
   manifest.schema.relations[0].has_weight = false;
@@ -229,7 +229,7 @@ TEST(CheckColumnsTest, EdgeFeaturesMustBeSomewhere) {
 struct Refusal {
   std::string name;
   JobSpec spec;
-  std::string message;  // how it begins
+  std::string message;  // its beginning
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
   Manifest manifest = Rich();
 };
@@ -241,7 +241,7 @@ Refusal Refused(std::string name, JobSpec spec,
   return {std::move(name), std::move(spec), std::move(message)};
 }
 
-// Of a store that lacks something.
+// A refusal because the store lacks something.
 Refusal Lacking(std::string name, JobSpec spec,
                 const std::function<void(JobSpec&)>& spoil,
                 std::string message) {
@@ -398,7 +398,7 @@ std::vector<Refusal> Walks() {
           "with itself\n")};
 }
 
-// Options of walks, which other methods would not look at.
+// Options of walks, which other methods would ignore.
 std::vector<Refusal> OthersOptions() {
   JobSpec induced = Job();
   induced.method = SampleMethod::kInduced;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws of weighted draws and LABOR, against exact ones.
+// The distributions of weighted draws and LABOR, compared with exact ones.
 //
-// False alarms: the job seeds are fixed, so a pass is a pass for ever. For a
-// perfect generator and a random seed each table fails with probability
-// kAlpha; there are fewer than 250, so one of them fails with probability
-// below 2.5e-4. Cells expect 20 or more.
+// False alarms: the job seeds are fixed, so a test that passes always passes.
+// For a perfect generator and a random seed, each table fails with probability
+// kAlpha; there are fewer than 250, so some table fails with probability below
+// 2.5e-4. The expected count of every cell is at least 20.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -30,13 +30,13 @@ using Slots = std::vector<int64_t>;
 constexpr double kAlpha = 1e-6;
 constexpr uint32_t kDraws = 40000;
 
-// Lists by node. One with a zero, one longer than the fanout from which trees
-// of sums are drawn from, two of the same neighbours in another order.
+// Lists by node: one with a zero weight; one longer than the fanout from which
+// draws use trees of sums; two with the same neighbours in different orders.
 constexpr uint64_t kShort = 0, kLong = 1, kTwin = 2, kOtherTwin = 3;
-// The neighbours of the last list: one of them stands there twice.
+// The neighbours of the last list, one of which occurs twice.
 constexpr uint64_t kCopies = 4;
 const std::vector<int64_t> kCopiesList = {40, 41, 40, 42};
-constexpr int64_t kHalf = 25;  // kLong has so many 1 and so many 3
+constexpr int64_t kHalf = 25;  // kLong has as many 1s as 3s
 constexpr int64_t kTwinDegree = 9;
 const std::vector<float> kWeights = {1, 2, 3, 4, 0, 6};
 
@@ -93,8 +93,8 @@ class DrawLawTest : public ::testing::Test {
   std::shared_ptr<const Store> store_;
 };
 
-// Probabilities of the sets of `k` successive draws, by going through all
-// orders.
+// Adds the probabilities of the sets of `k` successive draws, by enumerating
+// all orders.
 void AddSuccessiveDraws(std::vector<double> weights, int k, double p,
                         Slots picked, std::map<Slots, double>& law) {
   double rest = 0;
@@ -120,7 +120,7 @@ std::map<Slots, int64_t> CountSets(const std::vector<Slots>& draws) {
   return counts;
 }
 
-// The inclusion of each set of one or two slots, against a law of the draws.
+// Tests the inclusion of each set of one or two slots against a distribution.
 void ExpectInclusions(const std::vector<Slots>& draws,
                       const std::map<Slots, double>& law, int64_t degree) {
   const auto includes = [](const Slots& slots, int64_t a, int64_t b) {
@@ -167,8 +167,8 @@ TEST_F(DrawLawTest, ZeroWeightsAreNeverPicked) {
   }
 }
 
-// All but one of 50 slots: successive draws leave the one whose exponential
-// clock of rate w rings last, which for a slot of weight w has probability
+// All but one of 50 slots: successive draws leave the slot whose exponential
+// clock of rate w rings last. For a slot of weight w the probability of that is
 // w * integral over u in (0, 1) of u^(w - 1) * prod over others (1 - u^w_i).
 TEST_F(DrawLawTest, LongWeightedDrawsAreSuccessiveDraws) {
   constexpr int kSteps = 200000;
@@ -220,7 +220,7 @@ TEST_F(DrawLawTest, WeightedPicksWithReplacementAreIndependent) {
   }
 }
 
-// All subsets of k are equally likely: k / d, k (k - 1) / (d (d - 1)), ...
+// All subsets of size k are equally likely: k / d, k (k - 1) / (d (d - 1)), ...
 TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
   for (const int k : {1, 3, 8}) {
     std::map<Slots, double> law;
@@ -232,7 +232,7 @@ TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
     EXPECT_GT(LawP(CountSets(draws), law, kDraws), kAlpha) << "fanout " << k;
     ExpectInclusions(draws, law, kTwinDegree);
     const double pair = 1.0 * k * (k - 1) / (kTwinDegree * (kTwinDegree - 1));
-    double p = 0;  // the law above, for those who trust formulas only
+    double p = 0;  // the same probability by summation
     for (const auto& [slots, probability] : law) {
       if (std::count(slots.begin(), slots.end(), 0) > 0 &&
           std::count(slots.begin(), slots.end(), 5) > 0) {
@@ -258,9 +258,9 @@ TEST_F(DrawLawTest, LaborOfOneBatchPicksTheSameNeighbours) {
   }
 }
 
-// A neighbour has one number however often it stands in a list: neighbours,
-// not entries, are equally likely to come first, and their copies come with
-// them, the first first. Slots 0 and 2 are copies.
+// A neighbour has one number however often it occurs in a list: neighbours, not
+// entries, are equally likely to come first, and their copies come with them in
+// list order. Slots 0 and 2 are copies.
 TEST_F(DrawLawTest, LaborTakesCopiesOfANeighbourInListOrder) {
   const auto first = static_cast<int64_t>(kWeights.size()) + 2 * kHalf +
                      2 * kTwinDegree;  // the edge id of the list's first

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draw for draw against the words of docs/determinism.md sections 2 and 3,
-// said again without any of their shortcuts.
+// Compares draw by draw with the words of docs/determinism.md, sections 2 and
+// 3, reimplemented without shortcuts.
 #include "common/sample/pick_slots.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ uint64_t Bounded(uint64_t node, uint32_t i, uint64_t n) {
   }
 }
 
-// Weighted picks of a list whose slots have the integer weights `weights`.
+// Weighted picks from a list whose slots have the integer weights `weights`.
 Slots Weighted(std::vector<uint64_t> weights, int k, bool replace,
                uint64_t node = kNode) {
   Slots picks;
@@ -79,7 +79,7 @@ Slots Weighted(std::vector<uint64_t> weights, int k, bool replace,
   return picks;
 }
 
-// weight_sum with other lists around ours.
+// weight_sum, with other lists around this one.
 std::vector<uint64_t> SumsOf(const std::vector<uint64_t>& weights) {
   std::vector<uint64_t> sums(kBegin, 4711);
   uint64_t sum = 0;
@@ -92,7 +92,7 @@ Slots Picked(const std::vector<uint64_t>& weights, int k, bool replace,
              uint64_t node = kNode) {
   const std::vector<uint64_t> sums = SumsOf(weights);
   WordStream words(kDomain, kDomain.Key(), node, kTree);
-  Slots slots = {-1};  // of the nodes before
+  Slots slots = {-1};  // of earlier nodes
   PickWeighted(words, {kBegin, static_cast<int64_t>(weights.size())}, sums, k,
                replace, slots);
   EXPECT_EQ(slots.front(), -1);
@@ -104,13 +104,13 @@ std::vector<uint64_t> SomeWeights(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<uint64_t> weights(count);
   for (uint64_t& weight : weights) {
-    // Of all magnitudes; a quarter 0.
+    // Weights of all magnitudes; a quarter of them 0.
     weight = random() % 4 == 0 ? 0 : random() >> random() % 32;
   }
   return weights;
 }
 
-// Below and above the fanout from which a tree of sums is drawn from.
+// Below and above the fanout from which draws use a tree of sums.
 TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
   for (const size_t degree : {2u, 3u, 49u, 64u, 65u, 300u}) {
     const std::vector<uint64_t> weights =
@@ -128,7 +128,7 @@ TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
   }
 }
 
-// Lengths for which up to half of the words are refused.
+// Lengths for which up to half of the words are rejected.
 TEST(WordStreamTest, BoundedIsDrawnWithoutBias) {
   for (const uint64_t n :
        {uint64_t{3} << 30, (uint64_t{1} << 31) + 1, (uint64_t{1} << 32) - 1}) {
@@ -141,7 +141,7 @@ TEST(WordStreamTest, BoundedIsDrawnWithoutBias) {
   }
 }
 
-// The fanouts on both sides of the limit share all but the last draw.
+// The fanouts on both sides of the limit share all draws but the last.
 TEST(PickWeightedTest, OneMorePickKeepsTheOthers) {
   const std::vector<uint64_t> weights = SomeWeights(200, 1);
   const Slots few = Picked(weights, 48, false);
@@ -150,8 +150,8 @@ TEST(PickWeightedTest, OneMorePickKeepsTheOthers) {
   EXPECT_TRUE(std::includes(many.begin(), many.end(), few.begin(), few.end()));
 }
 
-// A quarter of the words are refused with sums as large as these, and so the
-// words of the retries are drawn.
+// With sums as large as these a quarter of the words are rejected, so words of
+// retries are needed.
 TEST(PickWeightedTest, HugeSumsAreDrawnWithoutBias) {
   const std::vector<uint64_t> weights(3, uint64_t{1} << 61);
   for (uint64_t node = 0; node < 300; ++node) {
@@ -172,7 +172,7 @@ TEST(PickWeightedTest, PassesOverZeros) {
   EXPECT_THAT(Picked({0, 5, 0, 1, 0}, 9, false),
               ElementsAre(kBegin + 1, kBegin + 3));
   EXPECT_THAT(Picked({0, 7, 0}, 2, true), ElementsAre(kBegin + 1, kBegin + 1));
-  // All that can be picked runs out before the fanout does.
+  // The slots that can be picked run out before the fanout is reached.
   std::vector<uint64_t> sparse(100, 0);
   sparse[0] = sparse[40] = sparse[99] = 3;
   for (const int k : {5, 48, 49, 99}) {
@@ -191,7 +191,7 @@ TEST(PickWeightedTest, AllMeansZerosToo) {
   }
 }
 
-// Sums that descend are what a damaged file may hold.
+// A damaged file may hold descending sums.
 TEST(PickWeightedTest, DamagedSumsGiveSlotsOfTheList) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 300; ++round) {
@@ -258,7 +258,7 @@ TEST(PickLastTest, TakesTheEndOfTheList) {
   EXPECT_THAT(last(0, 3), IsEmpty());
 }
 
-// All slots by (number of the neighbour, slot), the first k of them.
+// All slots ordered by (number of the neighbour, slot), cut to the first k.
 template <typename Id>
 Slots Labor(PhiloxKey key, uint32_t tree, const std::vector<Id>& list,
             size_t k) {
@@ -281,7 +281,7 @@ Slots Labor(PhiloxKey key, uint32_t tree, const std::vector<Id>& list,
 template <typename Id>
 Slots PickedLabor(PhiloxKey key, uint32_t tree, const std::vector<Id>& list,
                   int32_t k) {
-  std::vector<Id> originals(kBegin, 5);  // other lists around ours
+  std::vector<Id> originals(kBegin, 5);  // other lists around this one
   originals.insert(originals.end(), list.begin(), list.end());
   originals.push_back(6);
   std::vector<NumberedNode> scratch = {{0, 0}};
@@ -311,8 +311,8 @@ TYPED_TEST(PickLaborTest, PicksTheSmallestNumbers) {
   }
 }
 
-// However unlikely a number, it is that of all: few or none lie below the
-// limit that is tried first.
+// All neighbours share one number, however unlikely it is: few numbers or none
+// are below the limit that is tried first.
 TYPED_TEST(PickLaborTest, EqualNeighboursGoByTheirSlots) {
   for (TypeParam node = 0; node < 200; ++node) {
     const std::vector<TypeParam> list(500, node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sampler through LocalBatchSource. Bit-exactness against the second
-// implementation is tests/oracle's; here are the cases one can see.
+// The sampler through LocalBatchSource: cases that can be checked by eye.
+// tests/oracle compares it bit by bit with a second implementation.
 #include "common/sample/sampler.h"
 
 #include <gmock/gmock.h>
@@ -68,8 +68,8 @@ std::vector<int64_t> Int64s(const Array& array) {
   return values;
 }
 
-// Row and column of pyg-lib's csc=false output: the frontier node of each
-// edge, and its neighbour.
+// Row and column of pyg-lib's csc=false output: the frontier node of each edge,
+// and its neighbour.
 std::vector<int64_t> FrontierOfEdges(const EdgeBlock& edges) {
   const auto indptr = edges.indptr.As<uint32_t>();
   std::vector<int64_t> rows;
@@ -163,7 +163,7 @@ TEST(SamplerTest, FollowsOutEdges) {
   spec.direction = Direction::kOut;
   const auto batch = Sample(*source, spec, {0});
   ASSERT_TRUE(batch.ok()) << batch.status();
-  // Out of 0: to 1 (edge 2 = (0, 1)) and to 5 (edge 11 = (0, 5)).
+  // Edges out of 0: to 1 (edge 2 = (0, 1)) and to 5 (edge 11 = (0, 5)).
   EXPECT_THAT(Int64s(batch->nodes[0].original_id), ElementsAre(0, 1, 5));
   EXPECT_THAT(Int64s(batch->edges[0].edge_id), ElementsAre(2, 11));
 }
@@ -302,7 +302,7 @@ TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
 }
 
 TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
-  // Section 2 of the properties any sampler has: x == X[n_id].
+  // A property of every sampler: x == X[n_id].
   const TestGraph graph = testing::SmallGraph();
   const auto source = OpenGraph(graph, "rows");
   JobSpec spec = Job({2, 2});
@@ -331,7 +331,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
   EXPECT_EQ(nodes.label.rows(), 2);
 }
 
-// 2^31 picks are refused before they are drawn.
+// 2^31 picks are refused before anything is drawn.
 TEST(SamplerTest, RefusesMorePicksThanABatchCanHold) {
   const auto source = OpenGraph(testing::Cycle(2048), "picks");
   std::vector<int64_t> seeds(2048);

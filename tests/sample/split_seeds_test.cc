@@ -69,7 +69,7 @@ class SplitSeedsTest : public ::testing::Test {
     return *std::move(job);
   }
 
-  // Of all batches of an epoch; empty after an error.
+  // The seeds of all batches of an epoch; empty after an error.
   static std::vector<std::vector<int64_t>> Epoch(const SplitSeeds& seeds,
                                                  const ResolvedJob& job) {
     std::vector<std::vector<int64_t>> batches;
@@ -162,7 +162,7 @@ TEST_F(SplitSeedsTest, DamagedSplitIsNamed) {
   write_last_id(1000);
   EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
                              HasSubstr("index 666 is 1000 of 1000 nodes")));
-  // The last seed, 999, is of partition 0; this one is another's.
+  // The last seed, 999, is in partition 0; this one is in another.
   write_last_id(999);
   EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
                              HasSubstr("partition 2 owns more than the")));

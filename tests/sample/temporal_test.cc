@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Temporal jobs against brute force over all edges, and by pyg-lib's cases.
+// Temporal jobs, compared with brute force over all edges and pyg-lib's cases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,7 +125,7 @@ TEST_P(ConformanceTest, WeightedByEvenEdges) {
   EXPECT_THAT(Int64s(batch->edges[0].edge_id), ElementsAre(0, 2));
 }
 
-// pyg-lib's distributed one-hop calls answer what one Expand does.
+// pyg-lib's distributed one-hop calls return what one Expand returns.
 TEST(DrawConformanceTest, OneHopOfTwoNodes) {
   const auto path = testing::TestDirectory("one_hop") / "data";
   ASSERT_TRUE(testing::BuildDataset(NodeTimes(), path).ok());
@@ -155,7 +155,7 @@ TEST(DrawConformanceTest, OneHopOfTwoNodes) {
   EXPECT_THAT(temporal.counts, ElementsAre(1, 1));
 }
 
-// Ways of sampling, each by what it changes of a job.
+// A way of sampling, as a change to a job.
 struct Way {
   std::string name;
   void (*set)(JobSpec&);
@@ -179,7 +179,7 @@ const Way kWays[] = {
      }},
 };
 
-// Seeds of items: with their own times, or with others.
+// Seeds of items: with their own times, or with other times.
 const Seeds kOwnTimes = {{0, 7, 7, 12, 30, 3}, {}};
 const Seeds kOtherTimes = {{0, 7, 7, 12, 30, 3}, {4, 0, 9, -5, 100, 6}};
 
@@ -240,7 +240,7 @@ TEST_P(PartitionsTest, NothingIsLaterThanItsSeed) {
         ++checked;
       }
     }
-    // Nor nodes, where edges have times of their own: items.
+    // Nor are nodes later, if edges have their own times: items.
     for (const SampledNode& node : NodesOf(*batch, 1)) {
       if (node.original == seeds.ids[node.tree]) continue;
       ASSERT_LE(graph_.types[1].time[node.original], times[node.tree]);
@@ -305,7 +305,7 @@ TEST_P(PartitionsTest, AllNeighborsAreAllAdmissibleEdges) {
   const Fanouts all = {-1, -1, -1};
   ForEachJob(all, [&](const JobSpec& spec, const Seeds& seeds,
                       const std::vector<int64_t>& times) {
-    if (spec.method == SampleMethod::kInduced) return;  // induced_test.cc
+    if (spec.method == SampleMethod::kInduced) return;  // see induced_test.cc
     const auto batch = Sample(*source_, spec, seeds);
     ASSERT_TRUE(batch.ok()) << batch.status();
     const auto want =
@@ -332,7 +332,7 @@ TEST_P(PartitionsTest, LastTakesTheLatestOfEachList) {
   }
 }
 
-// Picks stand by time, of equal times by edge id.
+// Picks are ordered by time, then by edge id.
 TEST_P(PartitionsTest, LastPicksStandInTheOrderOfTimes) {
   JobSpec spec = Temporal({4}, TemporalStrategy::kLast);
   spec.seed_type = "item";
@@ -349,9 +349,9 @@ TEST_P(PartitionsTest, LastPicksStandInTheOrderOfTimes) {
   EXPECT_EQ(Int64s(batch->edges[0].edge_id), want);
 }
 
-// A hub's edges with times that rise: to a seed of a time, the later ones are
-// as if they were not there. The largest weight is among the early ones, so
-// that integer weights are the same too.
+// A hub's edges with increasing times: for a seed with a given time, later
+// edges might as well not exist. The largest weight is among the early ones, so
+// that integer weights do not change.
 TestGraph Hub(int64_t edges) {
   TestGraph graph;
   graph.types = {{.count = 301}};
@@ -419,7 +419,7 @@ TEST(TemporalTest, SeedsOfASplitWithoutTimesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--node-times"));
 }
 
-// Times of nodes would not help.
+// The times of nodes are no substitute.
 TEST(TemporalTest, EdgeSeedsWithoutTimesAreRefused) {
   const auto source = OpenGraph(EdgeTimes(), 0);
   JobSpec spec = Temporal({2});

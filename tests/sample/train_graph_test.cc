@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --train-graph induced: batches are those of the graph from which the edges
-// that lead to nodes outside the split were taken.
+// --train-graph induced: batches equal those of the graph without the edges
+// that lead to nodes outside the split.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ constexpr char kBuys[] = "user__buys__item";
 constexpr char kLikes[] = "item__likes__user";
 constexpr char kCites[] = "item__cites__item";
 
-// RandomGraph without features of edges, its weights made 0 and 1: integer
-// weights are those of whole lists, which then do not depend on what is taken.
+// RandomGraph without edge features and with weights 0 and 1: integer weights
+// are computed for whole lists, and these do not depend on removed edges.
 TestGraph PlainGraph(uint32_t seed) {
   TestGraph graph = RandomGraph(seed);
   for (TestRelation& relation : graph.relations) {
@@ -43,8 +43,8 @@ TestGraph PlainGraph(uint32_t seed) {
   return graph;
 }
 
-// The same without the edges to neighbours outside the split of items, and
-// for each relation the numbers that its edges had.
+// The same without the edges to neighbours outside the split of items, and for
+// each relation the original numbers of its edges.
 struct Reduced {
   TestGraph graph;
   std::vector<std::vector<int64_t>> edge_ids;
@@ -80,7 +80,7 @@ struct Case {
   SeedList seeds;
 };
 
-// (local ids of the list's node and the neighbour, edge id).
+// (local ids of the list's node and of the neighbour, edge id).
 using LocalEdge = std::tuple<int64_t, int64_t, int64_t>;
 
 std::vector<LocalEdge> LocalEdges(const Batch& batch, const Schema& schema,
@@ -95,7 +95,7 @@ std::vector<LocalEdge> LocalEdges(const Batch& batch, const Schema& schema,
   return edges;
 }
 
-// Returns how many edges there were.
+// Returns the number of edges.
 size_t ExpectBatchOfReduced(const LocalBatchSource& whole,
                             const LocalBatchSource& reduced,
                             const Reduced& truth, const Case& job) {
@@ -166,7 +166,8 @@ std::vector<JobSpec> Methods(Direction direction) {
 }
 
 std::vector<Case> Cases(Direction direction) {
-  const Seeds seeds = {{5, 0, 3, 7, 0, 30}};  // 0, 3 and 30 are not in it
+  // 0, 3 and 30 are not in the split
+  const Seeds seeds = {{5, 0, 3, 7, 0, 30}};
   std::vector<Case> cases;
   for (const JobSpec& spec : Methods(direction)) {
     cases.push_back({spec, seeds});
@@ -209,7 +210,7 @@ TEST(TrainGraphTest, IsTheGraphWithoutEdgesToOthers) {
   EXPECT_GT(edges, 1000u);
 }
 
-// The law for pairs that the graph has.
+// The distribution for pairs that the graph contains.
 TEST(TrainGraphTest, LeavesOutTheEdgesOfSeedsToo) {
   const TestGraph graph = PlainGraph(4);
   const auto source = OpenGraph(graph, 2);
@@ -254,7 +255,7 @@ TEST(TrainGraphTest, NamesTheSplitsWhereThereIsNoSuch) {
                                HasSubstr("the splits of nodes are: train")));
 }
 
-// The whole graph would be sampled without a word.
+// Otherwise the whole graph would be sampled silently.
 TEST(TrainGraphTest, SplitsOfTypesThatNoEdgeLeadsToAreRefused) {
   const auto source = OpenGraph(RandomGraph(1), 0);
   JobSpec spec = ExplicitJob({}, "item");
@@ -262,7 +263,7 @@ TEST(TrainGraphTest, SplitsOfTypesThatNoEdgeLeadsToAreRefused) {
   const auto status = [&] {
     return ResolveJob(spec, source->manifest()).status();
   };
-  EXPECT_TRUE(status().ok()) << status();  // samples no neighbour
+  EXPECT_TRUE(status().ok()) << status();  // samples no neighbours
   spec.relation_fanouts = {{kBuys, {2}}};  // in-lists hold users
   EXPECT_EQ(status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status().message(),

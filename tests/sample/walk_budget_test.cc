@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks by numbers that a stranger may choose: memory is promised before it is
-// taken, and work ends soon after nobody waits for it.
+// Walks whose sizes a stranger may choose: memory is reserved before it is
+// used, and work stops soon after its call is cancelled.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kNodes = 64;
 
-// A ring: everybody's neighbour is the next. Keeps count of what is promised,
-// up to a limit, and is given up at some time.
+// A ring, in which each node's neighbour is the next node. Counts reserved
+// bytes up to a limit, and cancels the call at some point.
 class CountingSource final : public NeighborSource {
  public:
   explicit CountingSource(uint64_t limit = ~uint64_t{0}) : limit_(limit) {}
@@ -63,7 +63,7 @@ class WalkBudgetTest : public ::testing::TestWithParam<SampleMethod> {
     return spec;
   }
 
-  // A batch of `seeds` of them, in which every node may be often.
+  // Samples a batch of `seeds` seeds, in which nodes may repeat.
   absl::Status Run(const JobSpec& spec, size_t seeds, NeighborSource& source) {
     const auto job = ResolveJob(spec, graph_->manifest());
     if (!job.ok()) return job.status();
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, WalkBudgetTest,
                          ::testing::Values(SampleMethod::kWalk,
                                            SampleMethod::kPpr));
 
-// Of walks, the walkers' paths alone would take 2 TB.
+// For walks, the walkers' paths alone would take 2 TB.
 TEST_P(WalkBudgetTest, HugeBatchesAreRefusedBeforeTheyTakeMemory) {
   const bool walk = GetParam() == SampleMethod::kWalk;
   CountingSource source(2 << 20);
@@ -105,7 +105,7 @@ TEST_P(WalkBudgetTest, WhatIsPromisedIsAsMuchAsPathsTake) {
   EXPECT_FALSE(Run(Job(100, 20), kNodes, small).ok());
 }
 
-// A step of a million walkers is looked into.
+// A step of a million walkers checks for cancellation.
 TEST_P(WalkBudgetTest, WalksThatAreGivenUpEndInTheirStep) {
   CountingSource source;
   source.given_up_after = 1;
@@ -114,7 +114,7 @@ TEST_P(WalkBudgetTest, WalksThatAreGivenUpEndInTheirStep) {
   EXPECT_LE(source.expands, 4);
 }
 
-// What comes after the last step takes longest of all.
+// The work after the last step takes longest.
 TEST_P(WalkBudgetTest, CountingThatIsGivenUpEnds) {
   CountingSource source;
   source.given_up_after = 255;

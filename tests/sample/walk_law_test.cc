@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws of walks and PPR, against exact ones.
+// The distributions of walks and PPR, compared with exact ones.
 //
-// False alarms: the job seeds are fixed, so a pass is a pass for ever. For a
-// perfect generator and a random seed each table or z-value fails with
+// False alarms: the job seeds are fixed, so a test that passes always passes.
+// For a perfect generator and a random seed, each table or z-value fails with
 // probability kAlpha; there are fewer than 150, so one of them fails with
-// probability below 1.5e-4. Cells expect 20 or more.
+// probability below 1.5e-4. The expected count of every cell is at least 20.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -29,8 +29,8 @@ constexpr double kAlpha = 1e-6;
 constexpr double kZ = 4.9;  // P(|normal| > kZ) < kAlpha
 constexpr uint32_t kDraws = 40000;
 
-// Five nodes, edges (source, destination): the list of 2 has a loop, that of
-// 0 an edge twice, that of 4 is empty, that of 3 has the weight 0.
+// Five nodes with edges (source, destination): the list of 2 has a loop, that
+// of 0 has an edge twice, that of 4 is empty, and that of 3 has weight 0.
 constexpr int64_t kNodes = 5;
 constexpr int64_t kEnded = -1;
 
@@ -52,7 +52,7 @@ TestGraph WalkGraph() {
   return graph;
 }
 
-// Chances of a step from `node`; kEnded where there is none.
+// Probabilities of a step from `node`; kEnded if there is none.
 std::map<int64_t, double> StepFrom(int64_t node, bool weighted) {
   const TestGraph graph = WalkGraph();
   std::map<int64_t, double> law;
@@ -69,8 +69,8 @@ std::map<int64_t, double> StepFrom(int64_t node, bool weighted) {
   return law;
 }
 
-// Calls `visit(path, p)` for all paths of `steps` steps after `path`;
-// `restart` is the chance to end before a step that is not the first.
+// Calls `visit(path, p)` for all paths of `steps` steps after `path`; `restart`
+// is the probability of ending before each step but the first.
 void ForEachPath(
     std::vector<int64_t> path, double p, int steps, bool weighted,
     double restart,
@@ -99,7 +99,7 @@ JobSpec WalkJob(SampleMethod method, bool weighted, int walks, int length) {
   return spec;
 }
 
-// The walks of a batch by original ids.
+// The walks of a batch, by original ids.
 std::vector<std::vector<int64_t>> PathsOf(const absl::StatusOr<Batch>& batch) {
   std::vector<std::vector<int64_t>> paths;
   EXPECT_TRUE(batch.ok()) << batch.status();
@@ -116,7 +116,7 @@ std::vector<std::vector<int64_t>> PathsOf(const absl::StatusOr<Batch>& batch) {
   return paths;
 }
 
-// One step, two steps, three, and each given those before.
+// One step, two steps, three steps, and each given the steps before.
 TEST(WalkLawTest, PathsFollowTheirExactLaw) {
   const auto source = OpenGraph(WalkGraph(), 0);
   for (const bool weighted : {false, true}) {

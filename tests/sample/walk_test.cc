@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks and PPR: what their batches hold. walk_law_test.cc has their laws.
+// Walks and PPR: the contents of their batches. walk_law_test.cc tests their
+// distributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,8 +58,8 @@ TEST_P(WalkTest, StepsOfACycleGoToNeighbours) {
   }
 }
 
-// Edges as (list's node, step, walker) with the neighbour, from the walks
-// alone; sorted, as they should stand. One list for each relation.
+// Edges as (list's node, step, walker, neighbour), computed only from the
+// walks, in their expected order. One list per relation.
 using WalkEdge = std::tuple<int64_t, int64_t, int64_t, int64_t>;
 std::vector<std::vector<WalkEdge>> EdgesOfWalks(
     const Batch& batch, const std::vector<size_t>& metapath) {
@@ -132,7 +133,7 @@ TEST_P(WalkTest, EveryStepIsAnEdgeOfTheMetapath) {
   EXPECT_GT(checked, 300);
 }
 
-// Node 0 leads to 1, 1 to nowhere.
+// Node 0 leads to 1, and 1 to nowhere.
 TEST_P(WalkTest, WalksEndAtEmptyLists) {
   TestGraph graph;
   graph.types = {{.count = 3}};
@@ -148,8 +149,8 @@ TEST_P(WalkTest, WalksEndAtEmptyLists) {
   EXPECT_EQ(batch->edges[0].edge_count(), 2);
 }
 
-// Walks that never restart visit what those of --method walk do: they have
-// the same names.
+// Walks that never restart make the same draws as those of --method walk, so
+// they visit the same nodes.
 TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
   constexpr int kWalks = 30;
   const TestGraph graph = RandomGraph(3);
@@ -169,11 +170,11 @@ TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
       const auto batch = Sample(*source, spec, {seeds, {}});
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto original = Int64s(walks->nodes[1].original_id);
-      // (seed, neighbour, visits), as they should stand.
+      // (seed, neighbour, visits), in the expected order.
       std::vector<std::tuple<int64_t, int64_t, int64_t>> want, got;
       for (size_t s = 0; s < seeds.size(); ++s) {
         std::map<int64_t, int64_t> visits;
-        std::vector<int64_t> order;  // of the first visits
+        std::vector<int64_t> order;  // of first visits
         for (size_t at = s * kWalks * 6; at < (s + 1) * kWalks * 6; ++at) {
           const int32_t local = walks->walks.As<int32_t>()[at];
           if (at % 6 == 0 || local < 0 || original[local] == seeds[s]) continue;
@@ -203,7 +204,7 @@ TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
   }
 }
 
-// A walk that always restarts visits neighbours only.
+// A walk that always restarts visits only neighbours.
 TEST_P(WalkTest, PprOfOneStepStaysNearby) {
   const TestGraph graph = RandomGraph(3);
   const auto source = OpenGraph(graph, GetParam());
