@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Runs tasks one after the other; each takes the time that its client's do.
+// Runs tasks one at a time; the tasks of each client take a given time.
 class Clients {
  public:
   void Add(const std::string& client, int count = 1) {
@@ -71,7 +71,7 @@ TEST(FairQueueTest, GivesClientsTheSameTimeRatherThanTheSameNumberOfTasks) {
               ElementsAre("a", "b", "b", "b", "a", "b", "b", "b", "a"));
 }
 
-// With one task at a time, "a" would else be served as often as "b".
+// With one task at a time, "a" would otherwise be served as often as "b".
 TEST(FairQueueTest, RemembersWhoHasUsedMore) {
   Clients clients;
   clients.Add("a");
@@ -94,7 +94,7 @@ TEST(FairQueueTest, IdleClientsSaveUpNoTime) {
               ElementsAre("b", "a", "b", "a"));
 }
 
-// "a" comes with long tasks while short ones of "b" run on all 8 threads.
+// "a" adds long tasks while short ones of "b" run on all 8 threads.
 TEST(FairQueueTest, LongTasksTakeNoMoreThanAnEqualShareOfThreads) {
   FairQueue queue;
   for (int i = 0; i < 100; ++i) queue.Add("b", [] {});
@@ -126,7 +126,7 @@ TEST(FairQueueTest, RemovesTasksThatWait) {
         "a", [&order, i] { order.push_back(i); }, &owners[i]);
   }
   queue.Take().task();
-  EXPECT_EQ(queue.Remove(&owners[0]), nullptr);  // runs already
+  EXPECT_EQ(queue.Remove(&owners[0]), nullptr);  // already running
   EXPECT_NE(queue.Remove(&owners[2]), nullptr);
   EXPECT_EQ(queue.Remove(&owners[2]), nullptr);
   EXPECT_EQ(queue.waiting(), 2u);

@@ -29,7 +29,7 @@ TEST_F(FileTest, ReadsWhatWasWritten) {
             absl::StatusCode::kAlreadyExists);
 }
 
-// It takes no room on the disk.
+// The file is sparse, so it takes no room on the disk.
 TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
   const auto path = directory_ / "sparse";
   ASSERT_TRUE(WriteNewFile(path, "").ok());

@@ -43,7 +43,8 @@ TEST(Float16Test, EveryValueIsItsOwnNearest) {
 }
 
 TEST(Float16Test, RoundsToTheNearestEven) {
-  // Halfway between neighbours goes to the even one, beyond it to the next.
+  // Halfway between two neighbours goes to the even one; beyond it, to the
+  // next.
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const double low = HalfValue(bits);
     const double high = HalfValue(bits + 1);
@@ -75,7 +76,7 @@ TEST(BFloat16Test, RoundsToTheNearestEven) {
   EXPECT_EQ(ToBFloat16(std::bit_cast<float>(0xffffffffU)), 0xffff);
 }
 
-// Bits of floats: one in 509 of all, and those around each place where the
+// Bit patterns of floats: one in 509, plus those around each point where the
 // rounding to a half or a bfloat16 changes.
 std::vector<uint32_t> ManyFloats() {
   std::vector<uint32_t> floats;
@@ -92,7 +93,8 @@ std::vector<uint32_t> ManyFloats() {
 
 using Narrow = void (*)(const std::byte* in, std::byte* out, size_t count);
 
-// `narrow` of groups against `one` by one.
+// Compares `narrow`, which converts groups, with `one`, which converts one
+// value.
 template <typename One>
 void ExpectNarrows(Narrow narrow, One one) {
   std::vector<uint32_t> in = ManyFloats();
@@ -105,7 +107,7 @@ void ExpectNarrows(Narrow narrow, One one) {
   }
 }
 
-// All of them, whichever CastFloats() takes on this CPU.
+// Tests all of them, whichever CastFloats() chooses on this CPU.
 #if defined(__x86_64__)
 TEST(FloatNarrowTest, Avx2EqualsOneByOne) {
   if (!HasAvx2AndF16c()) {
@@ -150,7 +152,8 @@ TEST(CastFloatsTest, WidensEveryHalfAndNarrowsItAgain) {
 }
 
 TEST(CastFloatsTest, DoublesBecomeFloatsFirst) {
-  // Just above the middle of 1 and the next half, and at it as a float.
+  // Slightly above the midpoint of 1 and the next half; exactly there as a
+  // float.
   const std::vector<double> in = {0.5, 1 + 0x1p-11 + 0x1p-40, 1e300, -1e-300};
   EXPECT_EQ(Cast<uint16_t>(DType::kFloat64, in, DType::kFloat16),
             (std::vector<uint16_t>{0x3800, 0x3c00, 0x7c00, 0x8000}));
@@ -165,7 +168,7 @@ void Append(T value, std::vector<std::byte>& bytes) {
   bytes.insert(bytes.end(), data, data + sizeof value);
 }
 
-// `value` is exact in all formats.
+// `value` must be exact in all formats.
 void AppendAs(DType dtype, float value, std::vector<std::byte>& bytes) {
   switch (dtype) {
     case DType::kFloat64:
@@ -179,7 +182,7 @@ void AppendAs(DType dtype, float value, std::vector<std::byte>& bytes) {
   }
 }
 
-// Counts around those that are converted at a time, at any address.
+// Counts around the number converted at a time, at any address.
 TEST(CastFloatsTest, WritesWhatItConvertsAndNothingElse) {
   constexpr std::byte kUntouched{0xa5};
   for (const DType from :

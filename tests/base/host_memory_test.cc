@@ -16,7 +16,7 @@ namespace {
 
 const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 
-// Files as Linux has them, in a folder of the test.
+// Files like those of Linux, in a directory of the test.
 class HostMemoryTest : public ::testing::Test {
  protected:
   HostMemoryTest() {
@@ -39,7 +39,7 @@ class HostMemoryTest : public ::testing::Test {
 };
 
 TEST_F(HostMemoryTest, WithoutGroupsItIsTheHosts) {
-  EXPECT_GT(HostMemoryBytes(files()), 9000u << 10);  // of this very host
+  EXPECT_GT(HostMemoryBytes(files()), 9000u << 10);  // of this machine
   EXPECT_EQ(AvailableMemoryBytes(files()), 8000u << 10);
 }
 
@@ -51,8 +51,8 @@ TEST_F(HostMemoryTest, GroupWithoutALimitHasTheHosts) {
   EXPECT_EQ(AvailableMemoryBytes(files()), 8000u << 10);
 }
 
-// Pages of files can be had, those of shared memory, which "file" counts too,
-// cannot.
+// Pages of files can be reclaimed; those of shared memory, which "file"
+// includes, cannot.
 TEST_F(HostMemoryTest, SharedMemoryIsNotAvailable) {
   Write("cgroup", "0::/\n");
   Write("groups/memory.max", "1000000\n");
@@ -88,7 +88,7 @@ TEST_F(HostMemoryTest, GroupsOfVersion1AreRead) {
   EXPECT_EQ(AvailableMemoryBytes(files()), 550000u);
 }
 
-// A container that sees its own groups only, but its path on the host.
+// A container that sees only its own groups, but its path on the host.
 TEST_F(HostMemoryTest, ContainersLimitIsFoundAtTheRoot) {
   Write("cgroup", "4:memory:/docker/1f\n");
   Write("groups/memory/memory.limit_in_bytes", "1000000\n");
@@ -102,8 +102,8 @@ TEST(ThisHostMemoryTest, SomeIsAvailableAndNotMoreThanThereIs) {
   EXPECT_LE(AvailableMemoryBytes(), HostMemoryBytes());
 }
 
-// For a child: the limit is for ever. It is far above what a process with
-// sanitizers has.
+// Run in a child process, because the limit is permanent. It is far above what
+// a process with sanitizers uses.
 constexpr uint64_t kAddressSpace = uint64_t{1} << 50;
 void LimitAddressSpace() {
   rlimit limit{};
@@ -135,7 +135,7 @@ TEST_F(HostMemoryTest, ProcessesTogetherMustFitTheHost) {
             "available\nuse less");
 }
 
-// 1.1 GB are left of the limit.
+// 1.1 GB remain below the limit.
 TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
   constexpr uint64_t kLeft = uint64_t{1} << 30;
   Write("meminfo", "MemAvailable: 1125899906842624 kB\n");

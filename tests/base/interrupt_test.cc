@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// In children: a signal leaves its mark on the whole process.
+// Run in child processes, because a signal affects the whole process.
 TEST(InterruptDeathTest, FirstSignalSetsTheFlag) {
   for (const int signal : {SIGINT, SIGTERM}) {
     EXPECT_EXIT(

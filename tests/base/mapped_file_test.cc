@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 class MappedFileTest : public testing::DirectoryTest {};
 using MappedFileDeathTest = MappedFileTest;
 
-// Reads the last byte so that the compiler cannot leave it out.
+// Reads the last byte in a way that the compiler cannot remove.
 char LastByte(const MappedFile& file) {
   return *static_cast<const volatile char*>(&file.bytes().back());
 }
@@ -42,7 +42,8 @@ TEST_F(MappedFileTest, RefusesEmptyAndMissingFiles) {
 
 TEST_F(MappedFileTest, KnowsWhatIsMapped) {
   ASSERT_TRUE(WriteNewFile(directory_ / "f", std::string(100, 'x')).ok());
-  // More maps than one block of the registry holds, freed in between.
+  // More mappings than one block of the registry holds; some are freed
+  // meanwhile.
   std::vector<std::shared_ptr<const MappedFile>> files;
   for (int i = 0; i < 1500; ++i) {
     files.push_back(MappedFile::Open(directory_ / "f").value());
@@ -72,7 +73,7 @@ TEST_F(MappedFileDeathTest, NamesATruncatedFile) {
       ::testing::ExitedWithCode(1), "data.npy was truncated");
 }
 
-// A file that lost its last byte: its page is there and reads as zero.
+// A file that lost its last byte: the page still exists, and the byte is zero.
 TEST_F(MappedFileDeathTest, WatchNamesAFileThatLosesPartOfAPage) {
   const fs::path path = directory_ / "data.npy";
   ASSERT_TRUE(WriteNewFile(path, std::string(100'000, 'x')).ok());

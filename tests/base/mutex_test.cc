@@ -16,7 +16,7 @@ constexpr absl::Duration kLong = absl::Hours(1);
 
 TEST(MutexTest, OneThreadAtATimeHoldsIt) {
   Mutex mutex;
-  int count = 0;  // that ThreadSanitizer watches
+  int count = 0;  // watched by ThreadSanitizer
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
@@ -90,7 +90,7 @@ TEST(NotificationTest, HappensOnceForAll) {
   EXPECT_DEATH(happened.Notify(), "notified");
 }
 
-// As one on the stack of a thread that waits for another's call.
+// Like a notification on the stack of a thread that waits for another's call.
 TEST(NotificationTest, WhoWaitedMayDestroyIt) {
   for (int i = 0; i < 1000; ++i) {
     auto happened = std::make_unique<Notification>();

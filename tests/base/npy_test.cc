@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A file of format MAJOR.0 with this dictionary, padded by nothing.
+// A file of format MAJOR.0 with this dictionary and no padding.
 std::string File(std::string_view dictionary, int major = 1) {
   std::string bytes("\x93NUMPY", 6);
   bytes += static_cast<char>(major);
@@ -180,7 +180,7 @@ TEST_F(NpyTest, RoundTripsEmptyArrays) {
 TEST_F(NpyTest, StreamsUnknownRows) {
   auto writer = NpyWriter::Create(path(), DType::kInt32, {2}, -1);
   ASSERT_TRUE(writer.ok()) << writer.status();
-  // Small and large pieces, around the size of the buffer.
+  // Small and large pieces around the size of the buffer.
   std::vector<int32_t> all;
   for (const size_t rows : {size_t{1}, size_t{100'000}, size_t{3},
                             size_t{200'000}, size_t{0}, size_t{131'072}}) {
@@ -247,13 +247,13 @@ TEST_F(NpyTest, RefusesFortranOrderOfMatrices) {
   fs::remove(path());
   std::string header =
       "{'descr': '<f4', 'fortran_order': True, 'shape': (12,)}";
-  header.resize(70, ' ');  // 80 with what comes before it
+  header.resize(70, ' ');  // 80 with the bytes before it
   ASSERT_TRUE(WriteNewFile(path(), File(header) + data).ok());
   const auto vector = MapNpy(path());
   EXPECT_TRUE(vector.ok()) << vector.status();
 }
 
-// Elements are read where they lie, which needs their alignment.
+// Elements are read in place, so they must be aligned.
 TEST_F(NpyTest, RefusesDataAtOddPlaces) {
   for (const auto& [descr, bytes] :
        {std::pair("|u1", 1), {"<f2", 2}, {"<u4", 4}, {"<f8", 8}}) {
@@ -292,7 +292,8 @@ TEST_F(NpyTest, DropRowsKeepsTheValues) {
   EXPECT_TRUE(std::ranges::equal(heap.As<int64_t>(), values));
 }
 
-// A file size limit stands for a full disk. In a child: it is for ever.
+// A limit on file sizes stands in for a full disk. Run in a child process,
+// because the limit is permanent.
 TEST_F(NpyDeathTest, ReportsAFullDisk) {
   const Array big = Array::Allocate(DType::kUint8, {3 << 20});
   EXPECT_EXIT(
@@ -308,7 +309,7 @@ TEST_F(NpyDeathTest, ReportsAFullDisk) {
       ::testing::ExitedWithCode(0), "cannot write .*array.npy");
 }
 
-// Files that NumPy itself wrote lie in tests/data/npy (make.py there).
+// Files written by NumPy itself, in tests/data/npy (see make.py there).
 TEST(MapNpy, ReadsNumpyFiles) {
   const fs::path data = fs::path(MILLRACE_TEST_DATA) / "npy";
   for (const char* name : {"v1.npy", "v2.npy", "v3.npy"}) {

@@ -46,7 +46,7 @@ class PhiloxManyTest : public ::testing::Test {};
 using IdTypes = ::testing::Types<uint32_t, uint64_t>;
 TYPED_TEST_SUITE(PhiloxManyTest, IdTypes);
 
-// All sizes around those of a group, a mask and a block, and limits that keep
+// All sizes around those of a group, a mask and a block, and limits that select
 // none, few, some and all.
 TYPED_TEST(PhiloxManyTest, EqualsPhiloxOneByOne) {
   std::vector<size_t> sizes(140);
@@ -100,7 +100,7 @@ TYPED_TEST(PhiloxManyTest, AppendsToWhatIsThere) {
   EXPECT_EQ(out.front(), (NumberedNode{1, 2}));
 }
 
-// Both widths number a node alike.
+// A node has the same number in both widths.
 TEST(PhiloxAtMostTest, WidthOfIdsDoesNotMatter) {
   const auto narrow = RandomIds<uint32_t>(37, 7);
   const std::vector<uint64_t> wide(narrow.begin(), narrow.end());
@@ -110,8 +110,8 @@ TEST(PhiloxAtMostTest, WidthOfIdsDoesNotMatter) {
   EXPECT_EQ(a, b);
 }
 
-// A vector unit in plain code, of as many lanes as any: its multiplication
-// reads low halves, its high halves are rubbish.
+// A vector unit in plain code, as wide as any. Its multiplication reads the low
+// halves; the high halves are garbage.
 template <size_t kWidth>
 struct PlainUnit {
   static constexpr size_t kLanes = kWidth;
@@ -152,7 +152,7 @@ struct PlainUnit {
   }
 };
 
-// `number(task, nodes, count, block)` against Philox one by one.
+// Compares `number(task, nodes, count, block)` with Philox on single nodes.
 template <typename Number>
 void ExpectNumbers(Number number) {
   constexpr uint64_t kLimit = kAll / 3;
@@ -184,7 +184,7 @@ TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
   });
 }
 
-// Both, whichever of them PhiloxAtMost() takes on this CPU.
+// Tests both, whichever PhiloxAtMost() chooses on this CPU.
 #if defined(__x86_64__)
 TEST(PhiloxUnitTest, Avx2EqualsPhilox) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";

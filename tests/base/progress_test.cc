@@ -98,7 +98,7 @@ class ProgressTerminalTest : public ::testing::Test {
   }
   void TearDown() override { dup2(stderr_.get(), STDERR_FILENO); }
 
-  // What has been written since the last call.
+  // Everything written since the last call.
   std::string Read() const {
     std::string text;
     char buffer[4096];
@@ -111,7 +111,7 @@ class ProgressTerminalTest : public ::testing::Test {
     return text;
   }
 
-  // Goes on until something is drawn, which it is not each time.
+  // Repeats until something is drawn, since not every step draws.
   std::string AwaitBar(Progress& progress) const {
     std::string text;
     while (text.empty()) {

@@ -23,7 +23,8 @@ constexpr size_t kPage = 4096;
 class UncachedReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Where files are on a disk, if there is such a place.
+    // The current directory is more likely to be on a disk than the temporary
+    // one.
     file_ = fs::current_path() / ("uncached-" + std::to_string(getpid()));
     fs::remove(file_);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits that the benchmarks compare with, measured in the same run:
+// Baselines that the benchmarks compare with, measured in the same run:
 //
-//   loop    the plainest sampling and gathering loop over the same arrays,
-//           one thread, no service around it
+//   loop    the simplest sampling and gathering loop over the same arrays,
+//           on one thread, without a service
 //   stream  the same bytes over one TCP connection on loopback, received into
-//           a buffer of a batch's size; both ends count
+//           a buffer of a batch's size; counts both ends
 //
 // baseline STORE FANOUTS BATCH_SIZE BATCHES -> one JSON object
 #include <arpa/inet.h>
@@ -40,8 +40,9 @@ double CpuSeconds(int who) {
                                     usage.ru_stime.tv_usec);
 }
 
-// Sampling without replacement over CSR in-lists with a dense map from node
-// to local id: nothing that a service needs, everything that a batch needs.
+// Sampling without replacement over CSR in-lists, with a dense map from nodes
+// to local ids: everything that a batch needs, and nothing that a service
+// needs.
 class PlainLoop {
  public:
   explicit PlainLoop(const Store& store)
@@ -66,7 +67,7 @@ class PlainLoop {
     }
   }
 
-  // Copies all rows into one buffer that is kept.
+  // Copies all rows into one buffer, which is reused.
   void Gather() {
     const size_t row = feature_.row_bytes();
     if (rows_.size() < nodes_.size() * row) rows_.resize(nodes_.size() * row);
@@ -134,7 +135,8 @@ void WriteAll(int fd, const char* data, size_t bytes) {
   }
 }
 
-// Sends `count` batches of `bytes` from a child process and receives them.
+// Sends `count` batches of `bytes` bytes from a child process and receives
+// them.
 struct StreamResult {
   double seconds = 0, cpu_seconds = 0;
 };

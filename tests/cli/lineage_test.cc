@@ -98,8 +98,8 @@ TEST_F(LineageTest, CountsAllHosts) {
   EXPECT_THAT(lineage->Faults(3), ElementsAre());
 }
 
-// Two ranks were killed within their lines. One was writing just before a third
-// rank, whose line therefore does not start on a line of its own.
+// Two ranks were killed while writing lines; after one of the torn lines, a
+// third rank's line follows without a line break.
 TEST_F(LineageTest, LeavesOutTornLines) {
   const auto lineage = Lineage::Read(
       {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1, 6, 1).substr(0, 40),

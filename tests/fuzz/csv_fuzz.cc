@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text tables, plain and gzip. Input: how to read it, then the file.
+// Text tables, plain and gzip. Input: how to read the file, then the file.
 #include <memory>
 #include <optional>
 

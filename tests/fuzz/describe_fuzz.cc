@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server says of itself, and its errors, as a client reads them.
+// A server's description of itself and its errors, as read by a client.
 #include <string>
 
 #include "absl/strings/cord.h"

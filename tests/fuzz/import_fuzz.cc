@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The importers: folders of files, described and made datasets of. Input: the
-// format, options, then files: the number of a name, and the content behind its
-// length.
+// The importers: directories of files that are described and imported. Input:
+// the format, options, then files, each as the number of a name and the
+// length-prefixed content.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -37,7 +37,7 @@ ImportOptions OptionsOf(uint8_t bits) {
   return options;
 }
 
-// The files that are there, under the names that NpyInput has for them.
+// The files that exist, under the names that NpyInput gives them.
 NpyInput NpyOf(const std::filesystem::path& folder) {
   NpyInput input;
   input.edges = {{"", folder / "edges.npy"}};

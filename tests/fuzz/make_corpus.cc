@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_fuzz_corpus FOLDER: the inputs of tests/fuzz/corpus that our own code
-// writes; make_corpus.py writes those of other programs' formats.
+// make_fuzz_corpus FOLDER: writes those inputs of tests/fuzz/corpus that come
+// from our own code; make_corpus.py writes those in other programs' formats.
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -36,7 +36,7 @@ std::string Byte(size_t value) {
   return std::string(1, static_cast<char>(value));
 }
 
-// As Input::Piece reads it.
+// In the form that Input::Piece reads.
 std::string Piece(const std::string& bytes) {
   MILLRACE_CHECK(bytes.size() < 1 << 16);
   return Byte(bytes.size() & 0xff) + Byte(bytes.size() >> 8) + bytes;
@@ -89,7 +89,7 @@ void WriteStreams() {
   }
 }
 
-// Requests that ask for far more than there are bytes in them.
+// Requests that ask for far more than they have bytes.
 void WriteWideWalks() {
   for (const SampleMethod method : {SampleMethod::kWalk, SampleMethod::kPpr}) {
     for (FuzzJob job : RichJobs()) {
@@ -162,7 +162,7 @@ void WriteLeaves() {
   Write("request", "has_edges", Byte(4) + edges.SerializeAsString());
 }
 
-// Answers for replies_fuzz.cc.
+// Replies for replies_fuzz.cc.
 void WriteReplies() {
   ServerCore& core = RichServer();
   const ::grpc::CallbackServerContext context;
@@ -231,13 +231,13 @@ void WriteManifests() {
   Write("manifest", "small", FormatManifest((*store)->manifest()));
 }
 
-// Patches of store_fuzz.cc: file, offset, bytes.
+// Patches for store_fuzz.cc: file, offset, bytes.
 void WriteDamages() {
   constexpr size_t kFiles = 80;
   for (size_t number = 0; number < RichJobs().size(); ++number) {
     Write("store", "sound" + std::to_string(number), Byte(number));
   }
-  // The first value behind a header of 128 bytes.
+  // The first value after a header of 128 bytes.
   for (size_t file = 0; file < kFiles; file += 2) {
     Write("store", "value" + std::to_string(file),
           Byte(file % RichJobs().size() | (file & 2) << 6) + Byte(file) +

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// store.json, with the checksum that its content should have and with what
-// stands there.
+// store.json, both with the correct checksum for its content and as it is.
 #include <string>
 
 #include "common/base/check.h"
@@ -15,7 +14,7 @@ namespace {
 void Parse(std::string_view json) {
   const absl::StatusOr<Manifest> manifest = ParseManifest(json, "store.json");
   if (!manifest.ok()) return;
-  // What is sound stays so, and says the same.
+  // What is sound survives being written and read again.
   const absl::StatusOr<Manifest> again =
       ParseManifest(FormatManifest(*manifest), "store.json");
   MILLRACE_CHECK(again.ok());

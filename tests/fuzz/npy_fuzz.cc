@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .npy file, mapped and as each kind of table. Input: the kind, then the
+// A .npy file, mapped and read as each kind of table. Input: the kind, then the
 // file.
 #include <memory>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers answer but batches: Expand, Resolve, HasEdges and Gather, as
-// home servers and clients take it. Input: which one, what was asked for (a
-// byte), then the reply; of Gather messages behind their lengths.
+// All replies of servers except batches: Expand, Resolve, HasEdges and Gather,
+// as read by home servers and clients. Input: which reply, what was asked for
+// (one byte), then the reply; for Gather length-prefixed messages.
 #include <cstddef>
 #include <numeric>
 #include <span>
@@ -76,7 +76,7 @@ void ReadHasEdges(Input input) {
   if (found.ok()) Touch(found->data(), found->size());
 }
 
-// As client/remote/row_call.cc; of `asked` rows of 4 floats.
+// As client/remote/row_call.cc does, for `asked` rows of 4 floats.
 void ReadGather(uint8_t asked, Input input) {
   std::vector<uint32_t> rows(asked);
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests as a server answers them. Input: the number of the call, then the
+// Requests as answered by a server. Input: the number of the call, then the
 // message.
 #include <array>
 #include <span>
@@ -17,7 +17,7 @@
 namespace millrace::fuzz {
 namespace {
 
-// The store is sound, so whatever is wrong is wrong with the request.
+// The store is sound, so any error must be about the request.
 void CheckStatus(const absl::Status& status) {
   const absl::StatusCode code = status.code();
   MILLRACE_CHECK(code != absl::StatusCode::kInternal &&
@@ -34,7 +34,7 @@ void CheckStream(const StreamedAnswer& answer) {
   }
 }
 
-// `answer(message, memory, reply)` as server/service.cc calls it.
+// Calls `answer(message, memory, reply)` like server/service.cc.
 template <typename Request, typename Reply, typename Answer>
 void AnswerLeaf(std::string_view bytes, Answer answer) {
   const ::grpc::Slice slice(bytes.data(), bytes.size());
@@ -42,8 +42,8 @@ void AnswerLeaf(std::string_view bytes, Answer answer) {
   const auto needed = RequestMemory(message, *Request::descriptor());
   Request request;
   const bool parsed = ParseRequest(message, request).ok();
-  // What cannot be scanned must not be parsed, or it takes what was not
-  // foreseen.
+  // A message that cannot be scanned must not be parsed, or it would take
+  // memory that was not reserved.
   MILLRACE_CHECK(needed.ok() || !parsed);
   if (!parsed) return;
   auto memory = RichServer().leaf_admission.Reserve(

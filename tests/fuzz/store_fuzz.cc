@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged stores: opened, verified, and sampled where they open. Input: a job,
-// then patches: the number of a file of RichStore(), an offset, and bytes. The
-// highest bit of the job: somebody made checksums for them.
+// Damaged stores: opened, verified and, if they open, sampled. Input: a job,
+// then patches, each the number of a file of RichStore(), an offset, and bytes.
+// If the highest bit of the job is set, the checksums are made to fit.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace millrace::fuzz {
 namespace {
 
-// A file of the store, and what it holds when it is sound.
+// A file of the store and its undamaged content.
 struct StoredFile {
   std::filesystem::path path;
   std::string bytes;
@@ -33,7 +33,7 @@ struct StoredFile {
   }
 };
 
-// A store that is damaged and made whole again.
+// A store that can be damaged and repaired.
 class Patient {
  public:
   Patient() : root_(Scratch() / "patient") {
@@ -45,7 +45,7 @@ class Patient {
       files_.push_back(
           {entry.path(), {std::istreambuf_iterator<char>(in), {}}});
     }
-    // Numbers must mean the same in every process.
+    // A file must have the same number in every process.
     std::sort(files_.begin(), files_.end(),
               [](const auto& a, const auto& b) { return a.path < b.path; });
     while (files_[manifest_].path.filename() != "store.json") ++manifest_;
@@ -59,7 +59,7 @@ class Patient {
     const std::string_view patch = input.Take(input.Byte());
     std::string bytes = Content(file);
     if (offset >= bytes.size()) return;
-    // Past the end it grows; an empty patch cuts it off.
+    // A patch past the end makes the file longer; an empty one cuts it off.
     bytes.resize(patch.empty() ? offset
                                : std::max(bytes.size(), offset + patch.size()));
     std::copy(patch.begin(), patch.end(),
@@ -69,7 +69,7 @@ class Patient {
     file.damaged = true;
   }
 
-  // Writes store.json as if the files had been so from the beginning.
+  // Writes store.json as if the files had always been as they are now.
   void Seal() {
     absl::StatusOr<Manifest> manifest =
         ParseManifest(files_[manifest_].bytes, files_[manifest_].path.native());
@@ -106,7 +106,7 @@ class Patient {
 
   const std::filesystem::path root_;
   std::vector<StoredFile> files_;
-  size_t manifest_ = 0;  // its place
+  size_t manifest_ = 0;  // its index
 };
 
 void Sample(const std::shared_ptr<const Store>& store, const FuzzJob& asked) {
@@ -133,7 +133,7 @@ void Run(Input input) {
   if (auto store = Store::Open(patient->root()); store.ok()) {
     Sample(*std::move(store), job);
   }
-  // Without checksums it would see no more than that they are wrong.
+  // Without correct checksums it would find only that they are wrong.
   if (sealed) (void)VerifyStore(patient->root());
   patient->Heal();
 }

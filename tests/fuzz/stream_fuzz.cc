@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of a Sample stream as a client takes them. Input: a job, a home,
-// then messages behind their lengths.
+// The frames of a Sample stream as read by a client. Input: a job, a home, then
+// length-prefixed messages.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr uint64_t kMaxBatchBytes = 16 << 20;
 
-// As client/remote/batch_fetch.cc.
+// Receives like client/remote/batch_fetch.cc.
 class Receiver {
  public:
   explicit Receiver(const AssemblerRequest& request) : request_(request) {}
 
-  // Whether more may follow.
+  // Returns whether more messages may follow.
   bool TakeMessage(std::string_view message) {
-    // In slices, as gRPC has them.
+    // In slices, like gRPC's.
     const auto bytes = std::as_bytes(std::span(message));
     const size_t cut = bytes.size() / 3;
     const std::vector<std::span<const std::byte>> slices = {
@@ -36,7 +36,7 @@ class Receiver {
     return !failed_;
   }
 
-  // Looks at all of a batch.
+  // Reads everything in the batch.
   void Use() {
     if (failed_ || !assembler_.has_value() || !assembler_->done()) return;
     MILLRACE_CHECK(assembler_->topology_done());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that programs are given: --config files, and lists of servers. Input:
-// which one, then the text.
+// Text given to programs: --config files and lists of servers. Input: which of
+// them, then the text.
 #include <CLI/CLI.hpp>
 #include <sstream>
 #include <string>
@@ -36,7 +36,7 @@ void ReadConfig(const std::string& text) {
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Error&) {
-    // The program's main() says it.
+    // The program's main() reports it.
   }
 }
 
@@ -44,7 +44,7 @@ void ReadAddresses(std::string_view text) {
   if (const auto address = ParseHostPort(text); address.ok()) {
     MILLRACE_CHECK(ParseHostPort(address->WithPort(7)).ok());
   }
-  // Names are not looked up.
+  // Names are not resolved.
   const auto list = AddressList::Parse(text);
   if (list.ok() && list->kind() == AddressList::Kind::kStatic) {
     MILLRACE_CHECK(list->Read().ok());

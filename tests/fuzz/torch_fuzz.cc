@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxTensors = 16;
 
-// No tensor has more elements than the file has room for.
+// No tensor may have more elements than fit into the file.
 void CheckSizes(const StoredTensor& tensor, size_t file_bytes) {
   int64_t room =
       static_cast<int64_t>(file_bytes) / ElementBytes(tensor.format.type);

@@ -17,7 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of a dataset and of a store in three partitions, which must agree.
+// The summary of a dataset and of a store in three partitions, which must
+// agree.
 LabelSummary Summarize(Array labels) {
   testing::TestGraph graph;
   graph.types = {{.name = "bare", .count = 2},
@@ -85,7 +86,7 @@ TEST(LabelSummaryTest, HalfOfTheClassesAreEnough) {
 TEST(LabelSummaryTest, WholeFloatsAreClasses) {
   const LabelSummary summary = Summarize(std::vector<float>{1, NAN, 0, -1});
   EXPECT_EQ(LabelText(summary), "labels of 2 nodes in 2 classes");
-  // These are values to be predicted.
+  // These are values to predict, not classes.
   EXPECT_EQ(LabelText(Summarize(std::vector<float>{1, NAN, 0.5F, -1})),
             "labels of 3 nodes");
 }

@@ -65,7 +65,7 @@ Manifest Example() {
   return manifest;
 }
 
-// The text with its checksum computed anew, as a hostile writer would.
+// The text with its checksum recomputed, as a hostile writer would.
 std::string Signed(Json root) {
   root["checksum"] = std::string(16, '0');
   std::string text = root.dump();
@@ -78,7 +78,7 @@ absl::StatusCode CodeOf(const std::string& text) {
   return ParseManifest(text, "store.json").status().code();
 }
 
-// Whatever a damaged file holds, its error is one line of text.
+// Whatever a damaged file contains, the error must be one line of text.
 void ExpectText(const absl::Status& status) {
   for (const char c : status.message()) {
     ASSERT_TRUE(c >= ' ' && c < '\x7f') << status;
@@ -121,7 +121,7 @@ TEST(Manifest, SplitsHaveFingerprintsOfTheirOwn) {
             "354ab9986627c3fd7b7c274e5aeb8dcabf696277ac99639c94aba1e66b2f23a7");
   EXPECT_EQ(manifest.fingerprint,
             ComputeFingerprint({manifest.files[0], manifest.files[1]}));
-  manifest.files[2].xxh3 = 20;  // ids, which partitioning gives
+  manifest.files[2].xxh3 = 20;  // ids, which partitioning assigns
   SetFingerprints(manifest);
   EXPECT_EQ(manifest.splits, before.splits);
   EXPECT_EQ(manifest.fingerprint, before.fingerprint);
@@ -135,7 +135,7 @@ TEST(Manifest, SplitsHaveFingerprintsOfTheirOwn) {
   EXPECT_NE(manifest.fingerprint, before.fingerprint);
 }
 
-// As stores were written before; SHA-256 of all five lines.
+// As stores used to be written; SHA-256 of all five lines.
 TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
   Json root = Json::parse(FormatManifest(Example()));
   root["version"] = 2;
@@ -150,7 +150,7 @@ TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
   EXPECT_EQ(parsed->edge_splits[0].identity.fingerprint,
             Example().edge_splits[0].identity.fingerprint);
   EXPECT_EQ(parsed->version, 2);
-  // Written again, with other splits or none, it is of today's version.
+  // When written again, with other splits or none, it has today's version.
   const Json again = Json::parse(FormatManifest(*parsed));
   EXPECT_EQ(again["version"], kStoreVersion);
   EXPECT_EQ(again["splits"], root["splits"]);
@@ -211,8 +211,8 @@ TEST(Manifest, RefusesOtherVersions) {
   }
 }
 
-// Every value replaced by values of every kind: an error or a manifest that
-// holds together, never a crash.
+// Replaces every value by values of every kind: this must give an error or a
+// consistent manifest, and never a crash.
 TEST(Manifest, SurvivesHostileValues) {
   const Json root = Json::parse(FormatManifest(Example()));
   const std::vector<Json> values = {nullptr,

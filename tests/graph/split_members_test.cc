@@ -16,7 +16,7 @@ TEST(SplitMembersTest, HoldsWhatWasAdded) {
   }
 }
 
-// Left out as others, they would hide that a list is damaged.
+// If they were skipped like other ids, they would hide that a list is damaged.
 TEST(SplitMembersTest, IdsBeyondTheTypeAreLeftToTheReader) {
   for (const uint64_t count : {0, 1, 63, 64, 65, 70}) {
     const SplitMembers members(count);

@@ -42,7 +42,7 @@ class StoreTest : public testing::DirectoryTest {
     ASSERT_TRUE(built.ok()) << built;
   }
 
-  // Writes another array to a file of the store, and a store.json that agrees.
+  // Replaces the array in a file of the store and updates store.json to match.
   void WriteRows(Manifest manifest, const fs::path& file,
                  const Array& array) const {
     fs::remove(path_ / file);
@@ -64,7 +64,7 @@ class StoreTest : public testing::DirectoryTest {
   fs::path path_;
 };
 
-// (source, destination, edge id) by original ids.
+// (source, destination, edge id), with original ids.
 using EdgeSet = std::set<std::tuple<int64_t, int64_t, int64_t>>;
 
 EdgeSet EdgesOf(const Store& store, RelationIndex index, Direction direction) {
@@ -148,7 +148,7 @@ TEST_F(StoreTest, MapsOnlyTheNamedPartitions) {
   EXPECT_THAT((*store)->partitions(), ::testing::ElementsAre(0, 2));
   EXPECT_NE((*store)->partition(0), nullptr);
   EXPECT_EQ((*store)->partition(1), nullptr);
-  // What is not asked for need not be there.
+  // Partitions that are not requested need not exist.
   fs::remove_all(path_ / "part-00001");
   EXPECT_TRUE(OpenStatus({0, 2}).ok());
   EXPECT_EQ(OpenStatus().code(), absl::StatusCode::kDataLoss);
@@ -159,7 +159,7 @@ TEST_F(StoreTest, GivesListTimesByDirection) {
   const auto store = Store::Open(path_);
   ASSERT_TRUE(store.ok()) << store.status();
   const Partition& part = *(*store)->partition(0);
-  // Papers have times, authors have none.
+  // Papers have times, authors do not.
   EXPECT_FALSE(part.edges[0].in.time.present());
   EXPECT_TRUE(part.edges[0].out.time.present());
   EXPECT_TRUE(part.edges[0].out.slot.present());
@@ -199,7 +199,7 @@ TEST_F(StoreTest, NamesAnyFileOfWrongSize) {
   const auto store = Store::Open(path_);
   ASSERT_TRUE(store.ok());
   for (const FileInfo& file : (*store)->manifest().files) {
-    // An array of no elements is all header: one byte less is damage too.
+    // An empty array consists only of its header; one byte less is damage too.
     for (const uint64_t bytes :
          {file.bytes - 1, file.bytes + 1, uint64_t{0}, uint64_t{9}}) {
       const fs::path copy = directory_ / "copy";
@@ -225,7 +225,7 @@ TEST_F(StoreTest, RefusesSwappedColumns) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("edge_id.npy"));
 }
 
-// With the size that store.json says: only the number of rows is wrong.
+// The size matches store.json, so only the number of rows is wrong.
 TEST_F(StoreTest, RefusesEdgeColumnsOfAnotherLengthThanIndices) {
   Build(RichGraph(), 2);
   const Manifest manifest = (*Store::Open(path_))->manifest();
@@ -243,7 +243,7 @@ TEST_F(StoreTest, RefusesEdgeColumnsOfAnotherLengthThanIndices) {
                 Array::Allocate(array.dtype(), {array.rows() + more}));
       const absl::Status status = OpenStatus();
       EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << file.path;
-      // A list's end and its indices contradict each other.
+      // The end of a list contradicts its indices.
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr(column == "indices" ? "indptr" : file.path));
     }

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::MatchesRegex;
 
-// Two nodes without anything else.
+// Two nodes and nothing else.
 Manifest TwoNodes() {
   Manifest manifest;
   manifest.schema.node_types = {{.name = "node", .count = 2}};
@@ -30,7 +30,7 @@ class StoreWriterTest : public testing::DirectoryTest {
  protected:
   fs::path path() const { return directory_ / "store"; }
 
-  // Writes TwoNodes() by way of each method that adds a file.
+  // Writes TwoNodes() using each method that adds a file.
   absl::Status Write(const fs::path& target) const {
     auto writer = StoreWriter::Create(target);
     if (!writer.ok()) return writer.status();

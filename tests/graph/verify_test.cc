@@ -50,8 +50,8 @@ class VerifyTest : public testing::DirectoryTest {
     std::ofstream(path() / "store.json") << FormatManifest(manifest);
   }
 
-  // Changes the elements of one file and makes store.json agree with it, as a
-  // faulty writer would: only the content is wrong.
+  // Changes the elements of one file and makes store.json match, like a faulty
+  // writer: only the content is wrong.
   template <typename T>
   void Change(const std::string& file,
               const std::function<void(std::vector<T>&)>& change) const {
@@ -105,12 +105,12 @@ TEST_F(VerifyTest, AcceptsAGraphWithoutNodesOrEdges) {
 TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
   BuildRich(2);
   for (const FileInfo& info : ReadManifest().files) {
-    // The last byte: data where there is any, else the header's padding.
+    // The last byte: data if there is any, else padding of the header.
     const std::string good = ReadFile(path() / info.path, 1 << 20).value();
     std::string damaged = good;
     damaged[damaged.size() - 1] ^= 1;
     std::ofstream(path() / info.path) << damaged;
-    // Opening a store looks at the ends of lists already.
+    // Opening a store already checks the ends of lists.
     const bool ends = info.path.ends_with("/indptr.npy");
     ExpectViolation(info.path, ends ? "it must go from 0" : "checksum");
     std::ofstream(path() / info.path) << good;
@@ -248,11 +248,11 @@ using Edit =
     std::variant<std::function<void(Ids&)>, std::function<void(Longs&)>,
                  std::function<void(Floats&)>, std::function<void(Sums&)>>;
 
-// One file with wrong elements, and what verification must say of it.
+// One file with wrong elements, and what verification must report.
 struct Damage {
   std::string file;
   Edit edit;
-  std::string place;  // part of the message: the file, or more than that
+  std::string place;  // part of the message: at least the file
   std::string what;
 };
 
@@ -316,7 +316,7 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
        "not below the 5 rows"},
       {out + "slot.npy", SwapFirstTwo<Longs>(), "out/slot.npy[0]",
        "not of edge 0"},
-      // Twice the weights of a whole list are the same integer weights.
+      // Doubling all weights of a list gives the same integer weights.
       {out + "weight.npy", std::function<void(Floats&)>([](Floats& list) {
          list[0] = list[1] = 2;
        }),
@@ -374,7 +374,7 @@ TEST(CountCutEdges, CountsEdgesBetweenPartitions) {
   for (const bool in : {true, false}) {
     graph.relations[0].in = in;
     const fs::path path = directory / (in ? "in" : "out");
-    // Even and odd nodes.
+    // Separates even and odd nodes.
     ASSERT_TRUE(BuildStore(graph, 2, SpreadAssignment(graph, 2), path).ok());
     int64_t expected = 0;
     for (const auto& [src, dst] : graph.relations[0].edges) {

@@ -18,8 +18,8 @@ using ::testing::IsEmpty;
 constexpr float kTiny = 1.4e-45F;  // 2^-149, the smallest above 0
 constexpr uint64_t kHalf = uint64_t{1} << 31;
 
-// A positive float as mantissa * 2^exponent, mantissa below 2^24, from its
-// bits.
+// A positive float as mantissa * 2^exponent with a mantissa below 2^24, taken
+// from its bits.
 struct Scaled {
   uint64_t mantissa;
   int exponent;
@@ -33,7 +33,7 @@ Scaled ScaledOf(float value) {
   return {fraction | 0x800000, power - 150};
 }
 
-// floor(value * 2^(32 - e)) by shifts, for the e of `largest`.
+// floor(value * 2^(32 - e)) computed by shifts, for the e of `largest`.
 uint64_t IntegerWeight(float value, float largest) {
   if (value == 0) return 0;
   const Scaled top = ScaledOf(largest);

@@ -51,8 +51,8 @@ TEST(AllowedNamesTest, UrisAndCommonNamesAreComparedToTheLetter) {
   EXPECT_FALSE(IsCommonAllowed(""));
 }
 
-// *.NAME is for DNS names, which a CA checks; and a certificate with a wildcard
-// is for every host, so it must not pass as the one that is meant.
+// *.NAME applies to DNS names, which a CA checks. A certificate with a wildcard
+// is valid for every host, so it must not pass as the one intended.
 TEST(AllowedNamesTest, WildcardsOfCertificatesMatchNothing) {
   for (const char* name : {"*.fleet.example", "*.Fleet.example", "*"}) {
     EXPECT_FALSE(IsDnsAllowed(name)) << name;

@@ -18,14 +18,14 @@
 namespace millrace {
 namespace {
 
-// Far more than a loaded machine takes.
+// Far longer than a loaded machine needs.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
 class Note final : public Sleeper {
  public:
   void OnWake() override {
     time_ = SteadyNow();
-    woken_.Notify();  // dies when it is called twice
+    woken_.Notify();  // fails if it is called twice
   }
   bool Wait(absl::Duration patience = kPatience) {
     return woken_.WaitForNotificationWithTimeout(patience);
@@ -52,7 +52,7 @@ TEST(CallTimerTest, WakesEachOnceAndNoneTooEarly) {
   }
 }
 
-// Later calls may have less patience.
+// A later call may have less patience.
 TEST(CallTimerTest, AnEarlierOneNeedNotWaitForALaterOne) {
   CallTimer timer;
   auto late = std::make_shared<Note>(), soon = std::make_shared<Note>();
@@ -116,7 +116,7 @@ TEST(CallTimerTest, RestsWhileItWaits) {
             absl::ToDoubleSeconds(SteadyNow() - start) / 20);
 }
 
-// Each is either removed or woken, from whatever thread.
+// Each sleeper is either removed or woken, on whatever thread.
 TEST(CallTimerTest, ManyThreadsAddAndRemove) {
   class Count final : public Sleeper {
    public:

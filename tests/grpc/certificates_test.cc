@@ -25,7 +25,7 @@ constexpr absl::Duration kDay = absl::Hours(24);
 
 class CertificatesTest : public testing::DirectoryTest {
  protected:
-  // Options of these files.
+  // Options with these files.
   TlsOptions Files(const std::string& ca, const CertificatePem& own) {
     TlsOptions options;
     options.ca = Write("ca.pem", ca);
@@ -45,11 +45,11 @@ class CertificatesTest : public testing::DirectoryTest {
     return *std::move(loaded);
   }
 
-  // The error that the options are refused with.
+  // The error with which the options are refused.
   static std::string LoadError(const TlsOptions& options) {
     return std::string(Certificates::Load(options).status().message());
   }
-  // The error that a server's certificate is refused with; empty: none.
+  // The error with which a server's certificate is refused; empty if accepted.
   std::string PeerError(const std::string& leaf, const std::string& host,
                         absl::Time now = absl::Now(),
                         Peer peer = Peer::kServer) {
@@ -86,7 +86,7 @@ TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   EXPECT_THAT(LoadError(Files(ca_.pem(), {one.certificate, "no key"})),
               HasSubstr("key.pem holds no whole key"));
   EXPECT_THAT(LoadError(Files("", one)), HasSubstr("ca.pem holds no whole"));
-  // A bundle whose second half is not there yet.
+  // A bundle whose second half is missing.
   EXPECT_THAT(LoadError(Files(ca_.pem() + ca_.pem().substr(0, 300), one)),
               HasSubstr("ca.pem holds no whole"));
 
@@ -106,7 +106,7 @@ TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   EXPECT_THAT(LoadError(options), HasSubstr("cert.pem is not valid before 20"));
   options.clock = [] { return absl::Now() + 30 * kDay - absl::Hours(1); };
   EXPECT_EQ(LoadError(options), "");
-  // The CA alone.
+  // Only the CA.
   options.cert = options.key = "";
   options.clock = [] { return absl::Now() + 3651 * kDay; };
   EXPECT_THAT(LoadError(options), HasSubstr("ca.pem has expired at 20"));
@@ -126,10 +126,10 @@ TEST_F(CertificatesTest, RefusesOtherSigners) {
               HasSubstr("\"CN=localhost\" (localhost, 127.0.0.1) is not signed "
                         "by --tls-ca " +
                         (directory_ / "ca.pem").string()));
-  // One that has the same name as ours.
+  // A CA with the same name as ours.
   EXPECT_THAT(PeerError(TestCa("our CA").Issue({}).certificate, "localhost"),
               HasSubstr("not signed by --tls-ca"));
-  // Nobody vouches for it but itself.
+  // A self-signed certificate.
   EXPECT_THAT(PeerError(TestCa("localhost").pem(), ""),
               HasSubstr("not signed by --tls-ca"));
 }
@@ -157,7 +157,7 @@ TEST_F(CertificatesTest, RefusesOtherNames) {
   EXPECT_THAT(PeerError(leaf, "elsewhere.example"),
               HasSubstr("is not for elsewhere.example"));
   EXPECT_THAT(PeerError(leaf, "127.0.0.2"), HasSubstr("is not for 127.0.0.2"));
-  // A common name is no address.
+  // A common name is not an address.
   CertificateSpec bare;
   bare.names = "";
   EXPECT_THAT(PeerError(ca_.Issue(bare).certificate, "localhost"),

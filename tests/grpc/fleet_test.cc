@@ -115,7 +115,7 @@ TEST(FleetTest, RefusesServersOfAnotherStore) {
   EXPECT_EQ((*fleet)->Members()[0].state, FleetMemberInfo::State::kRefused);
 }
 
-// Whoever answers first must not decide what is trained on.
+// The server that answers first must not decide what is trained on.
 TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
   FleetHarness small(testing::SmallGraph(), 1);
   FleetHarness rich(testing::RichGraph(), 1);
@@ -137,7 +137,8 @@ TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
   EXPECT_TRUE((*fleet)->WaitForManifest(Soon()).ok());
 }
 
-// Nobody who answers can ever belong to it; one who does not answer might.
+// None of the servers that answer can ever join; one that does not answer
+// might.
 TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
   FleetHarness servers(testing::SmallGraph(), 1);
   testing::ScriptedSampler newer(servers.Stub(0), {});
@@ -185,11 +186,12 @@ TEST(FleetTest, KnowsTheSplitsOfAllMembers) {
   const auto mine = (*manifest)->FindSplit(0, "mine");
   ASSERT_TRUE(mine.ok()) << mine.status();
   EXPECT_EQ((*manifest)->splits[*mine].identity.fingerprint, "ab12");
-  // One that does not say takes the word of the others.
+  // A member that does not report a fingerprint is taken to agree with the
+  // others.
   const auto same = (*manifest)->FindSplit(0, real.splits[1].name);
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_EQ((*manifest)->splits[*same], real.splits[1]);
-  // Only a job that uses it is refused.
+  // Only a job that uses the split is refused.
   const absl::Status differs =
       (*manifest)->FindSplit(0, real.splits[0].name).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(differs)) << differs;
@@ -262,7 +264,7 @@ TEST(FleetTest, DrainingMembersAreTheLastChoice) {
   EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[0].get()}), owners[1]);
 }
 
-// Two replicas that are ready, one of which passes on what the other answers.
+// Two ready replicas, one of which forwards what the other answers.
 class TwoReplicasTest : public ::testing::Test {
  protected:
   TwoReplicasTest()
@@ -278,7 +280,7 @@ class TwoReplicasTest : public ::testing::Test {
     EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
   }
 
-  // Replaces the list as a whole.
+  // Replaces the list atomically.
   void WriteList(const std::vector<std::string>& addresses) const {
     std::ofstream file(list_ + ".new");
     for (const std::string& address : addresses) file << address << '\n';
@@ -308,7 +310,7 @@ class TwoReplicasTest : public ::testing::Test {
     return MemberAt(real_.server(0).address());
   }
 
-  // As a server that holds all it may.
+  // Like a server whose memory is all reserved.
   void Refuse(const FleetMember& member, absl::Duration retry_after) const {
     fleet_->ReportFailure(
         member,
@@ -322,8 +324,8 @@ class TwoReplicasTest : public ::testing::Test {
   std::unique_ptr<Fleet> fleet_;
 };
 
-// Such as the end of a call that was cancelled because the member is lost:
-// others that wait for its answer have yet to hear that.
+// For example when a call was cancelled because its member was lost: others
+// that wait for the member's answer must still learn of it.
 TEST_F(TwoReplicasTest, FailureOfALostMemberIsNoNews) {
   const auto member = real();
   real_.StopServer(0);
@@ -344,7 +346,7 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   Refuse(*busy, absl::Hours(1));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
   EXPECT_FALSE(fleet_->IsLost(*busy));
-  // Better than nobody.
+  // Better than none.
   EXPECT_EQ(*fleet_->Pick(0, Soon(), {free.get()}), busy);
 }
 
@@ -353,15 +355,15 @@ TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
   free->outstanding_bytes = 1000;
   const SteadyTime start = SteadyNow();
   for (int i = 0; i < 5; ++i) {
-    // Calls that were sent at once are refused at once.
+    // Calls sent together are refused together.
     for (int j = 0; j < 4; ++j) Refuse(*busy, absl::Milliseconds(20));
     EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
   }
-  // 20 ms, and 16 times that the last time.
+  // 20 ms at first, and 16 times that at the end.
   EXPECT_GE(SteadyNow() - start, absl::Milliseconds(31 * 20));
 }
 
-// Every silent call looks ten times a second.
+// Every silent call checks ten times a second.
 TEST_F(TwoReplicasTest, SuspectsThatHaveJustAnsweredAreNotAskedAgain) {
   const auto member = scripted();
   const int before = scripted_.describes();
@@ -389,7 +391,7 @@ TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
   EXPECT_EQ(fleet_->Owners(0).size(), 2u);
 }
 
-// A line that is removed from the file ends no call.
+// Removing a line from the file ends no call.
 TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   auto member = scripted();
   const std::weak_ptr<grpc::Channel> channel = member->channels[0];
@@ -397,7 +399,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
   EXPECT_EQ(*fleet_->Pick(0, Soon()), real());
   EXPECT_FALSE(fleet_->IsLost(*member));
-  // Asked on, and found lost when it is.
+  // It is still asked, and found lost when it is.
   const int before = scripted_.describes();
   EXPECT_TRUE(Await([&] {
     fleet_->Suspect(*member);
@@ -416,7 +418,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   end.Notify();
   scripted_.OnDescribe({});
   EXPECT_TRUE(Await([&] { return !fleet_->IsLost(*member); }));
-  // The same one when it comes back.
+  // If it comes back, it is the same member.
   WriteList({scripted_.address(), real_.server(0).address()});
   EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
   EXPECT_EQ(scripted(), member);
@@ -427,7 +429,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
 }
 
 TEST(FleetTest, EndsWhileItAsks) {
-  // Nobody listens there: some asks are in flight whenever it ends.
+  // Nothing listens there: whenever the fleet ends, some calls are in flight.
   for (int i = 0; i < 20; ++i) {
     auto fleet = Fleet::Create(ListOf("127.0.0.1:1,127.0.0.1:2"));
     ASSERT_TRUE(fleet.ok());
@@ -450,7 +452,7 @@ TEST(FleetTest, ReadsTheListAgainForThoseWhoAwaitIt) {
     const auto count = std::count(list, list + std::strlen(list), '\n');
     EXPECT_EQ((*fleet)->Members().size(), static_cast<size_t>(count));
   }
-  // One that cannot be read leaves the servers known so far.
+  // If the list cannot be read, the servers known so far remain.
   std::filesystem::remove(path);
   EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), Soon()));
   EXPECT_EQ((*fleet)->Members().size(), 1u);
@@ -462,13 +464,13 @@ TEST(FleetTest, ListsOfAddressesNeedNoReading) {
   EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), SteadyTime::InfinitePast()));
 }
 
-// A pipe that nobody writes to blocks its reader, as a dead name server does.
+// A pipe that nothing writes to blocks its reader, like a dead name server.
 TEST(FleetTest, EndsWhileItReadsTheList) {
   const auto path = testing::TestDirectory("fleet_list") / "servers";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto fleet = Fleet::Create(ListOf("@" + path.string()));
   ASSERT_TRUE(fleet.ok());
-  // Opens when somebody reads; the look-up that is left behind ends when it
+  // Opens when something reads the pipe; the look-up left behind ends when it
   // is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
@@ -478,7 +480,8 @@ TEST(FleetTest, EndsWhileItReadsTheList) {
   EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
 }
 
-// Else the last channel might end in a callback of gRPC, which is fatal.
+// Otherwise the last channel might be destroyed in a callback of gRPC, which is
+// fatal.
 TEST(FleetTest, WaitsForMembersAndEndsTheirChannelsItself) {
   FleetHarness servers(testing::SmallGraph(), 1);
   auto fleet = Fleet::Create(ListOf("@" + servers.list()));
@@ -508,7 +511,7 @@ TEST(FleetTest, AsksMembersWhileItReadsTheList) {
   std::ofstream(path) << servers.server(0).address() << '\n';
   auto before = (*fleet)->Pick(0, Soon());
   ASSERT_TRUE(before.ok()) << before.status();
-  // Opens when the list is read again, and holds that up until it is closed.
+  // Opens when the list is read again, and blocks that until it is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
   (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
@@ -517,7 +520,7 @@ TEST(FleetTest, AsksMembersWhileItReadsTheList) {
   EXPECT_EQ(*after, *before);
   before->reset();
   after->reset();
-  fleet->reset();  // so that no read follows the one that now ends
+  fleet->reset();  // so that no read follows the current one
 }
 
 }  // namespace

@@ -23,10 +23,10 @@ namespace {
 
 using Kind = Hedging::Kind;
 
-// Far more than a loaded machine takes.
+// Far longer than a loaded machine needs.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
-// A call to a replica that does what a test says.
+// A call to a replica, driven by the test.
 class Leg final : public Call {
  public:
   Leg(std::shared_ptr<FleetMember> member, HedgedCallOptions::Events events)
@@ -36,14 +36,14 @@ class Leg final : public Call {
   SteadyTime start() const { return start_; }
 
   absl::Status Sign() { return events_.on_sign(); }
-  // Sign() of an answer that comes while the call is being cancelled.
+  // Sign() for an answer that arrives while the call is being cancelled.
   std::function<absl::Status()> late_sign() const { return events_.on_sign; }
   void End(absl::Status status) {
     {
       MutexLock lock(&mutex_);
       if (std::exchange(over_, true)) return;
     }
-    // Ends what they hold, too.
+    // Also ends what these hold.
     const HedgedCallOptions::Events events = std::move(events_);
     member_.reset();
     events.done(std::move(status));
@@ -67,7 +67,7 @@ class Leg final : public Call {
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A call to one of two replicas, the first of which may stop describing itself.
+// A call to one of two replicas, of which the first may stop describing itself.
 class HedgedCallTest : public ::testing::Test {
  protected:
   HedgedCallTest()
@@ -81,12 +81,12 @@ class HedgedCallTest : public ::testing::Test {
     while (fleet_->Owners(0).size() < 2 && SteadyNow() < end) {
       absl::SleepFor(absl::Milliseconds(2));
     }
-    // Room for some hedges.
+    // Allows some hedges.
     for (int i = 0; i < 100; ++i) hedging_.NoteCall();
   }
   ~HedgedCallTest() override { release_.Notify(); }
 
-  // What answers took until now.
+  // Records how long answers have taken so far.
   void NoteAnswers(absl::Duration time) {
     for (size_t i = 0; i < Hedging::kLeastTimes; ++i) {
       hedging_.NoteAnswer(Kind::kSample, time);
@@ -135,7 +135,7 @@ class HedgedCallTest : public ::testing::Test {
              }});
   }
 
-  // The leg started as number `index`, from 0, once it is.
+  // The call started as number `index`, counted from 0; waits for it.
   Leg& At(size_t index) {
     MutexLock lock(&mutex_);
     const auto started = [this, index]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -222,7 +222,7 @@ TEST_F(HedgedCallTest, SuccessIsNotHiddenByAFailureBeforeIt) {
   NoteAnswers(absl::Milliseconds(10));
   Start();
   Leg& hedge = At(1);
-  // While the first one's failure is looked at, the other one succeeds.
+  // While the failure of the first is being handled, the other succeeds.
   on_end_ = [&] {
     EXPECT_TRUE(hedge.Sign().ok());
     hedge.End(absl::OkStatus());
@@ -240,7 +240,7 @@ TEST_F(HedgedCallTest, FailsWithTheFirstFailureWhenNobodySpoke) {
   EXPECT_EQ(Result(), absl::UnavailableError("second"));
 }
 
-// Nobody is told that a call which was cancelled for that has failed.
+// A call cancelled for this reason must not be reported as a failure.
 TEST_F(HedgedCallTest, TurnsFromALostReplicaWithoutAWord) {
   NoteAnswers(absl::Seconds(100));
   StopDescribing();
@@ -268,7 +268,7 @@ TEST_F(HedgedCallTest, SaysThatItHasGivenUpAStream) {
   EXPECT_EQ(legs(), 1u);
 }
 
-// As slow answers are, and not all of them.
+// Slow answers are hedged, but not all of them.
 TEST_F(HedgedCallTest, SilenceOfALivingReplicaIsNoReasonToGiveItUp) {
   NoteAnswers(absl::Seconds(100));
   Start();

@@ -25,7 +25,7 @@ std::unique_ptr<ListReader> ReaderOf(const std::string& list) {
   return std::make_unique<ListReader>(*AddressList::Parse(list));
 }
 
-// Reads once; the thread that called back.
+// Reads once; returns the thread that called back.
 pid_t Read(ListReader& reader, ListReader::Result& result) {
   pid_t thread = 0;
   Notification done;
@@ -57,7 +57,7 @@ TEST(ListReaderTest, OneThreadReadsFilesAndEndsWithTheReader) {
     EXPECT_THAT(*result, ElementsAre(address));
   }
   reader.reset();
-  // The system may need a moment to forget a thread that was joined.
+  // The system may need a moment to remove a joined thread.
   const std::string task = "/proc/self/task/" + std::to_string(thread);
   const SteadyTime soon = SteadyNow() + absl::Seconds(10);
   while (std::filesystem::exists(task) && SteadyNow() < soon) {
@@ -66,13 +66,13 @@ TEST(ListReaderTest, OneThreadReadsFilesAndEndsWithTheReader) {
   EXPECT_FALSE(std::filesystem::exists(task));
 }
 
-// A pipe that nobody writes to blocks its reader, as a dead file system does.
+// A pipe that nothing writes to blocks its reader, like a dead file system.
 TEST(ListReaderTest, ReadThatHangsIsLeftBehind) {
   const auto path = testing::TestDirectory("list_reader") / "servers";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto reader = ReaderOf("@" + path.string());
   reader->Start([](const ListReader::Result&) { ADD_FAILURE() << "called"; });
-  // Opens when somebody reads; the read ends when it is closed.
+  // Opens when something reads the pipe; the read ends when it is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
   const SteadyTime start = SteadyNow();

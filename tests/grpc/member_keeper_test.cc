@@ -19,13 +19,13 @@ std::weak_ptr<::grpc::Channel> AddChannel(FleetMember& member) {
   return member.channels.back();
 }
 
-// As in a callback, on the thread of which no channel may end.
+// As in a callback of gRPC, on whose thread no channel may be destroyed.
 TEST(MemberKeeperTest, ChannelsOutliveTheLastHolderUntilTheyAreEnded) {
   MemberKeeper keeper;
   std::shared_ptr<FleetMember> member = keeper.Make();
   const std::weak_ptr<::grpc::Channel> channel = AddChannel(*member);
   keeper.EndUnused();
-  EXPECT_FALSE(channel.expired());  // somebody holds it
+  EXPECT_FALSE(channel.expired());  // still held
   member.reset();
   EXPECT_FALSE(channel.expired());
   keeper.EndUnused();

@@ -45,7 +45,7 @@ TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
                     {.partition = {}, .retry_after = absl::Milliseconds(50)})));
   EXPECT_TRUE(IsRetryable(absl::UnknownError("Stream removed")));
   EXPECT_FALSE(IsRetryable(absl::OkStatus()));
-  // gRPC's: a message that is too large.
+  // gRPC's own: a message that is too large.
   EXPECT_FALSE(IsRetryable(absl::ResourceExhaustedError("")));
   EXPECT_FALSE(IsRetryable(absl::FailedPreconditionError("")));
   EXPECT_FALSE(IsRetryable(absl::InvalidArgumentError("")));

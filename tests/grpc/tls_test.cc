@@ -32,7 +32,7 @@ using testing::ReplaceFile;
 using testing::TestCa;
 
 constexpr absl::Duration kDay = absl::Hours(24);
-// No failure that the tests expect takes so long.
+// Longer than any expected failure takes.
 constexpr absl::Duration kLong = absl::Seconds(60);
 
 class TlsTest : public testing::DirectoryTest {
@@ -42,7 +42,7 @@ class TlsTest : public testing::DirectoryTest {
     return directory_ / name;
   }
 
-  // Files NAME.pem and NAME.key with a new certificate.
+  // Writes NAME.pem and NAME.key with a new certificate.
   void WriteIdentity(const std::string& name, const TestCa& ca,
                      const CertificateSpec& spec = {}) {
     const CertificatePem pem = ca.Issue(spec);
@@ -50,7 +50,7 @@ class TlsTest : public testing::DirectoryTest {
     Write(name + ".pem", pem.certificate);
   }
 
-  // Of a program with that identity (see WriteIdentity; empty: none).
+  // Options of a program with that identity (see WriteIdentity; empty: none).
   TlsOptions Tls(const std::string& ca, const std::string& name) {
     TlsOptions options;
     options.ca = Write(name + "-ca.pem", ca);
@@ -67,7 +67,7 @@ class TlsTest : public testing::DirectoryTest {
     return Tls(ca.pem(), name);
   }
 
-  // A server with a certificate of our CA, which asks clients for theirs.
+  // A server with a certificate from our CA, which requires one from clients.
   ServerOptions Mutual() {
     ServerOptions options;
     options.tls = NewTls(ca_, "server");
@@ -75,7 +75,7 @@ class TlsTest : public testing::DirectoryTest {
     return options;
   }
 
-  // What a client of these servers gets.
+  // Connects a client to these servers; returns the error.
   static absl::Status Connect(const std::string& list, const TlsOptions& tls,
                               absl::Duration patience = kLong) {
     FleetOptions options;
@@ -88,7 +88,7 @@ class TlsTest : public testing::DirectoryTest {
     return (*fleet)->WaitForManifest(SteadyNow() + patience).status();
   }
 
-  // The same for a failure that waiting does not mend.
+  // The same, for a failure that waiting cannot resolve.
   static absl::Status ConnectInVain(const std::string& list,
                                     const TlsOptions& tls) {
     const SteadyTime start = SteadyNow();
@@ -126,7 +126,8 @@ class TlsTest : public testing::DirectoryTest {
     return Call(address, *OpenClientTls(tls), method);
   }
 
-  // Whether clients of that kind are let in, or not, before long.
+  // Whether such clients are accepted, or refused if not `expected`, before
+  // long.
   static bool SoonConnects(const std::string& list, const TlsOptions& tls,
                            bool expected) {
     const SteadyTime deadline = SteadyNow() + kLong;
@@ -147,7 +148,7 @@ TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
   const TlsOptions tls = NewTls(ca_, "client");
   EXPECT_TRUE(Connect("@" + servers.list(), tls).ok());
 
-  // The home asks the other server as its peer.
+  // The home calls the other server as its peer.
   const std::string& home = servers.server(0).address();
   const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
       home, ClientCredentials(*OpenClientTls(tls), home).For(home),
@@ -188,7 +189,7 @@ TEST_F(TlsTest, ClientsSayWhatIsWrongWithAServer) {
   EXPECT_THAT(std::string(name.message()),
               HasSubstr("is not for elsewhere.example"));
 
-  // The server's certificate ends in 30 days, the client's in 300.
+  // The server's certificate expires in 30 days, the client's in 300.
   CertificateSpec lasting;
   lasting.end = absl::Now() + 300 * kDay;
   tls = NewTls(ca_, "client", lasting);
@@ -291,7 +292,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   const TlsOptions tls = NewTls(ca_, "client");
   ASSERT_TRUE(Connect(address, tls).ok());
 
-  // Half a file, and a key of another certificate: the old ones stay.
+  // Half a file, or the key of another certificate: the old identity stays.
   const auto read = [&](const char* name) {
     return *ReadFile(directory_ / name, 1 << 20);
   };
@@ -303,7 +304,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   absl::SleepFor(absl::Milliseconds(1500));
   EXPECT_TRUE(Connect(address, tls).ok());
 
-  // Another name: seen by who asks for it, as soon as both files are there.
+  // Another name: visible to clients that ask for it once both files are there.
   TlsOptions renamed = tls;
   renamed.server_name = "renewed.example";
   EXPECT_FALSE(Connect(address, renamed).ok());
@@ -312,7 +313,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   WriteIdentity("server", ca_, spec);
   EXPECT_TRUE(SoonConnects(address, renamed, true));
 
-  // Another CA of the clients.
+  // Another CA for the clients.
   Write("server-ca.pem", other_ca_.pem());
   EXPECT_TRUE(SoonConnects(address, renamed, false));
   Write("server-ca.pem", other_ca_.pem() + ca_.pem());
@@ -329,7 +330,7 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   ASSERT_TRUE(fleet.ok());
   ASSERT_TRUE((*fleet)->Pick(0, SteadyNow() + kLong).ok());
 
-  // The whole fleet moves to another CA; the client's process stays.
+  // The whole fleet moves to another CA, while the client's process stays.
   WriteIdentity("server", other_ca_);
   Write("server-ca.pem", other_ca_.pem());
   WriteIdentity("client", other_ca_);
@@ -347,7 +348,7 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   FAIL() << "the new server is not found";
 }
 
-// Memory files of identities that this process holds open.
+// The number of memory files with identities that this process holds open.
 int OpenIdentities() {
   int count = 0;
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -367,7 +368,7 @@ TEST_F(TlsTest, NothingIsHeldOnceConnectionsHaveEnded) {
     }
     EXPECT_GE(OpenIdentities(), 1);
   }
-  // gRPC ends connections in its own time.
+  // gRPC closes connections at its own pace.
   const SteadyTime deadline = SteadyNow() + kLong;
   while (OpenIdentities() > 0 && SteadyNow() < deadline) {
     absl::SleepFor(absl::Milliseconds(20));
@@ -424,8 +425,8 @@ TEST_F(TlsTest, ClientsNeedACa) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca is missing"));
 }
 
-// A server that shows a good certificate and then ends the connection, twice,
-// does not want the client's. Another one on its host may.
+// A server that presents a good certificate and ends the connection twice does
+// not accept the client's. Another server on the same host may.
 TEST_F(TlsTest, HandshakesOfOneServerTellNothingOfItsNeighbor) {
   FleetHarness servers(testing::SmallGraph(), 1, Mutual());
   const std::string address = servers.server(0).address();

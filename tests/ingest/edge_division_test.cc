@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits of edges that an import makes, against a plain computation.
+// Splits of edges made by an import, compared with a plain computation.
 #include "common/ingest/edge_division.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ using Pair = std::pair<int64_t, int64_t>;
 
 Pair Unordered(const Edge& edge) { return std::minmax(edge.src, edge.dst); }
 
-// Half of them between few nodes, so that pairs meet again.
+// Half of the edges are between few nodes, so that pairs repeat.
 Edges RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   Edges edges;
@@ -54,7 +54,7 @@ Edges RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
   return edges;
 }
 
-// Every pair once, in one direction, in an order of `seed`.
+// Every pair once, in one direction, in an order given by `seed`.
 Edges AllPairs(int64_t nodes, uint32_t seed) {
   Edges edges;
   for (int64_t a = 0; a < nodes; ++a) {
@@ -67,7 +67,7 @@ Edges AllPairs(int64_t nodes, uint32_t seed) {
   return edges;
 }
 
-// The edges that are seeds, by the header's words.
+// The edges that are seeds, as the header defines them.
 Edges Seeds(const Edges& edges, const ImportOptions& options) {
   Edges seeds;
   std::set<Pair> seen;
@@ -83,7 +83,7 @@ Edges Seeds(const Edges& edges, const ImportOptions& options) {
   return seeds;
 }
 
-// The lists of a relation, as edges.
+// The lists of a relation as edges.
 std::multiset<Edge> GraphOf(const Store& store, size_t relation) {
   const NeighborLists& lists = store.partition(0)->edges[relation].in;
   const auto indptr = lists.indptr.As<int64_t>();
@@ -97,8 +97,8 @@ std::multiset<Edge> GraphOf(const Store& store, size_t relation) {
   return edges;
 }
 
-// What an import with these options makes of `edges`, of which there were
-// `count` before some were taken out.
+// The graph that an import with these options makes from `edges`, of which
+// there were `count` before some were held out.
 std::multiset<Edge> PlainGraph(Edges edges, int64_t nodes, int64_t count,
                                const ImportOptions& options) {
   const auto loop = [](const Edge& edge) { return edge.src == edge.dst; };
@@ -196,8 +196,8 @@ std::array<Edges, 3> SplitsOf(const Store& store) {
   return splits;
 }
 
-// The share (3: none) of each unordered pair of the seeds; checks that each
-// has only one, and that the cuts are where they should be.
+// The split of each unordered pair of the seeds (3: none). Checks that each
+// pair is in only one split, and that the boundaries are right.
 std::map<Pair, int> CheckedSides(const std::array<Edges, 3>& splits,
                                  const Edges& seeds,
                                  const std::vector<double>& fractions) {
@@ -372,7 +372,8 @@ TEST_F(EdgeDivisionTest, OrdersPairsBetweenTwoTypes) {
     together += test.contains({edge.dst, edge.src}) ? 1 : 0;
     test.insert({edge.src, edge.dst});
   }
-  // 870 / 2 * 0.2 * 0.2 of 90 pairs would be 17; all would be about 90.
+  // Around 17 (870 / 2 * 0.2 * 0.2) of 90 pairs by chance; about 90 if all
+  // were.
   EXPECT_LT(together, 50);
 }
 

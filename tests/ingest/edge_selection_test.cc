@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits of edges that the user gives with `import npy`.
+// Splits of edges that the user provides to `import npy`.
 #include "common/ingest/edge_selection.h"
 
 #include <gmock/gmock.h>
@@ -28,8 +28,8 @@ using ::testing::HasSubstr;
 
 class EdgeSelectionTest : public testing::DirectoryTest {
  protected:
-  // Users 0 to 3, items 0 to 4; edge i is i % 4 -> i % 5, at time 100 - i, of
-  // type i % 3.
+  // Users 0 to 3, items 0 to 4; edge i goes from i % 4 to i % 5, at time 100 -
+  // i, with type i % 3.
   void SetUp() override {
     DirectoryTest::SetUp();
     std::vector<int64_t> pairs, times, types;
@@ -103,7 +103,7 @@ TEST_F(EdgeSelectionTest, ReadsMasksOfEdges) {
 }
 
 TEST_F(EdgeSelectionTest, TakesPairsAsTheyAre) {
-  // No edge goes from 0 to 3; the second pair stands twice.
+  // There is no edge from 0 to 3; the second pair occurs twice.
   input_.test["user__buys__item"] =
       Save("pairs.npy", {0, 3, 1, 1, 1, 1}, {3, 2});
   input_.train["user"] = Save("users.npy", {2, 1}, {2});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports of small random graphs against a plain computation in memory.
+// Imports of small random graphs, compared with a plain computation in memory.
 #include "common/ingest/importer.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// One edge as the dataset should hold it.
+// One edge as the dataset should contain it.
 struct Edge {
   int64_t src, dst, id, time;
   float weight;
@@ -49,7 +49,7 @@ struct Case {
   bool edge_times = false, node_times = false;
 };
 
-// The user's edges of a random multigraph with self loops.
+// The user's edges: a random multigraph with self loops.
 std::vector<Edge> RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   const auto number = [&](int64_t limit) {
@@ -57,7 +57,7 @@ std::vector<Edge> RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
   };
   std::vector<Edge> edges;
   for (int64_t i = 0; i < count; ++i) {
-    // Half of the edges meet few nodes, so that there are equal pairs.
+    // Half of the edges are between few nodes, so that pairs repeat.
     const int64_t limit = i % 2 == 0 ? nodes : 4;
     edges.push_back({number(limit),
                      number(limit),
@@ -81,8 +81,8 @@ std::vector<Edge> Backward(const std::vector<Edge>& edges, int64_t offset) {
   return reverses;
 }
 
-// What --self-loops and --coalesce leave of `edges`; `next_id` numbers added
-// self loops.
+// The edges that remain after --self-loops and --coalesce; added self loops are
+// numbered from `next_id`.
 std::vector<Edge> Finish(std::vector<Edge> edges, int64_t nodes,
                          int64_t next_id, const Case& options) {
   const auto loop = [](const Edge& edge) { return edge.src == edge.dst; };
@@ -157,7 +157,7 @@ class ImporterTest : public testing::DirectoryTest {
   }
 };
 
-// Checks the lists of `direction` against `edges`.
+// Compares the lists of `direction` with `edges`.
 void ExpectLists(const EdgeColumns& columns, Direction direction,
                  std::vector<Edge> edges, bool has_times) {
   const bool in = direction == Direction::kIn;
@@ -270,7 +270,7 @@ TEST_F(ImporterTest, MemoryDoesNotChangeTheBytes) {
 
 class TinyImportTest : public ImporterTest {
  protected:
-  // 4 nodes, edges 0->1, 1->2, 2->2.
+  // A graph of 4 nodes with edges 0->1, 1->2, 2->2.
   NpyInput Tiny() {
     NpyInput input;
     input.edges = {{"", Save(directory_ / "tiny.npy",
@@ -305,7 +305,7 @@ class TinyImportTest : public ImporterTest {
 };
 
 TEST_F(TinyImportTest, DividesShiftedRowsByTheirSum) {
-  // The smallest value is -1; sums below 1 do not divide.
+  // The smallest value is -1; rows with sums below 1 are not divided.
   EXPECT_THAT(
       ImportFeature({-1, 3, 0, 0, -1, -1, -1, -0.5f}, Normalization::kRow),
       ElementsAreArray({0.f, 1.f, 0.5f, 0.5f, 0.f, 0.f, 0.f, 0.5f}));
@@ -317,7 +317,7 @@ TEST_F(TinyImportTest, StandardizesColumnsAndZeroesConstants) {
               ElementsAreArray({-1.f, 0.f, 1.f, 0.f, -1.f, 0.f, 1.f, 0.f}));
 }
 
-// The sampler relies on it: it checks the times of edges alone.
+// The sampler relies on it: it checks only the times of edges.
 TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
   NpyInput input = Tiny();
   input.node_times[""] =
@@ -331,7 +331,7 @@ TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
                 "the time 4, before the time 5 of its source, node 0\n");
   input.edge_times[""] = File(std::vector<int64_t>{5, 6, 7}, {3});
   ExpectRefusal(input, "time 6, before the time 7 of its destination, node 2");
-  // Edges that the graph goes without may be seeds.
+  // Edges that are left out of the graph may still be seeds.
   input.edge_times[""] = File(std::vector<int64_t>{5, 7, 0}, {3});
   ImportOptions options;
   options.self_loops = SelfLoops::kRemove;
@@ -346,7 +346,7 @@ TEST_F(TinyImportTest, CountsNodesByLargestId) {
   EXPECT_EQ(manifest->schema.node_types[0].count, 3);
 }
 
-// One wild id must not decide how much is written.
+// A single wild id must not decide how much is written.
 TEST_F(TinyImportTest, RefusesIdsWithLargeGapsUnlessSaidToBeSo) {
   NpyInput input;
   input.edges = {
@@ -388,7 +388,7 @@ TEST_F(TinyImportTest, SplitsLabelledNodesByFractions) {
   }
 }
 
-// The original ids of each split.
+// The original ids in each split.
 std::map<std::string, std::set<int64_t>> Splits(const Store& store) {
   std::map<std::string, std::set<int64_t>> splits;
   for (const SplitInfo& info : store.manifest().splits) {
@@ -513,7 +513,7 @@ TEST_F(TinyImportTest, ReadsBoolMasks) {
               HasSubstr("a mask of 4 elements for 5 nodes"));
 }
 
-// A file without rows may claim any length for them.
+// A file without rows may claim any row length.
 TEST_F(ImporterTest, RefusesRowsThatNoMemoryHolds) {
   const std::filesystem::path path = directory_ / "wide.npy";
   const std::string header =
@@ -608,7 +608,7 @@ TEST_F(TinyImportTest, RefusesBadInputByPlace) {
   ExpectRefusal(input, "--split-fractions", options);
 }
 
-// Reading a pipe or a device would not end.
+// Reading a pipe or a device would never end.
 TEST_F(TinyImportTest, RefusesWhatIsNotARegularFile) {
   const std::filesystem::path pipe = directory_ / "pipe.npy";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -631,7 +631,7 @@ TEST_F(TinyImportTest, RefusesIdsThatAreNegative) {
   ExpectRefusal(input, "column.npy: edge 1: source -1 is out of range");
 }
 
-// Sums of such ids would not fit 64 bits.
+// Sums of such ids would overflow 64 bits.
 TEST_F(TinyImportTest, RefusesIdsBeyondAllMemory) {
   NpyInput input;
   for (const int64_t id :
@@ -659,7 +659,7 @@ TEST_F(TinyImportTest, NamesTheFileThatSaysHowManyNodes) {
   ExpectRefusal(input, "has 2 nodes, because --num-nodes says so; ids are");
 }
 
-// What is quick to find out comes first: the edges are wrong too.
+// Cheap checks come first: the edges are wrong too.
 class CheapChecksTest : public TinyImportTest {
  protected:
   NpyInput WrongEdges(const std::string& relation = "") {
@@ -730,7 +730,7 @@ TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
   input.train.clear();
   input.train["node__to__node"] = File(std::vector<int64_t>{}, {0, 2});
   ExpectRefusal(input, "the split train of node__to__node has no seeds");
-  // Another may be empty.
+  // Another split may be empty.
   std::ostringstream log;
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As gzip(1) writes it.
+// Compressed like gzip(1).
 std::string Gzip(const std::string& text) {
   z_stream stream = {};
   EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED,
@@ -36,7 +36,7 @@ std::string Gzip(const std::string& text) {
 
 class InflatedFileTest : public DirectoryTest {
  protected:
-  // All that comes of a file with these bytes, read `count` at a time.
+  // The whole content of a file with these bytes, read `count` at a time.
   absl::StatusOr<std::string> ReadAll(const std::string& bytes, size_t count,
                                       const char* name = "file.gz") {
     const std::filesystem::path path = directory_ / name;
@@ -78,7 +78,7 @@ TEST_F(InflatedFileTest, GivesWhatWasPacked) {
       for (const size_t count : {1000, 4096, 2'000'000}) {
         EXPECT_EQ(*ReadAll(Gzip(text), count), text) << size << " " << count;
         EXPECT_EQ(*ReadAll(text, count, "file.csv"), text) << size;
-        // By its content.
+        // Recognised by its content.
         EXPECT_EQ(*ReadAll(Gzip(text), count, "file.csv"), text) << size;
       }
     }
@@ -94,8 +94,8 @@ TEST_F(InflatedFileTest, GivesAllMembersAndNoPadding) {
   ExpectDamaged(both.substr(0, both.size() - 100), "truncated gzip data");
 }
 
-// zlib's own gzread() takes one in nine of the second kind for whole when it is
-// asked for 4096 bytes at a time.
+// When asked for 4096 bytes at a time, zlib's own gzread() accepts one in nine
+// of the second kind as whole.
 TEST_F(InflatedFileTest, RefusesFilesThatAreCutAnywhere) {
   for (const std::string& text :
        {RandomText(2000), std::string(100'000, 'x'), std::string()}) {
@@ -114,7 +114,7 @@ TEST_F(InflatedFileTest, RefusesFlippedBitsByTheChecksum) {
     std::string flipped = packed;
     flipped[i] = static_cast<char>(flipped[i] ^ 16);
     const auto all = ReadAll(flipped, 4096);
-    // A few bits, of padding, say, mean nothing.
+    // A few bits, such as padding, have no meaning.
     if (all.ok() && *all == text) continue;
     EXPECT_TRUE(absl::IsDataLoss(all.status())) << i << " " << all.status();
   }

@@ -21,7 +21,7 @@ class LineReaderTest : public DirectoryTest {
   std::filesystem::path Write(const std::string& name,
                               const std::string& text) {
     const std::filesystem::path path = directory_ / name;
-    // "wT": plain.
+    // "wT" writes plain text.
     gzFile file = gzopen(path.c_str(), name.ends_with(".gz") ? "wb" : "wT");
     EXPECT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())),
               static_cast<int>(text.size()));
@@ -29,7 +29,7 @@ class LineReaderTest : public DirectoryTest {
     return path;
   }
 
-  // One line after the other, as getline() would give them.
+  // Expects the lines that getline() would return, one after another.
   void ExpectLines(const std::string& name, const std::string& text,
                    const std::vector<std::string>& lines) {
     auto reader = LineReader::Open(Write(name, text));
@@ -49,7 +49,7 @@ class LineReaderTest : public DirectoryTest {
   }
 };
 
-// Lengths around those of the reads, whatever the size of the file.
+// Lengths around those of the reads, for any size of file.
 TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
   std::mt19937 random(1);
   for (const size_t longest : {3, 5'000, 300'000}) {
@@ -66,7 +66,7 @@ TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
       for (const char* name : {"lines.csv", "lines.csv.gz"}) {
         SCOPED_TRACE(std::string(name) + " " + std::to_string(longest));
         ExpectLines(name, text, lines);
-        // And where the last line has no end.
+        // The same if the last line has no line break.
         ExpectLines(name, text + "last", [&] {
           auto more = lines;
           more.push_back("last");
@@ -79,7 +79,7 @@ TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
   ExpectLines("empty.csv.gz", "", {});
 }
 
-// A few KB of gzip that hold far more than they are.
+// A few KB of gzip that expand to far more.
 TEST_F(LineReaderTest, GivesLongLinesOfSmallFiles) {
   const std::vector<std::string> lines = {std::string(3 << 20, 'x'), "",
                                           std::string(5 << 20, 'y')};

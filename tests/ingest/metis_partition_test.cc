@@ -36,7 +36,7 @@ TEST(CheckMetisSize, NamesNumberLimitAndLdg) {
                     HasSubstr("--method ldg")));
 }
 
-// Users 0 to 2 are vertices 0 to 2, items 0 and 1 vertices 3 and 4.
+// Users 0 to 2 are vertices 0 to 2; items 0 and 1 are vertices 3 and 4.
 TEST(BuildMetisGraph, MergesEdgesOfBothDirectionsAndAllRelations) {
   testing::TestGraph graph;
   graph.types = {{.name = "user", .count = 3}, {.name = "item", .count = 2}};
@@ -63,7 +63,7 @@ TEST(BuildMetisGraph, MergesEdgesOfBothDirectionsAndAllRelations) {
               ElementsAre(1, 3, 0, 2, 1, 4, 0, 2));
   EXPECT_THAT(std::span(built->edge_weights.get(), entries),
               ElementsAre(3, 3, 3, 1, 1, 1, 3, 1));
-  // Per vertex whether it is a user, whether an item, and its in-edges.
+  // For each vertex: whether it is a user, whether it is an item, its in-edges.
   EXPECT_EQ(built->constraints, 3);
   EXPECT_THAT(built->weights, ElementsAre(1, 0, 2,  //
                                           1, 0, 3,  //

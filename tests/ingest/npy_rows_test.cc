@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files as numpy writes them: make_npy.py says what is in them.
+// .npy files written by NumPy; make_npy.py describes their contents.
 #include "common/ingest/npy_rows.h"
 
 #include <gmock/gmock.h>
@@ -167,7 +167,7 @@ TEST_F(NpyRowsTest, RefusesWhatItDoesNotRead) {
                         "element needs 134"));
 }
 
-// The advice is a command; what numpy reads then is tried by hand.
+// The advice is a command; its effect was checked by hand.
 TEST_F(NpyRowsTest, SaysHowToConvertOtherFiles) {
   const auto advice = [&](const char* name) {
     return Refusal(OpenNpyRows(directory_ / name));
@@ -192,9 +192,9 @@ TEST_F(NpyRowsTest, SaysHowToConvertOtherFiles) {
             absl::StatusCode::kNotFound);
 }
 
-// Memory of this process, with the mapped pages of files in memory (tmpfs). Of
-// files on disks the system maps as many pages as it likes, and takes them back
-// when it needs them.
+// Memory of this process, including mapped pages of files in memory (tmpfs).
+// For files on disks, the system maps as many pages as it likes and takes them
+// back when it needs them.
 int64_t ResidentBytes() {
   std::ifstream status("/proc/self/status");
   int64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npz files: the reader, and the importers that take them.
+// .npz files: the reader, and the importers that use it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// Those of make_npz.py.
+// Sizes and formulas from make_npz.py.
 constexpr int64_t kNodes = 50, kEdges = 70000;
 int64_t Src(int64_t edge) { return edge * 7 % kNodes; }
 int64_t Dst(int64_t edge) { return edge * edge % kNodes; }
@@ -98,7 +98,7 @@ TEST_F(NpzTest, ReadsRedditOfAnySparseFormat) {
     std::vector<std::pair<int64_t, int64_t>> edges = Edges(**store);
     std::vector<std::pair<int64_t, int64_t>> expected = FileEdges();
     if (std::string(folder).starts_with("cs")) {
-      // In the order of the matrix, which is another.
+      // Edges are in the order of the matrix, which differs.
       std::sort(edges.begin(), edges.end());
       std::sort(expected.begin(), expected.end());
     }
@@ -168,7 +168,7 @@ TEST_F(NpzTest, ReadsEveryDTypeAndOrder) {
   }
 }
 
-// Every cut and every flipped byte is found, or does no harm.
+// Every cut and every flipped byte is detected or does no harm.
 TEST_F(NpzTest, SurvivesDamagedFiles) {
   std::ifstream in(directory_ / "odd.npz", std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
@@ -185,7 +185,7 @@ TEST_F(NpzTest, SurvivesDamagedFiles) {
   for (size_t i = 0; i < bytes.size(); i += 3) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 0xff);
-    EXPECT_FALSE(read(damaged).ok()) << i;  // `large` is refused in any case
+    EXPECT_FALSE(read(damaged).ok()) << i;  // `large` is refused anyway
   }
 }
 

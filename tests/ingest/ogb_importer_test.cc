@@ -30,7 +30,7 @@ class OgbImporterTest : public testing::DirectoryTest {
     Homogeneous();
   }
 
-  // `path` below the input folder; gzip if it ends in .gz.
+  // Writes `path` below the input directory; compressed if it ends in .gz.
   void Write(const std::string& path, const std::string& text) {
     const std::filesystem::path file = directory_ / "in" / path;
     std::filesystem::create_directories(file.parent_path());
@@ -130,7 +130,8 @@ TEST_F(OgbImporterTest, ReadsHeterogeneousFolder) {
   EXPECT_EQ(schema.node_types[2].name, "c");
   EXPECT_EQ(schema.RelationName(1), "a__s__b");
   EXPECT_EQ(schema.relations[0].time, ListTime::kNeighbor);
-  // In-lists of a hold neighbours of b, which have times; out-lists do not.
+  // In-lists of a hold neighbours of type b, which have times; out-lists do
+  // not.
   const EdgeColumns& edges = (*store)->partition(0)->edges[0];
   EXPECT_THAT(edges.in.time.As<int64_t>(),
               ElementsAreArray({2001, 2002, 2003}));
@@ -188,7 +189,7 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
 
-// Before it writes as much as the file claims.
+// It is refused before as much is written as the file claims.
 TEST_F(OgbImporterTest, RefusesWildNodeCounts) {
   ExpectRefusal("raw/num-node-list.csv.gz", "1000000000000\n",
                 "3 rows for 1000000000000 nodes");
@@ -223,7 +224,8 @@ TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {
   ExpectRefusal("edge.csv.gz: no such file");
 }
 
-// Of a line, not of a file: a few KB of gzip may hold gigabytes of zeros.
+// The limit is for a line, not a file: a few KB of gzip may expand to
+// gigabytes.
 TEST_F(OgbImporterTest, LimitsTheLengthOfALine) {
   const std::string blanks(LineReader::kMaxLineBytes - 3, ' ');
   Write("raw/edge.csv.gz", "0,1\n" + blanks + "2,1\n");

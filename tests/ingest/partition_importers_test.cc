@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition folders of PyG and GLT, as make_partitions.py imitates them,
-// against the formulas that it makes their graphs of.
+// Partition folders of PyG and GLT, as imitated by make_partitions.py, compared
+// with the formulas from which it makes their graphs.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -98,7 +98,7 @@ class PartitionImportersTest : public testing::DirectoryTest {
   static inline int status_ = 0;
 };
 
-// Position i of the in-lists, by edge id.
+// Positions in the in-lists, by edge id.
 std::vector<int64_t> PlacesOfEdges(const NeighborLists& in) {
   std::vector<int64_t> places(static_cast<size_t>(in.edge_id.rows()), -1);
   for (int64_t i = 0; i < in.edge_id.rows(); ++i) {
@@ -125,7 +125,7 @@ void ExpectEdges(const Store& store, RelationIndex relation, int64_t count) {
   }
 }
 
-// Column k of node v is v / (k + 1), from column `width` on 0.
+// Column k of node v is v / (k + 1); columns from `width` on are 0.
 void ExpectFeatures(const Store& store, TypeIndex type, int64_t width) {
   const Array& feature = store.partition(0)->nodes[type].feature;
   ASSERT_EQ(feature.shape().size(), 2);
@@ -166,7 +166,7 @@ void ExpectCompanions(const Store& store, TypeIndex type) {
   }
 }
 
-// The types a, b, c and the relations a__likes__b, b__by__a.
+// Expects the types a, b, c and the relations a__likes__b, b__by__a.
 void ExpectHeterogeneous(const Store& store, bool padded) {
   const Schema& schema = store.schema();
   ASSERT_EQ(schema.node_types.size(), 3);
@@ -260,7 +260,7 @@ TEST_F(PartitionImportersTest, RestoresHeterogeneousGltGraphs) {
   ExpectHeterogeneous(**store, false);
 }
 
-// The partitions can be had again with --method given.
+// With --method given, the same partitions can be made again.
 TEST_F(PartitionImportersTest, HandsOnTheAssignment) {
   const auto graph = DescribePygPartitions(Input("pyg/hetero-partitions"), {});
   ASSERT_TRUE(graph.ok()) << graph.status();
@@ -312,13 +312,13 @@ TEST_F(PartitionImportersTest, RefusesRowsThatWereAppendedTwice) {
               HasSubstr("rows for 40 nodes; a program that ran twice"));
 }
 
-// The right number of rows, but one stands twice and another is missing.
+// The number of rows is right, but one id occurs twice and another is missing.
 TEST_F(PartitionImportersTest, RefusesIdsThatStandTwice) {
   for (const uint64_t memory : {0, 1 << 20}) {
     SCOPED_TRACE(memory);
     PartitionFolderInput input = Copy("pyg/plain-partitions");
     input.restore.memory_bytes = memory;
-    // Both own 13 nodes.
+    // Both parts own 13 nodes.
     fs::copy_file(input.directory / "part_0/node_feats.pt",
                   input.directory / "part_2/node_feats.pt",
                   fs::copy_options::overwrite_existing);

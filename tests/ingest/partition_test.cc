@@ -40,7 +40,7 @@ using testing::TestDirectory;
 using testing::TestGraph;
 using testing::TestRelation;
 
-// One entry of a neighbour list, all numbers as the user knows them.
+// One entry of a neighbour list, with all numbers as the user knows them.
 struct Entry {
   int64_t neighbor = 0;
   int64_t edge_id = 0;
@@ -62,7 +62,7 @@ std::vector<float> FloatRow(const Array& array, int64_t row) {
   return {values.begin(), values.end()};
 }
 
-// The lists that `graph` must give, straight from its edges.
+// The lists that `graph` must give, computed directly from its edges.
 Lists ExpectedLists(const TestGraph& graph, const Schema& schema, int index,
                     Direction direction) {
   const TestRelation& relation = graph.relations[index];
@@ -162,8 +162,8 @@ class ListReader {
   std::vector<int64_t> neighbors_;
 };
 
-// `nodes` nodes, the last of them isolated; skewed degrees, multi-edges, self
-// loops.
+// A graph of `nodes` nodes, the last of which is isolated, with skewed degrees,
+// multi-edges and self loops.
 TestGraph RandomGraph(int64_t nodes, int64_t edges) {
   std::mt19937_64 random(17);
   TestGraph graph;
@@ -181,7 +181,7 @@ TestGraph RandomGraph(int64_t nodes, int64_t edges) {
   return graph;
 }
 
-// Two groups of nodes that know each other well, and a few edges between.
+// Two densely connected groups of nodes with a few edges between them.
 TestGraph TwoCommunities(int64_t nodes_each) {
   std::mt19937_64 random(5);
   TestGraph graph;
@@ -216,7 +216,7 @@ struct Partitioned {
   PartitionReport report;
 };
 
-// Without the slashes of parameterised tests.
+// The test's name without the slashes of parameterised tests.
 std::string TestName() {
   std::string name =
       ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -262,7 +262,7 @@ class PartitionTest : public ::testing::Test {
     return status;
   }
 
-  // A .npy file in the test's directory.
+  // Writes a .npy file to the test's directory.
   std::filesystem::path WriteFile(const std::string& name, const Array& array) {
     const std::filesystem::path path = directory_ / name;
     EXPECT_TRUE(WriteNpy(path, array).ok());
@@ -308,7 +308,7 @@ void ExpectSameRows(const Array& original, const Array& stored,
                            stored.row_bytes()));
 }
 
-// Columns, lookup tables and the order of ids.
+// Compares columns, lookup tables and the order of ids.
 void ExpectSameNodes(const TestGraph& graph, const Store& store) {
   for (size_t t = 0; t < graph.types.size(); ++t) {
     const auto type = static_cast<int>(t);
@@ -549,7 +549,7 @@ TEST_F(PartitionTest, AnAddedSplitIsTheSameInAllPartitionings) {
   EXPECT_EQ(identity(after), identity(dataset));
 }
 
-// The lookup table of the last partition is shorter than the others'.
+// The lookup table of the last partition is shorter than the others.
 TEST_F(PartitionTest, AnAddedSplitMayHoldEveryNode) {
   Dataset(RandomGraph(32, 100));
   PartitionOptions options;
@@ -592,7 +592,7 @@ TEST_F(PartitionTest, MetisFindsCommunitiesInBalance) {
   const Partitioned result = Run(options);
   EXPECT_LE(result.report.node_balance(), 1.05);
   EXPECT_LE(result.report.edge_balance(), 1.05);
-  // One edge in 50 was made to cross.
+  // One edge in 50 crosses by construction.
   EXPECT_LT(result.report.cut_edges, result.report.edges / 25);
   EXPECT_EQ(result.store->manifest().partitioning.cut_edges,
             result.report.cut_edges);
@@ -750,7 +750,8 @@ TEST_F(PartitionTest, ConvertsFeaturesRoundingToNearest) {
   options.feature_dtype = DType::kFloat16;
   const Partitioned half = Run(options);
   EXPECT_EQ(half.store->schema().node_types[0].feature.dtype, DType::kFloat16);
-  // By numpy: float32 -> float16, and the upper half of float32 rounded.
+  // Computed by NumPy: float32 -> float16, and the rounded upper half of
+  // float32.
   const std::vector<uint16_t> halves = {0x3c00, 0xc100, 0x2e66, 0x7c00,
                                         0x0000, 0x7c00, 0x3c04, 0x6800};
   const std::vector<uint16_t> brains = {0x3f80, 0xc020, 0x3dcd, 0x4780,

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 class RestoredRowsTest : public testing::DirectoryTest {
  protected:
-  // Row i of `values` has the numbers positions[i] * 10 and * 10 + 1.
+  // Row i of `values` contains positions[i] * 10 and positions[i] * 10 + 1.
   RowShare Share(const std::vector<int64_t>& positions, int64_t offset = 0) {
     std::vector<int64_t> places = positions;
     std::vector<int32_t> values;

@@ -33,7 +33,7 @@ using NamedTriples = std::vector<std::array<std::string, 3>>;
 
 constexpr std::array<const char*, 3> kParts = {"train", "valid", "test"};
 
-// By part.
+// By split.
 const std::array<NamedTriples, 3> kNamed = {
     NamedTriples{{"b", "likes", "a"},
                  {"a", "likes", "c"},
@@ -53,7 +53,7 @@ void WriteGzip(const std::filesystem::path& path, const std::string& text) {
   ASSERT_EQ(gzclose(file), Z_OK);
 }
 
-// Lines whose columns are those of `order`, places in a triple.
+// Lines with the columns `order`, which are positions in a triple.
 template <typename Fields>
 std::string Lines(const std::vector<Fields>& triples,
                   const std::string& separator,
@@ -131,7 +131,7 @@ class TriplesImporterTest : public testing::DirectoryTest {
   RawGraph graph_;
 };
 
-// The edges of the graph are `edges` in the order of their ids.
+// Expects the edges of the graph to be `edges`, in the order of their ids.
 void ExpectGraph(const Store& store, const Triples& edges) {
   const NeighborLists& lists = store.partition(0)->edges[0].in;
   const auto indptr = lists.indptr.As<int64_t>();
@@ -241,7 +241,7 @@ TEST_F(TriplesImporterTest, AppendsReciprocalTriples) {
     const auto store = Import();
     ASSERT_TRUE(store.ok()) << store.status();
     Triples edges = kNumbered[0];
-    // Declared relations count, whether or not a triple has them.
+    // Declared relations count, even if no triple uses them.
     for (const Triple& triple : kNumbered[0]) {
       edges.push_back({triple[2], triple[1] + (named ? 3 : 4), triple[0]});
     }

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class TuImporterTest : public testing::DirectoryTest {
  protected:
-  // Three graphs; the nodes of the first two are mixed.
+  // Three graphs; the nodes of the first two are interleaved.
   void SetUp() override {
     DirectoryTest::SetUp();
     std::filesystem::create_directories(directory_ / "in");
@@ -92,12 +92,12 @@ TEST_F(TuImporterTest, ReadsCollectionAsOneGraph) {
 TEST_F(TuImporterTest, MakesFeaturesOfDegrees) {
   const auto store = Import(TuFeatures::kDegree);
   ASSERT_TRUE(store.ok()) << store.status();
-  // In-degrees 1, 0, 2, 1, 1.
+  // In-degrees are 1, 0, 2, 1, 1.
   EXPECT_THAT((*store)->partition(0)->nodes[0].feature.As<float>(),
               ElementsAreArray({0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0}));
 }
 
-// Equal to the lengths of the in-lists, whatever changes the graph.
+// Equal to the lengths of the in-lists, whatever options change the graph.
 TEST_F(TuImporterTest, DegreesAreThoseOfTheImportedGraph) {
   for (int bits = 0; bits < 12; ++bits) {
     SCOPED_TRACE(bits);
@@ -133,7 +133,7 @@ TEST_F(TuImporterTest, MakesFeaturesOfLabelColumns) {
   Write("node_labels", "7, 0\n-1, 0\n7, 5\n3, 0\n3, 5\n");
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
-  // Values -1, 3, 7 and 0, 5.
+  // Values are -1, 3, 7 and 0, 5.
   EXPECT_THAT((*store)->partition(0)->nodes[0].feature.As<float>(),
               ElementsAreArray({0, 0, 1, 1, 0,  //
                                 1, 0, 0, 1, 0,  //

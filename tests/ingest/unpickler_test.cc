@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Keeps the bytes that documents refer to.
+// Reads a document, and keeps the bytes that it refers to.
 absl::StatusOr<PickleDocument> Read(const std::string& bytes) {
   static std::vector<std::string>* kept = new std::vector<std::string>();
   kept->reserve(100000);
@@ -53,14 +53,14 @@ TEST(UnpicklerTest, ReadsIntegersOfAllLengths) {
       PickleKind::kHuge);
 }
 
-// {"a": (1, None), ("x", "y"): [True]}, protocol 4, with a memo.
+// {"a": (1, None), ("x", "y"): [True]}, in protocol 4 with a memo.
 TEST(UnpicklerTest, ReadsContainersAndMemo) {
   const auto document =
       Read(Raw("\x80\x04\x95\x20\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01"
                "a\x94K\x01N\x86\x94\x8c\x01x\x94\x8c\x01y\x94\x86]\x88"
                "auh\x02."));
   ASSERT_TRUE(document.ok()) << document.status();
-  // The last instruction asked for the tuple again.
+  // The last instruction fetched the tuple again.
   EXPECT_EQ(document->root->kind, PickleKind::kTuple);
   const PickleValue* dict = &document->values.front();
   ASSERT_EQ(dict->kind, PickleKind::kDict);
@@ -81,7 +81,7 @@ TEST(UnpicklerTest, MakesDictionariesOfDefaultdict) {
   EXPECT_EQ(FindKey(*document->root, "k")->integer, 7);
 }
 
-// OrderedDict(a=7) with an attribute, as a state_dict has one.
+// OrderedDict(a=7) with an attribute, like that of a state_dict.
 TEST(UnpicklerTest, LeavesOutTheAttributesOfDictionaries) {
   const auto document = Read(Bytes("ccollections\nOrderedDict\n)R") +
                              Raw("\x8c\x01"
@@ -131,7 +131,7 @@ TEST(UnpicklerTest, RefusesDamagedPickles) {
               HasSubstr("18446744073709551615 more bytes"));
 }
 
-// Nothing is allocated for lengths that the file does not have.
+// Nothing is allocated for lengths beyond the file's size.
 TEST(UnpicklerTest, RefusesLengthsBeyondTheFile) {
   const std::string longs[] = {
       Raw("\x8b\xff\xff\xff\x7f."),    // LONG4 of 2 GiB
@@ -154,7 +154,7 @@ TEST(UnpicklerTest, BoundsTheInstructions) {
               HasSubstr("more than 2000000 instructions"));
 }
 
-// {"k": tensor of a storage}, as torch.save writes tensors.
+// {"k": tensor of a storage}, in the form of torch.save.
 TEST(UnpicklerTest, NamesTensorsThatItRefuses) {
   const std::string pickle =
       Bytes("}\x8c\x01kctorch._utils\n_rebuild_tensor_v2\n(K\x07QK\x02K\x03") +
@@ -180,7 +180,7 @@ TEST(UnpicklerTest, NamesTensorsThatItRefuses) {
   EXPECT_EQ(refusal(), "file: pickle, byte 40, tensor \"k\": short");
 }
 
-// Messages do not list what may be of any length.
+// Messages do not print lists of arbitrary length.
 TEST(UnpicklerTest, RefusesManyDimensions) {
   const StoredTensor storage{{ElementType::kInt32}, {1}, {1}, "1234", nullptr};
   const std::vector<int64_t> ones(100000, 1);

@@ -42,7 +42,7 @@ bool IsReadable(int fd, int timeout_ms) {
   return poll(&ready, 1, timeout_ms) == 1;
 }
 
-// The next connection, within a minute.
+// Waits up to a minute for the next connection.
 UniqueFd AwaitConnection(ListeningSocket& socket) {
   UniqueFd connection;
   while (connection.get() < 0 && IsReadable(socket.fd(), 60'000)) {
@@ -58,10 +58,10 @@ int TcpOption(int fd, int option) {
   return value;
 }
 
-// Whether there is IPv6 here.
+// Whether this machine has IPv6.
 bool HasIpv6() { return ListeningSocket::Open({"::1", 0}, "--listen").ok(); }
 
-// The limit of open files, given back at the end.
+// Saves the limit on open files and restores it at the end.
 class FileLimit {
  public:
   FileLimit() { getrlimit(RLIMIT_NOFILE, &before_); }
@@ -134,7 +134,7 @@ TEST(ListeningSocketTest, SaysWhyItCannotListen) {
               StartsWith("--listen " + socket->address() +
                          ": cannot listen there: Address already in use\nend "
                          "the program that has the port"));
-  // An address for documents, which no host has.
+  // An address reserved for documentation, which no host has.
   EXPECT_THAT(WhyNot("192.0.2.1:0"),
               HasSubstr("Cannot assign requested address\ngive an address"));
   EXPECT_THAT(WhyNot("host.invalid:0"),
@@ -153,7 +153,7 @@ TEST(ListeningSocketTest, TakesAPortThatWasInUseAMomentAgo) {
 }
 
 TEST(ListeningSocketTest, ClosesThoseWhoWaitWithoutDescriptors) {
-  // UBSan needs descriptors when it sees a type for the first time: the log's.
+  // Logs once first, because UBSan needs descriptors when it first sees a type.
   LogInfo("there are descriptors still");
   const auto socket = Listen("127.0.0.1:0");
   const FileLimit limit;
@@ -184,7 +184,7 @@ TEST(ListeningSocketTest, RestsWithoutEvenTheReserve) {
     const FileLimit limit;
     limit.Set(1);
     EXPECT_EQ(socket->Accept().get(), -1);
-    // The client still waits, but poll() does not say so again and again.
+    // The client still waits, but poll() does not report it again and again.
     EXPECT_FALSE(IsReadable(socket->fd(), 0));
   }
   EXPECT_GE(AwaitConnection(*socket).get(), 0);

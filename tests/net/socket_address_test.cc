@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// The one that `host` has.
+// The only address of `host`.
 SocketAddress AddressOf(const std::string& host, uint16_t port = 7001) {
   const auto all = Resolve(host, port, AI_NUMERICHOST);
   EXPECT_TRUE(all.ok()) << all.status();

@@ -129,7 +129,7 @@ bool SameRow(const Array& a, const Array& b, size_t row) {
 
 TEST_P(BatchAssemblerTest, PutsEveryByteInItsPlace) {
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{1} << 20}) {
-    // One assembler per home: together they must have every row.
+    // One assembler per home: together they must receive every row.
     std::vector<std::vector<int>> seen(batch_.nodes.size());
     for (int home = 0; home < store_->parts(); ++home) {
       const Sent sent = Send(home);
@@ -168,7 +168,7 @@ TEST_P(BatchAssemblerTest, PutsEveryByteInItsPlace) {
   }
 }
 
-// Copies the rows that `sent` lacks, as a client would gather them.
+// Copies the rows that `sent` lacks, as a client gathers them.
 void FillOthers(const Array& from, const std::vector<uint32_t>& sent,
                 Array& to) {
   for (int64_t row = 0; row < from.rows(); ++row) {
@@ -236,7 +236,7 @@ TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
       BatchAssembler::Create(Asked(0), other).status()));
 }
 
-// What is wrong may stand behind what is compared with it.
+// A wrong array may come after the arrays that it is compared with.
 TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
   const Sent sent = Send(0);
   const size_t count = sent.layout.arrays.size();
@@ -262,8 +262,8 @@ TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
               HasSubstr(absl::StrCat(count + 1, " arrays, not ", count)));
 }
 
-// Pairs of all authors with one paper, and of one author with all papers: the
-// ends have different numbers of rows.
+// Pairs of all authors with one paper, and of one author with all papers, so
+// that the two ends have different numbers of rows.
 TEST_P(BatchAssemblerTest, RefusesSeedsInRowsOfOtherNodes) {
   JobSpec spec;
   spec.seed_kind = SeedKind::kEdge;
@@ -303,7 +303,7 @@ TEST_P(BatchAssemblerTest, RefusesSeedsInRowsOfOtherNodes) {
   }
 }
 
-// Before memory is set aside for them.
+// Refused before memory is allocated for them.
 TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
   const Sent sent = Send(0);
   for (const ArrayKind kind : {ArrayKind::kNodeId, ArrayKind::kSeedToLocal}) {
@@ -353,7 +353,7 @@ TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
     }
     auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
     ASSERT_TRUE(assembler.ok());
-    // An error, or a batch whose numbers are within their ranges.
+    // Either an error, or a batch whose numbers are in range.
     if (!assembler->Write(sent.bytes).ok()) continue;
     for (const EdgeBlock& edges : assembler->batch().edges) {
       EXPECT_EQ(edges.indptr.As<uint32_t>().back(), edges.edge_count());

@@ -55,11 +55,11 @@ TEST(FrameTest, IsAValidProtobufMessage) {
   EXPECT_EQ(stream.arrays(1).kind(), v1::ArrayInfo::KIND_NODE_FEATURE);
   EXPECT_EQ(stream.arrays(1).dtype(), v1::DTYPE_FLOAT16);
   EXPECT_THAT(stream.arrays(1).shape(), ::testing::ElementsAre(7, 3));
-  EXPECT_EQ(stream.arrays(1).offset(), 24u);  // 5 * 4 bytes, then a multiple
+  EXPECT_EQ(stream.arrays(1).offset(), 24u);  // 5 * 4 bytes, rounded up
   EXPECT_EQ(stream.total_bytes(), 24u + 7 * 3 * 2);
 }
 
-// The bytes that docs/protocol.md shows.
+// The bytes shown in docs/protocol.md.
 TEST(FrameTest, HasTheDocumentedBytes) {
   FrameHeader header;
   header.offset = 300;
@@ -119,7 +119,7 @@ TEST(FrameTest, RefusesLengthsBeyondTheMessage) {
   }
 }
 
-// A field that no version has yet makes the header as long as it may be.
+// A field unknown to all versions brings the header to its maximum size.
 TEST(FrameTest, RefusesHeadersAboveTheLimit) {
   for (const size_t bytes : {kMaxFrameHeaderBytes, kMaxFrameHeaderBytes + 1}) {
     v1::Frame proto;

@@ -111,7 +111,7 @@ const std::shared_ptr<const Store>& RichStore() {
     BuildRichStore(path);
     auto opened = Store::Open(path);
     MILLRACE_CHECK(opened.ok());
-    std::filesystem::remove_all(path);  // the maps stay
+    std::filesystem::remove_all(path);  // the mappings stay valid
     return new std::shared_ptr<const Store>(*std::move(opened));
   }();
   return *store;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store and the jobs that fuzz targets ask for batches of.
+// The store and the jobs from which fuzz targets make batches.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,10 @@ constexpr int kParts = 2;
 // Writes testing::RichGraph() as a store of kParts partitions.
 void BuildRichStore(const std::filesystem::path& target);
 
-// That store, mapped; its files are gone. Lives until the process ends.
+// The same store, mapped; its files are deleted. Lives until the process ends.
 const std::shared_ptr<const Store>& RichStore();
 
-// A job for each way to sample, and what its batches carry.
+// A job for each way of sampling, and the columns of its batches.
 struct FuzzJob {
   JobSpec spec;
   Columns columns;

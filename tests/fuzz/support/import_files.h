@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the files that importers read, by number in inputs of
-// import_fuzz.cc; make_corpus.py reads the list, so new ones go to the end.
+// The names of the files that importers read. Inputs of import_fuzz.cc refer to
+// them by number, and make_corpus.py reads these lists, so append new ones at
+// the end.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ enum class ImportFormat : uint8_t {
 };
 inline constexpr int kImportFormats = 7;
 
-// clang-format off: a row each for make_corpus.py.
+// clang-format off: make_corpus.py needs one row per list.
 inline constexpr auto kNpyFiles = std::to_array<std::string_view>(
     {"edges.npy", "features.npy", "labels.npy", "times.npy", "edge_weights.npy",
      "edge_times.npy", "train.npy", "test.npy"});

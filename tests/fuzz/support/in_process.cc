@@ -26,8 +26,8 @@ std::string BytesOf(const ::grpc::ByteBuffer& message) {
   return bytes;
 }
 
-// Stands where gRPC stands: gives a call its request, takes its messages, one
-// at a time, and ends it. Reactions run on the caller's thread.
+// Takes gRPC's place: gives a call its request, takes its messages one at a
+// time, and ends it. Reactions run on the caller's thread.
 class Collector final
     : public ::grpc::ServerCallbackReaderWriter<::grpc::ByteBuffer,
                                                 ::grpc::ByteBuffer> {

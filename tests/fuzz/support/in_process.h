@@ -14,14 +14,14 @@
 
 namespace millrace::fuzz {
 
-// Of RichStore(); lives until the process ends.
+// A server of RichStore(); lives until the process ends.
 ServerCore& RichServer();
 
 struct StreamedAnswer {
   absl::Status status;
   std::vector<std::string> messages;
 };
-// The bytes of a SampleRequest, or of a GatherRequest, and what comes of them.
+// Answer the bytes of a SampleRequest or a GatherRequest.
 StreamedAnswer AnswerSample(std::string_view request);
 StreamedAnswer AnswerGather(std::string_view request);
 

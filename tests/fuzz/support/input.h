@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz targets take their inputs apart with, and where they put them.
+// Helpers with which fuzz targets take inputs apart and write files.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace millrace::fuzz {
 
-// The bytes that libFuzzer made up, taken from the front. What is not there
-// any more is 0, or empty.
+// The bytes made by libFuzzer, consumed from the front. Past the end everything
+// reads as 0 or empty.
 class Input {
  public:
   Input(const uint8_t* data, size_t size)
@@ -34,7 +34,7 @@ class Input {
     rest_.remove_prefix(taken.size());
     return taken;
   }
-  // Bytes behind their number, two bytes.
+  // Bytes preceded by their count in two bytes.
   std::string_view Piece() { return Take(Short()); }
   std::string_view Rest() { return Take(rest_.size()); }
 
@@ -42,21 +42,21 @@ class Input {
   std::string_view rest_;
 };
 
-// A folder of this process, removed when it ends.
+// A directory of this process, removed when it ends.
 const std::filesystem::path& Scratch();
-// Writes the file anew and returns its path.
+// Overwrites the file and returns its path.
 std::filesystem::path WriteScratch(const std::filesystem::path& name,
                                    std::string_view bytes);
 
-// Reads all of it, so that a sanitizer sees what is not there.
+// Reads all bytes, so that a sanitizer reports invalid ones.
 void Touch(const void* data, size_t bytes);
 inline void Touch(const Array& array) {
   Touch(array.data(), array.total_bytes());
 }
-// Reads all rows of a table in every way; only the first ones of a long one.
+// Reads all rows of a table in every way, or only the first of a long one.
 void Drain(const RowSource& source);
 
 }  // namespace millrace::fuzz
 
-// libFuzzer calls it with each input.
+// libFuzzer calls this with each input.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

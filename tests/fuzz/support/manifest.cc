@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The list of files as far as it can be read.
+// The list of files, as far as it is readable.
 std::vector<FileInfo> FilesOf(const Json& root) {
   std::vector<FileInfo> files;
   if (!root.contains("files") || !root["files"].is_array()) return files;
@@ -38,7 +38,7 @@ std::vector<FileInfo> FilesOf(const Json& root) {
   return files;
 }
 
-// Replaces the fingerprint of an entry where it stands in the text.
+// Replaces the fingerprint of an entry in the text.
 void Replace(const Json& entry, const std::string& now, std::string& text) {
   const auto old = entry.find("fingerprint");
   if (old == entry.end() || !old->is_string()) return;
@@ -47,7 +47,7 @@ void Replace(const Json& entry, const std::string& now, std::string& text) {
   if (at != std::string::npos) text.replace(at, digits.size(), now);
 }
 
-// Calls visit(entry, folder) for the splits that have fingerprints.
+// Calls visit(entry, folder) for each split that has a fingerprint.
 void ForEachSplit(const Json& root,
                   const std::function<void(const Json&, std::string)>& visit) {
   for (const auto& [list, owner] :

@@ -6,8 +6,8 @@
 
 namespace millrace::fuzz {
 
-// store.json with the checksum and the fingerprints that its content should
-// have, where it has any: no fuzzer guesses them.
+// Corrects the checksum and the fingerprints of a store.json, if it has any,
+// because no fuzzer can guess them.
 std::string WithChecksum(std::string_view json);
 
 }  // namespace millrace::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the batches and the seeds of one epoch: count_seeds STORE
+// Counts the batches and seeds of one epoch: count_seeds STORE
 #include <cstdint>
 #include <iostream>
 #include <memory>
