@@ -42,7 +42,7 @@ void SetClockAhead(int64_t nanoseconds) { own_ahead = nanoseconds; }
 // The C library's function `name`.
 #define REAL(name, ...)                                           \
   ({                                                              \
-    static __typeof__(name)* _Atomic real = NULL;                 \
+    static __typeof__(name)* _Atomic real;                        \
     if (!real) real = (__typeof__(name)*)dlsym(RTLD_NEXT, #name); \
     real(__VA_ARGS__);                                            \
   })
