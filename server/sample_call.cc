@@ -240,7 +240,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> SampleCall::NextFrame() {
 // If a partition other than the home is damaged here, the client should retry
 // on this server, which will then ask another server for that partition.
 absl::Status SampleCall::WithOwnersDamage(const absl::Status& status) {
-  const absl::Status noted = core().NoteDamage(status);
+  absl::Status noted = core().NoteDamage(status);
   const ErrorInfo info = ErrorInfoOf(noted);
   if (DamagedFileOf(status).empty() || core().fleet == nullptr ||
       info.partition.value_or(home_) == home_) {
@@ -266,9 +266,9 @@ absl::Status SampleCall::MakeBatch() {
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(
       request.job, core().store->manifest(), request.proto.epoch(),
       request.proto.batch(), directory, request.seeds));
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Batch> batch,
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const Batch> batch,
                             SampleHops(request, held));
-  MakeSource(request, std::move(batch));
+  MakeSource(request, batch);
   return absl::OkStatus();
 }
 
@@ -337,7 +337,7 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
 }
 
 void SampleCall::MakeSource(const Request& request,
-                            std::shared_ptr<const Batch> batch) {
+                            const std::shared_ptr<const Batch>& batch) {
   const Manifest& manifest = core().store->manifest();
   const auto rows = std::make_shared<const SentRows>(SelectRows(
       *batch, manifest, request.columns, home_, request.cached_rows));

@@ -112,8 +112,8 @@ std::string CommonName(const X509* certificate) {
   const int size = ASN1_STRING_to_UTF8(
       &text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
   if (size < 0) return "";
-  const std::string name(reinterpret_cast<const char*>(text),
-                         static_cast<size_t>(size));
+  std::string name(reinterpret_cast<const char*>(text),
+                   static_cast<size_t>(size));
   OPENSSL_free(text);
   return name;
 }
