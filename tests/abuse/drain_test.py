@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that is abused ends by SIGTERM: what does not end by itself is ended
-after --drain-timeout, whatever it is, and the exit status is 0."""
+"""SIGTERM ends a server that is being abused: whatever does not end by itself
+is ended after --drain-timeout, and the exit status is 0."""
 import argparse
 import contextlib
 import pathlib
@@ -16,7 +16,8 @@ from http2 import Connection
 
 SOURCE = "127.0.0.2"
 FLOODERS = 2
-# What is open when the signal comes: name, how to open one, how many.
+# Work in progress when the signal arrives: name, function that starts it,
+# count.
 HELD = [("unread streams", open_unread_streams, 4),
         ("unsent requests", open_unsent_requests, 40),
         ("reflection and watches", open_watchers, 4),
@@ -24,7 +25,7 @@ HELD = [("unread streams", open_unread_streams, 4),
 
 
 def flood(target, own, begun, stop):
-    """Floods again and again; `begun`: once by each of `own`."""
+    """Floods repeatedly; each thread that calls this releases `begun` once."""
     chance = random.Random(1)
     rest = list(own)
     while not stop.is_set():

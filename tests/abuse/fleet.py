@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that are attacked, and their memory."""
+"""The servers under attack, and their memory."""
 import contextlib
 import os
 import pathlib
@@ -17,12 +17,12 @@ from harness import Server, make_store  # noqa: E402  (its folder comes first)
 
 PARTS = 2
 INFLIGHT = 64 << 20      # --max-inflight-bytes
-LEAF = 192 << 20         # the least of leaf calls; docs/protocol.md, section 6
+LEAF = 192 << 20  # minimum for leaf calls; see docs/protocol.md, section 6
 REQUESTS = (INFLIGHT + LEAF) // 2
-# What servers may take beside their base. Calls that are being ended for others
-# count no longer, so there may be twice as many for a moment.
+# How much memory servers may take above their base. Calls being ended for
+# others no longer count, so for a moment there may be twice as many.
 BOUND = 2 * (INFLIGHT + LEAF) + REQUESTS
-LIMIT = 120.0            # seconds, for what does not depend on attackers
+LIMIT = 120.0            # seconds, for anything that attackers do not influence
 
 
 def resident(pid):
@@ -33,7 +33,7 @@ def resident(pid):
 
 
 class Watch(threading.Thread):
-    """Notes the most memory that each server takes."""
+    """Records the peak memory of each server."""
 
     def __init__(self, servers):
         super().__init__(daemon=True)
@@ -54,15 +54,17 @@ class Watch(threading.Thread):
         self.join()
 
     def growth(self):
-        """(partitions of a server, its peak beside its base), all servers."""
+        """For every server (its partitions, its peak memory above its base).
+        """
         return [(part, self.peak[pid] - self.base[pid])
                 for pid, part in self.pids.items()]
 
 
 class Fleet(contextlib.ExitStack):
-    """A server of all partitions, for which only its clients matter, and one of
-    each: these are clients of each other, from 127.0.0.1 too, so that what one
-    is asked for by an attacker is another's share."""
+    """One server of all partitions, which depends only on its clients, and one
+    server for each partition. The latter are clients of each other, from
+    127.0.0.1 too, so that work done for an attacker counts as another server's
+    share."""
 
     def __init__(self, binary, drain_timeout="30s"):
         super().__init__()
@@ -99,7 +101,7 @@ class Fleet(contextlib.ExitStack):
         ).stdout
 
     def digest(self):
-        """Of an epoch, from the servers of one partition each."""
+        """The digest of an epoch, from the servers of one partition each."""
         return self.run_program(
             "digest", "--servers", f"@{self.list}", "--fanouts", "10,5",
             "--batch-size", 1024, "--threads", 1)
@@ -109,7 +111,8 @@ class Fleet(contextlib.ExitStack):
             server.check()
 
     def stop(self, server):
-        """Ends a server by SIGTERM; its status and how long that took."""
+        """Ends a server by SIGTERM; returns its status and how long that took.
+        """
         start = time.monotonic()
         server.signal(signal.SIGTERM)
         status = server.process.wait(timeout=LIMIT)

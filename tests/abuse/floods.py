@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of HTTP/2 without end or sense. Each flood is one burst from one or a
-few connections; it returns how many of its units it sent. OSError: the server
-ended the connection, which it may."""
+"""Endless or meaningless HTTP/2 frames. Each flood is one burst from one or a
+few connections, and returns how many of its units it sent. OSError: the server
+closed the connection, which it may do."""
 import contextlib
 import itertools
 import socket
@@ -15,11 +15,11 @@ from sampler_requests import DESCRIBE, SAMPLE, job, sample
 # More frames than the buffers of a connection hold, so that the server reads
 # most of a flood.
 BURST = 500_000
-PATIENCE = 5.0  # seconds that a flood waits for a server to read
+PATIENCE = 5.0  # seconds that a flood waits for the server to read
 
 
 def _send_many(connection, units, size=1000):
-    """How many of them went out before the server read no more."""
+    """Returns how many units were sent before the server stopped reading."""
     sent = 0
     with contextlib.suppress(OSError):
         while chunk := b"".join(itertools.islice(units, size)):
@@ -33,28 +33,28 @@ def _connect(target, source, **own_settings):
 
 
 def ping_flood(target, source, _):
-    """Pings whose answers nobody reads."""
+    """Pings whose answers are not read."""
     with _connect(target, source) as connection:
         ping = frame(PING, 0, 0, b"answer!!")
         return _send_many(connection, itertools.repeat(ping, BURST))
 
 
 def settings_flood(target, source, _):
-    """Settings whose acknowledgements nobody reads."""
+    """Settings whose acknowledgements are not read."""
     with _connect(target, source) as connection:
         settings = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535))
         return _send_many(connection, itertools.repeat(settings, BURST))
 
 
 def empty_data(target, source, _):
-    """A request of data frames without data."""
+    """A request made of data frames without data."""
     with _connect(target, source) as connection:
         empty = frame(DATA, 0, connection.open(SAMPLE))
         return _send_many(connection, itertools.repeat(empty, BURST))
 
 
 def random_frames(target, source, random):
-    """Frames of any kind, on any stream, with any payload. Not CONTINUATION,
+    """Frames of any kind, on any stream, with any payload, except CONTINUATION,
     against which gRPC 1.51 has no defence (docs/security.md)."""
     kinds = [kind for kind in range(16) if kind != 9]
     connections = 50
@@ -70,7 +70,7 @@ def random_frames(target, source, random):
 
 
 def window_overflow(target, source, random):
-    """Windows of more than 2^31 - 1 bytes, and of none."""
+    """Window updates of more than 2^31 - 1 bytes, and of zero."""
     connections = 50
     for _ in range(connections):
         with contextlib.suppress(OSError), _connect(target, source) as one:
@@ -83,7 +83,8 @@ def window_overflow(target, source, random):
 
 
 def odd_settings(target, source, random):
-    """Settings out of range, unknown, of the wrong length or place."""
+    """Settings that are out of range, unknown, misplaced or of the wrong
+    length."""
     payloads = [struct.pack(">HI", name, value)
                 for name in (0, 1, 2, 3, 4, 5, 6, 8, 0xfe03, 0xffff)
                 for value in (0, 1, 2, 16383, 2**24, 2**31, 2**32 - 1)]
@@ -100,7 +101,7 @@ def odd_settings(target, source, random):
 
 
 def many_headers(target, source, random):
-    """Calls with 200 headers: just what a call may have, or twice as much."""
+    """Calls with 200 headers, which is the maximum, and with twice as many."""
     size = random.choice((20, 60))
     more = [(f"header-{i}".encode(), b"v" * size) for i in range(200)]
     calls = 50
@@ -114,7 +115,7 @@ def many_headers(target, source, random):
 
 
 def not_http2(target, source, random):
-    """Garbage, HTTP/1.1, a handshake of TLS or half a preface, instead of
+    """Garbage, HTTP/1.1, a TLS handshake or half a preface, either instead of
     HTTP/2 or after its preface."""
     host, port = target.address.rsplit(":", 1)
     words = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\0\1",
@@ -132,9 +133,8 @@ def not_http2(target, source, random):
 
 
 def rapid_resets(target, source, _):
-    """Calls that are given up at once, some with their request: few enough for
-    gRPC 1.51, which keeps a part of what it holds of each
-    (docs/security.md)."""
+    """Calls cancelled at once, some with their request: few enough for gRPC
+    1.51, which keeps part of what it holds for each (docs/security.md)."""
     calls = 2000
     reset = struct.pack(">I", CANCEL)
     request = sample(job(split="train", fanouts=[2], batch_size=4),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that asks for one batch after the other, as it may, and checks each.
-It is a process of its own, so that attackers take none of its time."""
+"""A well-behaved client that fetches one batch after another and checks each.
+It is a separate process, so that attackers take none of its time."""
 import multiprocessing
 import time
 
@@ -17,11 +17,11 @@ JOB = job(seed=7, split="train", fanouts=[10, 5], batch_size=256, shuffle=True)
 class _Asker:
     def __init__(self, connection, partition):
         self.connection, self.partition = connection, partition
-        self.refusals = 0  # for want of memory
+        self.refusals = 0  # for lack of memory
 
     def fetch(self, batch):
-        """Its digest. Where calls that are being ended for others hold as
-        much memory as the limit, one comes back, as a loader does."""
+        """Returns the digest of a batch. While calls being ended for others
+        hold as much memory as the limit, it retries, as a loader does."""
         message = sample(JOB, batch=batch, columns=ALL_COLUMNS,
                          partition=self.partition)
         while True:
@@ -41,7 +41,7 @@ def _run(target, stop, results):
     try:
         with Connection(target, SOURCE) as connection:
             asker = _Asker(connection, target.partition)
-            for batch in range(BATCHES):  # while all is calm
+            for batch in range(BATCHES):  # before any attack
                 digests[batch] = asker.fetch(batch)
             results.put("calm")
             batch = 0
@@ -60,7 +60,7 @@ def _run(target, stop, results):
 
 
 class GoodClient:
-    """Returns from its constructor when it has seen all batches once."""
+    """The constructor returns after all batches have been fetched once."""
 
     def __init__(self, target):
         self.stop = multiprocessing.Event()
@@ -72,8 +72,7 @@ class GoodClient:
             raise AssertionError(first[2])
 
     def end(self):
-        """(seconds of each batch, how often it came back, what went wrong or
-        None)"""
+        """(seconds for each batch, number of retries, the error or None)"""
         self.stop.set()
         result = self.results.get()
         self.process.join()

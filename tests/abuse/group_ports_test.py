@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage on all ports at which trainers listen for each other: their run goes
-on, with the batches and losses of a calm one."""
+"""Sends garbage to all ports on which trainers listen for each other: their run
+continues, with the batches and losses of an undisturbed one."""
 import argparse
 import contextlib
 import os
@@ -20,7 +20,7 @@ LISTENS = "0A"  # a state of /proc/net/tcp
 
 
 def descendants(pid):
-    """All processes that it started, and those that they did."""
+    """All direct and indirect child processes of a process."""
     found = []
     with contextlib.suppress(OSError):
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
@@ -30,7 +30,7 @@ def descendants(pid):
 
 
 def ports(pid):
-    """At which it listens."""
+    """The ports on which a process listens."""
     sockets, found = set(), set()
     with contextlib.suppress(OSError):
         for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -45,7 +45,7 @@ def ports(pid):
 
 
 class Garbage(Faults):
-    """Sends garbage to all ports of the processes of a run, until it ends."""
+    """Sends garbage to all ports of a run's processes until the run ends."""
 
     def __init__(self, log, servers):
         super().__init__(log)
@@ -63,13 +63,13 @@ class Garbage(Faults):
 
     def throw_at(self, pid, silent):
         for port in ports(pid):
-            # Those that are refused listen at other addresses.
+            # Ports that refuse listen on other addresses.
             with contextlib.suppress(OSError):
                 one = silent.enter_context(socket.create_connection(
                     ("127.0.0.1", port), 5, source_address=(SOURCE, 0)))
                 self.trainers.add(pid)
                 self.connections += 1
-                # The others stay silent, until all is done.
+                # The others stay silent until everything is done.
                 if self.connections % 4:
                     one.sendall(self.random.choice((
                         b"GET / HTTP/1.1\r\n\r\n", bytes(100),

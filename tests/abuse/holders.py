@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections and calls that are held open and not used. Each holds them for
-HOLD seconds and returns how many they were."""
+"""Connections and calls that are held open and not used. Each function holds
+them for HOLD seconds and returns their number."""
 import contextlib
 import socket
 
@@ -10,10 +10,10 @@ from sampler_requests import (ALL_COLUMNS, EXPAND, SAMPLE, expand, job,
 
 HOLD = 2.0
 CONNECTIONS = 300
-CALLS = 256  # the most that a connection may have
-EXPANDED = 5000  # nodes, of which each partition surely has so many
+CALLS = 256  # the maximum for a connection
+EXPANDED = 5000  # nodes; every partition has at least as many
 NODES = 30_000   # of make_store()
-SERVED = (0, 8, 14)  # answered, or for want of room not now
+SERVED = (0, 8, 14)  # answered, or no room at the moment
 
 # A ServerReflectionRequest that lists the services.
 LIST_SERVICES = b"\x3a\x00"
@@ -23,13 +23,13 @@ WATCH = "/grpc.health.v1.Health/Watch"
 
 
 def idle_tcp(target, source, _):
-    """Connections without a byte."""
+    """Connections that send nothing."""
     host, port = target.address.rsplit(":", 1)
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_connection(
             (host, int(port)), source_address=(source, 0)))
             for _ in range(CONNECTIONS)]
-        # One whose server says a word, so that the time is not just slept.
+        # The server of this one answers, so that the time is not merely slept.
         with Connection(target, source) as connection:
             connection.greet()
             connection.pump_for(HOLD)
@@ -37,7 +37,7 @@ def idle_tcp(target, source, _):
 
 
 def idle_http2(target, source, _):
-    """Connections that only greet."""
+    """Connections that only send the preface."""
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(Connection(target, source))
                        for _ in range(CONNECTIONS)]
@@ -48,7 +48,7 @@ def idle_http2(target, source, _):
 
 
 def open_unread_streams(target, source):
-    """A connection whose batches nobody reads."""
+    """A connection whose batches are not read."""
     connection = Connection(target, source, {INITIAL_WINDOW_SIZE: 0})
     request = sample(job(split="train", fanouts=[10, 5], batch_size=256),
                      columns=ALL_COLUMNS, partition=target.partition)
@@ -58,13 +58,13 @@ def open_unread_streams(target, source):
 
 
 def expand_many(target):
-    """Asks for what answers of 200 kB are made of."""
+    """A request with an answer of 200 kB."""
     first = target.partition * (NODES - EXPANDED)
     return expand(range(first, first + EXPANDED), target.partition)
 
 
 def open_unread_expands(target, source):
-    """A connection that asks for neighbours, as servers ask each other, and
+    """A connection that asks for neighbours, like a server of another, and
     reads no answer."""
     connection = Connection(target, source, {INITIAL_WINDOW_SIZE: 0})
     request = expand_many(target)
@@ -74,7 +74,7 @@ def open_unread_expands(target, source):
 
 
 def open_unsent_requests(target, source):
-    """A connection of calls whose request does not come."""
+    """A connection of calls whose requests never arrive."""
     connection = Connection(target, source)
     connection.greet()
     for _ in range(CALLS):

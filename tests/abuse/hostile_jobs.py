@@ -18,11 +18,11 @@ STATUSES = {0: "OK", 1: "CANCELLED", 3: "INVALID_ARGUMENT",
             14: "UNAVAILABLE"}
 ERRORS = {2: "UNKNOWN", 13: "INTERNAL", 15: "DATA_LOSS"}
 EXPECTED = STATUSES.keys()
-ALONE = (0, 4, 8, 9, 14)  # what one that asks for much may get
+ALONE = (0, 4, 8, 9, 14)  # possible results of a job that asks for much
 
 
 def jobs(partition):
-    """(name, SampleRequest, the statuses that it may get)."""
+    """(name, SampleRequest, possible statuses)"""
     return [(name, message + sample(b"", partition=partition), expected)
             for name, message, expected in _jobs()]
 
@@ -124,18 +124,18 @@ def _raise_all(problems):
 
 
 def hostile_jobs(target, source, random):
-    """Each of them once, for a second at most."""
+    """Each job once, for at most a second."""
     asked = jobs(target.partition)
     random.shuffle(asked)
     _raise_all(_ask(target, source, name, SAMPLE, message, "1S",
-                    # Servers may be full, and 1 s may be too short: the
-                    # server ends such a call as CANCELLED.
+                    # The servers may be full, and 1 s may be too short: such a
+                    # call ends as CANCELLED.
                     {*expected, 1, 4, 8, 14}) for name, message, expected in asked)
     return len(asked)
 
 
 def short_deadlines(target, source, random):
-    """Deadlines of a millisecond or less, at several calls in turn."""
+    """Deadlines of a millisecond or less, for several calls in turn."""
     asked = [random.choice(jobs(target.partition)) for _ in range(20)]
     _raise_all(_ask(target, source, name, SAMPLE, message,
                     random.choice(("1m", "1u", "1n", "0n")), EXPECTED)
@@ -144,7 +144,8 @@ def short_deadlines(target, source, random):
 
 
 def many_at_once(target, source, random):
-    """Some jobs at a time on one connection, given up before they are done."""
+    """Several jobs at a time on one connection, cancelled before they are done.
+    """
     calls = 60
     asked = [message for _, message, _ in jobs(target.partition)
              if len(message) < 10_000]
@@ -159,8 +160,8 @@ def many_at_once(target, source, random):
 
 
 def flood_of_jobs(target, source, random):
-    """600 jobs started at once by one client, who waits for each."""
-    connections, calls = 3, 200  # as many as a connection may have, nearly
+    """600 jobs started together by one client, which waits for each."""
+    connections, calls = 3, 200  # nearly the maximum for a connection
     asked = [(message, expected) for _, message, expected
              in jobs(target.partition) if len(message) < 10_000]
     problems = []
@@ -173,8 +174,8 @@ def flood_of_jobs(target, source, random):
                                 expected))
         for one, stream, expected in started:
             call = one.finish(stream)
-            # Servers may be full, and 5 s may be too short: the server ends
-            # such a call as CANCELLED.
+            # The servers may be full, and 5 s may be too short: such a call
+            # ends as CANCELLED.
             if call.status not in {*expected, 1, 4, 8, 14}:
                 problems.append(f"{call.status} {call.message}")
     _raise_all(problems)
@@ -182,7 +183,7 @@ def flood_of_jobs(target, source, random):
 
 
 def garbage_requests(target, source, random):
-    """Messages that are none, and methods that are none."""
+    """Invalid messages and unknown methods."""
     calls = 100
     with Connection(target, source) as connection:
         problems = []
@@ -199,7 +200,7 @@ def garbage_requests(target, source, random):
 
 
 def long_prefixes(target, source, random):
-    """Messages that say that they are longer than they may be."""
+    """Messages that claim to be longer than allowed."""
     calls = 20
     for _ in range(calls):
         with contextlib.suppress(OSError), Connection(target, source) as one:

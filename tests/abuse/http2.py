@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/2 by hand, for clients that do what gRPC's own never do, and gRPC calls
-over it for clients that must come from an address of their own."""
+"""A minimal HTTP/2 client, to do what gRPC's own never do, and gRPC calls over
+it, for clients that need a particular address."""
 import contextlib
 import dataclasses
 import select
@@ -17,8 +17,8 @@ END_HEADERS = 4
 HEADER_TABLE_SIZE, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 1, 3, 4
 CANCEL = 8  # an error code of RST_STREAM
 MAX_WINDOW = 2**31 - 1
-MAX_FRAME = 16 << 10  # what every server takes
-PATIENCE = 120.0  # seconds; more than any answer takes on a busy machine
+MAX_FRAME = 16 << 10  # every server accepts this
+PATIENCE = 120.0  # seconds; longer than any answer takes on a busy machine
 
 
 def frame(kind, flags, stream, payload=b""):
@@ -31,12 +31,12 @@ def settings(values):
 
 
 def prefixed(message):
-    """A message as gRPC sends it."""
+    """A message with gRPC's length prefix."""
     return b"\0" + struct.pack(">I", len(message)) + message
 
 
 def _length(number):
-    """An HPACK number after a prefix of 7 bits, the first of which is 0."""
+    """An HPACK number after a 7-bit prefix whose first bit is 0."""
     if number < 127:
         return bytes((number,))
     number, out = number - 127, bytearray((127,))
@@ -61,7 +61,7 @@ def call_headers(path, timeout=None, more=()):
 
 
 def _headers_of(block):
-    """The literal headers of a block whose sender has no dynamic table."""
+    """The literal headers of a block from a sender without a dynamic table."""
     at = 0
 
     def number(bits):
@@ -84,12 +84,12 @@ def _headers_of(block):
         packed = block[at] & 128
         size = number(7)
         at += size
-        return b"" if packed else block[at - size:at]  # packed: Huffman's code
+        return b"" if packed else block[at - size:at]  # packed: Huffman coding
 
     found = {}
     while at < len(block):
         first = block[at]
-        if first & 128:  # a whole header of the static table
+        if first & 128:  # an entry of the static table
             number(7)
         elif first & 0xe0 == 0x20:  # the size of the dynamic table
             number(5)
@@ -101,11 +101,11 @@ def _headers_of(block):
 
 
 class Call:
-    """What came of a call."""
+    """The result of a call."""
 
     def __init__(self):
         self.ended = False
-        self.status = None  # a number of gRPC's; None: the stream broke off
+        self.status = None  # a gRPC status; None: the stream broke off
         self.message = ""
         self.data = bytearray()
 
@@ -125,9 +125,9 @@ class Target:
 
 
 class Connection(contextlib.AbstractContextManager):
-    """A connection to a server from an address of this host. What the server
-    says is taken only in pump() and what waits by it. OSError: it is closed,
-    or nothing moved for PATIENCE."""
+    """A connection to a server from a given address of this host. Data from the
+    server is read only in pump() and in the methods that wait with it. OSError:
+    the connection is closed, or nothing happened for PATIENCE."""
 
     def __init__(self, target, source, own_settings=None, patience=PATIENCE):
         host, port = target.address.rsplit(":", 1)
@@ -137,13 +137,13 @@ class Connection(contextlib.AbstractContextManager):
         self.calls = {}
         self.next_stream = 1
         self.unread = bytearray()
-        self.window = 65535          # of the connection, for what we send
+        self.window = 65535          # of the connection, for sending
         self.stream_window = 65535   # of a new stream
         self.windows = {}            # of streams
-        self.taken = 0               # bytes of data since the last update
-        self.greeted = False         # by the server's settings
-        self.pings = 0               # of await_read() that are not answered
-        # Without a dynamic table, so that every header is spelled out.
+        self.taken = 0               # bytes received since the last update
+        self.greeted = False         # the server's settings have arrived
+        self.pings = 0               # pings of await_read() without an answer
+        # Without a dynamic table, so that all headers are literal.
         own_settings = {HEADER_TABLE_SIZE: 0, INITIAL_WINDOW_SIZE: MAX_WINDOW,
                         **(own_settings or {})}
         self.send(PREFACE + frame(SETTINGS, 0, 0, settings(own_settings)) +
@@ -157,7 +157,7 @@ class Connection(contextlib.AbstractContextManager):
         self.socket.sendall(data)
 
     def open(self, path, timeout=None, more=()):
-        """Starts a call, by its headers alone. Returns its stream."""
+        """Starts a call by sending only its headers. Returns its stream."""
         stream = self.next_stream
         self.next_stream += 2
         self.calls[stream] = Call()
@@ -167,13 +167,14 @@ class Connection(contextlib.AbstractContextManager):
         return stream
 
     def send_part(self, stream, message):
-        """One of several messages, or a part of one; it must fit the windows.
-        """
+        """Sends one of several messages, or part of one; it must fit the
+        windows."""
         self.window -= len(message) + 5
         self.send(frame(DATA, 0, stream, prefixed(message)))
 
     def send_request(self, stream, message):
-        """The whole request; waits for windows, and ends when the call does."""
+        """Sends the whole request; waits for windows, and stops if the call
+        ends."""
         data = prefixed(message)
         while not self.calls[stream].ended:
             room = min(self.window, self.windows[stream], MAX_FRAME)
@@ -214,21 +215,21 @@ class Connection(contextlib.AbstractContextManager):
             self.pump()
 
     def await_read(self):
-        """Waits until the server has read all that was sent."""
+        """Waits until the server has read everything sent so far."""
         self.pings += 1
         self.send(frame(PING, 0, 0, b"all read"))
         while self.pings:
             self.pump()
 
     def pump_for(self, seconds):
-        """Takes what comes meanwhile, as long as the server lets us."""
+        """Reads for `seconds`, as long as the server keeps the connection."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if select.select([self.socket], [], [], left)[0]:
                 self.pump()
 
     def pump(self):
-        """Takes some of what the server says; waits for it."""
+        """Waits for data from the server and reads some of it."""
         came = self.socket.recv(1 << 18)
         if not came:
             raise ConnectionError("the server closed the connection")

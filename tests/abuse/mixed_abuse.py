@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks a fleet in all ways that docs/security.md counts as warded off, while
-good clients work. Each of their batches must be right and none of their calls
-refused, but while batches that are being made for attackers hold all memory;
-servers must stay within their memory, live, and end by SIGTERM.
+"""Attacks a fleet in all the ways that docs/security.md says it withstands,
+while good clients work. Each of their batches must be right and none of their
+calls refused, except while batches being made for attackers hold all memory;
+servers must stay within their memory, stay alive, and end by SIGTERM.
 
   mixed_abuse.py --bin build/release/bin [--seconds 1800] [--attacks NAME...]
       [--owner]
 
 Attackers come from 127.0.0.2, good clients from 127.0.0.1. Every attack runs at
-least once, then any, until the time is over. With --owner a server is attacked
-that the good client's own server asks for neighbours.
-"""
+least once, then random ones until the time is over. With --owner the attacked
+server is one that the good client's own server asks for neighbours."""
 import argparse
 import collections
 import contextlib
@@ -35,8 +34,9 @@ ATTACKS = {attack.__name__: attack
 
 
 def attack_on(names, targets, seed, stop, results):
-    """One attacker: each of the attacks `names` on the first of `targets`, which
-    a good client needs, and then any on any until `stop`."""
+    """One attacker: runs each of the attacks `names` on the first of `targets`,
+    which a good client needs, and then random attacks on random targets until
+    `stop`."""
     chance = random.Random(seed)
     waiting = list(names)
     chance.shuffle(waiting)
@@ -49,7 +49,7 @@ def attack_on(names, targets, seed, stop, results):
             try:
                 units = ATTACKS[name](target, SOURCE, chance)
             except OSError:
-                pass  # the server ended the connection, which it may
+                pass  # the server closed the connection, which it may do
             except AssertionError as error:
                 problem = f"{name}: {error}"
             results.queue.put((name, units, problem))
@@ -59,10 +59,10 @@ def attack_on(names, targets, seed, stop, results):
 
 @dataclasses.dataclass
 class Good:
-    """What good clients saw."""
-    seconds: list   # of each batch, ascending
-    refusals: int   # for want of memory
-    epochs: int     # of millrace digest
+    """What good clients observed."""
+    seconds: list   # for each batch, ascending
+    refusals: int   # for lack of memory
+    epochs: int     # by millrace digest
 
     def at(self, share):
         return f"{1e3 * self.seconds[int(share * (len(self.seconds) - 1))]:.0f}"
@@ -77,7 +77,7 @@ class Results:
         self.problems = []
 
     def take(self, attackers):
-        """Until all attackers have ended."""
+        """Collects results until all attackers have ended."""
         while attackers:
             result = self.queue.get()
             if result is None:
@@ -91,18 +91,18 @@ class Results:
 
 
 def check_digests(fleet, want, stop, outcome):
-    """The other good client: whole epochs by the program of ours."""
+    """The other good client: digests whole epochs with `millrace digest`."""
     try:
         while not stop.is_set():
             if fleet.digest() != want:
                 raise AssertionError("an epoch's digests changed")
             outcome["epochs"] += 1
-    except Exception as error:  # the test must know
+    except Exception as error:  # reported by the test
         outcome["problem"] = f"millrace digest: {error}"
 
 
 def attack(fleet, options):
-    """(Results, what the good clients saw, problems)"""
+    """(Results, observations of the good clients, problems)"""
     want = fleet.digest()
     outcome = {"epochs": 0, "problem": None}
     targets = fleet.targets()

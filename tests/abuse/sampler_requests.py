@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of proto/sampler.proto and proto/job.proto, encoded by hand: these
-tests need nothing but Python and numpy."""
+"""Requests of proto/sampler.proto and proto/job.proto, encoded by hand, because
+these tests should need only Python and numpy."""
 import hashlib
 import struct
 
@@ -15,7 +15,7 @@ JOB_FIELDS = {
     "negatives": 21, "negative_amount": 22, "exclude": 23}
 EXPAND_FIELDS = {"frontiers": 8, "partition": 9}
 FRONTIER_FIELDS = {"fanout": 2, "ids": 3}
-ALL_NEIGHBORS = 1  # -1, as a sint32 is sent
+ALL_NEIGHBORS = 1  # -1 as a zigzag-encoded sint32
 REQUEST_FIELDS = {
     "job": 1, "epoch": 2, "batch": 3, "explicit_ids": 4, "columns": 5,
     "partition": 7, "explicit_times": 9, "explicit_dst_ids": 10}
@@ -57,7 +57,7 @@ def sample(job_bytes, **fields):
 
 
 def expand(ids, partition):
-    """All neighbours of nodes of a partition."""
+    """Asks for all neighbours of nodes of a partition."""
     frontier = _message(FRONTIER_FIELDS, {
         "fanout": ALL_NEIGHBORS, "ids": struct.pack(f"<{len(ids)}I", *ids)})
     return _message(EXPAND_FIELDS, {"frontiers": frontier,
@@ -81,7 +81,7 @@ def _payload(message):
 
     while at < len(message):
         tag = varint()
-        size = varint()  # all fields of a Frame have a length
+        size = varint()  # all fields of a Frame are length-delimited
         if tag >> 3 == 15:
             return message[at:at + size]
         at += size
@@ -89,7 +89,8 @@ def _payload(message):
 
 
 def batch_digest(call):
-    """Of what a Sample call has brought, wherever its frames end."""
+    """The digest of a Sample call's data, independent of how it is cut into
+    frames."""
     digest = hashlib.sha256()
     for message in call.messages():
         digest.update(_payload(message))

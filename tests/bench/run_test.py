@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs run.py of a checkout where nothing is built: run_test.py BUILD.
+"""Runs run.py in a checkout where nothing is built: run_test.py BUILD.
 
-A stand-in for cmake "builds" by linking to the programs of the folder BUILD.
+A stand-in for cmake "builds" by linking to the programs in the folder BUILD.
 """
 import os
 import pathlib
@@ -62,7 +62,7 @@ class RunTest(unittest.TestCase):
         cmake.chmod(0o755)
 
     def run_it(self, *options):
-        """Runs run.py with no more in PATH than the checkout's tools."""
+        """Runs run.py with only the checkout's tools added to PATH."""
         return subprocess.run(
             [sys.executable, "-B", self.checkout / "tests/bench/run.py",
              self.checkout / "graph", "--batches", "2", "--repeat", "1",

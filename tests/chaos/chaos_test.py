@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains while servers are killed, stopped and cut off, and compares.
+"""Trains while servers are killed, stopped and cut off, and compares the
+result.
 
-3 partitions, 2 replicas of each, every server behind a proxy that fails as
-networks do (fault_proxy.py), 2 trainers. Every batch that the trainers consume
-(by digest) and every loss must be those of a calm run. Where root may make
-network namespaces, one server lives in one of its own, whose link goes down
-and, where there is tc's netem, loses and delays packets.
+3 partitions with 2 replicas each, every server behind a proxy that fails like a
+network (fault_proxy.py), and 2 trainers. Every batch that the trainers consume
+(by digest) and every loss must equal those of an undisturbed run. If root may
+create network namespaces, one server lives in its own, whose link goes down
+and, if tc's netem is available, loses and delays packets.
 
   chaos_test.py --bin build/release/bin [--server-bin build/asan/bin]
       [--epochs N] [--pause S] [--seed N]
 
-A long run is --epochs 300 --pause 3. Servers of a build with sanitizers end
-with an error of their own where there is a finding, which fails the test.
-"""
+For a long run use --epochs 300 --pause 3. A server built with sanitizers exits
+with an error of its own if they find something, which fails the test."""
 import argparse
 import collections
 import contextlib
@@ -41,7 +41,7 @@ skipped = []
 
 
 class Namespace:
-    """A host of its own on this machine, if root may make one."""
+    """A separate host on this machine, if root may create one."""
 
     def __init__(self):
         self.there = self.netem = False
@@ -52,8 +52,8 @@ class Namespace:
                 "name", LINKS[1], "netns", NAMESPACE)
             run("ip", "addr", "add", f"{HOST}/24", "dev", LINKS[0])
             run("ip", "link", "set", LINKS[0], "up")
-            # While the link is down: else the way there is the default route,
-            # and whatever is on it may answer.
+            # Used while the link is down: otherwise the default route would be
+            # taken, and something there might answer.
             run("ip", "route", "add", *NO_ROUTE)
             self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", LINKS[1])
             self.inside("ip", "link", "set", LINKS[1], "up")
@@ -93,7 +93,7 @@ def reason(error):
 
 
 class ProxiedServer(Server):
-    """A server behind a proxy; perhaps on a host of its own."""
+    """A server behind a proxy, possibly on a host of its own."""
 
     def __init__(self, binary, store, part, network, host, namespace, log):
         inside = namespace is not None
@@ -106,7 +106,7 @@ class ProxiedServer(Server):
 
 
 class Chaos(threading.Thread):
-    """Does something to a random server after every pause, until stopped."""
+    """Disturbs a random server after every pause, until stopped."""
 
     def __init__(self, servers, peers, namespace, pause, seed):
         super().__init__(daemon=True)
@@ -123,7 +123,7 @@ class Chaos(threading.Thread):
             while not self.done.wait(self.pause * self.random.uniform(0.5, 1.5)):
                 self.heal(time.monotonic())
                 self.act()
-        except Exception as error:  # the test must know
+        except Exception as error:  # reported by the test
             self.error = error
 
     def stop(self):
@@ -148,7 +148,7 @@ class Chaos(threading.Thread):
         kind = self.random.choice(kinds)
         server = self.random.choice(self.servers)
         if getattr(server, "hurt", False):
-            return  # one thing at a time
+            return  # one fault at a time
         self.counts[kind] += 1
         server.hurt = True
         if kind == "kill":

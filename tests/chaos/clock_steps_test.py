@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets the clock of the machine, as its trainers and servers see it
-(tests/support/set_clock.c), by a day and by ten minutes, forward and back:
-while they work, and again while one of two servers of a store without replicas
-is away. Every batch that the trainers consume (by digest) and every loss must
-be those of a calm run, and nobody may give up or hang.
+"""Sets the clock that trainers and servers see (tests/support/set_clock.c)
+forward and back by a day and by ten minutes: while they work, and again while
+one of two servers of a store without replicas is down. Every batch that the
+trainers consume (by digest) and every loss must equal those of an undisturbed
+run, and no program may give up or hang.
 
   clock_steps_test.py --bin build/release/bin
-      --set-clock build/release/tests/libmillrace_set_clock_preload.so
-"""
+      --set-clock build/release/tests/libmillrace_set_clock_preload.so"""
 import argparse
 import contextlib
 import os
@@ -23,7 +22,7 @@ DOWN = 4  # seconds
 
 
 class Clock:
-    """The time of day of all programs that are started after this."""
+    """The time of day of all programs started afterwards."""
 
     def __init__(self, library, file):
         self.file, self.ahead = file, 0
@@ -32,7 +31,7 @@ class Clock:
         os.environ["SET_CLOCK_FILE"] = str(file)
 
     def set(self, ahead):
-        """To so many seconds ahead of ours."""
+        """Sets it to `ahead` seconds ahead of the real time."""
         self.ahead = ahead
         with open(self.file, "r+b" if self.file.exists() else "wb") as file:
             file.write(struct.pack("q", ahead * 1_000_000_000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy in user space that does to connections what networks do."""
+"""A TCP proxy in user space that disturbs connections like a network."""
 import asyncio
 import socket
 import struct
@@ -9,18 +9,19 @@ CHUNK = 1 << 18  # bytes
 
 
 class FaultProxy:
-    """Passes connections to `listen` on to `target`, (host, port) both; counts
-    the bytes. `rate`: bytes a second in each direction of a connection.
+    """Forwards connections from `listen` to `target`, both (host, port), and
+    counts the bytes. `rate`: bytes per second in each direction of a
+    connection.
 
     set_fault(kind), from any thread:
-      pass       nothing is wrong
-      delay      every chunk comes 50 ms late
+      pass       no fault
+      delay      every chunk arrives 50 ms late
       rate       1 MB/s in each direction of a connection
-      reset      connections are reset, new ones too
-      half-open  what the server says on the connections of that time is lost,
-                 for as long as they last
-      blackhole  nothing comes through until the fault ends; new connections
-                 are taken, and told nothing
+      reset      connections are reset, including new ones
+      half-open  whatever the server sends on connections open at that time is
+                 lost, for as long as they last
+      blackhole  nothing gets through until the fault ends; new connections are
+                 accepted and receive nothing
     """
 
     KINDS = ("delay", "rate", "reset", "half-open", "blackhole")
@@ -55,7 +56,7 @@ class FaultProxy:
         try:
             await connection.run()
         except OSError:
-            pass  # either end is gone
+            pass  # one of the ends is gone
         finally:
             self.open.discard(connection)
             connection.close()
@@ -105,7 +106,7 @@ class _Connection:
         for writer in (self.writer, self.upstream):
             end = writer and writer.get_extra_info("socket")
             if end is not None:
-                # Closing then sends RST.
+                # Makes close() send RST.
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                struct.pack("ii", 1, 0))
         self.close()
@@ -117,7 +118,7 @@ class _Connection:
 
 
 class Network:
-    """The thread that all proxies run on."""
+    """The thread on which all proxies run."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that can be killed, training from them, and how two runs compare."""
+"""Servers that can be killed, training from them, and comparing two runs."""
 import contextlib
 import json
 import pathlib
@@ -14,7 +14,7 @@ import numpy as np
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
-SEEDS = 20_000  # of an epoch
+SEEDS = 20_000  # in an epoch
 
 
 def run(*words):
@@ -23,7 +23,8 @@ def run(*words):
 
 
 def make_store(binary, folder, parts):
-    """A graph whose features tell the classes, in so many partitions."""
+    """Makes a store of `parts` partitions whose features reveal the classes.
+    """
     random_ = np.random.default_rng(3)
     nodes, edges, classes = 30_000, 300_000, 8
     label = random_.integers(0, classes, nodes)
@@ -43,7 +44,7 @@ def make_store(binary, folder, parts):
 
 
 class Server:
-    """A millrace-server that can be killed, and started again at its address."""
+    """A millrace-server that can be killed and restarted at its address."""
 
     def __init__(self, binary, store, part, log, address="127.0.0.1",
                  prefix=()):
@@ -80,7 +81,7 @@ class Server:
             self.process.wait()
 
     def check(self):
-        """Nobody but us ends it."""
+        """Fails if anything but this test has ended the server."""
         status = self.process.poll() if self.process else None
         if status is not None:
             raise RuntimeError(f"a server of partition {self.part} ended with "
@@ -90,8 +91,8 @@ class Server:
 
 @contextlib.contextmanager
 def running(servers, peers):
-    """Runs servers until the block ends; peers is the file of their addresses,
-    which this writes."""
+    """Runs servers until the block ends, and writes their addresses to the file
+    `peers`."""
     peers.write_text("".join(f"{server.listed}\n" for server in servers))
     with contextlib.ExitStack() as stack:
         for server in servers:
@@ -102,9 +103,9 @@ def running(servers, peers):
 
 @contextlib.contextmanager
 def running_store(binary, folder, parts):
-    """Makes a store of so many partitions in folder and runs a server for each
-    until the block ends; the servers, and the file of their addresses that
-    train() reads."""
+    """Makes a store of `parts` partitions in `folder` and runs a server for
+    each until the block ends. Yields the servers and the file of their
+    addresses, which train() reads."""
     store = make_store(binary, folder, parts)
     peers = folder / "list"
     with open(folder / "servers.log", "w") as log:
@@ -114,7 +115,7 @@ def running_store(binary, folder, parts):
 
 
 def train(binary, folder, name, epochs, workers=2):
-    """Trains from the list of servers; (batches, losses, seconds)."""
+    """Trains from the list of servers; returns (batches, losses, seconds)."""
     log, metrics = folder / f"{name}.consumed", folder / f"{name}.metrics"
     command = [binary / "millrace-train", "--servers", f"@{folder / 'list'}",
                "--workers", workers, "--epochs", epochs, "--fanouts", "5,5",
@@ -147,13 +148,13 @@ def train(binary, folder, name, epochs, workers=2):
 
 
 class Faults(threading.Thread):
-    """Does something to a run of train() while it runs; `log` is what that run
-    has consumed."""
+    """Disturbs a run of train(); `log` is the run's log of consumed batches.
+    """
 
     def __init__(self, log):
         super().__init__(daemon=True)
         self.log = log
-        self.ended = threading.Event()  # the run
+        self.ended = threading.Event()  # set when the run ends
         self.error = None
 
     def act(self):
@@ -162,11 +163,11 @@ class Faults(threading.Thread):
     def run(self):
         try:
             self.act()
-        except Exception as error:  # the test must know
+        except Exception as error:  # reported by the test
             self.error = error
 
     def batches(self):
-        """The epochs of those consumed so far."""
+        """The epochs of the batches consumed so far."""
         if not self.log.exists():
             return []
         whole, _, _ = self.log.read_text().rpartition("\n")
@@ -182,13 +183,14 @@ class Faults(threading.Thread):
             raise RuntimeError("the run ended before all was done to it")
 
     def stop(self):
-        """To be called when the run has ended."""
+        """Call when the run has ended."""
         self.ended.set()
         self.join()
 
 
 def train_with(faults, servers, *arguments):
-    """train(*arguments) with faults, after which all servers must be alive."""
+    """Runs train(*arguments) with faults; all servers must be alive afterwards.
+    """
     faults.start()
     try:
         result = train(*arguments)

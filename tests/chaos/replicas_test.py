@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas come and go under load, and nobody is restarted: two more raise the
-throughput of a fleet whose servers are limited by their links; one that is
-killed leaves no pause; all are restarted in turn."""
+"""Replicas come and go under load without restarting anything else: two more
+increase the throughput of a fleet limited by its servers' links; killing one
+causes no pause; all are restarted in turn."""
 import argparse
 import contextlib
 import pathlib
@@ -53,7 +53,7 @@ class ReplicasTest(unittest.TestCase):
         return process
 
     def serve(self, port=0):
-        """A server and its port, once it is ready."""
+        """Starts a server; returns it and its port once it is ready."""
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
         server = self.start(

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills 1 of 2 servers of a store without replicas while two trainers train,
-starts it again at its address some seconds later, and compares: every batch
-that the trainers consume (by digest) and every loss must be those of a calm
-run.
+"""Kills one of two servers of a store without replicas while two trainers
+train, restarts it at its address some seconds later, and compares: every batch
+that the trainers consume (by digest) and every loss must equal those of an
+undisturbed run.
 
-  restarted_server_test.py --bin build/release/bin [--down SECONDS]
-"""
+  restarted_server_test.py --bin build/release/bin [--down SECONDS]"""
 import argparse
 import contextlib
 import pathlib
@@ -24,7 +23,8 @@ class Outage(Faults):
     def __init__(self, server, peers, log, seconds):
         super().__init__(log)
         self.server, self.peers, self.seconds = server, peers, seconds
-        self.before = self.during = None  # batches, at the outage's ends
+        # Number of batches when the outage began and ended
+        self.before = self.during = None
 
     def act(self):
         self.await_batches(KILL_AFTER)
@@ -36,7 +36,7 @@ class Outage(Faults):
 
 
 def check_outage(outage, log):
-    """It was within an epoch, and the trainers waited for its end."""
+    """The outage was within an epoch, and the trainers waited for its end."""
     if any(outage.during):
         sys.exit("the epoch of the outage ended before the server was back")
     if f"partition {outage.server.part}" not in log:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads a fleet for a long time and looks for what grows.
+"""Loads a fleet for a long time and looks for growth.
 
 2 partitions, 2 servers; one client that stays, others that come, sample and go,
-and some that are killed in the middle of a batch. After a tenth of the time
-memory and descriptors of the servers and of the client that stays must be flat,
-every batch of an epoch must be the same to its end, and nobody may log a
-warning or an error. By hand:
+and some that are killed in the middle of a batch. After a tenth of the time,
+the memory and descriptors of the servers and of the lasting client must stay
+flat, every batch must be the same to the end, and no program may log a warning
+or an error. To run it by hand:
 
-  soak.py --bin build/release/bin [--minutes 30]
-"""
+  soak.py --bin build/release/bin [--minutes 30]"""
 import argparse
 import contextlib
 import os
@@ -22,18 +21,18 @@ import time
 
 import numpy as np
 
-MEMORY = 48 << 20  # bytes that malloc and gRPC may still grow by
+MEMORY = 48 << 20  # bytes by which malloc and gRPC may still grow
 DESCRIPTORS = 16   # connections come and go
-# Of our programs, of gRPC, of sanitizers; and how our programs end when they
-# fail.
+# Lines of our programs, of gRPC and of sanitizers, and the messages with which
+# our programs fail.
 ERROR = re.compile(r"\S+ (warning|error|critical) |[EF]\d{4} |.*(ERROR|WARNING): "
                    r"|millrace(-server)?[ \w]*: ")
-# The list is written once the servers have told their ports.
+# The list of servers is written only when they have reported their ports.
 EXPECTED = re.compile(r"\S+ warning the list of servers \S+ names nobody;")
 
 
 def errors_in(log):
-    """The lines that nobody may log, whichever clients come, go and die."""
+    """The lines that no program may log, however clients come, go and die."""
     return [line for line in log.splitlines()
             if ERROR.match(line) and not EXPECTED.match(line)]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# added_split_test.sh BIN_DIR WORK_DIR: a split that is made while servers run.
-# Clients that begin then find it; servers that begin then are of the same
-# fleet; another split of its name is refused.
+# added_split_test.sh BIN_DIR WORK_DIR: a split is made while servers run.
+# Clients started afterwards find it; servers started afterwards belong to the
+# same fleet; another split of the same name is refused.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 
@@ -11,7 +11,7 @@ set -euo pipefail
 cp -r store copy
 "$bin/millrace" inspect store --json | grep fingerprint >before.txt
 
-# write_ids FILE: of int64, given in stdin, one a line.
+# write_ids FILE: writes int64 ids from stdin, one per line.
 write_ids() {
   local ids
   mapfile -t ids
@@ -28,7 +28,7 @@ write_ids() {
 seq 1 7 2700 | write_ids seeds.npy
 seq 2 7 2700 | write_ids others.npy
 
-# start_server NAME STORE PARTITION: at its port, if it had one before.
+# start_server NAME STORE PARTITION: reuses the server's previous port, if any.
 declare -A SERVERS PORTS
 start_server() {
   rm -f "port-$1"
@@ -45,7 +45,7 @@ restart_server() {
   forget_group "${SERVERS[$1]}"
   start_server "$@"
 }
-# list NAME...: they are the fleet now.
+# list NAME...: makes these servers the fleet.
 list() {
   for name in "$@"; do echo "127.0.0.1:${PORTS[$name]}"; done >fleet.list.new
   mv fleet.list.new fleet.list
@@ -63,7 +63,7 @@ digest() {
     >digest.txt 2>client.txt
 }
 
-# A client that does not know of the split, through all that follows.
+# A client that does not know the split runs through everything that follows.
 running=(--split test --fanouts 25,10 --batch-size 1)
 "$bin/millrace" digest --store cora "${running[@]}" >running-expected.txt
 start_group "$bin/millrace" digest --servers @fleet.list "${running[@]}" \
@@ -81,7 +81,7 @@ grep -q 'no split "added"' client.txt || fail "the split is not named"
 digest "${job[@]}" || fail "the servers do not find the split"
 cmp expected.txt digest.txt || fail "the fleet's batches differ"
 
-# One server began before the split was made, the other one after.
+# One server was started before the split was made, the other one after.
 restart_server b store 1
 for servers in "a b d e" "d b"; do
   # shellcheck disable=SC2086
@@ -96,7 +96,7 @@ done
   cmp - <(head -n 2 before.txt) || fail "the split changed the fingerprints"
 "$bin/millrace" verify store || fail "verify of a store with an added split"
 
-# A copy that has no such split, then one with another one.
+# First a copy without the split, then one with a different split.
 start_server c copy 0
 list c a b
 digest "${job[@]}" || fail "a replica without the split is not left"
@@ -108,7 +108,7 @@ grep -q "^millrace digest: partition 0: server 127.0.0.1:${PORTS[c]}: .*has no $
 list c a b
 "$bin/millrace" split copy --name added --ids others.npy
 if digest "${job[@]}"; then fail "two splits of one name are one"; fi
-# It is said which two servers differ: a and b have the same split.
+# The error names the two servers that differ: a and b have the same split.
 for names in "${PORTS[c]}" "\(${PORTS[a]}\|${PORTS[b]}\)"; do
   grep -q "^millrace digest:.* server 127.0.0.1:$names has " client.txt ||
     fail "the error does not name server $names"
@@ -116,7 +116,7 @@ done
 digest --split train --fanouts 10,5 --batch-size 50 ||
   fail "a job that does not use the split fails"
 
-# Nobody of partition 0 has the split as the client knows it.
+# No server of partition 0 has the split as the client knows it.
 list c b
 status=0
 digest "${job[@]}" || status=$?

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# damaged_replica_test.sh BIN_DIR WORK_DIR: a replica whose files are damaged
-# on its disk is left, whether the damage shows (an id out of range) or only
-# --scrub finds it; without a sound replica a client ends with all names.
+# damaged_replica_test.sh BIN_DIR WORK_DIR: clients leave a replica whose files
+# are damaged on its disk, whether the damage shows (an id out of range) or only
+# --scrub finds it. Without a sound replica a client fails and names them all.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 
@@ -34,7 +34,7 @@ stop_servers() {
   done
   SERVERS=() ADDRESSES=()
 }
-# damage FILE BYTE: the last 64 bytes become BYTE.
+# damage FILE BYTE: overwrites the last 64 bytes with BYTE.
 damage() {
   local byte=$2 size
   size=$(stat -c %s "$1")
@@ -42,14 +42,14 @@ damage() {
   for ((i = 0; i < 64; ++i)); do printf "\\x$byte"; done |
     dd of="$1" bs=1 seek=$((size - 64)) conv=notrunc status=none
 }
-# same_batches: by all that serve now.
+# same_batches: compares the batches from all running servers.
 same_batches() {
   timeout -k 5 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
     >digest.txt 2>client.txt || fail "a sound replica is not used: $1"
   cmp expected.txt digest.txt || fail "the batches differ: $1"
 }
-# ends_with_all_names FILE: of the replicas of partition 0, long before the
-# partition would be given up.
+# ends_with_all_names FILE: the client names all replicas of partition 0, long
+# before the partition would be given up.
 ends_with_all_names() {
   local status=0
   timeout -k 5 120 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
@@ -68,7 +68,7 @@ await_text() {
   done
 }
 
-# Neighbours out of range: the server that reads them finds it.
+# Neighbours out of range: the server that reads them notices.
 indices=part-00000/edges/node__to__node/in/indices.npy
 start_server one a 0
 start_server two b 0
@@ -88,7 +88,7 @@ if "$bin/millrace" status --servers @fleet.list >status.txt 2>&1; then
 fi
 stop_servers
 
-# Other features: nobody but the checksums can tell.
+# Changed features: only the checksums can tell.
 rm -r a b
 cp -r sound a
 cp -r sound b

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# full_disk_test.sh BIN_DIR WORK_DIR: import and partition where files may not
-# grow, and, where root may mount, on a full disk: an error that names the file
-# and the reason, nothing left behind, nothing lost that was there.
+# full_disk_test.sh BIN_DIR WORK_DIR: import and partition with limited file
+# sizes and, where root may mount, on a full disk: the error names the file and
+# the reason, nothing is left behind, and nothing that existed is lost.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 
@@ -10,7 +10,7 @@ import() { "$bin/millrace" import ogb "$root/tests/data/cora" --split public "$@
 import --out cora >import.txt
 "$bin/millrace" partition cora --parts 2 --method hash --out store >out.txt
 "$bin/millrace" digest --store store --fanouts 5,5 >expected.txt
-# Its edges alone, as names.
+# Only its edges, as names.
 mkdir triples
 gunzip -c "$root/tests/data/cora/raw/edge.csv.gz" |
   sed 's/,/\tcites\t/' >triples/train.txt
@@ -19,8 +19,8 @@ import_triples() { "$bin/millrace" import triples triples "$@"; }
 checksums() { find cora triples -type f -print0 | sort -z | xargs -0 sha256sum; }
 checksums >sources.txt
 
-# refused WHAT REASON FOLDER FILE COMMAND...: it ends with 1, says so of FILE
-# (the end of a path) in FOLDER, which holds nothing new.
+# refused WHAT REASON FOLDER FILE COMMAND...: the command exits with 1 and gives
+# the reason for FILE (the end of a path) in FOLDER, which holds nothing new.
 refused() {
   local what=$1 reason=$2 folder=$3 file=$4 status=0
   shift 4
@@ -40,7 +40,7 @@ refused "import with limited files" "File too large" results feature.npy \
 refused "partition with limited files" "File too large" results feature.npy \
   limited "$bin/millrace" partition cora --parts 2 --method hash \
   --out results/store
-# Edges that wait on disk need a larger file than the dataset.
+# Edges waiting on disk need a larger file than the dataset.
 limited import_triples --out triples.store >out.txt
 refused "import with a limited scratch file" "File too large" results \
   in.edges limited import_triples --memory 16k --out results/triples

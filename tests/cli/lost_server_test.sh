@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lost_server_test.sh BIN_DIR WORK_DIR: kill -9 of a server under a client. One
-# that comes back in time changes no batch; one that does not ends the client
+# lost_server_test.sh BIN_DIR WORK_DIR: kill -9 of a server that a client uses.
+# If it comes back in time, no batch changes; if it does not, the client fails
 # after --partition-wait with an error that names its partition.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
@@ -11,7 +11,7 @@ set -euo pipefail
 job=(--split test --fanouts 25,10 --batch-size 1)  # 1000 batches
 "$bin/millrace" digest --store cora "${job[@]}" >expected.txt
 
-# start_server PARTITION: SERVER is its process, PORT where it listens.
+# start_server PARTITION: sets SERVER to its process and PORT to its port.
 start_server() {
   rm -f "port-$1"
   start_group "$bin/millrace-server" --store store --partition "$1" \
@@ -32,14 +32,14 @@ start_server 1
 lost=$SERVER
 write_list "$first" "$PORT"
 
-# kill_server: partition 1's, as a power cut would.
+# kill_server: kills the server of partition 1, like a power cut.
 kill_server() {
   kill -KILL "$lost"
   wait "$lost" || true
   forget_group "$lost"
 }
 
-# await_client SECONDS: the status of the client, which must end by then.
+# await_client SECONDS: sets the status of the client, which must end in time.
 await_client() {
   local until=$((SECONDS + $1))
   while kill -0 "$client" 2>/dev/null; do
@@ -55,7 +55,7 @@ await_client() {
   wait "$client"
 }
 
-# Until the client says that it waits for partition 1.
+# Waits until the client says that it waits for partition 1.
 await_warning() {
   local until=$((SECONDS + 30))
   until grep -q 'partition 1.*trying again' client.txt; do
@@ -65,14 +65,14 @@ await_warning() {
   done
 }
 
-# Lost while the client runs, back some seconds later.
+# Lost while the client runs, and back some seconds later.
 start_group "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
   --partition-wait 60s >digest.txt 2>client.txt
 client=$STARTED
 wait_for_file digest.txt "$client" || fail "no digest is printed"
 kill_server
 await_warning
-start_server 1  # elsewhere: the list is read again
+start_server 1  # on another port: the list is read again
 lost=$SERVER
 write_list "$first" "$PORT"
 await_client 80 || fail "the client fails though the server came back"
@@ -91,7 +91,7 @@ took=$((SECONDS - start))
 grep -q '^millrace digest: partition 1:.*gave up after 20s' client.txt ||
   fail "the error does not name the partition"
 
-# A signal ends the wait, of one batch too.
+# A signal ends the wait, even for a single batch.
 start_group "$bin/millrace" sample --servers @fleet.list --split test \
   --fanouts 25,10 --batch-size 100 --partition-wait 5m >batch.txt 2>client.txt
 client=$STARTED
@@ -102,7 +102,7 @@ await_client 30 || status=$?
 forget_group "$client"
 ((status == 130)) || fail "status $status of a client that was interrupted"
 
-# Nothing but a look at the file's size tells that its last byte is gone.
+# Only the file's size shows that its last byte is missing.
 start_server 1
 truncate -s -1 store/part-00001/nodes/node/feature.npy
 client=$SERVER

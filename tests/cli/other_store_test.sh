@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # other_store_test.sh BIN_DIR WORK_DIR: servers of two stores in one list. A
-# client that starts ends with both names, however long it would wait for a
-# partition; one that runs goes on with the servers of its store.
+# client that starts fails and names both, however long it would wait for a
+# partition; one that is already running continues with the servers of its
+# store.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
-ulimit -f 65536  # KiB: a client that writes without an end fails, no more
+ulimit -f 65536  # KiB: stops a client that would write without end
 
 "$bin/millrace" import fake --nodes 100000 --avg-degree 8 --features 4 \
   --classes 3 --seed 1 --out one
@@ -14,8 +15,8 @@ ulimit -f 65536  # KiB: a client that writes without an end fails, no more
 job=(--split train --fanouts 5,5 --batch-size 1)
 "$bin/millrace" digest --store one "${job[@]}" --batches 100 >expected.txt
 
-# start_server NAME STORE PORT: its process is in SERVERS[NAME], its address in
-# ADDRESSES[NAME].
+# start_server NAME STORE PORT: sets SERVERS[NAME] to its process and
+# ADDRESSES[NAME] to its address.
 declare -A SERVERS ADDRESSES
 start_server() {
   rm -f "port-$1"
@@ -25,14 +26,14 @@ start_server() {
   wait_for_file "port-$1" "$STARTED" || fail "server $1 does not start"
   ADDRESSES[$1]=127.0.0.1:$(<"port-$1")
 }
-# replace_server NAME: by one of the other store, at the same address.
+# replace_server NAME: by one of the other store at the same address.
 replace_server() {
   kill -KILL "${SERVERS[$1]}"
   wait "${SERVERS[$1]}" || true
   forget_group "${SERVERS[$1]}"
   start_server "$1" two "${ADDRESSES[$1]#*:}"
 }
-# await_text TEXT FILE: until it is there.
+# await_text TEXT FILE: waits until the file contains the text.
 await_text() {
   local until=$((SECONDS + 60))
   until grep -q "$1" "$2"; do
@@ -40,7 +41,7 @@ await_text() {
     sleep 0.05
   done
 }
-# is_short FILE: a client that waits writes a line each few seconds.
+# is_short FILE: a waiting client writes only a line every few seconds.
 is_short() {
   (($(stat -c %s "$1") < 20000)) || fail "$1 has $(stat -c %s "$1") bytes"
 }
@@ -60,7 +61,7 @@ ends_with_both_names() {
   grep -Eq "^$(basename "$2").*(${ADDRESSES[a]}|${ADDRESSES[b]})" client.txt ||
     fail "the error names nobody but ${ADDRESSES[c]}"
 }
-# Either store may be the one that the program hears of first.
+# The program may hear of either store first.
 for list in "${ADDRESSES[a]},${ADDRESSES[b]},${ADDRESSES[c]}" \
   "${ADDRESSES[c]},${ADDRESSES[a]}"; do
   ends_with_both_names "$list" "$bin/millrace" digest "${job[@]}"
@@ -86,8 +87,8 @@ for signal in INT TERM; do
   is_short client.txt
 done
 
-# A client that runs leaves a server that comes back with another store, and
-# goes on with the others; without any it ends.
+# A running client leaves a server that comes back with another store and
+# continues with the others; without any it fails.
 start_group "$bin/millrace" digest "${job[@]}" \
   --servers "${ADDRESSES[a]},${ADDRESSES[b]}" >digest.txt 2>client.txt
 client=$STARTED

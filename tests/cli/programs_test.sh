@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# programs_test.sh BIN_DIR WORK_DIR: the contract that all programs keep on
-# their command lines: exit statuses, one line of what and one of what to do,
-# results on stdout and nothing else there.
+# programs_test.sh BIN_DIR WORK_DIR: the command-line contract of all programs:
+# exit statuses, one line that says what is wrong and one that says what to do,
+# and results, and nothing else, on stdout.
 set -euo pipefail
 bin=$1 work=$2
 data=$(cd "$(dirname "$0")/../data" && pwd)
@@ -95,8 +95,8 @@ run 0 millrace partition "$work/cora" --parts 2 --out "$work/store"
 stderr_has "METIS: [0-9.]* s$"
 run 0 millrace verify "$work/store"
 
-# Numbers that cannot be, options that are needed, lists that are none, words
-# that are not known.
+# Impossible numbers, missing options, lists that are not lists, and unknown
+# words.
 source=(--store "$work/store")
 wrong_usage() {
   run 2 "$@"
@@ -181,7 +181,7 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "--inference full goes"
 fi
 
-# What only one type can mean need not be said.
+# A type that can only be one need not be given.
 python=${MILLRACE_PYTHON:-/usr/bin/python3}
 "$python" -c "import numpy as np
 np.save('$work/buys', np.array([np.arange(60) % 20, np.arange(60) % 30]))
@@ -223,7 +223,7 @@ if [[ -x $bin/millrace-train ]]; then
   [[ $(grep -c "of --type item" err.txt) == 1 ]] || report "not said once"
 fi
 
-# Options that another method or kind of split or seeds would not look at.
+# Options that another method, or kind of split or seeds, would ignore.
 "$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
 np.save('$work/timed', np.ones((4, 2), np.int64))
 np.save('$work/scalar', np.int64(3))"
@@ -268,7 +268,7 @@ wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7,8 \
   --seed-times 1
 wrong_usage millrace digest "${source[@]}" --fanouts 2000000
 stderr_has "2000000 is above the limit, 1048576"
-# Degrees are those of the graph that the options make.
+# Degrees are those of the graph after the import's options.
 for loops in keep add; do
   rm -rf "$work/degrees"
   run 0 millrace import tu "$data/mutag" --node-features degree \
@@ -278,7 +278,7 @@ for loops in keep add; do
 done
 cmp -s degrees-keep.txt degrees-add.txt && report "loops do not count"
 
-# What is wrong with the data is no question of usage.
+# A fault in the data is not wrong usage.
 bad_input() {
   run 1 millrace import ogb "$work/bad" --split public --out "$work/x"
   stderr_is_what_and_what_to_do
@@ -287,7 +287,7 @@ bad_input() {
   ! grep -q 'millrace verify' err.txt || report "it points at verify"
   [[ ! -e $work/x ]] || report "it left an output behind"
 }
-# spoil COMMAND...: a copy of Cora whose edges are what COMMAND makes.
+# spoil COMMAND...: copies Cora with its edges replaced by what COMMAND makes.
 spoil() {
   rm -rf "$work/bad"
   cp -r "$data/cora" "$work/bad"
@@ -303,7 +303,7 @@ bad_input "line 7: field 2 is \"nan\""
 spoil sh -c 'gzip | head -c 9000'
 bad_input "truncated"
 
-# Options from the command line, a file and the environment are the same.
+# Options mean the same on the command line, in a file and in the environment.
 run 0 millrace digest --store "$work/store" --fanouts 5,5 --batch-size 50
 cp out.txt expected.txt
 same() { cmp -s out.txt expected.txt || report "the digest differs"; }
@@ -316,7 +316,7 @@ same
 MILLRACE_STORE=$work/store MILLRACE_FANOUTS=5,5 MILLRACE_BATCH_SIZE=50 \
   MILLRACE_PARTS=many run 0 millrace digest
 same
-# The file that docs/command-line.md shows, and its list in the other ways that
+# The file that docs/command-line.md shows, and its list in the other forms that
 # the page names.
 sed -n '/^# cora.toml/,/^```/p' "$data/../../docs/command-line.md" |
   sed '/^```/d' >cora.toml
@@ -340,7 +340,7 @@ run 0 millrace partition "$work/cora" --parts 2 --out "$work/documented" \
   --config cora.toml
 run 0 millrace inspect "$work/documented"
 stdout_has "^partitioning ldg"
-# So in every option that takes a list.
+# The same for every option that takes a list.
 walk=(--method walk --walks 2 --walk-length 2 --batches 1 --metapath)
 relation=node__to__node
 run 0 millrace digest "${source[@]}" "${walk[@]}" $relation,$relation
@@ -370,13 +370,13 @@ fi
 echo 'fanoutz = 5' >misspelt.toml
 wrong_usage millrace digest --store "$work/store" --config misspelt.toml
 stderr_has "no option --fanoutz; did you mean fanouts?"
-# What would be waited for.
+# A pipe would be waited for.
 mkfifo fifo.toml
 wrong_usage millrace digest --store "$work/store" --config fifo.toml
 stderr_has "fifo.toml is not a regular file"
 
-# A value from elsewhere is named with where it is from; options of one name
-# and two meanings have two variables.
+# An error about a value from elsewhere says where the value is from; options
+# with one name and two meanings have two variables.
 MILLRACE_FANOUTS=many run 2 millrace digest "${source[@]}"
 stderr_has "(MILLRACE_FANOUTS=many in the environment)"
 MILLRACE_UP_SERVERS=many run 2 millrace up "$work/store"
@@ -385,13 +385,13 @@ MILLRACE_METHOD=labor MILLRACE_LABELS=all MILLRACE_SEEDS=node run 0 \
   millrace partition "$work/cora" --parts 2 --out "$work/other"
 ! grep -q MILLRACE err.txt || report "a variable of others is complained about"
 
-# Each program knows its own variables; none takes another's for misspelt ones
-# of its own.
+# Each program knows its own variables, and does not take another's for misspelt
+# ones of its own.
 programs=(millrace millrace-server)
 [[ ! -x $bin/millrace-train ]] || programs+=(millrace-train)
 commands() { "$bin/millrace" __complete "$@" '' | cut -f 1; }
-# variables PREFIX WHICH PROGRAM ARG...: those of the options in the section
-# "Options" of --help, or in the others.
+# variables PREFIX WHICH PROGRAM ARG...: lists the variables of the options in
+# the section "Options" of --help, or in the other sections.
 variables() {
   "$bin/$3" "${@:4}" --help | awk -v prefix="MILLRACE_$1" -v own="$2" '
     /^[A-Z].*:$/ {section = $1}
@@ -422,7 +422,7 @@ for variable in STORE LISTEN UP_SERVERS PARTITION_METHOD IMPORT_NPY_LABELS; do
   grep -qx "MILLRACE_$variable" variables.txt || report "no MILLRACE_$variable"
 done
 for program in "${programs[@]}" "millrace digest" "millrace up"; do
-  # A mistake ends it before it does anything.
+  # A mistake ends the program before it does anything.
   mapfile -t all < <(sed 's/$/=/' variables.txt)
   # shellcheck disable=SC2086  # a program and its command
   env "${all[@]}" "$bin"/$program --no-such-option >out.txt 2>err.txt || true
@@ -434,7 +434,7 @@ stderr_has "does not read MILLRACE_BATCHSIZE; did you mean MILLRACE_BATCH_SIZE?"
 MILLRACE_BATCHSIZE=7 run 0 millrace inspect "$work/store"
 ! grep -q MILLRACE err.txt || report "it speaks of what it has no use for"
 
-# Words that are misspelt.
+# Misspelt words.
 wrong_usage millrace improt
 stderr_has "no command improt; did you mean import?"
 wrong_usage millrace import npy --edge e.npy --out "$work/x"
@@ -461,7 +461,7 @@ wrong_usage millrace completion nosuch
 stderr_has '"nosuch" is not one of bash, zsh, fish'
 wrong_usage millrace completion bash more
 
-# Results that cannot be written are a failure, of help, too.
+# Failing to write results is an error, for help too.
 full() {
   last="$* >/dev/full"
   local status=0
@@ -483,7 +483,7 @@ if [[ -x $bin/millrace-train ]]; then
     run 1 millrace-train "${train[@]}" "$option" /dev/full
     stderr_has "/dev/full.*No space left"
   done
-  # Its file is made anew, in the place of whatever is there.
+  # The file is replaced, whatever it was before.
   mkfifo pipe
   wrong_usage millrace-train "${train[@]}" --predict pipe
   stderr_has "pipe is not a regular file"

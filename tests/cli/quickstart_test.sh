@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # quickstart_test.sh BIN_DIR WORK_DIR: the quickstart reaches its accuracy,
-# skips on its second run what it made in the first, and leaves nothing
-# running, also when it is interrupted.
+# skips on its second run whatever it made in the first, and leaves nothing
+# running, even if interrupted.
 set -euo pipefail
 bin=$1 work=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,7 +17,7 @@ expect() {
   }
 }
 
-# Processes that name the work folder, without this one.
+# Processes that name the work folder, except this one.
 left_running() {
   local file pid
   for file in /proc/[0-9]*/cmdline; do

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# readme_test.sh BIN_DIR WORK_DIR: the commands of README's "The same by hand",
-# as they stand there; set-up and build aside, on free ports and for 2 epochs.
+# readme_test.sh BIN_DIR WORK_DIR: runs the commands of README's "The same by
+# hand" as they stand, except for set-up and build, on free ports and for 2
+# epochs.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
 
-# Below the range that connections and other tests' servers take theirs from.
+# Below the range from which connections and other tests' servers get ports.
 free_ports() {
   local port found=()
   while ((${#found[@]} < 2)); do
@@ -33,7 +34,7 @@ start_group env PATH="$bin:$PATH" bash commands.txt >output.txt 2>&1
 group=$STARTED
 wait "$group" || fail "a command of README fails"
 
-# What README says of them.
+# What README says about them.
 (($(grep -c '^127.* ready  ' output.txt) == 2)) || fail "two servers are not ready"
 grep -q '^best epoch' output.txt || fail "no accuracy is printed"
 digests=$(grep -c '^total ' output.txt) || fail "no digests are printed"

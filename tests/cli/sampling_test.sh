@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# sampling_test.sh BIN_DIR WORK_DIR: the commands of docs/sampling.md as they
-# stand there; every digest on the store is that of the dataset and of a fleet.
+# sampling_test.sh BIN_DIR WORK_DIR: runs the commands of docs/sampling.md as
+# they stand; every digest on the store equals that of the dataset and of a
+# fleet.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
@@ -19,10 +20,10 @@ start_group bash -euo pipefail -c '. ./commands.txt' >output.txt 2>&1
 wait "$STARTED" || fail "a command of the page fails"
 (($(grep -c '^{' output.txt) == 5)) || fail "not every sample is printed"
 
-# The split of the store is made in the dataset too.
+# The dataset needs the split of the store too.
 millrace split graph --type node__to__node --name links --all >>output.txt
 serve store 2
-# One command a line; those of the page on the store.
+# One command per line; only those of the page on the store.
 sed -e ':a' -e '/\\$/ {N; s/\\\n *//; ba}' commands.txt |
   grep '^millrace digest --store store' >digests.txt
 (($(wc -l <digests.txt) >= 7)) || fail "the page has few digests"

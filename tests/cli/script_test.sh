@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts NAME.sh BIN_DIR WORK_DIR that start processes begin with;
-# sourced by bash. Leaves them in a new WORK_DIR.
+# Common beginning of the scripts NAME.sh BIN_DIR WORK_DIR that start processes;
+# sourced by bash. Changes to a new WORK_DIR.
 bin=$1 work=$2
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$root/deploy/processes.sh"
@@ -10,14 +10,15 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-# fail WHAT: with the end of every .txt in WORK_DIR.
+# fail WHAT: also prints the end of every .txt in WORK_DIR.
 fail() {
   echo "FAILED: $1"
   tail -n 50 ./*.txt
   exit 1
 }
 
-# serve STORE COUNT: a fleet that ends with the script; SERVERS is its list.
+# serve STORE COUNT: starts a fleet that ends with the script; sets SERVERS to
+# its list.
 serve() {
   start_group "$bin/millrace" up "$1" --servers "$2" >fleet.txt 2>up.txt
   wait_for_file fleet.txt "$STARTED" 10 || fail "no fleet"

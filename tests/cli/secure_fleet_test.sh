@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # secure_fleet_test.sh BIN_DIR WORK_DIR: a fleet with mutual TLS serves the
-# batches that a store has, says what is wrong with certificates within
-# seconds, and takes renewed ones without a restart. docs/security.md has the
-# same openssl commands.
+# batches of a store, reports certificate problems within seconds, and picks up
+# renewed certificates without a restart. docs/security.md has the same openssl
+# commands.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 
@@ -13,7 +13,7 @@ new_ca() {
     -keyout "$1-ca.key" -out "$1-ca.pem" -days 3650 -subj "/CN=$1 CA" \
     2>>openssl.txt
 }
-# new_certificate CA NAME NAMES DAYS: NAME.pem and NAME.key, each in one step.
+# new_certificate CA NAME NAMES DAYS: replaces NAME.pem and NAME.key atomically.
 new_certificate() {
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -keyout "$2.key.new" -out "$2.csr" -subj "/CN=$2" 2>>openssl.txt
@@ -57,7 +57,7 @@ for part in 0 1; do
 done
 write_list
 
-# fails STATUS PATTERN PROGRAM ARG...: within 20 s, with such an error.
+# fails STATUS PATTERN PROGRAM ARG...: fails like this within 20 s.
 fails() {
   local status=0
   timeout -k 5 20 "${@:3}" >fails.txt 2>&1 || status=$?
@@ -93,7 +93,7 @@ fails 1 'does it want a certificate' \
 grep -q 'a client is refused: certificate "CN=stranger"' server-0.txt ||
   fail "the server does not say whom it refuses"
 fails 1 'does it want TLS' "${digest[@]}" --partition-wait 3s
-# handshake VERSION PATTERN: what s_client must say of its handshake.
+# handshake VERSION PATTERN: what s_client must report about its handshake.
 handshake() {
   timeout 20 openssl s_client -connect "$first" "-$1" \
     -cipher 'ALL:@SECLEVEL=0' -cert client.pem -key client.key \
@@ -112,7 +112,7 @@ fails 1 'cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
 fails 2 '--tls-ca is missing' "${digest[@]}" --tls-cert client.pem \
   --tls-key client.key
 
-# Servers that do not start.
+# Servers that fail to start.
 server=("$bin/millrace-server" --store store --partition all)
 fails 2 'is beyond this host' "${server[@]}" --listen 0.0.0.0:0
 fails 2 '--plaintext and TLS' \
@@ -122,9 +122,10 @@ fails 1 'expired.pem has expired' "${server[@]}" --listen 127.0.0.1:0 \
 fails 2 '--tls-allow needs' \
   "${server[@]}" --listen 127.0.0.1:0 --tls-allow somebody
 
-# Renewed while clients come and go: half a file first.
+# Renewed while clients come and go, starting with half a file.
 serial() {
-  # Without a certificate it is refused, but has seen the server's by then.
+  # A client without a certificate is refused, but has seen the server's by
+  # then.
   { timeout 10 openssl s_client -connect "$first" </dev/null 2>/dev/null ||
     true; } | openssl x509 -noout -serial
 }
@@ -147,8 +148,8 @@ grep -q 'ends within a week' server-0.txt || fail "no warning of a near end"
 "${digest[@]}" "${mutual[@]}" >digest.txt || fail "no digest after a renewal"
 cmp expected.txt digest.txt || fail "batches differ after a renewal"
 
-# A server that comes back with a wrong certificate, and then with a right one:
-# a running client says what it waits for and loses nothing.
+# A server comes back with a wrong certificate, and later with a right one: a
+# running client says what it waits for and loses nothing.
 kill_server() {
   kill -KILL "$1"
   wait "$1" || true
@@ -181,7 +182,7 @@ wait "$client" || status=$?
 forget_group "$client"
 cmp expected.txt digest.txt || fail "batches differ after a wrong certificate"
 
-# Only some clients, on a server of its own.
+# Only some clients are allowed, on a server of their own.
 start_server 0 127.0.0.1 "${secure[@]}" --tls-allow trainer.example
 alone=("$bin/millrace" status --servers "127.0.0.1:$(<port-0)" --tls-ca
   our-ca.pem)
@@ -189,7 +190,8 @@ fails 1 'ended the handshake' \
   "${alone[@]}" --tls-cert laptop.pem --tls-key laptop.key --timeout 3
 grep -q 'a client is refused: certificate "CN=laptop" (laptop.example) has no' \
   server-0.txt || fail "the server does not say whom --tls-allow refuses"
-# hears NAME: how many bytes of HTTP/2 a client with that certificate gets.
+# hears NAME: prints how many bytes of HTTP/2 a client with that certificate
+# gets.
 hears() {
   "${MILLRACE_PYTHON:-/usr/bin/python3}" - "$(<port-0)" "$1" <<'END'
 import socket, ssl, sys
@@ -211,5 +213,5 @@ END
 fails 1 'no ready server for partition 1' \
   "${alone[@]}" --tls-cert client.pem --tls-key client.key --timeout 5
 
-# Plaintext where it is asked for.
+# Plaintext on request.
 start_server 1 0.0.0.0 --plaintext

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shell_completion_test.sh BIN_DIR WORK_DIR: the scripts of `millrace completion`, as
-# shells read them.
+# shell_completion_test.sh BIN_DIR WORK_DIR: the scripts of `millrace
+# completion`, as the shells read them.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 export PATH="$bin:$PATH"
 
 source <(millrace completion bash)
 
-# offers WORDS -- CANDIDATES: what bash offers for the last of WORDS.
+# offers WORDS -- CANDIDATES: compares what bash offers for the last of WORDS.
 offers() {
   local words=() expected
   while [[ $1 != -- ]]; do
@@ -44,7 +44,7 @@ if [[ -x $bin/millrace-train ]]; then
   offers millrace-train --eval-r -- --eval-ranks
 fi
 
-# No other shell is asked to be here.
+# Other shells need not be installed.
 for shell in zsh fish; do
   millrace completion $shell >"script.$shell"
   grep -q __complete "script.$shell" || fail "no script for $shell"

@@ -7,11 +7,12 @@ set -euo pipefail
 "$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
 "$bin/millrace" partition cora --parts 3 --method hash --out store
 
-# up_and_status SERVERS PARTITIONS...: what each server is to serve.
+# up_and_status SERVERS PARTITIONS...: PARTITIONS are what each server must
+# serve.
 up_and_status() {
   local servers=$1 group list ratio expected=("${@:2}") actual
   rm -f list.txt
-  # The LIST of other commands is not how many servers there are.
+  # The LIST of other commands does not set the number of servers.
   start_group env MILLRACE_SERVERS=127.0.0.1:1 \
     "$bin/millrace" up store --servers "$servers" >list.txt 2>up.txt
   group=$STARTED
@@ -39,7 +40,7 @@ up_and_status() {
     2>error.txt; then
     fail "status of a stopped fleet"
   fi
-  # The reasons are in the table, and not said again.
+  # The reasons are in the table and are not repeated.
   (($(grep -c ' unreachable ' status.txt) == servers)) || fail "no reasons"
   [[ -z $(awk 'length > 100' error.txt) ]] || fail "a long line of errors"
 }
@@ -49,7 +50,7 @@ up_and_status 1 '[0,1,2]'
 up_and_status 2 '[0]' '[1,2]'
 up_and_status 4 '[0]' '[1]' '[2]' '[0]'
 
-# A server that dies ends the fleet with an error; none is left.
+# If a server dies, the fleet ends with an error, and none is left.
 start_group "$bin/millrace" up store >list.txt 2>up.txt
 group=$STARTED
 wait_for_file list.txt "$group" || fail "up prints no LIST"
@@ -61,8 +62,8 @@ wait "$group" || status=$?
 grep -q 'partitions 0 was killed by signal 9' up.txt || fail "no reason given"
 forget_group "$group"
 
-# Its LIST in a file serves commands that are started before it is there; when
-# the terminal is closed nothing is left.
+# A file with its LIST serves commands that are started before the list is
+# there; when the terminal is closed, nothing is left.
 start_group "$bin/millrace" up store --servers 2 >list.txt 2>up.txt
 group=$STARTED
 "$bin/millrace" status --servers @list.txt --wait 60s >status.txt 2>error.txt ||
@@ -74,7 +75,7 @@ wait "$group" || fail "up does not end with 0"
 forget_group "$group"
 [[ -z $(ls tmp) ]] || fail "up left $(ls tmp)"
 
-# No room for what the servers write.
+# There is no room for what the servers write.
 mkdir full
 if mount -t tmpfs -o size=8k tmpfs full 2>mount.txt; then
   trap 'umount full; stop_groups' EXIT
@@ -102,7 +103,7 @@ for child in "${children[@]}"; do
   done
 done
 
-# A server's place among the replicas of what it serves, beside larger ones.
+# A server's number among the replicas of what it serves, next to larger ones.
 for partitions in 0,1 0 1,2; do
   start_group "$bin/millrace-server" --store store --partition "$partitions" \
     --listen 127.0.0.1:0 --port-file "port-$partitions" 2>server.txt

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that answers with a few hundred KB that inflate to hundreds of MB:
-clients refuse what is compressed, and say so, instead of inflating it."""
+"""A server answers with a few hundred KB that inflate to hundreds of MB:
+clients refuse compressed replies and say so, instead of inflating them."""
 import argparse
 import pathlib
 import resource
@@ -19,8 +19,8 @@ from http2 import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS,  # noqa: E402
 
 LIMIT = 60.0  # seconds, for anything
 INFLATED = 300 << 20
-# What a client may take more than for a reply that is no message. It does not
-# inflate a reply at all, so this is noise.
+# How much more memory a client may take than for an invalid reply. It does not
+# inflate a reply at all, so this only allows for noise.
 MAX_GROWTH = 64 << 20
 
 def compressed_zeros(size):
@@ -30,7 +30,7 @@ def compressed_zeros(size):
 
 
 class Connection:
-    """One client's: answers each of its calls with `message`."""
+    """One client's connection: answers each of its calls with `message`."""
 
     def __init__(self, client, message, encoding):
         self.client = client
@@ -94,7 +94,7 @@ class CompressedRepliesTest(unittest.TestCase):
     bin = None
 
     def serve(self, message, encoding):
-        """Answers every call so from now on; returns the address."""
+        """From now on answers every call like this; returns the address."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 
@@ -111,7 +111,7 @@ class CompressedRepliesTest(unittest.TestCase):
         return "127.0.0.1:%d" % listener.getsockname()[1]
 
     def run_client(self, *arguments):
-        """Its output, once it has failed."""
+        """The output of a client, which must fail."""
         done = subprocess.run(
             [f"{self.bin}/millrace", *arguments], text=True, timeout=LIMIT,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -120,7 +120,7 @@ class CompressedRepliesTest(unittest.TestCase):
 
     @staticmethod
     def peak_memory():
-        """Of the largest client so far."""
+        """The peak of the largest client so far."""
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
     def test_clients_refuse_compressed_replies(self):

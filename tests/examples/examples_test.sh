@@ -10,8 +10,8 @@ examples=$root/docs/examples
 mkdir tmp
 export TMPDIR=$PWD/tmp MILLRACE_LOG_LEVEL=warning
 
-# running TEXT: ids of the processes, but this one, whose command line names
-# WORK_DIR and then TEXT.
+# running TEXT: ids of the processes, except this one, whose command line
+# contains WORK_DIR and then TEXT.
 running() {
   local file pid
   for file in /proc/[0-9]*/cmdline; do
@@ -29,15 +29,15 @@ nothing_runs() {
   [[ -z $left ]] || fail "still running: $left"
 }
 
-# example NAME: runs it; what it writes is in NAME, its output in NAME.txt.
+# example NAME: runs it; its files are in NAME, its output in NAME.txt.
 example() {
   run_step "$examples/$1/run.sh" --quick --bin "$bin" --work "$1" \
     >"$1.txt" 2>&1 || fail "$1 ends with status $?"
   nothing_runs
 }
 
-# learned FILE EPOCHS ACCURACY: a line an epoch, and one with a test accuracy
-# at best validation of at least ACCURACY.
+# learned FILE EPOCHS ACCURACY: a line for each epoch, and one with a test
+# accuracy at best validation of at least ACCURACY.
 learned() {
   local file=$1 lines accuracy
   lines=$(grep -c '"loss":[0-9]' "$file") || true
@@ -83,7 +83,7 @@ example 004_two_partitions
 learned 004_two_partitions/homogeneous.jsonl 4 0.8
 learned 004_two_partitions/heterogeneous.jsonl 4 0.5
 
-# Wrong usage is said before anything starts; temporary folders go away.
+# Wrong usage is reported before anything starts; temporary folders are removed.
 for script in "$examples"/*/{run,launch}.sh; do
   [[ -e $script ]] || continue
   "$script" --help | grep -q -- '--bin DIR' || fail "$script has no --help"
@@ -94,7 +94,7 @@ done
 "$examples/001_graph_classification/run.sh" --bin "$bin" >temporary.txt 2>&1
 [[ -z $(ls -A tmp) ]] || fail "a temporary folder is left"
 
-# A host that is not this one is reached by ssh, which runs a line of shell.
+# Other hosts are reached by ssh, which runs a line of shell.
 cat >ssh <<'END'
 #!/usr/bin/env bash
 while [[ $1 == -* ]]; do
@@ -142,7 +142,7 @@ interrupted() {
 interrupted INT 130
 interrupted TERM 143
 
-# A server that dies ends the training.
+# If a server dies, the training ends.
 (launch --epochs 100000) >killed.txt 2>&1 &
 launcher=$!
 until grep -q '^epoch 1 ' killed.txt; do
@@ -150,7 +150,7 @@ until grep -q '^epoch 1 ' killed.txt; do
   sleep 0.05
 done
 server=$(running '--partition 1 ')
-kill -KILL "${server##*$'\n'}"  # behind the ssh that started it
+kill -KILL "${server##*$'\n'}"  # last, after the ssh that started it
 status=0
 wait "$launcher" || status=$?
 [[ $status == 1 ]] || fail "status $status after the death of a server"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of docs/examples/python, which a fleet of three partitions
-makes, against those that `millrace sample` makes of the dataset alone."""
+"""The batches of docs/examples/python, made by a fleet of three partitions,
+equal those that `millrace sample` makes from the dataset."""
 import argparse
 import json
 import os
@@ -27,13 +27,13 @@ import millrace_client
 
 
 def equal(actual, expected, what):
-    """Compares an array with JSON, whose floats are exact; null is NaN."""
+    """Compares an array with JSON, whose floats are exact; null means NaN."""
     expected = np.array(expected, actual.dtype).reshape(actual.shape)
     np.testing.assert_array_equal(actual, expected, what)
 
 
 class Fleet:
-    """`millrace up` with three servers, and one that is not there."""
+    """`millrace up` with three servers, plus an address without a server."""
 
     def __init__(self, bin_dir, dataset):
         self.dataset = dataset
@@ -120,7 +120,7 @@ class PythonClientTest(unittest.TestCase):
                 ["127.0.0.1:1", *fleet.list.split(",")])
 
     def sample(self, name, batch, options):
-        """What `millrace sample` prints for the same batch."""
+        """The output of `millrace sample` for the same batch."""
         done = subprocess.run(
             [self.bin / "millrace", "sample", "--store",
              self.fleets[name].dataset, "--epoch", str(batch["epoch"]),
@@ -302,7 +302,7 @@ class PythonClientTest(unittest.TestCase):
             self.assertEqual(sum(edges.num_sampled_edges),
                              edges.edge_index.shape[1])
             self.assertEqual(edges.e_id.dtype, torch.int64)
-            # Messages go to the nodes that were expanded.
+            # Messages flow to the nodes that were expanded.
             expanded = sum(seeds.num_sampled_nodes[:-1])
             self.assertLess(int(edges.edge_index[1].max()), expanded)
 

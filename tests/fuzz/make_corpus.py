@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py FOLDER: the inputs of tests/fuzz/corpus in other programs'
-formats. Needs NumPy and PyTorch; make_corpus.cc writes the other inputs."""
+"""make_corpus.py FOLDER: writes those inputs of tests/fuzz/corpus that are in
+other programs' formats. Needs NumPy and PyTorch; make_corpus.cc writes the
+rest."""
 
 import gzip
 import io
@@ -49,7 +50,8 @@ def pickles(*values):
 
 
 def npy_files():
-    """What numpy writes and stores do not hold, as each kind of table."""
+    """Files that numpy writes and stores do not contain, as each kind of table.
+    """
     wide = np.arange(10).reshape(2, 5) % 4
     for name, kind, values in (
             ("fortran", 0, np.asfortranarray(wide * 0.5)),
@@ -101,7 +103,7 @@ def torch_zip(pickled, storage=bytes(24)):
 
 
 def pickled_tensor(offset=0, sizes=(2, 3), strides=(3, 1), count=6):
-    """What the pickle of a float tensor says, whatever that is."""
+    """The pickle of a float tensor with these values, valid or not."""
     def number(value):
         return b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
 
@@ -114,7 +116,7 @@ def pickled_tensor(offset=0, sizes=(2, 3), strides=(3, 1), count=6):
 
 
 def hostile_torch_files():
-    """Tensors that are not in their storages, and lengths beyond the file."""
+    """Tensors that exceed their storages, and lengths beyond the file."""
     most = 2**63 - 1
     for name, fields in {
             "sound": {}, "negative_size": {"sizes": (-2, 3)},

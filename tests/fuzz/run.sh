@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs one fuzz target of build/fuzz over its corpus. What it finds lies in
-# build/asan/findings/NAME, and inputs that reach new code in
-# build/asan/corpus/NAME, with which the next run starts.
+# Runs one fuzz target of build/asan over its corpus. Findings are written to
+# build/asan/findings/NAME, and inputs that reach new code to
+# build/asan/corpus/NAME, from which the next run starts.
 #
 # Usage: tests/fuzz/run.sh NAME SECONDS [LIBFUZZER OPTION...]
 set -euo pipefail
@@ -18,14 +18,14 @@ program=$ROOT/build/asan/fuzz/fuzz_$name
 
 grown=$ROOT/build/asan/corpus/$name findings=$ROOT/build/asan/findings/$name
 mkdir -p "$grown" "$findings"
-# In memory where there is such a place: targets write a file for each input.
+# Uses memory if possible: targets write a file for each input.
 base=/dev/shm
 [[ -w $base ]] || base=${TMPDIR:-/tmp}
 TMPDIR=$(mktemp -d "$base/millrace-fuzz.XXXXXX")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
-# Any input needs less; a number in it must not say how much.
+# Every input needs less; a number in it must not determine the memory.
 ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1 \
   "$program" "$grown" "$ROOT/tests/fuzz/corpus/$name" \
   -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \

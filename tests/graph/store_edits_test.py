@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits store.json at random, with a checksum that fits again: `millrace
-verify` and `millrace digest` accept the store or refuse it in words.
+"""Edits store.json at random and corrects its checksum: `millrace verify` and
+`millrace digest` must accept the store or refuse it with a message.
 
---edits N: how many. --seed S: of the edits.
-"""
+--edits N: number of edits. --seed S: seed of the edits."""
 import argparse
 import copy
 import json
@@ -42,13 +41,13 @@ def places(value, path=()):
 
 
 def seal(text):
-    """`text` with a checksum instead of 16 zeros."""
+    """`text` with its checksum in place of 16 zeros."""
     return text.replace(f'"checksum": "{NO_SUM}"',
                         f'"checksum": "{xxh3(text.encode())}"')
 
 
 class Repeated(dict):
-    """An object that is written with some keys twice."""
+    """An object that is written with some keys repeated."""
 
     def __init__(self, items):
         super().__init__(items)
@@ -89,7 +88,8 @@ class Editor:
             self.replace(root, path)
 
     def copy_another(self, root, path):
-        """A value that stands elsewhere, so maybe of the right form."""
+        """A value from elsewhere in the document, which may have the right
+        form."""
         other = self.random.choice(list(places(root)))
         value = copy.deepcopy(self.parent(root, other)[other[-1]])
         self.parent(root, path)[path[-1]] = value
@@ -101,7 +101,7 @@ class Editor:
                                               {str(key): parent[key]}))
 
     def repeat(self, root, path):
-        """An entry of a list, or a key with another value."""
+        """Repeats an entry of a list, or a key with another value."""
         parent, key = self.parent(root, path), path[-1]
         if isinstance(parent, list):
             parent += [copy.deepcopy(parent[key])] * self.random.choice((1, 9))
@@ -119,7 +119,7 @@ class Editor:
         done = []
         for _ in range(self.random.choice((1, 1, 1, 2, 4))):
             paths = [path for path in places(root) if path != ("checksum",)]
-            # Half of them are of files, which are all alike.
+            # Half of the paths lead to files, which are all alike.
             rare = [path for path in paths if path[0] != "files"]
             path = self.random.choice(self.random.choice((paths, rare)))
             change = self.random.choice((
@@ -151,7 +151,7 @@ class StoreEditsTest(unittest.TestCase):
         return dataset, store
 
     def run_program(self, *words):
-        """The status of a program that ends as it ought to."""
+        """The status of a program that must exit normally."""
         ended = run_limited([self.bin / "millrace", *words], SECONDS)
         self.assertIn(ended.status, (0, 1, 2), ended.errors)
         if ended.status != 0:
@@ -172,7 +172,7 @@ class StoreEditsTest(unittest.TestCase):
         stores = {}
         for store in self.make_store():
             stores[store] = (store / "store.json").read_text()
-            # A store whose checksum was made here is as good as before.
+            # A store whose checksum was computed here must work as before.
             plain = json.loads(stores[store])
             plain["checksum"] = NO_SUM
             (store / "store.json").write_text(seal(json.dumps(plain)))
@@ -188,7 +188,7 @@ class StoreEditsTest(unittest.TestCase):
               flush=True)
 
     def test_files_that_are_not_there(self):
-        """Nor anything else of them."""
+        """Neither files nor anything else that is missing."""
         _, store = self.make_store()
         text = (store / "store.json").read_text()
         for gone in ("part-00001", "splits"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports of compressed files that become much larger than they are, and of
-CSV with bytes that no number has: right results or errors in words, in little
-memory."""
+"""Imports compressed files that expand to far more than their size, and CSV
+with bytes that occur in no number: the results must be right, or the errors
+clear, and memory use small."""
 import argparse
 import gzip
 import json
@@ -18,12 +18,12 @@ from limited_run import run_limited  # noqa: E402  (its folder comes first)
 
 MB = 1 << 20
 ADDRESS_SPACE = 1536 * MB
-LITTLE = 768 * MB  # of memory; AddressSanitizer takes some of it
+LITTLE = 768 * MB  # of memory, part of which AddressSanitizer takes
 NODES = 50
 
 
 def reddit_files():
-    """The arrays of the two files of `import reddit`, by file."""
+    """The arrays in the two files of `import reddit`, by file."""
     ends = np.arange(10, dtype=np.int32)
     return {"reddit_data": {"feature": np.zeros((NODES, 2)),
                             "label": np.zeros(NODES, np.int32),
@@ -35,8 +35,8 @@ def reddit_files():
 
 
 class Zeros:
-    """An array that is written without being made; `size` bytes of data, which
-    need not be what dtype and shape say."""
+    """An array that is written without being created; `size` bytes of data,
+    which need not match dtype and shape."""
 
     def __init__(self, dtype, shape, size):
         self.dtype, self.shape, self.size = dtype, shape, size
@@ -79,7 +79,7 @@ class CompressedImportTest(unittest.TestCase):
         return ended
 
     def refused(self, file, *words):
-        """The errors, which name the file."""
+        """The error output, which must name the file."""
         ended = self.run_import(*words)
         self.assertEqual(ended.status, 1, ended.errors)
         self.assertIn(file, ended.errors)
@@ -87,19 +87,20 @@ class CompressedImportTest(unittest.TestCase):
         return ended.errors
 
     def write_ogb(self, **files):
-        """A folder of edges 0-1 and 1-2, or with these bytes; packed."""
+        """Writes a folder with edges 0-1 and 1-2, or with these bytes;
+        compressed."""
         raw = self.folder / "ogb" / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         for name, data in {"edge": b"0,1\n1,2\n", "num_node_list": b"4\n",
                            "num_edge_list": b"2\n", **files}.items():
             path = raw / f"{name.replace('_', '-')}.csv.gz"
-            # As gzip(1) writes it, or members that are packed already.
+            # Compressed as by gzip(1), unless the data already is.
             path.write_bytes(data if data[:2] == b"\x1f\x8b"
                              else gzip.compress(data))
         return raw.parent
 
     def import_reddit(self, file, name, array):
-        """Of files in which one array is another."""
+        """Imports files in which one array is replaced."""
         folder = self.folder / "reddit"
         folder.mkdir(exist_ok=True)
         files = reddit_files()
@@ -133,14 +134,14 @@ class CompressedImportTest(unittest.TestCase):
                              self.write_ogb(num_edge_list=count))
 
     def test_edges_beyond_their_number(self):
-        """They are refused before what follows is read."""
+        """They are refused before the data that follows is read."""
         errors = self.refused("edge.csv.gz", "ogb", self.write_ogb(
             edge=b"0,1\n" * MB + b"no edge\n"))
         self.assertIn("more than 2 edges, the number that ", errors)
         self.assertIn("num-edge-list.csv.gz", errors)
 
     def test_many_edges_in_a_small_file(self):
-        part = 1 << 20  # of which the file is made
+        part = 1 << 20  # repeated to make the file
         packed = gzip.compress(b"0,1\n" * part)
         folder = self.write_ogb(edge=packed * 32)  # 128 MB
         self.assertLess((folder / "raw" / "edge.csv.gz").stat().st_size, MB)
@@ -214,7 +215,8 @@ class CompressedImportTest(unittest.TestCase):
                 self.assertLess(len(errors), 1000)
 
     def test_more_than_deflate_can_hold(self):
-        """A directory that says that an entry of some bytes becomes 4 GB."""
+        """A directory that claims that an entry of a few bytes expands to 4 GB.
+        """
         folder = self.import_reddit("reddit_data", "node_ids", np.arange(5))
         path = folder / "reddit_data.npz"
         data = bytearray(path.read_bytes())

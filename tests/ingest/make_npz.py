@@ -3,7 +3,7 @@
 """Writes the .npz inputs of npz_importers_test.cc: make_npz.py FOLDER.
 
 The graph has N nodes and E edges; edge i goes from i * 7 % N to i * i % N.
-What scipy.sparse.save_npz writes is numpy.savez_compressed of these keys.
+numpy.savez_compressed with these keys writes what scipy.sparse.save_npz does.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-N, E = 50, 70000  # more edges than a reader takes at a time
+N, E = 50, 70000  # more edges than the reader takes at a time
 I = np.arange(E, dtype=np.int64)
 SRC, DST = I * 7 % N, I * I % N
 NODES = np.arange(N)

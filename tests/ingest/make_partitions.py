@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes partition folders as PyG 2.5's Partitioner and GLT's partitioners lay
-them out: make_partitions.py FOLDER. Ends with 77 where there is no PyTorch.
+"""Writes partition folders with the layouts of PyG 2.5's Partitioner and GLT's
+partitioners: make_partitions.py FOLDER. Exits with 77 if there is no PyTorch.
 partition_importers_test.cc computes the same graphs by the same formulas."""
 
 import collections
@@ -53,13 +53,13 @@ def companions(root, name, count, torch_save=save):
     for split, rest in (("train", 0), ("val", 1), ("test", 2)):
         seeds = ids[ids % 4 == rest]
         for part, share in enumerate(seeds.split(-(-len(seeds) // PARTS))):
-            # A view: the storage is that of all seeds.
+            # A view: its storage is that of all seeds.
             torch_save(share, root / f"{name}-{split}-partitions" /
                        f"partition{part}.pt")
 
 
 def link_splits(root, name):
-    """Splits of edges, as PyG's example for MovieLens makes them."""
+    """Splits of edges, made as in PyG's example for MovieLens."""
     for split in ("train", "test"):
         folder = root / f"{name}-{split}-partitions"
         for path in folder.iterdir():
@@ -68,7 +68,8 @@ def link_splits(root, name):
 
 
 def in_order(edge_ids, columns):
-    """As PyG sorts the edges of a partition: by destination."""
+    """The order in which PyG sorts the edges of a partition: by destination.
+    """
     order = edge_ids[torch.argsort(columns[edge_ids], stable=True)]
     return order
 
@@ -90,7 +91,7 @@ def pyg_homogeneous(root, name, rich):
     for part in range(PARTS):
         where = folder / f"part_{part}"
         ids = in_order(torch.nonzero(edge_map == part).flatten(), dst)
-        # Beyond 2^31, as node counts and storages of large graphs.
+        # Beyond 2^31, like node counts and storages of large graphs.
         save({"edge_id": ids, "row": src[ids], "col": dst[ids],
               "size": (N, 2**35 if rich else N)}, where / "graph.pt")
         start, end = bounds[part], bounds[part + 1]
@@ -121,7 +122,7 @@ def pyg_heterogeneous(root, name):
         "is_sorted": True}))
     for node_type, count in COUNTS.items():
         save(owners(count), folder / "node_map" / f"{node_type}.pt")
-    # to_homogeneous() pads to the widest; types without features get NaN.
+    # to_homogeneous() pads to the widest type; types without features get NaN.
     x = {"a": features(COUNTS["a"], 3),
          "b": torch.nn.functional.pad(features(COUNTS["b"], 2), (0, 1)),
          "c": torch.full((COUNTS["c"], 3), float("nan"))}
@@ -138,7 +139,7 @@ def pyg_heterogeneous(root, name):
             graph[part][relation] = {
                 "edge_id": ids + edge_offset, "row": src[ids],
                 "col": dst[ids], "size": (sources, destinations)}
-            # to_homogeneous() fills in NaN here too.
+            # to_homogeneous() also fills in NaN here.
             attr = edge_features(count)[ids]
             if relation[1] != "by":
                 attr = torch.full_like(attr, float("nan"))
@@ -160,7 +161,7 @@ def pyg_heterogeneous(root, name):
 
 
 def pickled(tensor, path, rows=7):
-    """Appends chunks, as GLT does."""
+    """Appends pickled chunks, as GLT does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab") as file:
         for chunk in tensor.split(rows):
@@ -216,7 +217,7 @@ def glt_homogeneous(root, name, cached=False, legacy=False):
 
 
 def partition_book(tensor):
-    """A subclass of Tensor that pickles as GLT's does."""
+    """A subclass of Tensor that pickles like GLT's."""
     name = "graphlearn_torch.partition.base"
     for i in range(3):
         module = ".".join(name.split(".")[:i + 1])

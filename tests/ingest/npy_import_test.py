@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`millrace import npy` end to end: every kind of array in every dtype and
-order makes the same dataset, and hostile files end it in words."""
+order gives the same dataset, and hostile files give a clear error."""
 import argparse
 import json
 import os
@@ -19,7 +19,7 @@ LITTLE = 512 << 20  # bytes of memory
 
 
 def tables():
-    """An array for each option, of values that every dtype holds."""
+    """An array for each option, with values that every dtype can represent."""
     random = np.random.default_rng(3)
 
     def small(*shape):
@@ -42,7 +42,7 @@ class NpyImportTest(unittest.TestCase):
         self.imports = 0
 
     def save(self, arrays):
-        """Options that name a file for each array, or a path as it is."""
+        """Options that name a file for each array, or an existing path."""
         options = []
         for option, array in arrays.items():
             path = array
@@ -54,7 +54,7 @@ class NpyImportTest(unittest.TestCase):
         return options
 
     def run_import(self, options, out=None):
-        """Status, errors and the fingerprint (or nothing)."""
+        """Status, errors, and the fingerprint if there is one."""
         self.imports += 1
         out = out or self.folder / f"dataset-{self.imports}"
         errors = self.folder / "errors.txt"

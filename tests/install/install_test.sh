@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# install_test.sh CMAKE BUILD_DIR BUILD_TYPE COMPILER FLAGS: what a user does
-# who writes a program with the loader.
+# install_test.sh CMAKE BUILD_DIR BUILD_TYPE COMPILER FLAGS: does what a user
+# does who writes a program with the loader.
 set -euxo pipefail
 cmake=$1 build=$2 build_type=$3 compiler=$4 flags=$5
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,11 +9,11 @@ work=$build/install-test
 rm -rf "$work"
 mkdir -p "$work"
 
-# The program that docs/loader.md shows is the one built below.
+# Builds the program that docs/loader.md shows.
 awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
   "$here/../../docs/loader.md" | diff - <(sed 1d "$here/consumer/main.cc")
 
-# The function that README shows compiles.
+# The function that README shows must compile.
 {
   echo '#include "common/sample/batch.h"'
   echo 'void Use(const millrace::Batch& batch);'
@@ -31,7 +31,7 @@ build_consumer() {
   "$cmake" --build "$work/$1"
 }
 build_consumer consumer
-# As where gRPC has no CMake config.
+# As on systems where gRPC has no CMake config.
 build_consumer consumer-pkg-config -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON
 
 "$work/prefix/bin/millrace" import ogb "$here/../data/cora" \

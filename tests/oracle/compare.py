@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `millrace` with the oracle, to the last bit.
+"""Compares `millrace` with the oracle, bit by bit.
 
 Makes datasets and stores (some with `millrace import` and `partition`, some
-with the oracle's own writer), runs a matrix of jobs on both, and prints every
-difference and the number of comparisons. Exit status: 0 all equal, 1 not, or
-nothing compared.
+with the oracle's own writer), runs a matrix of jobs with both programs, and
+prints every difference and the number of comparisons. Exit status: 0 if all are
+equal, 1 if not or if nothing was compared.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from store import OracleError, Store
 
 
 class Comparison:
-    """Runs both programs, counts, and prints what differs."""
+    """Runs both programs, counts comparisons, and prints differences."""
 
     def __init__(self, millrace):
         self.millrace = millrace
@@ -53,7 +53,7 @@ class Comparison:
         return self.stores[path]
 
     def run_oracle(self, args):
-        """What the oracle prints (lines, or an object), or its error."""
+        """The oracle's output (lines, or an object), or its error."""
         try:
             args = oracle.parse_args(args)
             store = self.store(args.store)
@@ -64,7 +64,7 @@ class Comparison:
             return None, str(error)
 
     def verify(self, store):
-        """Checks the columns of a store that repeat others."""
+        """Checks those columns of a store that repeat others."""
         self.count += 1
         try:
             self.store(store).verify()
@@ -72,10 +72,9 @@ class Comparison:
             self.report(f'DIFFERENT: {error}')
 
     def compare(self, command, store, job, *more, refused=False):
-        """One comparison; returns what both printed, or None.
+        """One comparison; returns the common output, or None.
 
-        `refused`: whether both must refuse; None: both or neither.
-        """
+        `refused`: whether both programs must refuse; None: both or neither."""
         args = [command, '--store', store, *job, *more]
         expected, error = self.run_oracle(args)
         done = self.run_millrace(*args)
@@ -101,7 +100,7 @@ class Comparison:
         return None
 
     def explain(self, store, job, difference, *more):
-        """Looks for the difference behind a digest's."""
+        """Looks for the difference that causes a digest to differ."""
         words = difference.split()
         if words[0] != 'line':
             return ''
@@ -126,8 +125,9 @@ def first_line(lines, others):
 
 
 def first_difference(got, expected, path=''):
-    """Where two JSON values differ first; numbers as float32 if not whole."""
-    if got == expected:  # mostly, and fast
+    """The first place where two JSON values differ; floats compare as float32.
+    """
+    if got == expected:  # the usual case, and fast
         return ''
     if isinstance(got, dict) and isinstance(expected, dict):
         if set(got) != set(expected):
@@ -170,7 +170,7 @@ def case_jobs(case, folder, name):
 
 
 def compare_job(comparison, case, job, number, batches):
-    """One job, the case's `number`th, on all stores of the dataset."""
+    """One job, the case's number `number`, on all stores of the dataset."""
     rng = np.random.default_rng([case.count, number])
     stores, totals = case.stores, set()
     timeless = job.temporal and not (job.pairs or job.times or
@@ -202,9 +202,9 @@ def compare_job(comparison, case, job, number, batches):
 
 
 def compare_seeds(comparison, case, store, job, rng):
-    """Explicit seeds, some of them twice; with times of their own too."""
+    """Explicit seeds, some of them repeated; also with times of their own."""
     if '--seeds-file' in job.options:
-        return  # either or
+        return  # the two exclude each other
     counts = [case.count]
     if job.pairs:
         counts = case.pairs.relations[
@@ -223,7 +223,7 @@ def compare_seeds(comparison, case, store, job, rng):
 
 
 class Worker:
-    """Compares tasks in a process of its own: (case, job, number)."""
+    """Compares tasks (case, job, number) in a process of its own."""
     comparison = None
     batches = 0
 
@@ -252,7 +252,7 @@ def tasks(cases, folder):
 
 
 def given_cases(stores, node_type):
-    """Stores of one dataset that somebody named."""
+    """Stores of one dataset given on the command line."""
     first = Store(stores[0])
     node_type = node_type or first.types[0].name
     return [Case(stores, ['--type', node_type],

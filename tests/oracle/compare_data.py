@@ -18,19 +18,19 @@ METHODS = ('metis', 'ldg', 'random', 'hash')
 @dataclass
 class Case:
     stores: list        # of one dataset
-    extra: list         # options of all jobs
+    extra: list         # options for all jobs
     count: int          # nodes of the seeds' type
-    kinds: Kinds = None  # of jobs beyond node-wise ones; None: no such jobs
-    pairs: Pairs = None  # the same around pairs
-    graphs: bool = False  # jobs around whole graphs too
-    common: bool = True  # node-wise jobs too
-    seed_times: bool = True  # in temporal jobs seeds have times of their own
+    kinds: Kinds = None  # for jobs other than node-wise ones; None: none
+    pairs: Pairs = None  # the same for pairs
+    graphs: bool = False  # whether to run jobs around whole graphs too
+    common: bool = True  # whether to run node-wise jobs too
+    seed_times: bool = True  # whether seeds of temporal jobs get own times
     time_unit: int = 1
-    features: bool = True  # few enough to print on all stores
+    features: bool = True  # whether to print features on all stores
 
 
 def partition(make, dataset):
-    """The dataset and its stores of 1, 2, 3 and 7 partitions."""
+    """The dataset, and its stores with 1, 2, 3 and 7 partitions."""
     stores = [dataset]
     for parts, method in zip(PARTS, METHODS):
         stores.append(f'{dataset}-{parts}')
@@ -41,7 +41,7 @@ def partition(make, dataset):
 
 
 def write_parts(folder, name, nodes, relations, all_parts=PARTS):
-    """The same by the oracle's own writer."""
+    """The same with the oracle's own writer."""
     stores = []
     for parts in all_parts:
         stores.append(os.path.join(folder, f'{name}-{parts}'))
@@ -64,7 +64,7 @@ def cora(make, folder, source):
 
 
 def generated(make, folder):
-    """Multi-edges, self loops, isolated nodes, edge features; by import."""
+    """Multi-edges, self loops, isolated nodes, edge features; imported."""
     rng = np.random.default_rng(11)
     count, size = 200, 900
     edges = rng.integers(0, 120, (2, size))
@@ -90,7 +90,7 @@ def generated(make, folder):
 
 def odd_weights(rng, size, owners):
     """Zeros, equal weights, 60 powers of two, the smallest and the largest
-    floats, and lists of zeros alone."""
+    floats, and lists with only zeros."""
     weights = np.exp2(rng.integers(-30, 30, size)) * rng.random(size)
     weights[rng.random(size) < .2] = 0
     weights[rng.random(size) < .3] = 1
@@ -102,7 +102,7 @@ def odd_weights(rng, size, owners):
 
 def columns(make, folder):
     """Weights, times of edges and of nodes, unsorted and with ties, edge
-    features; by import, reverses of edges included."""
+    features; imported with reverse edges."""
     rng = np.random.default_rng(14)
     count, size = 80, 500
     edges = rng.integers(0, 70, (2, size))
@@ -126,7 +126,7 @@ def columns(make, folder):
 
 
 def heterogeneous(make, folder):
-    """Three types, two relations of one pair; by import."""
+    """Three types, two relations between the same pair; imported."""
     rng = np.random.default_rng(12)
     counts = {'user': 60, 'item': 90, 'tag': 25}
     relations = {'user__buys__item': 400, 'user__sees__item': 150,
@@ -155,8 +155,8 @@ def heterogeneous(make, folder):
 
 
 def written(folder):
-    """Stores by the oracle's writer: bfloat16, labels with NaN and of two
-    dimensions, times, weights, a type without edges, empty partitions."""
+    """Stores by the oracle's writer: bfloat16, two-dimensional labels and
+    labels with NaN, times, weights, a type without edges, empty partitions."""
     rng = np.random.default_rng(13)
     graph = homogeneous(
         30, rng.integers(0, 25, (120, 2)),
@@ -182,7 +182,7 @@ def written(folder):
 
 
 def written_kinds(folder):
-    """Odd weights; times of edges alone; types of which some have times."""
+    """Odd weights; times of edges only; times of some types only."""
     rng = np.random.default_rng(15)
     edges = rng.integers(0, 45, (300, 2))
     graph = homogeneous(
@@ -216,7 +216,7 @@ def written_kinds(folder):
 
 
 def pair_splits(rng, src, dst, counts, size=37):
-    """Edges and other pairs, some of them twice, with all columns."""
+    """Edges and other pairs, some of them repeated, with all columns."""
     edge_id = rng.integers(0, len(src), size)
     src, dst = src[edge_id], dst[edge_id]
     src[::3] = rng.integers(0, counts[0], len(src[::3]))
@@ -232,7 +232,7 @@ def pair_splits(rng, src, dst, counts, size=37):
 
 
 def column_splits(rng, src, dst, count):
-    """Splits of one column, of each two, and of all, by name."""
+    """Splits with one column, with each two, and with all, by name."""
     edge_id = rng.permutation(len(src))[:11]
     columns = {'edge_id': edge_id, 'time': edge_id - 5,
                'edge_type': edge_id % 3, 'label': edge_id / 7,
@@ -245,7 +245,7 @@ def column_splits(rng, src, dst, count):
 
 def paired(folder):
     """Pairs of a type with itself: reverse edges, multi-edges, self loops, a
-    node that almost all have edges to; a dense graph."""
+    node to which almost all have edges; a dense graph."""
     rng = np.random.default_rng(31)
     edges = rng.integers(0, 36, (2, 220))
     edges[1, :60], edges[0, :36] = 7, np.arange(36)
@@ -269,8 +269,8 @@ def paired(folder):
 
 
 def paired_types(folder):
-    """Pairs of two types; relations with reverses, and one that only looks
-    like one; edges with times and without."""
+    """Pairs of two types; relations with reverses, and one that only looks like
+    a reverse; edges with and without times."""
     rng = np.random.default_rng(32)
     counts = {'user': 30, 'item': 17}
     nodes = {'user': Nodes(30, label=rng.integers(0, 3, 30)),
@@ -297,7 +297,8 @@ def paired_types(folder):
 
 
 def imported_pairs(make, folder):
-    """Pairs of seeds files around an imported graph, reverses included."""
+    """Pairs from seeds files on an imported graph that includes reverse edges.
+    """
     rng = np.random.default_rng(33)
     edges = rng.integers(0, 50, (2, 200))
     dataset = os.path.join(folder, 'pairs')
@@ -330,8 +331,8 @@ def imported_pairs(make, folder):
 
 
 def collections(make, folder):
-    """Whole graphs, of nodes that are not contiguous; by import and, with
-    graphs of no nodes, by the oracle's writer."""
+    """Whole graphs whose nodes are not contiguous; imported, and by the
+    oracle's writer with empty graphs."""
     rng = np.random.default_rng(34)
     graph_of = np.concatenate([np.arange(25), rng.integers(0, 25, 60)])
     rng.shuffle(graph_of)

@@ -11,9 +11,9 @@ import numpy as np
 class Job:
     options: list
     refused: bool = False  # whether both programs must refuse it
-    explicit: bool = False  # its seeds are among the options
-    times: bool = False  # its seeds bring times
-    everywhere: bool = False  # samples on all stores, not on one in turn
+    explicit: bool = False  # whether its seeds are among the options
+    times: bool = False  # whether its seeds have times
+    everywhere: bool = False  # whether to run it on all stores
 
     @property
     def local(self):
@@ -28,7 +28,7 @@ class Job:
         return '--seeds' in self.options and 'edge' in self.options
 
 
-# Of node-wise sampling.
+# Options for node-wise sampling.
 COMMON = [
     ['--fanouts', '3,2'],
     ['--fanouts', '-1,2'],
@@ -102,13 +102,13 @@ PAGE_RANK = [
 
 @dataclass
 class Kinds:
-    """What a dataset has for kinds of sampling."""
+    """What a dataset offers for the kinds of sampling."""
     weights: bool = False
-    times: bool = False         # lists and the seeds' type have times
+    times: bool = False         # whether lists and the seeds' type have times
     edge_features: bool = False
     one_relation: bool = False  # of a type with itself
-    loop: str = ''              # such a one of several, at the seeds' type
-    paths: tuple = ('', '')     # metapaths by in-lists and by out-lists
+    loop: str = ''              # the same, of several, at the seeds' type
+    paths: tuple = ('', '')     # metapaths over in-lists and over out-lists
 
     def jobs(self, extra, batch_size):
         for direction, path in zip(('in', 'out'), self.paths):
@@ -206,13 +206,13 @@ AROUND_PAIRS_TEMPORAL = [
 
 @dataclass
 class Pairs:
-    """What a dataset has for pairs as seeds: splits train, with times, and
-    given, with negatives, of relations; or only relations."""
+    """What a dataset offers for pairs as seeds: the splits train, with times,
+    and given, with negatives, of relations; or only relations."""
     relations: dict             # name: numbers of sources and destinations
     weights: bool = False
     times: bool = False
     one_relation: bool = False  # of a type with itself
-    splits: list = ()           # beyond those two
+    splits: list = ()           # in addition to those two
     files: list = ()            # instead of splits: --seeds-file, with times
 
     def jobs(self, extra, batch_size):
@@ -314,7 +314,7 @@ def common_jobs(extra, batch_size):
 
 
 def seeds_jobs(folder, name, count, extra):
-    """Jobs over a seeds file with duplicates, in no order."""
+    """Jobs over a seeds file with duplicates, in arbitrary order."""
     rng = np.random.default_rng(count)
     path = os.path.join(folder, f'{name}-seeds.npy')
     np.save(path, rng.integers(0, count, 23))

@@ -13,7 +13,7 @@ SHUFFLE, NEIGHBOUR, WALK, NEGATIVE, INTERLEAVE, LABOR, STOP = range(7)
 
 @dataclass(frozen=True)
 class Domain:
-    """What a key is made of."""
+    """The parts of a key."""
     seed: int
     epoch: int
     batch: int
@@ -46,12 +46,13 @@ def word(key, node, tree, i):
 
 
 def bounded(domain, node, tree, i, n, stream=()):
-    """Draw `i` below `n`; `stream`: the first words of the stream if known."""
+    """Draw `i` below `n`; `stream`: the first words of the stream, if known.
+    """
     return _draw(domain, node, tree, i, n, 32 if n < 1 << 32 else 64, stream)
 
 
 def wide(domain, node, tree, i, n, stream=()):
-    """The same by 64 bits, whatever `n` is."""
+    """The same with 64 bits, whatever `n` is."""
     return _draw(domain, node, tree, i, n, 64, stream)
 
 
@@ -108,7 +109,7 @@ def _uniform(domain, node, tree, slots, k, with_replacement, stream):
 
 
 def _successive(domain, node, tree, slots, k, with_replacement, stream):
-    """By integer weights; without replacement they are zeroed once picked."""
+    """By integer weights; without replacement, picked ones are set to zero."""
     weights, picks = list(slots.weights), []
     for i in range(k):
         rest = sum(weights)

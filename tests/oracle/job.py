@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs: what they ask for, and which of them are refused."""
+"""Jobs: what they ask for, and which are refused."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,7 +18,7 @@ class Job:
     kind: str = 'node'  # of seeds: 'node', 'edge' or 'graph'
     type: str = ''      # of the seeds, or the relation of pairs
     split: str = 'train'
-    seeds_file: object = None  # rows: original ids, and times or not
+    seeds_file: object = None  # rows: original ids, with or without times
     fanouts: list = field(default_factory=list)
     relation_fanouts: dict = field(default_factory=dict)
     batch_size: int = 1024
@@ -52,12 +52,12 @@ class Job:
                     self.method == 'labor')
 
     def step_rule(self):
-        """Of one step of a walk."""
+        """The rule for one step of a walk."""
         return Rule(replace=True, weighted=self.weighted)
 
 
 def seed_type(store, job):
-    """The node type of the seeds, where they are not pairs."""
+    """The node type of the seeds, unless they are pairs."""
     name = job.type or ('graph' if job.kind == 'graph' else '')
     if not name and len(store.types) == 1:
         return store.types[0].name
@@ -75,7 +75,7 @@ def seed_relation(store, job):
 
 
 def relation_fanouts(store, job):
-    """Hops, and per relation its fanouts, all of the same length."""
+    """Number of hops, and per relation its fanouts, all of the same length."""
     names = [r.name for r in store.relations]
     if job.kind == 'graph':
         graph = seed_type(store, job)
@@ -101,7 +101,7 @@ def relation_number(store, name, option):
 
 
 def metapath(store, job):
-    """Numbers of the relations of a walk's steps, one after the other."""
+    """Numbers of the relations of a walk's steps, in order."""
     if job.metapath:
         numbers = [relation_number(store, name, '--metapath')
                    for name in job.metapath]
@@ -110,7 +110,7 @@ def metapath(store, job):
     else:
         raise OracleError('--metapath: the graph has '
                           f'{len(store.relations)} relations')
-    if job.kind == 'edge':  # page ranks: any one that check_walks lets pass
+    if job.kind == 'edge':  # PPR: any one that check_walks accepts
         here = store.relations[numbers[0]].ends(job.direction)[0]
     else:
         here = seed_type(store, job)
@@ -172,7 +172,7 @@ def check_train_graph(store, job):
 
 
 def check_graphs(store, job):
-    """Refuses what whole graphs do not leave to choose."""
+    """Refuses choices that whole graphs do not allow."""
     if (job.fanouts or job.relation_fanouts or job.method != 'uniform' or
             job.weighted or job.temporal or job.direction != 'in'):
         raise OracleError('--seeds graph: neither fanouts, --method, '
@@ -198,7 +198,7 @@ def negative_mode(job):
             return mode, Fraction(Decimal(number))
         if mode in ('triplet', 'shared') and int(number) > 0:
             return mode, int(number)
-    except (ArithmeticError, ValueError):  # no number, or infinite
+    except (ArithmeticError, ValueError):  # not a number, or infinite
         pass
     if job.negatives in ('', 'in-batch'):
         return mode, 0
@@ -236,7 +236,7 @@ def check_walks(store, job):
 
 
 def drawn_relations(store, job):
-    """The relations of whose lists slots are drawn."""
+    """The relations from whose lists slots are drawn."""
     if job.method in ('walk', 'ppr'):
         return [store.relations[n] for n in metapath(store, job)]
     _, fanouts = relation_fanouts(store, job)

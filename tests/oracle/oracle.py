@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second implementation of Millrace's sampler: slow and obvious.
 
-Prints what `millrace sample` and `millrace digest` print for the same
-arguments; written from docs/determinism.md and docs/format.md alone.
-"""
+Prints the output of `millrace sample` and `millrace digest` for the same
+arguments; written only from docs/determinism.md and docs/format.md."""
 
 import argparse
 import functools
@@ -72,7 +71,8 @@ def parse_args(argv):
 
 
 def join_numbers(argv):
-    """Makes `--fanouts -1,2` one word: argparse takes -1,2 for an option."""
+    """Makes `--fanouts -1,2` one word, since argparse takes -1,2 for an option.
+    """
     words = iter(argv)
     return [w if w not in ('--fanouts', '--seed-times') else
             f'{w}={next(words, "")}' for w in words]
@@ -153,7 +153,7 @@ def seeds_json(store, batch):
         out['graph_of'] = {}
         for r in store.relations:
             if r.dst == batch.seed_type:
-                # Of a node that is in no graph: -1.
+                # -1 for a node that is in no graph.
                 rows = out['graph_of'].setdefault(
                     r.src, [-1] * len(batch.nodes[r.src]))
                 for e in batch.edges[r.name]:
@@ -162,7 +162,7 @@ def seeds_json(store, batch):
 
 
 def pairs_json(batch):
-    """Drawn pairs stand behind the seeds, with label 0."""
+    """Drawn pairs follow the seeds and have label 0."""
     seeds, negatives = batch.seeds, batch.negatives
     drawn = (negatives and negatives.src) or []
     labels = floats(seeds.labels) if seeds.labels else [1] * len(seeds)
@@ -188,7 +188,7 @@ def pairs_json(batch):
 
 
 def floats(rows):
-    """Rows as JSON numbers; NaN, which JSON lacks, as null."""
+    """Rows as JSON numbers; NaN, which JSON lacks, becomes null."""
     dtype, values = rows
     if dtype == 'bfloat16':
         values = (values.astype('<u4') << 16).view('<f4')

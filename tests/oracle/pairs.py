@@ -15,17 +15,16 @@ MAX_REDRAWS = 20
 @dataclass
 class Negatives:
     dst: list           # original ids
-    trees: list         # those of `dst` where the job is disjoint
+    trees: list         # trees of `dst` if the job is disjoint
     src: list = None    # of drawn pairs
-    edges: int = None   # drawn ones that are known to be edges; None: given
+    edges: int = None   # drawn pairs that are known to be edges; None: given
 
 
 def negatives_of(store, job, number, seeds, domain):
-    """Those that the job draws, else those that were given; None: neither.
+    """The job's drawn negatives, else those that were given; None: neither.
 
-    `number` is that of the seeds' relation; `domain` makes domains of a
-    purpose, a hop and a relation.
-    """
+    `number` is that of the seeds' relation; `domain` makes the domain for a
+    purpose, a hop and a relation."""
     mode, amount = negative_mode(job)
     n = len(seeds)
     drawer = Drawer(store, number, domain)
@@ -61,7 +60,7 @@ class Drawer:
         self.streams, self.edges = [], 0
 
     def numbers(self, count):
-        """0 .. count - 1, which will be drawn."""
+        """The numbers 0 .. count - 1, which are about to be drawn."""
         self.streams = words(self.domains[0].key(), range(count), [0] * count,
                              4).tolist()
         return range(count)
@@ -74,8 +73,8 @@ class Drawer:
                        () if redraw else self.streams[q])
 
     def checked(self, q, src):
-        """A pair that is no edge, if the redraws find one; `src` None: drawn.
-        """
+        """A pair that is not an edge, if the redraws find one; `src` None:
+        drawn."""
         for redraw in range(MAX_REDRAWS + 1):
             pair = (self.draw(q, redraw, 0) if src is None else src,
                     self.draw(q, redraw, 2))
@@ -118,7 +117,7 @@ class Excluded:
             pairs.setdefault((s, d), set()).add(time)
 
     def rest(self, relation, direction, node, slots):
-        """A list of `node` without the slots that are left out."""
+        """A list of `node` without the excluded slots."""
         pairs = self.pairs.get(relation.name)
         if not pairs:
             return slots

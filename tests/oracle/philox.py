@@ -7,12 +7,11 @@ MASK = 0xFFFFFFFF
 
 
 def philox(k0, k1, c0, c1, c2, c3):
-    """Words w0..w3 of a key and a counter.
+    """Words w0..w3 for a key and a counter.
 
-    Each argument is a Python int below 2^32, or a uint64 array of such
-    numbers; arrays broadcast. Products of two words fit in 64 bits, so the
-    same lines serve both.
-    """
+    Each argument is a Python int below 2^32, or a uint64 array of such numbers;
+    arrays broadcast. Products of two words fit in 64 bits, so the same code
+    serves both."""
     for _ in range(10):
         p0 = 0xD2511F53 * c0
         p1 = 0xCD9E8D57 * c2

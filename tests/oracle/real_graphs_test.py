@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real graphs: the same batches wherever they are made.
+"""Real graphs give the same batches wherever they are made.
 
-Imports and partitions the graphs of the folder MILLRACE_DATA, then compares
-the digests of jobs made from the dataset, from stores with one and two
-threads, and by fleets of server processes; one node-wise job, one of each
-kind of sampling and jobs around pairs of nodes also with the oracle. Skips,
-with a line that says why, what the folder lacks.
+Imports and partitions the graphs of the folder MILLRACE_DATA, then compares the
+digests of jobs made from the dataset, from stores with one and two threads, and
+by fleets of server processes. One node-wise job, one of each kind of sampling,
+and jobs around pairs of nodes are also compared with the oracle. What the
+folder lacks is skipped, with a line that says why.
 
-Exit status: 0 all equal, 1 not, 77 nothing to compare.
-"""
+Exit status: 0 all equal, 1 not, 77 nothing to compare."""
 
 import argparse
 import contextlib
@@ -54,8 +53,8 @@ class Graph:
     fanouts: str
     kinds: list     # with the fanouts
     walks: list
-    relation: str   # of pairs
-    pairs: list     # the same around pairs, which have times
+    relation: str   # whose pairs are seeds
+    pairs: list     # jobs around pairs, which have times
 
     def around_pairs(self, seeds_file):
         seeds = ['--seeds', 'edge', '--type', self.relation, '--seeds-file',
@@ -102,7 +101,7 @@ LOCAL_JOB = ['--seed-order', 'local']  # its batches depend on the store
 
 @contextlib.contextmanager
 def fleet(binaries, store):
-    """LIST of servers of the store's partitions, a process each."""
+    """LIST of servers of the store's partitions, one process each."""
     with subprocess.Popen([f'{binaries}/millrace', 'up', store], text=True,
                           stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as process:
@@ -117,14 +116,14 @@ def fleet(binaries, store):
 
 
 class Digests:
-    """Digests of jobs, each compared with the first of the same job."""
+    """Digests of jobs, each compared with the first digest of the same job."""
 
     def __init__(self, comparison):
         self.comparison = comparison
         self.first = {}
 
     def add(self, source, job, group=''):
-        """`group`: whose digests must be equal; '' is the whole graph."""
+        """`group`: digests in a group must be equal; '' is the whole graph."""
         done = self.comparison.run_millrace('digest', *source, *job, *BATCHES)
         got = done.stdout if done.returncode == 0 else done.stderr
         key = (group, *job)
@@ -137,8 +136,8 @@ class Digests:
 
 
 def write_pairs(dataset, relation_name, path):
-    """An edge to every 97th node, with the node's time or 0; and as many
-    pairs that are hardly edges."""
+    """An edge to every 97th node, with the node's time or 0, and as many pairs
+    that are hardly ever edges."""
     store = Store(dataset)
     relation = next(r for r in store.relations if r.name == relation_name)
     src, dst = (store.by_name[t] for t in (relation.src, relation.dst))

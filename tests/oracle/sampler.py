@@ -19,10 +19,10 @@ class Batch:
     seed_type: str   # or the relation of pairs
     seeds: Seeds
     disjoint: bool
-    times: list      # of the seeds; None: none, or none that count
+    times: list      # of the seeds; None: none, or irrelevant
     tree_times: list = None  # only in temporal jobs
     negatives: Negatives = None
-    # Local ids, of pairs: of the sources.
+    # Local ids; for pairs those of the sources.
     seed_to_local: list = field(default_factory=list)
     dst_to_local: list = None
     negative_src_to_local: list = None
@@ -43,7 +43,7 @@ class Edge:
 
 
 class Builder:
-    """A batch in the making."""
+    """A batch being made."""
 
     def __init__(self, store, job, batch):
         self.store, self.job, self.batch = store, job, batch
@@ -94,7 +94,7 @@ class Builder:
         return self.local[name][node]
 
     def lists(self, relation, nodes):
-        """What can be picked of the lists of many (tree, original id)."""
+        """What can be picked from the lists of many (tree, original id)."""
         direction, times = self.job.direction, self.batch.tree_times
         for tree, node in nodes:
             slots = self.store.list_of(relation, direction, node)
@@ -116,8 +116,8 @@ class Builder:
                            if v in members])
 
     def edge(self, hop, here, there, *columns):
-        """An edge of the list of local id `here`, whose neighbour is
-        `there`."""
+        """An edge in the list of local id `here`, whose neighbour is `there`.
+        """
         src, dst = ((there, here) if self.job.direction == 'in' else
                     (here, there))
         return Edge(hop, src, dst, *columns)
@@ -172,7 +172,7 @@ def run_hops(builder):
 
 
 def pick(builder, hop, number, frontier, fanout):
-    """Per node of the frontier its picks: (neighbour, edge_id, place)."""
+    """For each node of the frontier its picks: (neighbour, edge_id, place)."""
     lists = list(builder.lists(builder.store.relations[number], frontier))
     picks = pick_slots(builder.domain(NEIGHBOUR, hop, number), frontier,
                        lists, fanout, builder.job.rule())
@@ -181,7 +181,7 @@ def pick(builder, hop, number, frontier, fanout):
 
 
 def induce(builder):
-    """All admissible edges between the batch's nodes, of hop 0."""
+    """All admissible edges between the batch's nodes, as of hop 0."""
     batch = builder.batch
     for relation in builder.store.relations:
         owner, other = relation.ends(builder.job.direction)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which seeds a batch holds: docs/determinism.md, section 4."""
+"""Which seeds a batch contains: docs/determinism.md, section 4."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from store import OracleError
 
 @dataclass
 class Seeds:
-    """Seeds in order; None where they lack a column."""
-    ids: list               # original ids; of pairs: of the sources
+    """Seeds in order; None for columns that they lack."""
+    ids: list               # original ids; for pairs those of the sources
     times: list = None
-    dst: list = None        # of pairs, as all that follows
+    dst: list = None        # only for pairs, like everything below
     labels: tuple = None    # (dtype name, values as stored)
     edge_types: list = None
-    negatives: list = None  # those that were given, a list per pair
+    negatives: list = None  # given negatives, a list per pair
 
     def __len__(self):
         return len(self.ids)
@@ -84,7 +84,7 @@ def all_seeds(store, job):
 
 
 def file_seeds(job):
-    """Ids, or pairs of ids, each with a time behind it or none."""
+    """Ids, or pairs of ids, each followed by a time or not."""
     values = np.asarray(job.seeds_file)
     width = 2 if job.kind == 'edge' else 1
     rows = values.reshape(len(values), -1)
@@ -132,11 +132,10 @@ def check_ids(store, type_name, ids):
 
 
 def seed_times(store, job, seeds):
-    """The times of the seeds; None: they have none, or need none.
+    """The times of the seeds; None if they have none, or need none.
 
-    Pairs keep theirs when the job is not temporal: what is excluded depends
-    on them.
-    """
+    Pairs keep theirs even if the job is not temporal, because excluded edges
+    depend on them."""
     if job.kind == 'edge':
         if job.temporal and seeds.times is None:
             raise OracleError(f'--temporal {job.temporal}: the pairs have no '

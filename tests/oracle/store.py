@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a store of any number of partitions: docs/format.md.
+"""Reads a store with any number of partitions: docs/format.md.
 
-Everything that leaves this file is in original ids.
-"""
+Everything returned to other files is in original ids."""
 
 import bisect
 import functools
@@ -80,7 +79,7 @@ class List:
         return len(self.neighbours)
 
     def until(self, time):
-        """The admissible part; of a list without times, all of it."""
+        """The admissible part; all of a list without times."""
         if self.times is None:
             return self
         return self.part(range(bisect.bisect_right(self.times, time)))
@@ -95,7 +94,7 @@ class List:
 def integer_weights(weights):
     """Integers in proportion to one list's weights, largest below 2^32."""
     _, exponent = math.frexp(max(weights, default=0))
-    # Doubles hold float32's times powers of two exactly.
+    # Doubles represent float32 times a power of two exactly.
     return [max(1, math.floor(math.ldexp(w, 32 - exponent))) if w else 0
             for w in weights]
 
@@ -138,7 +137,7 @@ class Store:
 
     @functools.lru_cache(None)
     def members(self, type_name, name):
-        """A split's original ids; None where the type has no such split."""
+        """A split's original ids; None if the type has no such split."""
         for s in self.manifest['splits']:
             if (s['type'], s['name']) == (type_name, name):
                 return frozenset(self.split(type_name, name).tolist())
@@ -151,7 +150,7 @@ class Store:
         raise OracleError(f'{self.root}: {type_name} has no split {name!r}')
 
     def edge_split(self, relation, name):
-        """Columns by their names in docs/format.md, ids being originals."""
+        """Columns by their names in docs/format.md, with original ids."""
         for s in self.manifest.get('edge_splits', []):
             if (s['relation'], s['name']) == (relation.name, name):
                 break
@@ -183,7 +182,7 @@ class Store:
         return other in self.list_of(relation, direction, of).neighbours
 
     def list_times(self, relation, direction):
-        """Where the times of these lists come from; None: they have none."""
+        """Where the times of these lists come from; None if they have none."""
         _, other = relation.ends(direction)
         if relation.time == 'neighbor' and not self.by_name[other].time:
             return None
@@ -226,7 +225,7 @@ class Store:
         return result
 
     def node_rows(self, node_type, column, originals):
-        """(dtype name, rows as stored), or None without the column."""
+        """(dtype name, rows as stored), or None if there is no such column."""
         spec = getattr(node_type, column)
         if not spec:
             return None
@@ -254,9 +253,9 @@ class Store:
 
     def verify(self):
         """Raises unless the columns that repeat others agree with them.
-
-        That is: the order of lists, sums of weights, times and original ids
-        of neighbours, times of splits, their ids and owners.
+        
+        These are: the order of lists, sums of weights, times and original ids
+        of neighbours, times of splits, and their ids and owners.
         """
         for relation in self.relations:
             for direction in ('in', 'out'):

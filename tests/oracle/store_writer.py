@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small stores as docs/format.md says, for tests.
+"""Writes small stores for tests, following docs/format.md.
 
-XXH3 is libxxhash's, the library that the C++ side links.
-"""
+XXH3 comes from libxxhash, the library that the C++ side links."""
 
 import ctypes
 import hashlib
@@ -28,7 +27,7 @@ class Nodes:
 
 @dataclass
 class EdgeSplit:
-    """Pairs of original ids, in order; columns that they have."""
+    """Pairs of original ids, in order, and their columns."""
     src: object
     dst: object
     edge_id: object = None
@@ -76,10 +75,9 @@ def homogeneous(count, edges, **columns):
 
 def write_store(root, nodes, relations, parts=1, seed=0,
                 directions=('in', 'out')):
-    """Nodes go to random partitions; with parts=1 ids are original ids.
+    """Assigns nodes to random partitions; with parts=1 ids are original ids.
 
-    Of several partitions the lists carry the neighbours' original ids.
-    """
+    With several partitions, the lists contain the neighbours' original ids."""
     _Writer(root, nodes, relations, parts, seed, directions).run()
 
 
@@ -293,7 +291,7 @@ class _Writer:
 
 
 def weight_sums(weights, owners, order):
-    """Per edge the sum of its list's integer weights up to it."""
+    """For each edge, the sum of its list's integer weights up to it."""
     sums = np.zeros(len(order), np.uint64)
     ends = np.flatnonzero(np.diff(owners[order], append=-1)) + 1
     for mine in np.split(order, ends):

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole epoch of temporal batches on collegemsg, against all of its edges.
+"""A whole epoch of temporal batches on collegemsg, checked against all edges.
 
-For every node that was expanded, a scan of the edge list says which of its
-in-edges were admissible (not later than the seed): none of the others may be
-there, `last` must have taken the latest, `uniform` as many as it could. In one
-partition and in three, from an edge list whose times are not in order.
+For every expanded node, a scan of the edge list determines which of its
+in-edges were admissible (not later than the seed): no others may be there,
+`last` must have taken the latest, `uniform` as many as it could. Uses one
+partition and three, made from an edge list whose times are not in order.
 
-Needs collegemsg in MILLRACE_DATA; skipped (77) without it.
-"""
+Needs collegemsg in MILLRACE_DATA; skipped (77) without it."""
 import argparse
 import gzip
 import json
@@ -30,7 +29,7 @@ def millrace(flags, *arguments):
 
 
 def read_shuffled(folder):
-    """The edges [e, 2] and their times in an order of no meaning."""
+    """The edges [e, 2] and their times in a meaningless order."""
     with gzip.open(folder / "raw" / "edge.csv.gz", "rt") as file:
         edges = np.loadtxt(file, delimiter=",", dtype=np.int64)
     with gzip.open(folder / "raw" / "edge_time.csv.gz", "rt") as file:
@@ -55,7 +54,8 @@ class Past:
 
 
 def check_batch(batch, past, strategy):
-    """Checks one batch; how many lists it checked, and admissible edges."""
+    """Checks one batch; returns the numbers of checked lists and admissible
+    edges."""
     nodes = batch["nodes"]["node"]
     seed_time = batch["seeds"]["time"]
     time = [seed_time[tree] for tree in batch["trees"]["node"]]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the oracle's seeds that are pairs of nodes.
 
-Against brute force over all edges, against words straight from the cipher,
-and against exact laws: each chi-square test fails by chance with probability
-ALPHA; keys are fixed, so that a pass is a pass for ever.
-"""
+Compares with brute force over all edges, with words taken directly from the
+cipher, and with exact distributions. Each chi-square test fails by chance with
+probability ALPHA; keys are fixed, so a test that passes always passes."""
 
 import collections
 import itertools
@@ -177,8 +176,8 @@ class LocalIdTest(StoreTest):
 
 
 class NegativeTest(StoreTest):
-    """Of a relation between types of 7 and 5 nodes, or of a type with
-    itself."""
+    """For a relation between types of 7 and 5 nodes, or of a type with itself.
+    """
     SIZES = 7, 5
 
     def sample(self, edges, negatives, n=1, typed=True, seeds=None, **options):
@@ -197,7 +196,7 @@ class NegativeTest(StoreTest):
         return sample(store, job, 2, 1, seeds)
 
     def words(self, q, redraw):
-        """The stream of number q, straight from the cipher."""
+        """The stream of number q, directly from the cipher."""
         k = philox(1, 0, 2, 1, 3, redraw * 65536 + 1)[:2]
         return philox(*k, q, 0, 0, 0)
 
@@ -246,7 +245,7 @@ class NegativeTest(StoreTest):
         for mode, count in (('binary:1', 9), ('triplet:2', 18)):
             batch = self.sample(whole, mode, 9)
             self.assertEqual(batch.negatives.edges, count)
-            # What stays is the last redraw.
+            # The last redraw is kept.
             self.assertEqual(batch.negatives.dst,
                              [self.words(q, 20)[2] * 5 >> 32
                               for q in range(count)])
@@ -281,7 +280,7 @@ class NegativeTest(StoreTest):
         self.assertEqual(found[1:], found[:1] * 2)
 
     def test_checks_know_the_direction(self):
-        # Of a type with itself 3 -> 2 is an edge, 2 -> 3 is none.
+        # For a type with itself: 3 -> 2 is an edge, 2 -> 3 is not.
         edges = [(3, v) for v in range(7) if v != 4]
         batch = self.sample(edges, 'triplet:5', typed=False,
                             seeds=pairs([3, 2], [0, 0]), direction='out')
@@ -298,7 +297,7 @@ class NegativeTest(StoreTest):
                                          batch.negatives.dst))
         free = set(itertools.product(range(7), range(5))) - set(edges)
         self.assertEqual(batch.negatives.edges, 0)
-        # 15 of 35 pairs are edges: (15 / 35)^21 is beyond any count.
+        # 15 of 35 pairs are edges: (15 / 35)^21 is too rare to be counted.
         chi_square(self, counts, dict.fromkeys(free, 1 / len(free)), n)
 
     def test_triplet_is_uniform_given_the_source(self):
@@ -366,7 +365,7 @@ class ExclusionTest(StoreTest):
                 'a__rev_y__a': ['a__rev_y__a', 'a__y__a'], 'b__x__a': []}
 
     def graph(self, rng, timed):
-        """Few nodes, so that equal and reverse edges abound."""
+        """Few nodes, so that equal and reverse edges are common."""
         relations = []
         for i, (s, name, d) in enumerate(self.RELATIONS):
             src, dst = rng.integers(0, 5, (2, 40))
@@ -375,7 +374,7 @@ class ExclusionTest(StoreTest):
         return {'a': Nodes(6), 'b': Nodes(6)}, relations
 
     def excluded(self, relations, job, seeds):
-        """{(relation, edge_id)}, by the page's words."""
+        """{(relation, edge_id)}, following the wording of the page."""
         result = set()
         for r in relations:
             name = f'{r.src_type}__{r.name}__{r.dst_type}'
@@ -464,8 +463,8 @@ class ExclusionTest(StoreTest):
     STAR = [(v, 0) for v in range(1, 8)]
 
     def counts(self, n, columns=None, **options):
-        """Sets of edge_ids that n trees pick for node 0, of the edges from
-        1 .. 7, while those from 2 and 6 are left out."""
+        """Sets of edge_ids that n trees pick for node 0 from the edges from 1
+        .. 7, while those from 2 and 6 are excluded."""
         store = self.store(*homogeneous(8, self.STAR, **(columns or {})))
         job = Job(kind='edge', fanouts=[2], exclude='self', disjoint=True,
                   **options)
@@ -489,8 +488,8 @@ class ExclusionTest(StoreTest):
         chi_square(self, counts, law, 4000)
 
     def test_weights_stay_those_of_the_whole_list(self):
-        # By the edge from 2, which is left out, the others become 1 and 1;
-        # by themselves they would be as 4 to 7.
+        # Relative to the excluded edge from 2 the others become 1 and 1; on
+        # their own they would be as 4 to 7.
         weights = [1, 2.**31, 1.75, 0, 0, 2.**30, 0]
         counts = self.counts(3000, {'edge_weight': weights}, weighted=True,
                              replace=True)

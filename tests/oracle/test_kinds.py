@@ -2,10 +2,9 @@
 """Tests of the oracle's kinds of sampling: weighted, temporal, LABOR, induced
 subgraphs, walks and personalised PageRank.
 
-Against cases of pyg-lib by value, against brute force over all edges, and
-against exact laws: each chi-square test fails by chance with probability
-ALPHA, each z-test too; keys are fixed, so that a pass is a pass for ever.
-"""
+Compares with values of pyg-lib's tests, with brute force over all edges, and
+with exact distributions. Each chi-square test and each z-test fails by chance
+with probability ALPHA; keys are fixed, so a test that passes always passes."""
 
 import collections
 import hashlib
@@ -33,7 +32,7 @@ Z = 5  # P(|normal| > 5) < ALPHA
 
 
 def chi_square(test, counts, law, draws_made):
-    """Whether counts (a Counter) follow a law {outcome: probability}."""
+    """Tests whether counts (a Counter) follow a law {outcome: probability}."""
     test.assertLessEqual(set(counts), set(law))
     x = sum((counts[o] - draws_made * p)**2 / (draws_made * p)
             for o, p in law.items())
@@ -91,7 +90,7 @@ def successive_law(weights, k):
 
 class WeightedTest(StoreTest):
     def picks(self, weights, k, nodes, replace=False, times=None):
-        """Of `nodes` nodes with the same list."""
+        """Picks for `nodes` nodes with the same list."""
         slots = List(*[list(range(len(weights)))] * 3,
                      integer_weights(weights), times)
         return draws.pick_slots(
@@ -126,8 +125,8 @@ class WeightedTest(StoreTest):
         chi_square(self, self.count(weights, 2, n, True), law, n)
 
     def test_admissible_part_scales_as_the_whole(self):
-        # By the last slot, which is not admissible, the others become 1 and
-        # 1; by themselves they would be as 4 to 7.
+        # Relative to the last slot, which is not admissible, the others become
+        # 1 and 1; on their own they would be as 4 to 7.
         weights, n = [1, 1.75, 2.**31], 3000
         counts = self.count(weights, 1, n, times=[1, 4, 5])
         chi_square(self, counts, {(0,): .5, (1,): .5}, n)
@@ -142,7 +141,7 @@ class WeightedTest(StoreTest):
 
 class TemporalTest(StoreTest):
     def graph(self, rng, edge_times):
-        """Times unsorted, with ties."""
+        """A graph with unsorted times that have ties."""
         count, size = 12, 60
         edges = rng.integers(0, count, (size, 2))
         options = ({'edge_time': rng.integers(0, 8, size)} if edge_times else
@@ -219,7 +218,7 @@ class TemporalTest(StoreTest):
         store = self.store(*homogeneous(
             8, edges, edge_time=[4, 9, 1, 4, 9, 2, 4]))
         job = Job(fanouts=[2], temporal='uniform')
-        # A batch of many seeds: the trees have streams of their own.
+        # A batch of many seeds: each tree has its own stream.
         n = 4000
         batch = sample(store, job, 0, 0, [0] * n, [4] * n)
         picks = collections.defaultdict(list)
@@ -232,7 +231,7 @@ class TemporalTest(StoreTest):
 
 class LaborTest(StoreTest):
     def number(self, v, tree, hop, relation, epoch=0):
-        """r(v), straight from the cipher."""
+        """r(v), directly from the cipher."""
         k = philox(1, 0, epoch, 0, 5, hop * 65536 + relation)[:2]
         w = philox(*k, v, 0, tree, 0)
         return w[0] + (w[1] << 32)
@@ -240,7 +239,7 @@ class LaborTest(StoreTest):
     def test_by_hand(self):
         rng = np.random.default_rng(23)
         edges = rng.integers(0, 10, (60, 2)).tolist()
-        edges[20:25] = edges[10:15]  # of multi-edges the slot decides
+        edges[20:25] = edges[10:15]  # among multi-edges the slot decides
         for parts, disjoint in ((1, False), (3, False), (1, True)):
             store = self.store(*homogeneous(10, edges), parts)
             job = Job(fanouts=[3, 2], method='labor', disjoint=disjoint)
@@ -263,8 +262,8 @@ class LaborTest(StoreTest):
         self.assertEqual(len(row(batch)), 8)
 
     def test_subsets_are_equally_likely(self):
-        # So each neighbour is in with probability k / d, pairs with
-        # k (k - 1) / (d (d - 1)). Trees have numbers of their own.
+        # So each neighbour is included with probability k / d, each pair with k
+        # (k - 1) / (d (d - 1)). Each tree has its own numbers.
         slots, n = List(*[list(range(5))] * 3), 6000
         domain = draws.Domain(1, 0, 0, draws.NEIGHBOUR)
         picks = draws.pick_slots(domain, [(t, 3) for t in range(n)],
@@ -464,7 +463,7 @@ class WalkTest(StoreTest):
             self.assertEqual(path[end:], [-1] * (len(path) - end))
             for s in range(end - 1):
                 steps.append((path[s], s, w, path[s + 1]))
-            if end < len(path):  # only where there is no way on
+            if end < len(path):  # only if there is no way on
                 node = batch.nodes['node'][path[end - 1]][1]
                 self.assertNotIn(node,
                                  edges[:, 1 if job.direction == 'in' else 0])
@@ -518,7 +517,7 @@ class WalkTest(StoreTest):
         job = Job(type='a', method='walk', walks=1, walk_length=5,
                   direction='out', metapath=['a__x__b', 'b__y__a', 'a__z__a'])
         batch = sample(store, job, 0, 0, [0])
-        # Each step adds one; types are a b a a b a.
+        # Each step adds one node; their types are a b a a b a.
         self.assertEqual(batch.walks, [[0, 0, 1, 2, 1, 3]])
         self.assertEqual(batch.nodes['a'], [(0, 0), (0, 2), (0, 3), (0, 1)])
         self.assertEqual(batch.nodes['b'], [(0, 1), (0, 0)])
@@ -649,7 +648,7 @@ class PageRankTest(StoreTest):
 
 
 def kinds(direction, weights, times):
-    """Options of jobs of each kind on a graph with those columns."""
+    """Options for jobs of each kind on a graph with those columns."""
     fanouts = {'fanouts': [3, 2], 'direction': direction,
                'edge_features': True}
     plain = [{}, {'replace': True}, {'disjoint': True}, {'method': 'labor'},
@@ -671,7 +670,7 @@ def kinds(direction, weights, times):
 
 
 class PartitionTest(StoreTest):
-    """No kind of sampling depends on the partitions."""
+    """No kind of sampling may depend on the partitions."""
 
     def digests(self, store, options):
         job = Job(batch_size=7, **options)
@@ -725,7 +724,7 @@ class PartitionTest(StoreTest):
 
 
 class DigestTest(StoreTest):
-    """The bytes that kinds add, by hand."""
+    """The bytes that the kinds add to a digest, by hand."""
 
     def digest(self, job, seeds, times=None, **columns):
         store = self.store(*homogeneous(3, [(1, 0)], **columns))

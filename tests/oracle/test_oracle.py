@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the oracle against answers that do not come from us.
+"""Tests of the oracle against independent answers.
 
 Cases by value come from the test suites of pyg-lib and PyG; test_kinds.py has
 those of weighted, temporal and induced sampling and of walks, test_edges.py
-those of pairs as seeds. Of those suites these are not covered:
+those of pairs as seeds. These parts of the suites are not covered:
 
     merge                   (the fleet's merging of picks)
     alias and CDF tables    (weights are integers here)
     METIS                   tests of the partitioners
 
-Each chi-square test fails by chance with probability ALPHA; keys are fixed,
-so that a pass is a pass for ever.
-"""
+Each chi-square test fails by chance with probability ALPHA; keys are fixed, so
+a test that passes always passes."""
 
 import contextlib
 import hashlib
@@ -115,7 +114,7 @@ class PhiloxTest(unittest.TestCase):
 
 class BoundedTest(unittest.TestCase):
     def test_rejections_take_the_next_purpose(self):
-        # Of n = 3 * 2^30 a quarter of the words is rejected.
+        # For n = 3 * 2^30, a quarter of the words are rejected.
         n, retries = 3 << 30, 0
         for node in range(200):
             domain = draws.Domain(1, 0, 0, draws.NEIGHBOUR)
@@ -123,8 +122,8 @@ class BoundedTest(unittest.TestCase):
             r = 0
             while True:
                 w = draws.word(domain.retry(r).key(), node, 0, 2)
-                # The words that are kept, by counting: those whose product
-                # is in the last (2^32 / n, rounded down) * n of its class.
+                # The accepted words, by counting: those whose product is in the
+                # last (2^32 / n, rounded down) * n of its class.
                 if (w * n) % 2**32 >= 2**32 % n:
                     break
                 r += 1
@@ -133,7 +132,7 @@ class BoundedTest(unittest.TestCase):
         self.assertGreater(retries, 30)
 
     def test_wide_rejections_take_the_next_purpose(self):
-        n, retries = 3 << 62, 0  # a quarter is rejected
+        n, retries = 3 << 62, 0  # a quarter are rejected
         for node in range(200):
             domain = draws.Domain(1, 0, 0, draws.WALK)
             value = draws.wide(domain, node, 4, 1, n)
@@ -160,7 +159,8 @@ class BoundedTest(unittest.TestCase):
 class PermutationTest(unittest.TestCase):
     @staticmethod
     def values(n, positions, first=0, second=7):
-        """P(key, n) of many positions, or of one for many keys, at once."""
+        """P(key, n) of many positions, or of one position with many keys, at
+        once."""
         h = draws.half_bits(n)
         k0, x = np.broadcast_arrays(*(np.array(a, np.uint64).reshape(-1)
                                       for a in (first, positions)))
@@ -363,8 +363,8 @@ class ConformanceTest(ConformanceCases):
 
     def test_metapath_counts(self):
         a, b, c = 10, 200, 1000
-        ab = [(i % a, i) for i in range(b)]      # 20 of each a
-        bc = [(i % b, i) for i in range(c)]      # 5 of each b
+        ab = [(i % a, i) for i in range(b)]      # 20 for each a
+        bc = [(i % b, i) for i in range(c)]      # 5 for each b
         nodes = {'A': Nodes(a), 'B': Nodes(b), 'C': Nodes(c)}
         relations = [Edges(s, 'to', d, *np.array(pairs).T)
                      for s, d, pairs in (('A', 'B', ab), ('B', 'C', bc))]
@@ -445,7 +445,7 @@ def random_graph(rng):
 
 
 def random_hetero(rng):
-    """Three types, two relations between the same pair, one of a type to
+    """Three types, two relations between the same pair, one of a type with
     itself, one type without any."""
     counts = {'a': 12, 'b': 7, 'c': 20, 'lonely': 4}
     nodes = {name: Nodes(n, label=rng.integers(0, 3, n))
@@ -465,7 +465,7 @@ def random_hetero(rng):
 
 
 class PropertyTest(StoreTest):
-    """What holds for any sampler, over random graphs and jobs."""
+    """Properties of every sampler, over random graphs and jobs."""
 
     def random_job(self, rng):
         return Job(fanouts=rng.integers(-1, 5, rng.integers(1, 4)).tolist(),
@@ -561,7 +561,7 @@ class PropertyTest(StoreTest):
                     x, relations[0].feature[[e.edge_id for e in edges]])
 
     def test_full_fanouts_equal_the_whole_graph(self):
-        # Layers of sums with a fixed matrix, in whole numbers: exact.
+        # Layers of sums with a fixed matrix, in integers: exact.
         rng = np.random.default_rng(4)
         for direction in ('in', 'out'):
             nodes, relations = random_graph(rng)

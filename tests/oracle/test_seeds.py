@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the oracle's whole graphs as seeds, and of what graphs and pairs
-as seeds add to digests, to printed objects and to stores.
-"""
+"""Tests of the oracle's whole graphs as seeds, and of what graphs and pairs as
+seeds add to digests, to printed objects and to stores."""
 
 import hashlib
 import itertools
@@ -23,7 +22,7 @@ from test_oracle import CommandCases, StoreTest
 
 
 def some_split(rng, edges, counts, size=13):
-    """Pairs of which most are edges, some of them twice; all columns."""
+    """Pairs, most of which are edges and some repeated; all columns."""
     edge_id = rng.integers(0, len(edges), size)
     src, dst = np.asarray(edges)[edge_id].T.copy()
     src[::3] = rng.integers(0, counts[0], len(src[::3]))
@@ -35,8 +34,8 @@ def some_split(rng, edges, counts, size=13):
 
 
 def collection(rng, graphs, empty=()):
-    """Graphs of up to 5 nodes, which are not contiguous; those of `empty`
-    have none. Two types of nodes, one of them with a relation back."""
+    """Graphs of up to 5 nodes, which are not contiguous; those in `empty` have
+    none. Two node types, one of them with a reverse relation."""
     sizes = [0 if g in empty else int(rng.integers(1, 6))
              for g in range(graphs)]
     graph_of = rng.permutation(np.repeat(np.arange(graphs), sizes))
@@ -121,7 +120,7 @@ class GraphTest(StoreTest):
 
 
 class PartitionTest(StoreTest):
-    """No batch around pairs or graphs depends on the partitions."""
+    """No batch around pairs or graphs may depend on the partitions."""
 
     def compare(self, graph, options_list):
         stores = [self.store(*graph, parts, seed=parts)
@@ -191,7 +190,7 @@ class PartitionTest(StoreTest):
 
 
 class DigestTest(StoreTest):
-    """The bytes that pairs and graphs add, by hand."""
+    """The bytes that pairs and graphs add to a digest, by hand."""
     ABSENT = struct.pack('<I', 0)
 
     @staticmethod
@@ -224,7 +223,7 @@ class DigestTest(StoreTest):
                    lambda _: [4, 2, 7])
 
     def test_all_columns(self):
-        # Times stand in the digest although the job is not temporal.
+        # The digest includes times although the job is not temporal.
         seeds = pairs([4, 2], [2, 7], times=[-1, 5], edge_types=[3, 0],
                       labels=('float32', np.array([.5, 1], '<f4')),
                       negatives=[[4, 1], [2, 2]])

@@ -12,8 +12,7 @@ def step(builder, hop, number, walkers, nodes):
     """One slot of its node's list for each walker.
 
     `walkers` are numbers and `nodes` (tree, original id). Yields (index,
-    neighbour, edge_id, place) of those that do not end here.
-    """
+    neighbour, edge_id, place) for those that do not end here."""
     lists = list(builder.lists(builder.store.relations[number], nodes))
     places = [(n, v) for n, (_, v) in zip(walkers, nodes)]
     picks = pick_slots(builder.domain(WALK, hop, number), places, lists, 1,
@@ -50,13 +49,12 @@ def walk(builder):
 
 
 def visit(builder, hop, number, frontier, fanout):
-    """--method ppr: per node of the frontier its most visited nodes.
+    """--method ppr: for each node of the frontier its most visited nodes.
 
-    Each is (original id, edge_id -1, no place, visits).
-    """
+    Each is (original id, edge_id -1, no place, visits)."""
     job = builder.job
     threshold = int(job.restart * 2**32)
-    # Per walker the nodes it reached, in order.
+    # For each walker the nodes it reached, in order.
     paths = [[] for _ in range(len(frontier) * job.walks)]
     walkers = list(range(len(paths)))
     here = [v for _, v in frontier for _ in range(job.walks)]
@@ -74,8 +72,8 @@ def visit(builder, hop, number, frontier, fanout):
         walkers, here = [n for n, _ in reached], [v for _, v in reached]
     picks = []
     for f, (_, node) in enumerate(frontier):
-        # Counter keeps the order of the first visits, and so does
-        # most_common among equals.
+        # Counter keeps the order of first visits, and so does most_common()
+        # among equals.
         visits = Counter(v for path in paths[f * job.walks:
                                              (f + 1) * job.walks]
                          for v in path if v != node)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the code uses nothing of gRPC's internals.
+"""Checks that the code does not use gRPC's internals.
 
   tests/style/grpc_internals_check.py [FOLDER]...
 
-What is below impl/ or in namespace grpc::internal changes between versions of
-gRPC, and the code is to compile with those after Debian's too. Prints the lines
-of the FOLDERs (default: all that is installed) that name either, and exits with
-1 if there are any.
-"""
+Whatever is below impl/ or in namespace grpc::internal changes between versions
+of gRPC, and the code should compile with versions newer than Debian's. Prints
+the lines of the FOLDERs (default: everything that is installed) that name
+either, and exits with 1 if there are any."""
 import pathlib
 import re
 import sys

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each type is defined once.
+"""Checks that each type is defined only once.
 
   tests/style/type_names_check.py [FOLDER]...
 
-Two types of one name in one program break the one-definition rule: the linker
-keeps the destructor of one of them for both, and neither it nor the compiler
-says so. This reads the C++ files below the FOLDERs (default: the code that is
-linked together) and reports each struct, class, union or enum, nested ones
-included, that is defined twice in a namespace. Types in anonymous namespaces
-and in functions are invisible elsewhere and may repeat. Exits with 1 if it
-finds a duplicate.
-"""
+Two types with the same name in one program violate the one-definition rule: the
+linker uses the destructor of one of them for both, and neither it nor the
+compiler reports it. Reads the C++ files below the FOLDERs (default: all code
+that is linked together) and reports each struct, class, union or enum,
+including nested ones, that is defined twice in a namespace. Types in anonymous
+namespaces and in functions are invisible elsewhere and may repeat. Exits with 1
+if it finds a duplicate."""
 import collections
 import pathlib
 import re
@@ -37,7 +36,7 @@ TOKEN = re.compile(r"[A-Za-z_]\w*|::|\d[\w.']*|\S")
 def code_lines(text):
     """Yields (number, line) without comments, literals and directives.
 
-    Of a conditional only the first branch is read: the others define the same
+    Reads only the first branch of a conditional: the others define the same
     types for other platforms.
     """
     text = COMMENT_OR_LITERAL.sub(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports that tests may choose before a program listens at them."""
+"""Ports that a test can choose before a program listens on them."""
 import pathlib
 import random
 import socket
@@ -8,9 +8,9 @@ RANGE = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port():
-    """A port of 127.0.0.1 at which nobody listens, and which the kernel gives
-    to no client: it stays free while the program that is to listen there has
-    not started yet, or is being restarted."""
+    """A port of 127.0.0.1 that nothing listens on and that the kernel does not
+    assign to clients: it stays free until the program that is to listen on it
+    starts, and while that is being restarted."""
     first_of_clients = int(RANGE.read_text().split()[0])
     while True:
         port = random.SystemRandom().randrange(10000, first_of_clients)

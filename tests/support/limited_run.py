@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs programs of ours that hostile input may make ask for too much."""
+"""Runs our programs when hostile input may make them ask for too much."""
 import dataclasses
 import functools
 import os
@@ -19,7 +19,8 @@ class Ended:
 
 
 def run_limited(command, seconds=300, address_space=ADDRESS_SPACE):
-    """Runs a program in little address space, and kills it after `seconds`."""
+    """Runs a program with little address space, and kills it after `seconds`.
+    """
     command = [str(word) for word in command]
     return _run(command, seconds,
                 address_space if _starts_in(command[0], address_space)
@@ -28,7 +29,7 @@ def run_limited(command, seconds=300, address_space=ADDRESS_SPACE):
 
 @functools.cache
 def _starts_in(program, address_space):
-    """False with the sanitizers, which reserve terabytes."""
+    """False with sanitizers, which reserve terabytes."""
     return _run([program, "--version"], 60, address_space).status == 0
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What models reach on real graphs: the mean, over a few seeds or folds, of
+"""Accuracy of models on real graphs: the mean, over a few seeds or folds, of
 the test metric at the best validation.
 
-Needs the graphs in MILLRACE_DATA (of nodes: acm, tolokers; graphs:
-imdb-binary, mutag; links: fb15k-237); skipped (77) without them. The bounds stand well below what peers
-reach, so that chance does not fail them.
-"""
+Needs the graphs in MILLRACE_DATA (nodes: acm, tolokers; graphs: imdb-binary,
+mutag; links: fb15k-237); skipped (77) without them. The bounds are well below
+what other libraries reach, so that the tests do not fail by chance."""
 import argparse
 import json
 import os

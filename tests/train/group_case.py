@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of groups of millrace-train share."""
+"""Shared by the tests of groups of millrace-train."""
 import argparse
 import contextlib
 import os
@@ -29,7 +29,7 @@ def sockets(pid):
             if f"socket:[{words[9]}]" not in links:
                 continue
             address, port = words[1].split(":")
-            # Words of 32 bits in the order of this host.
+            # 32-bit words in the byte order of this host.
             packed = b"".join(
                 int(address[at:at + 8], 16).to_bytes(4, sys.byteorder)
                 for at in range(0, len(address), 8))
@@ -76,7 +76,7 @@ class GroupCase(unittest.TestCase):
         process.communicate()
 
     def run_ranks(self, *options, epochs=1000000):
-        """Ranks with options of their own, to their end: (status, stderr)."""
+        """Runs ranks with their own options to their end: (status, stderr)."""
         port = free_port()
         ranks = [self.start_rank(rank, len(options), port, *more, epochs=epochs)
                  for rank, more in enumerate(options)]

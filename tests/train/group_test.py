@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of millrace-train: a rank that dies or stops ends the others within
-30 seconds with an error that names it; no process outlives its launcher."""
+"""Groups of millrace-train: if a rank dies or stops, the others end within 30
+seconds with an error that names it; no process outlives its launcher."""
 import os
 import pathlib
 import select
@@ -14,14 +14,14 @@ ESTABLISHED = "01"
 
 
 def connections(pid, port):
-    """How many connections to `port` a process has."""
+    """The number of connections to `port` that a process has."""
     return sum(remote == port and state == ESTABLISHED
                for _, _, remote, state in sockets(pid))
 
 
 class GroupTest(GroupCase):
     def start_ranks(self, world):
-        """Returns when all ranks have made an epoch."""
+        """Returns when all ranks have finished an epoch."""
         port = free_port()
         ranks = [self.start_rank(rank, world, port) for rank in range(world)]
         self.assertIn("epoch 0", ranks[0].stdout.readline())
@@ -56,7 +56,7 @@ class GroupTest(GroupCase):
         port = free_port()
         zero = self.start_rank(0, 3, port)
         one = self.start_rank(1, 3, port)
-        # Rank 1 has found rank 0's store, and waits for rank 2.
+        # Rank 1 has found rank 0's store and waits for rank 2.
         until = time.monotonic() + LIMIT
         while not connections(one.pid, port):
             self.assertIsNone(one.poll())
@@ -79,7 +79,8 @@ class GroupTest(GroupCase):
             self.assertEqual(one[0], 2, one[1])
             self.assertIn(f"{option} of rank 1: ", one[1])
             self.assertIn("start every rank with the same options", one[1])
-            # Wrong usage of one is that of all, to their supervisors too.
+            # Wrong usage by one rank is that of all, also for their
+            # supervisors.
             self.assertEqual(zero[0], 2, zero[1])
             self.assertIn(f"{option} of rank 1: ", zero[1])
             self.assertIn("(says rank 1)", zero[1])
@@ -91,7 +92,7 @@ class GroupTest(GroupCase):
         self.assertIn("rank 1 failed: --lr of rank 1: ", zero[1])
 
     def test_resume_is_what_rank_zero_says(self):
-        """Supervisors add --resume, each to the ranks of its own host."""
+        """Each supervisor adds --resume for the ranks of its own host."""
         folder = ("--checkpoint", pathlib.Path(self.directory.name) / "both")
         resume = (*folder, "--resume")
         for epochs, zero, one, told in (
@@ -150,7 +151,8 @@ class GroupTest(GroupCase):
 
     def test_ranks_die_with_the_launcher(self):
         launcher, children = self.launch()
-        # Wait on the ranks themselves: they are not ours to wait for.
+        # Waits through descriptors, because the ranks are not this test's
+        # children.
         waits = [os.pidfd_open(pid) for pid in children]
         launcher.kill()
         for descriptor in waits:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that someone else made: pickles that start programs when Python
-loads them or that ask for much, and tensors that are not what the file holds.
-What reads them (--resume, also to evaluate, and --init) ends with status 1
-(2 where given weights do not fit the model), names the file, leaves it as it
-is, runs nothing and takes little memory."""
+"""Checkpoints made by someone else: pickles that start programs when Python
+loads them or that ask for much memory, and tensors that do not match what the
+file holds. Their readers (--resume, also for evaluation, and --init) exit with
+status 1 (2 if given weights do not fit the model), name the file, leave it
+unchanged, run nothing and take little memory."""
 import argparse
 import collections
 import io
@@ -32,7 +32,7 @@ class Storage:
 
 
 class Tensor:
-    """What a pickle says of a tensor."""
+    """A tensor as described by a pickle."""
 
     def __init__(self, storage, offset, sizes, strides, *_):
         self.storage, self.offset = storage, offset
@@ -45,8 +45,8 @@ class Tensor:
 
 
 def stand_in_for_torch():
-    """Modules with what pickles of tensors name, so that Python can read and
-    write them without PyTorch."""
+    """Modules with the names that pickles of tensors use, so that Python can
+    read and write them without PyTorch."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     for name in ("FloatStorage", "DoubleStorage", "LongStorage"):
         setattr(torch, name, type(name, (), {"__module__": "torch"}))
@@ -78,7 +78,7 @@ def written(value):
 
 
 def wrong_views():
-    """(name, what a pickle says of a matrix of [n, 4] that is wrong)"""
+    """(name, a wrong description of a matrix [n, 4] in a pickle)"""
     most = 2**63 - 1
     return [("a negative size", {"sizes": (-1, 4)}),
             ("a negative stride", {"strides": (-4, 1)}),
@@ -104,7 +104,7 @@ def wrong_views():
 
 
 def wrong_storages():
-    """(name, what a pickle says of a storage that is wrong)"""
+    """(name, a wrong description of a storage in a pickle)"""
     return [("one element more", lambda storage: {"count": storage.count + 1}),
             ("-1 elements", lambda _: {"count": -1}),
             ("2^61 elements", lambda _: {"count": 2**61}),  # 2^63 bytes
@@ -118,7 +118,7 @@ def wrong_storages():
 
 
 class Command:
-    """Runs a command where Python unpickles it."""
+    """Runs a command when Python unpickles it."""
 
     def __init__(self, command):
         self.command = command
@@ -128,7 +128,7 @@ class Command:
 
 
 class Items:
-    """A dictionary as a pickle has it: a key may be in it more than once."""
+    """A dictionary as in a pickle, where a key may occur more than once."""
 
     def __init__(self, items):
         self.items = items
@@ -138,7 +138,7 @@ class Items:
 
 
 def large_pickles():
-    """(name, instructions that ask for much)"""
+    """(name, instructions that ask for much memory)"""
     return [("many marks", b"\x80\x02" + b"(" * 5_000_000 + b"."),
             ("many lists", b"\x80\x02" + b"]" * 5_000_000 + b"."),
             ("nested lists", b"\x80\x02]" + b"](" * 1_000_000 + b"."),
@@ -188,14 +188,14 @@ class HostileCheckpointTest(unittest.TestCase):
                              cls.last.parent, "--resume")
 
     def refused(self, content):
-        """The errors of --resume, by a last.pt of this content."""
+        """The errors of --resume with a last.pt of this content."""
         errors = self.refused_as(self.last, content, lambda: self.train(2))
         self.assertEqual(os.listdir(self.last.parent), ["last.pt"])
         return errors
 
     def refused_everywhere(self, content):
-        """The errors of all that reads checkpoints, by a file of this
-        content."""
+        """The errors of all readers of checkpoints for a file of this content.
+        """
         return [self.refused(content),
                 self.refused_as(self.last, content, lambda: self.train(0)),
                 self.refused_as(self.given, content, lambda: self.run_train(
@@ -219,7 +219,7 @@ class HostileCheckpointTest(unittest.TestCase):
 
     def changed(self, change, compression=zipfile.ZIP_STORED):
         """The sound checkpoint after change(entries by name), as a zip file
-        whose own checksums are right."""
+        with correct checksums."""
         path = self.folder / "changed.pt"
         with zipfile.ZipFile(path, "w", compression) as archive:
             entries = self.entries()
@@ -262,7 +262,7 @@ class HostileCheckpointTest(unittest.TestCase):
                 if name.startswith(STORAGES)}
 
     def test_sound_checkpoints_are_taken(self):
-        """Also when Python wrote the zip file, or the pickle."""
+        """Also if Python wrote the zip file or the pickle."""
         for content in (self.sound, self.changed(lambda entries: None),
                         self.with_value(lambda value: None)):
             self.last.write_bytes(content)
@@ -274,7 +274,7 @@ class HostileCheckpointTest(unittest.TestCase):
         sound = self.entries()[PICKLE]
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             evil = pickle.dumps(command, protocol)
-            # Before the true content: what Python would leave no trace of.
+            # Before the true content, where Python would leave no trace of it.
             header = 2 if protocol >= 2 else 0
             body = evil[header:-1]
             with self.subTest(protocol=protocol):
@@ -285,7 +285,7 @@ class HostileCheckpointTest(unittest.TestCase):
                 self.refused(self.with_pickle(pickle.dumps(
                     {"format": "millrace checkpoint", "version": 1,
                      "model": {"convs.0.lin_l.weight": command}}, protocol)))
-        # That these pickles are what they seem.
+        # Verifies that these pickles do what they seem to.
         pickle.loads(evil)
         self.assertTrue(self.executed.exists())
         self.executed.unlink()

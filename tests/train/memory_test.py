@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a user that would take all memory: each program ends with status
-1, says what it wanted, and takes little. A limit of address space stands for
-the memory of a small host."""
+"""Numbers from a user that would take all memory: each program exits with
+status 1, says what it needed, and takes little. A limit on address space stands
+in for the memory of a small host."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ import unittest
 import numpy as np
 
 MB = 1 << 20
-LIMIT = 8192 * MB  # of address space: the libraries alone take some
+LIMIT = 8192 * MB  # of address space, part of which the libraries take
 LITTLE = 2048 * MB  # of memory
 
 
@@ -37,7 +37,7 @@ class MemoryTest(unittest.TestCase):
 
     @classmethod
     def make(cls, name, labels):
-        """Imports a small graph; what was said of it."""
+        """Imports a small graph; returns the import's messages."""
         random = np.random.default_rng(1)
         files = {"edges": random.integers(0, 2000, (2, 20000)),
                  "features": random.random((2000, 8), np.float32),
@@ -70,11 +70,11 @@ class MemoryTest(unittest.TestCase):
         return errors
 
     def sweep(self, message, program, *arguments):
-        """With ever more memory, until `message` is said: wherever the limit
-        is met, the program ends in words."""
+        """Increases the memory until `message` appears: wherever the limit is
+        hit, the program must end with a message."""
         for limit in range(64 * MB, LIMIT, 8 * MB):
             status, errors = self.run_limited(program, *arguments, limit=limit)
-            if status == 127:  # not even the libraries
+            if status == 127:  # too little even for the libraries
                 continue
             self.assertEqual(status, 1, f"{limit}: {errors}")
             self.assertNotIn("bug", errors)
@@ -128,7 +128,7 @@ class MemoryTest(unittest.TestCase):
         self.assertRegex(errors, "needs 18.4 EB of memory")
 
     def test_workers_must_fit_each_by_itself(self):
-        """The limit of address space is of each process: it is smaller here
+        """The limit on address space applies to each process; here it is less
         than what all of them need together."""
         np.save(self.folder / "seeds.npy", np.arange(8))
         command = ("millrace-train", "--store", self.folder / "plain",
@@ -188,7 +188,7 @@ class MemoryTest(unittest.TestCase):
         self.assertFalse((self.folder / "fake").exists())
 
     def test_graph_must_fit(self):
-        """Of servers in memory, and of METIS."""
+        """In servers that load it into memory, and in METIS."""
         subprocess.run([self.bin / "millrace", "import", "fake", "--nodes",
                         "100000", "--avg-degree", "15", "--features", "64",
                         "--classes", "2", "--out", self.folder / "wide"],
@@ -212,7 +212,7 @@ class MemoryTest(unittest.TestCase):
                 "--fanouts", "10,10", "--hidden", 4096, "--threads", 1,
                 "--epochs", 1, limit=limit)
             if status == 127 or "terminate called" in errors:
-                continue  # not even the libraries
+                continue  # too little even for the libraries
             with self.subTest(limit=limit):
                 self.assertIn(status, (0, 1), errors)
                 self.assertNotIn("bug", errors)

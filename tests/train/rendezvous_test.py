@@ -24,13 +24,13 @@ KEYS = [f"/millrace/{kind}/{rank}".encode()
 
 
 class Stranger:
-    """Speaks the protocol of c10d's TCPStore to rank 0."""
+    """A client that speaks the protocol of c10d's TCPStore to rank 0."""
 
     (VALIDATE, SET, COMPARE_SET, GET, ADD, CHECK, WAIT, COUNT, DELETE, APPEND,
      MULTI_GET, MULTI_SET, CANCEL_WAIT, PING, QUEUE_PUSH, QUEUE_POP,
      QUEUE_LENGTH, LIST) = range(18)
     MAGIC = 0x3C85F7CE
-    # What follows each command: keys, values, a number, or the count 2 first.
+    # What follows each command: keys, values, a number, or first the count 2.
     ARGUMENTS = {
         SET: "kv", COMPARE_SET: "kvv", GET: "k", ADD: "kn", CHECK: "2kk",
         WAIT: "2kk", COUNT: "", DELETE: "k", APPEND: "kv", MULTI_GET: "2kk",
@@ -68,7 +68,8 @@ class Stranger:
         return struct.unpack("<q", self.receive(8))[0]
 
     def tell_lies(self):
-        """What made ranks end, in the protocol of old and in today's."""
+        """Sends messages that would end ranks, in the old and the present
+        protocol."""
         for rank in (0, 1):
             for kind in ("rank", "hello", "welcome"):
                 self.set(f"/millrace/{kind}/{rank}".encode(),
@@ -79,7 +80,8 @@ class Stranger:
         self.set(b"/millrace/failures", b"1")
 
     def tell_anything(self, choices):
-        """Random commands, until rank 0 has taken or refused them all."""
+        """Sends random commands until rank 0 has accepted or refused them all.
+        """
         make = {"k": lambda: self.bytes(choices.choice(KEYS)),
                 "v": lambda: self.bytes(
                     choices.randbytes(choices.randrange(64))),
@@ -101,7 +103,7 @@ class Stranger:
 
 class RendezvousTest(GroupCase):
     def train(self, name, **more):
-        """A group of two workers; each epoch's loss goes to a file."""
+        """Runs a group of two workers; each epoch's loss goes to a file."""
         losses = pathlib.Path(self.directory.name) / f"{name}.json"
         process = subprocess.Popen(
             self.command("--workers", 2, "--epochs", 150, "--eval-every", 0,
@@ -135,7 +137,7 @@ class RendezvousTest(GroupCase):
                          if state == LISTEN}
             self.assertEqual({address for address, _ in listening},
                              {"127.0.0.1"})
-            # Rank 0's port is where all meet; each has another for Gloo.
+            # All ranks meet at rank 0's port; each has another one for Gloo.
             self.assertEqual(("127.0.0.1", self.port_of(pid)) in listening,
                              rank == 0)
 
@@ -146,12 +148,13 @@ class RendezvousTest(GroupCase):
         expected = self.losses(losses)
         self.assertGreaterEqual(len(expected), 150)
 
-        # Rank 0 waits in the middle of the run, since it cannot print more.
+        # Rank 0 blocks in the middle of the run, because it cannot print any
+        # more.
         attacked, losses = self.train("attacked", pipesize=4096)
         self.assertIn("epoch 0", attacked.stdout.readline())
         port = self.port_of(self.children(attacked)[0])
         stranger = Stranger(self, port)
-        # So long that each rank has looked, and less than it takes to lose one.
+        # Long enough for each rank to look, and too short to lose one.
         end = time.monotonic() + 4
         choices = random.Random(1)
         while time.monotonic() < end:
@@ -160,7 +163,7 @@ class RendezvousTest(GroupCase):
             stranger = Stranger(self, port)
         for rank in (0, 1):
             stranger.delete(b"/millrace/rank/%d" % rank)
-        # What is not even a command.
+        # Not even a command.
         for garbage in (b"GET / HTTP/1.1\r\n\r\n", bytes([Stranger.SET]) * 99,
                         b"\xff" * 1000):
             Stranger(self, port).socket.sendall(garbage)
@@ -221,7 +224,7 @@ class RendezvousTest(GroupCase):
         return told
 
     def interrupt(self, process, number):
-        """It ends at once, and says nothing in c10d's words."""
+        """The process ends at once, without messages of c10d."""
         process.send_signal(number)
         _, stderr = process.communicate(timeout=LIMIT)
         self.assertEqual(process.returncode, 130, stderr)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainers that are killed (SIGKILL) at random steps and resumed, with the
-same and with other world sizes; and disks that fill up under a checkpoint.
+"""Trainers that are killed (SIGKILL) at random steps and resumed with the same
+and with other world sizes; and disks that fill up while a checkpoint is
+written.
 
---kills N: how often all trainers of an epoch are killed (default 20; CI: 6);
+--kills N: how often all trainers are killed in an epoch (default 20; CI: 6);
 after every fourth time only one of several is. --seed S: of the random steps;
-printed, and by default another one each time.
-"""
+printed, and by default different each time."""
 import argparse
 import contextlib
 import json
@@ -25,7 +25,7 @@ NODES = 2708  # of Cora
 
 
 def lines_of(path):
-    """The whole lines of a file, as objects."""
+    """The whole lines of a file as objects."""
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in whole.splitlines()]
 
@@ -36,12 +36,12 @@ def children_of(pid):
 
 
 def batches_of(lines):
-    """The lines of batches; the others say that an attempt starts."""
+    """The lines with a batch; the others mark the start of an attempt."""
     return [line for line in lines if "batch" in line]
 
 
 def valid_lines(lines):
-    """What docs/training.md says of lines of batches that count."""
+    """The lines of batches that count, as docs/training.md defines."""
     start = {line["attempt"]: tuple(map(int, line["checkpoint"].split(":")))
              for line in lines}
     return [line for line in batches_of(lines)
@@ -75,7 +75,7 @@ class ResumeTest(unittest.TestCase):
         self.folder.mkdir()
 
     def command(self, world, *more, name="run"):
-        """Names of files begin with `name`."""
+        """Names of the run's files start with `name`."""
         path = self.folder / name
         return [str(word) for word in (
             self.bin / "millrace-train", "--store", self.work / "cora",
@@ -100,7 +100,7 @@ class ResumeTest(unittest.TestCase):
         return self.folder / "calm.log", self.folder / "calm.json"
 
     def kill_after(self, lines, process, everyone):
-        """Kills trainers when the log has `lines` more lines of batches."""
+        """Kills trainers when the log has `lines` more lines with batches."""
         log = self.folder / "run.log"
         # The first line is that of the attempt.
         count, offset, until = -1, 0, time.monotonic() + LIMIT
@@ -124,7 +124,7 @@ class ResumeTest(unittest.TestCase):
                 os.kill(pid, 9)
         process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
-        for pid in workers:  # theirs is the lock of the folder
+        for pid in workers:  # they hold the lock of the folder
             while pathlib.Path(f"/proc/{pid}").exists():
                 time.sleep(0.001)
 
@@ -137,7 +137,8 @@ class ResumeTest(unittest.TestCase):
         self.attempts += 1
 
     def kill_and_resume(self, worlds):
-        """An epoch with self.kills kills of all, in the worlds in turn."""
+        """An epoch in which all are killed self.kills times, cycling through
+        worlds."""
         self.attempts = 1
         for kill in range(self.kills):
             self.start_and_kill(worlds[kill % len(worlds)], everyone=True)
@@ -187,7 +188,7 @@ class ResumeTest(unittest.TestCase):
                   for line in lines_of(calm_metrics)}
         lines = lines_of(self.folder / "run.json")
         self.assertGreaterEqual(len(lines), len(losses))
-        # Also of the steps that were lost and made again.
+        # Also for the steps that were lost and repeated.
         for line in lines:
             key = (line["step"], line["seconds"] > 0)
             self.assertEqual(line["loss"], losses[key], key)
@@ -211,7 +212,7 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder / "checkpoint"), ["last.pt"])
 
     def expect_full(self, command, reason, **options):
-        """The run fails by writing last.pt, whose content stays."""
+        """The run fails when writing last.pt, which stays unchanged."""
         last = self.folder / "checkpoint" / "last.pt"
         before = last.read_bytes()
         done = subprocess.run(command, text=True, capture_output=True,
@@ -224,7 +225,7 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(os.listdir(last.parent), ["last.pt"])
 
     def small_run(self, *more):
-        """Without logs, which would meet the limit too."""
+        """A run without logs, which would hit the limit too."""
         return [str(word) for word in (
             self.bin / "millrace-train", "--store", self.work / "cora",
             "--fanouts", "3,3", "--hidden", 16, "--threads", 1, "--checkpoint",
@@ -254,7 +255,7 @@ class ResumeTest(unittest.TestCase):
             self.skipTest("no tmpfs")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         self.run_to_the_end(self.small_run("--epochs", 1))
-        # The file fits, but not a second one beside it.
+        # The file fits, but not a second one next to it.
         size = (disk / "last.pt").stat().st_size
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
         self.assertGreater(size, free)

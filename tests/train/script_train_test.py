@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models scripted by Python's PyTorch train on Cora: the checkpoint's weights,
-back in the Python module, give the logits of --predict over the whole graph;
-a resumed run has the losses of one that never stopped; tied weights and
-buffers outside the state_dict go there and back; what is no script, and what
-are no weights for --init, is refused.
+loaded into the Python module, give the logits of --predict over the whole
+graph; a resumed run has the losses of an uninterrupted one; tied weights and
+buffers outside the state_dict survive the round trip; files that are not
+scripts, and weights that do not fit --init, are refused.
 
-Skipped (77) without PyTorch.
-"""
+Skipped (77) without PyTorch."""
 import argparse
 import gzip
 import json
@@ -58,7 +57,7 @@ class Model(torch.nn.Module):
 
 
 class Tied(torch.nn.Module):
-    """Two names of one weight, one module under two names, and buffers."""
+    """Two names for one weight, one module under two names, and buffers."""
 
     def __init__(self, scale: float):
         super().__init__()
@@ -76,7 +75,7 @@ class Tied(torch.nn.Module):
 
 
 class Halves(torch.nn.Module):
-    """Tied by memory alone."""
+    """Tied only by memory."""
 
     def __init__(self):
         super().__init__()
@@ -130,7 +129,8 @@ def whole_graph(raw):
 
 
 def check_rows(runs, module, raw):
-    """Of a run by two trainers: it learns, and its weights are the module's."""
+    """For a run with two trainers: it learns, and its weights are the module's.
+    """
     run, rows = runs.directory / "run", runs.directory / "rows.npy"
     lines = runs.train("--workers", "2", "--epochs", "8", "--eval-every", "0",
                        "--checkpoint", run)
@@ -154,7 +154,7 @@ def check_resume(runs):
     runs.train(*options, "--epochs", "2", "--checkpoint", run)
     resumed = runs.train(*options, "--epochs", "4", "--checkpoint", run,
                          "--resume")
-    # The file holds both attempts.
+    # The file contains both attempts.
     losses = [losses_of(lines) for lines in (calm, resumed)]
     assert len(losses[0]) > 4 and losses[0] == losses[1], losses
 
@@ -176,11 +176,11 @@ def check_tied(runs):
     assert len(saved["optimizer"]) == 2 * 3, saved["optimizer"].keys()
     weights = saved["model"]
     torch.jit.load(str(runs.script)).load_state_dict(weights)
-    # TorchScript does not keep which buffers are persistent.
+    # TorchScript does not record which buffers are persistent.
     keys = Tied(0.5).load_state_dict(weights, strict=False)
     assert keys == ([], ["scale"]), keys
 
-    # A script of other weights, which --init replaces.
+    # A script with other weights, which --init replaces.
     runs.script = runs.directory / "other.pt"
     torch.jit.script(Tied(0.5)).save(str(runs.script))
     init, start = runs.directory / "init.pt", module.state_dict()

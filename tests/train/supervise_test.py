@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/supervise.py restarts what dies, and nothing else."""
+"""deploy/supervise.py restarts whatever dies, and nothing else."""
 import argparse
 import contextlib
 import os
@@ -149,7 +149,7 @@ class SuperviseTest(unittest.TestCase):
             f"echo $$; trap 'touch {self.work}/ended; exit' TERM; "
             "while :; do sleep 0.01; done"))
         int(process.stdout.readline())
-        time.sleep(0.1)  # for the trap, after the line
+        time.sleep(0.1)  # for the trap, which follows the line
         process.kill()
         process.communicate(timeout=LIMIT)
         until = time.monotonic() + LIMIT
@@ -172,7 +172,7 @@ class SuperviseTest(unittest.TestCase):
                 1, "--consumed-log", self.work / "log", *more]
 
     def await_lines(self, lines):
-        """Until the log has so many lines more."""
+        """Waits until the log has `lines` more lines."""
         log, until = self.work / "log", time.monotonic() + LIMIT
         size = log.stat().st_size if log.exists() else 0
         while True:
@@ -204,7 +204,7 @@ class SuperviseTest(unittest.TestCase):
         self.check_lineage(3)
 
     def test_wrong_options_are_not_retried(self):
-        # The ranks see what the launcher cannot: the store.
+        # The ranks notice what the launcher cannot: the store.
         process = self.start(self.train(
             "--workers", 2, "--inference", "sampled", "--eval-fanouts", 5))
         _, stderr = process.communicate(timeout=LIMIT)
@@ -212,7 +212,8 @@ class SuperviseTest(unittest.TestCase):
         self.assertNotIn("starting again", stderr)
 
     def test_never_goes_on_from_another_run(self):
-        """A new run that would overwrite, or go on from, an older one's."""
+        """A new run that would overwrite an older one's checkpoint, or resume
+        from it."""
         subprocess.run([str(word) for word in self.train()], check=True,
                        capture_output=True)
         last, log = self.work / "checkpoint" / "last.pt", self.work / "log"
@@ -226,7 +227,7 @@ class SuperviseTest(unittest.TestCase):
             self.assertEqual((last.read_bytes(), log.read_bytes()), before)
 
     def start_hosts(self, *options):
-        """One supervisor a rank, as on several hosts."""
+        """One supervisor per rank, as on several hosts."""
         port = free_port()
         return [
             self.start(self.train(*options), env=dict(
@@ -259,8 +260,8 @@ class SuperviseTest(unittest.TestCase):
         for host in hosts:
             _, stderr = host.communicate(timeout=LIMIT)
             self.assertEqual(host.returncode, 0, stderr)
-            # Once for each loss; once more if the old store closes just when
-            # it is found.
+            # Once for each loss, and once more if the old store closes just
+            # when it is found.
             self.assertIn(stderr.count("starting again"), (2, 3), stderr)
             told += stderr
         self.assertIn("rank 1 failed: it was started again", told)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint opens in Python with torch.load(f), and its model restated in
-plain PyTorch over the whole graph gives the logits of --predict: exact and by
-batches of all neighbours, on 1 and on 3 partitions.
+"""A checkpoint opens in Python with torch.load(f), and its model, reimplemented
+in plain PyTorch over the whole graph, gives the logits of --predict: exact and
+by batches of all neighbours, on 1 and on 3 partitions.
 
-Cora from tests/data; with --arxiv the graph in MILLRACE_DATA/arxiv with random
-features. Skipped (77) without PyTorch or that graph.
-"""
+Uses Cora from tests/data; with --arxiv the graph in MILLRACE_DATA/arxiv with
+random features. Skipped (77) without PyTorch or that graph."""
 import argparse
 import gzip
 import os
@@ -53,7 +52,7 @@ def gin(model, x, adjacency, norm):
 
 
 def gat(model, x, adjacency, norm):
-    """The edges of `adjacency` have one self loop each."""
+    """The edges of `adjacency` include one self loop per node."""
     dst, src = adjacency.indices()
     for i in range(2):
         conv = f"convs.{i}."
@@ -88,8 +87,8 @@ def sparse(rows, columns, values, n):
 
 
 def operators(raw, n):
-    """What --undirected --coalesce leaves: the mean over neighbours, GCN's
-    normalised adjacency with self loops, and the sum of neighbours."""
+    """For the graph left by --undirected --coalesce: the mean over neighbours,
+    GCN's normalised adjacency with self loops, and the sum of neighbours."""
     edges = read_csv(raw / "edge.csv.gz", np.int64)
     codes = np.unique(np.concatenate([edges[:, 1] * n + edges[:, 0],
                                       edges[:, 0] * n + edges[:, 1]]))
@@ -132,7 +131,7 @@ def check(flags, directory, model_name, restate, matrix, x):
           "--epochs", "2")
     saved = torch.load(run / "last.pt")
     assert saved["counters"]["epoch"] == 2, saved["counters"]
-    # What newer versions do by default: nothing but plain data.
+    # The default of newer versions: nothing but plain data.
     safe = torch.load(run / "last.pt", weights_only=True)
     assert safe["identity"]["--model"] == model_name, safe["identity"]
     got = restate(saved["model"], x, matrix, batch_norm)

@@ -2,10 +2,9 @@
 """DGL's tutorial of graph classification, number by number: its model with its
 initial weights (--init), its splits and its order of graphs (--order).
 
-The first loss equals that of the model restated in NumPy. On IMDB-BINARY
-(--imdb, in MILLRACE_DATA; skipped (77) without it) it is also DGL's,
-112.7843, as are the sums of the losses of all five epochs.
-"""
+The first loss equals that of the model reimplemented in NumPy. On IMDB-BINARY
+(--imdb, in MILLRACE_DATA; skipped (77) without it) it is also DGL's, 112.7843,
+and so are the sums of the losses of all five epochs."""
 import argparse
 import gzip
 import json
@@ -18,11 +17,11 @@ import tempfile
 import numpy as np
 
 EPOCHS = 5
-# Of one process: the loss of the first batch, and the sums of epochs.
+# With one process: the loss of the first batch, and the sums of epochs.
 DGL_FIRST = 112.784348
 DGL_SUMS = [2520.8, 224.7, 66.6, 56.3, 70.3]
 
-# Of torch.manual_seed(0): Linear(1, 2), then Linear(2, 2).
+# From torch.manual_seed(0): Linear(1, 2), then Linear(2, 2).
 WEIGHTS = [(np.array([[-0.0074868202], [0.5364435911]]),
             np.array([-0.8230451345, -0.7359390259])),
            (np.array([[-0.2723452449, 0.1896158904],
@@ -58,7 +57,7 @@ def first_loss(folder, graphs):
 
 
 def train(flags, data, directory):
-    """The losses of all steps, and the sums of those of each epoch."""
+    """The losses of all steps, and their sums by epoch."""
     examples = pathlib.Path(__file__).parents[2] / "docs" / "examples"
     example = examples / "001_graph_classification"
     store, log = directory / "store", directory / "metrics.jsonl"
