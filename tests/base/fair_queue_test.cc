@@ -72,7 +72,7 @@ TEST(FairQueueTest, GivesClientsTheSameTimeRatherThanTheSameNumberOfTasks) {
 }
 
 // With one task at a time, "a" would otherwise be served as often as "b".
-TEST(FairQueueTest, RemembersWhoHasUsedMore) {
+TEST(FairQueueTest, RemembersWhichClientUsedMore) {
   Clients clients;
   clients.Add("a");
   clients.Run(1, absl::Seconds(10));
@@ -149,7 +149,7 @@ TEST(FairQueueTest, PassesOverClientsWhoseTasksWereRemoved) {
   EXPECT_EQ(queue.Take().client, "a");
 }
 
-TEST(FairQueueTest, ServesWhateverNumberOfClients) {
+TEST(FairQueueTest, ServesAnyNumberOfClients) {
   Clients clients;
   for (int i = 0; i < 10000; ++i) clients.Add(StrCat("client ", i));
   clients.Run(5000, absl::Seconds(1));

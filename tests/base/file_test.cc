@@ -41,7 +41,7 @@ TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
                     HasSubstr("\ncheck that this is the file")));
 }
 
-TEST_F(FileTest, RefusesWhatIsNoRegularFile) {
+TEST_F(FileTest, RefusesWhatIsNotARegularFile) {
   uint64_t size = 0;
   EXPECT_EQ(OpenForReading(directory_ / "none", &size).status().code(),
             absl::StatusCode::kNotFound);

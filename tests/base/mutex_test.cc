@@ -91,7 +91,7 @@ TEST(NotificationTest, HappensOnceForAll) {
 }
 
 // Like a notification on the stack of a thread that waits for another's call.
-TEST(NotificationTest, WhoWaitedMayDestroyIt) {
+TEST(NotificationTest, WaiterMayDestroyIt) {
   for (int i = 0; i < 1000; ++i) {
     auto happened = std::make_unique<Notification>();
     std::thread notifier([raw = happened.get()] { raw->Notify(); });

@@ -205,7 +205,7 @@ TEST_F(ProgramTest, BadInputIsNotSentToTheHelp) {
                           Not(HasSubstr("--help"))));
 }
 
-TEST_F(ProgramTest, BytesThatAreNoTextAreEscaped) {
+TEST_F(ProgramTest, InvalidTextIsEscaped) {
   Run({"mill", "grind"},
       absl::DataLossError("\xff"
                           "bad\x1b[31m\x80 \xc3\nand \xed\xa0\x80"));
@@ -590,7 +590,7 @@ int RunThrowing(const Error& error) {
   return RunProgram(app, 1, argv, [&]() -> absl::Status { throw error; });
 }
 
-TEST(OutOfMemoryTest, IsNoBug) {
+TEST(OutOfMemoryTest, IsNotABug) {
   for (const bool length : {false, true}) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(length ? RunThrowing(std::length_error("vector"))
@@ -603,7 +603,7 @@ TEST(OutOfMemoryTest, IsNoBug) {
   }
 }
 
-TEST(OutOfMemoryDeathTest, OfAnyThreadEndsTheProgramInWords) {
+TEST(OutOfMemoryDeathTest, OnAnyThreadEndsTheProgramWithAMessage) {
   EXPECT_EXIT(
       {
         CLI::App app("A mill", "race");

@@ -122,7 +122,7 @@ class ReplicasTest : public ::testing::Test {
   ResolvedJob job_;
 };
 
-TEST_F(ReplicasTest, CallThatHangsIsSentToAnother) {
+TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
   Notification release;
   std::atomic<bool> hangs = false;

@@ -207,7 +207,7 @@ TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
 }
 
 // The seeds are users, which have no labels, while items have some.
-TEST_F(MethodsTest, LabelsOfOtherTypesThanTheSeedsStayAway) {
+TEST_F(MethodsTest, LabelsAreOnlyOfTheSeedsType) {
   const auto remote = Connect();
   BatchRequest request;
   request.explicit_seeds = testing::Seeds{{1, 2, 3}};
@@ -219,7 +219,7 @@ TEST_F(MethodsTest, LabelsOfOtherTypesThanTheSeedsStayAway) {
   EXPECT_FALSE(batch->nodes[1].label.present());
 }
 
-TEST_F(MethodsTest, SeedsWithoutTimesAreRefusedInTheServersWords) {
+TEST_F(MethodsTest, SeedsWithoutTimesAreRefusedByTheServer) {
   const auto remote = Connect();
   JobSpec spec = testing::ExplicitJob({2}, "user");  // which have no times
   spec.temporal = TemporalStrategy::kUniform;

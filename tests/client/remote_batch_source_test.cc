@@ -111,7 +111,7 @@ TEST_F(ScriptedTest, StreamBrokenMidBatchIsRestartedWhole) {
   EXPECT_EQ(scripted_->calls(), 2);
 }
 
-TEST_F(ScriptedTest, BatchThatBreaksOffForLongerThanTheWaitIsNotGivenUp) {
+TEST_F(ScriptedTest, KeepsRetryingABatchThatBreaksOffForLongerThanTheWait) {
   constexpr absl::Duration kWait = absl::Milliseconds(50);
   SteadyTime first = SteadyTime::InfiniteFuture();
   int breaks = 0;  // one call at a time
@@ -205,7 +205,7 @@ TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
   Close();
 }
 
-TEST_F(ScriptedTest, ServersWordOnBadRequestsStays) {
+TEST_F(ScriptedTest, ServersErrorForBadRequestsIsKept) {
   Connect([](int, const v1::SampleRequest&, Writer&) {
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "fanout is odd");
   });

@@ -21,7 +21,7 @@ TEST(AddressListTest, ReadsAListOfAddresses) {
   EXPECT_THAT(*list->Read(), ElementsAre("a:1", "b.example:2", "[::1]:3"));
 }
 
-TEST(AddressListTest, NamesTheEntryThatIsNoAddress) {
+TEST(AddressListTest, NamesTheEntryThatIsNotAnAddress) {
   for (const char* bad :
        {"a", "a:", ":1", "a:0", "a:65536", "a:1x", "::1:5", "a b:1", "a:1,b",
         "", ",", "@", "dns:///", "dns:///a", "http://a:1"}) {
@@ -46,7 +46,7 @@ TEST(AddressListTest, ReadsAFileAnewEachTime) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("line 2"));
 }
 
-TEST(AddressListTest, RefusesFilesThatNameNobody) {
+TEST(AddressListTest, RefusesFilesWithoutAddresses) {
   const std::filesystem::path folder = testing::TestDirectory("no_list");
   const std::string path = (folder / "servers").string();
   std::ofstream(path) << "# written anew in a moment\n";

@@ -37,7 +37,7 @@ class Note final : public Sleeper {
   Notification woken_;
 };
 
-TEST(CallTimerTest, WakesEachOnceAndNoneTooEarly) {
+TEST(CallTimerTest, WakesEachOnceAndNotTooEarly) {
   CallTimer timer;
   std::mt19937 random(7);
   std::vector<std::pair<SteadyTime, std::shared_ptr<Note>>> notes;
@@ -91,7 +91,7 @@ TEST(CallTimerTest, ASleeperMayAddAnother) {
   EXPECT_TRUE(last->Wait());
 }
 
-TEST(CallTimerTest, KeepsNobodyWhenItEnds) {
+TEST(CallTimerTest, ReleasesSleepersWhenItEnds) {
   auto note = std::make_shared<Note>();
   std::optional<CallTimer> timer(std::in_place);
   timer->Add(absl::Milliseconds(30), note);

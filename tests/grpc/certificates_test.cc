@@ -112,7 +112,7 @@ TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   EXPECT_THAT(LoadError(options), HasSubstr("ca.pem has expired at 20"));
 }
 
-TEST_F(CertificatesTest, BelievesWhomTheCaVouchesFor) {
+TEST_F(CertificatesTest, TrustsCertificatesSignedByTheCa) {
   const std::string leaf = ca_.Issue({}).certificate;
   EXPECT_EQ(PeerError(leaf, "localhost"), "");
   EXPECT_EQ(PeerError(leaf, "127.0.0.1"), "");

@@ -116,7 +116,7 @@ TEST(FleetTest, RefusesServersOfAnotherStore) {
 }
 
 // The server that answers first must not decide what is trained on.
-TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
+TEST(FleetTest, RefusesToChooseBetweenTwoStores) {
   FleetHarness small(testing::SmallGraph(), 1);
   FleetHarness rich(testing::RichGraph(), 1);
   FleetOptions options =
@@ -139,7 +139,7 @@ TEST(FleetTest, AsksWhichOfTwoStoresIsMeant) {
 
 // None of the servers that answer can ever join; one that does not answer
 // might.
-TEST(FleetTest, WaitsForNobodyWhenAllAreRefused) {
+TEST(FleetTest, DoesNotWaitWhenAllAreRefused) {
   FleetHarness servers(testing::SmallGraph(), 1);
   testing::ScriptedSampler newer(servers.Stub(0), {});
   newer.EditDescribe(
@@ -326,7 +326,7 @@ class TwoReplicasTest : public ::testing::Test {
 
 // For example when a call was cancelled because its member was lost: others
 // that wait for the member's answer must still learn of it.
-TEST_F(TwoReplicasTest, FailureOfALostMemberIsNoNews) {
+TEST_F(TwoReplicasTest, IgnoresFailuresOfLostMembers) {
   const auto member = real();
   real_.StopServer(0);
   fleet_->ReportFailure(*member, absl::UnavailableError("gone"));
@@ -437,7 +437,7 @@ TEST(FleetTest, EndsWhileItAsks) {
   }
 }
 
-TEST(FleetTest, ReadsTheListAgainForThoseWhoAwaitIt) {
+TEST(FleetTest, ReadsTheListAgainForCallersThatAwaitIt) {
   const auto path = testing::TestDirectory("fleet_list") / "servers";
   std::ofstream(path) << "127.0.0.1:1\n";
   FleetOptions options = ListOf("@" + path.string());

@@ -182,7 +182,7 @@ TEST_F(HedgedCallTest, IsSentTwiceNoSoonerThanAnswersTake) {
   EXPECT_EQ(ends_, 1);
 }
 
-TEST_F(HedgedCallTest, EndsAllWhenNobodyHasSaidAnythingForTooLong) {
+TEST_F(HedgedCallTest, EndsAllAttemptsAfterTooLongASilence) {
   Start(absl::Seconds(1));
   EXPECT_TRUE(At(0).AwaitCancel());
   EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
@@ -190,14 +190,14 @@ TEST_F(HedgedCallTest, EndsAllWhenNobodyHasSaidAnythingForTooLong) {
   EXPECT_EQ(ends_, static_cast<int>(legs()));
 }
 
-TEST_F(HedgedCallTest, EndsWhoSaysNoMoreForTooLong) {
+TEST_F(HedgedCallTest, EndsAnAttemptThatFallsSilentForTooLong) {
   Start(absl::Seconds(1));
   (void)At(0).Sign();
   EXPECT_TRUE(At(0).AwaitCancel());
   EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
 }
 
-TEST_F(HedgedCallTest, TheSlowerReplicaIsNotBelieved) {
+TEST_F(HedgedCallTest, IgnoresTheSlowerReplica) {
   NoteAnswers(absl::Milliseconds(10));
   Start();
   Leg& hedge = At(1);
@@ -232,7 +232,7 @@ TEST_F(HedgedCallTest, SuccessIsNotHiddenByAFailureBeforeIt) {
   EXPECT_EQ(ends_, 2);
 }
 
-TEST_F(HedgedCallTest, FailsWithTheFirstFailureWhenNobodySpoke) {
+TEST_F(HedgedCallTest, FailsWithTheFirstFailureWithoutAnyMessage) {
   NoteAnswers(absl::Milliseconds(10));
   Start();
   At(1).End(absl::UnavailableError("second"));
@@ -241,7 +241,7 @@ TEST_F(HedgedCallTest, FailsWithTheFirstFailureWhenNobodySpoke) {
 }
 
 // A call cancelled for this reason must not be reported as a failure.
-TEST_F(HedgedCallTest, TurnsFromALostReplicaWithoutAWord) {
+TEST_F(HedgedCallTest, LeavesALostReplicaSilently) {
   NoteAnswers(absl::Seconds(100));
   StopDescribing();
   Start();
@@ -255,7 +255,7 @@ TEST_F(HedgedCallTest, TurnsFromALostReplicaWithoutAWord) {
   EXPECT_TRUE(Result().ok()) << result_;
 }
 
-TEST_F(HedgedCallTest, SaysThatItHasGivenUpAStream) {
+TEST_F(HedgedCallTest, ReportsThatItGaveUpAStream) {
   StopDescribing();
   Start();
   const std::string lost = At(0).member().address;
@@ -269,7 +269,7 @@ TEST_F(HedgedCallTest, SaysThatItHasGivenUpAStream) {
 }
 
 // Slow answers are hedged, but not all of them.
-TEST_F(HedgedCallTest, SilenceOfALivingReplicaIsNoReasonToGiveItUp) {
+TEST_F(HedgedCallTest, KeepsASilentReplicaThatIsAlive) {
   NoteAnswers(absl::Seconds(100));
   Start();
   EXPECT_TRUE(At(0).Sign().ok());

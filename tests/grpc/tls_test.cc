@@ -359,7 +359,7 @@ int OpenIdentities() {
   return count;
 }
 
-TEST_F(TlsTest, NothingIsHeldOnceConnectionsHaveEnded) {
+TEST_F(TlsTest, HoldsNothingAfterConnectionsHaveEnded) {
   const TlsOptions tls = NewTls(ca_, "client");
   {
     FleetHarness servers(testing::SmallGraph(), 1, Mutual());
@@ -427,7 +427,7 @@ TEST_F(TlsTest, ClientsNeedACa) {
 
 // A server that presents a good certificate and ends the connection twice does
 // not accept the client's. Another server on the same host may.
-TEST_F(TlsTest, HandshakesOfOneServerTellNothingOfItsNeighbor) {
+TEST_F(TlsTest, HandshakeOfOneServerSaysNothingAboutItsNeighbor) {
   FleetHarness servers(testing::SmallGraph(), 1, Mutual());
   const std::string address = servers.server(0).address();
   const std::string neighbor = "127.0.0.1:1";

@@ -120,7 +120,7 @@ TEST_F(InflatedFileTest, RefusesFlippedBitsByTheChecksum) {
   }
 }
 
-TEST_F(InflatedFileTest, NamesWhatIsNoGzipOrMissing) {
+TEST_F(InflatedFileTest, NamesFilesThatAreMissingOrNotGzip) {
   for (const char* bytes : {"", "\x1f", "1,2\n"}) {
     const absl::Status status = ReadAll(bytes, 10).status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;

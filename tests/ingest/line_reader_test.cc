@@ -96,7 +96,7 @@ TEST_F(LineReaderTest, RefusesLinesAboveTheLimit) {
   EXPECT_THAT(std::string(line.status().message()), HasSubstr("line 2 is"));
 }
 
-TEST_F(LineReaderTest, NamesFilesThatAreCutOrNoGzip) {
+TEST_F(LineReaderTest, NamesFilesThatAreCutOrNotGzip) {
   const auto path = Write("cut.csv.gz", std::string(100'000, '1') + "\n2\n");
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 12);
   auto cut = LineReader::Open(path);

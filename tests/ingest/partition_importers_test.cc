@@ -313,7 +313,7 @@ TEST_F(PartitionImportersTest, RefusesRowsThatWereAppendedTwice) {
 }
 
 // The number of rows is right, but one id occurs twice and another is missing.
-TEST_F(PartitionImportersTest, RefusesIdsThatStandTwice) {
+TEST_F(PartitionImportersTest, RefusesRepeatedIds) {
   for (const uint64_t memory : {0, 1 << 20}) {
     SCOPED_TRACE(memory);
     PartitionFolderInput input = Copy("pyg/plain-partitions");

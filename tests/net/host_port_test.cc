@@ -24,7 +24,7 @@ TEST(HostPort, ReadsNamesAndAddresses) {
   EXPECT_EQ(v6->WithPort(v6->port), "[::1]:65535");
 }
 
-TEST(HostPort, RefusesWhatIsNone) {
+TEST(HostPort, RefusesWhatIsNotAnAddress) {
   for (const char* text :
        {"", "host", "host:", ":1", "host:0", "host:65536", "host:-1", "host:1x",
         "::1:7001", "a/b:1", "host: 1", "[]:1", "host:99999999999999999999"}) {

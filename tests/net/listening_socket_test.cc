@@ -152,7 +152,7 @@ TEST(ListeningSocketTest, TakesAPortThatWasInUseAMomentAgo) {
   EXPECT_NE(Listen(address), nullptr);
 }
 
-TEST(ListeningSocketTest, ClosesThoseWhoWaitWithoutDescriptors) {
+TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
   // Logs once first, because UBSan needs descriptors when it first sees a type.
   LogInfo("there are descriptors still");
   const auto socket = Listen("127.0.0.1:0");

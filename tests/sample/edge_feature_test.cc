@@ -38,7 +38,7 @@ TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
   }
 }
 
-TEST(EdgeFeaturesTest, NobodyAsksNobodyGets) {
+TEST(EdgeFeaturesTest, GivesNoneUnlessAsked) {
   const auto source = OpenGraph(RandomGraph(2), 0);
   const auto batch =
       Sample(*source, testing::ExplicitJob({2}, "item"), {{0, 8}, {}});

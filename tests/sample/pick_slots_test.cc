@@ -313,7 +313,7 @@ TYPED_TEST(PickLaborTest, PicksTheSmallestNumbers) {
 
 // All neighbours share one number, however unlikely it is: few numbers or none
 // are below the limit that is tried first.
-TYPED_TEST(PickLaborTest, EqualNeighboursGoByTheirSlots) {
+TYPED_TEST(PickLaborTest, EqualNeighboursAreOrderedBySlot) {
   for (TypeParam node = 0; node < 200; ++node) {
     const std::vector<TypeParam> list(500, node);
     EXPECT_THAT(PickedLabor({1, 2}, 0, list, 3),
@@ -321,7 +321,7 @@ TYPED_TEST(PickLaborTest, EqualNeighboursGoByTheirSlots) {
   }
 }
 
-TYPED_TEST(PickLaborTest, FewerThanTheFanoutAreAllPicked) {
+TYPED_TEST(PickLaborTest, PicksAllIfFewerThanTheFanout) {
   const std::vector<TypeParam> list = {4, 4, 9};
   for (const int32_t k : {3, 4, kAllNeighbors}) {
     EXPECT_THAT(PickedLabor({1, 2}, 0, list, k),

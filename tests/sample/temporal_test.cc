@@ -333,7 +333,7 @@ TEST_P(PartitionsTest, LastTakesTheLatestOfEachList) {
 }
 
 // Picks are ordered by time, then by edge id.
-TEST_P(PartitionsTest, LastPicksStandInTheOrderOfTimes) {
+TEST_P(PartitionsTest, LastPicksAreOrderedByTime) {
   JobSpec spec = Temporal({4}, TemporalStrategy::kLast);
   spec.seed_type = "item";
   const Seeds seeds = {{0, 7, 12, 30}, {9, 9, 5, 9}};

@@ -89,7 +89,7 @@ TEST_F(AddedSplitsTest, AreFoundByTheFirstRequestThatNamesThem) {
   EXPECT_EQ(Sample(request), absl::OkStatus());
 }
 
-TEST_F(AddedSplitsTest, AreDescribedToThoseWhoAskForThem) {
+TEST_F(AddedSplitsTest, AreDescribedOnRequest) {
   const int before = Describe(/*look=*/true).splits_size();
   Add("", "mine", {1, 2, 6});
   EXPECT_EQ(Describe(/*look=*/false).splits_size(), before);
@@ -97,7 +97,7 @@ TEST_F(AddedSplitsTest, AreDescribedToThoseWhoAskForThem) {
   EXPECT_EQ(Describe(/*look=*/false).splits_size(), before + 1);
 }
 
-TEST_F(AddedSplitsTest, AreThoseOfTheFingerprintOrRefused) {
+TEST_F(AddedSplitsTest, MustHaveTheFingerprintOrAreRefused) {
   v1::SampleRequest request = Request("mine");
   Use(request, {"node", "mine", "ab12"});
   ExpectElsewhere(Sample(request), "has no split \"mine\" of node");
@@ -123,7 +123,7 @@ class AddedTypesTest : public AddedSplitsTest {
 
 // Otherwise a batch would change for a job that was started without the type's
 // split.
-TEST_F(AddedTypesTest, OfOneMoreTypeAreNoPartOfATrainGraph) {
+TEST_F(AddedTypesTest, OfAnotherTypeDoNotJoinATrainGraph) {
   const std::string type = fleet_.store()->schema().node_types.back().name;
   const std::string other = fleet_.store()->schema().node_types.front().name;
   ASSERT_NE(type, other);

@@ -224,7 +224,7 @@ TEST(AdmissionTest, LeavesClientsWithinTheirShareAlone) {
   EXPECT_THAT(calls.ended(), ElementsAre("greedy"));
 }
 
-TEST(AdmissionTest, EndsTheNewestCallWhereNoneWaitsForItsReader) {
+TEST(AdmissionTest, EndsTheNewestCallIfNoneWaitsForItsReader) {
   Calls calls(100);
   auto working = calls.Waiting("greedy", "working", 60);
   working.StopWaiting();
@@ -247,7 +247,7 @@ TEST(AdmissionTest, LeavesGreedyClientsTheirShare) {
 }
 
 // Ending some calls gains nothing if ending all of them would not be enough.
-TEST(AdmissionTest, EndsNothingWhereThatMakesTooLittleRoom) {
+TEST(AdmissionTest, EndsNothingIfThatMakesTooLittleRoom) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto working = calls.Reserve("other", "working", 50);
   const auto stalled = calls.Waiting("good", "stalled", 50);

@@ -112,7 +112,7 @@ TEST_F(BadDrawsTest, HopsBeyondTheLargestAreRefused) {
   EXPECT_TRUE(ExpandStatus([](auto& r, auto&) { r.set_hop(65535); }).ok());
 }
 
-TEST_F(BadDrawsTest, TimesOfAnotherNumberAreRefused) {
+TEST_F(BadDrawsTest, WrongNumberOfTimesIsRefused) {
   ExpectRefused(
       ExpandStatus([](auto&, auto& f) { f.set_times(Raw<int64_t>({5})); }),
       kInvalid, "1 times for 2 ids");
@@ -129,7 +129,7 @@ TEST_F(BadDrawsTest, TimesOfAnotherNumberAreRefused) {
 }
 
 // Otherwise the whole graph would be sampled instead of an induced one.
-TEST_F(BadDrawsTest, SplitsThatNobodyHasAreRefused) {
+TEST_F(BadDrawsTest, UnknownSplitsAreRefused) {
   const auto within = [](const std::string& name) {
     return ExpandStatus([&](auto& r, auto&) { r.set_within(name); });
   };
@@ -169,7 +169,7 @@ TEST_F(BadDrawsTest, AmongHasNoFanout) {
 }
 
 // Whatever else a request with this rule contains.
-TEST_F(BadDrawsTest, AmongNobodyIsNobody) {
+TEST_F(BadDrawsTest, AmongNoNodesGivesNoNeighbours) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
   request.set_replace(true);
@@ -370,7 +370,7 @@ TEST_F(BadSampleTest, WalksBeyondTheMemoryAreRefused) {
   EXPECT_TRUE(walks(4, 4000, 20, v1::Job::METHOD_PPR).ok());
 }
 
-TEST_F(BadSampleTest, WeightsAndTimesThatAreNotThereAreRefused) {
+TEST_F(BadSampleTest, MissingWeightsAndTimesAreRefused) {
   const auto plain = [](const std::function<void(v1::Job&)>& change) {
     return Status(
         [&](auto& r) {
@@ -394,7 +394,7 @@ TEST_F(BadSampleTest, WeightsAndTimesThatAreNotThereAreRefused) {
                 kLacks, "--edge-features: no relation");
 }
 
-TEST_F(BadSampleTest, TimesOfAnotherNumberThanTheSeedsAreRefused) {
+TEST_F(BadSampleTest, TimesMustBeAsManyAsSeeds) {
   const auto times = [](const std::string& bytes) {
     return Status([&](auto& r) {
       Explicit(r);
@@ -413,7 +413,7 @@ TEST_F(BadSampleTest, TimesOfAnotherNumberThanTheSeedsAreRefused) {
   ExpectRefused(times("nine byte"), kInvalid, "explicit_times");
 }
 
-TEST_F(BadSampleTest, FeaturesOfEdgesThatAreNoneAreRefused) {
+TEST_F(BadSampleTest, MissingEdgeFeaturesAreRefused) {
   ExpectRefused(Status([](auto& r) {
                   Walk(*r.mutable_job());
                   r.mutable_job()->set_method(v1::Job::METHOD_PPR);

@@ -12,7 +12,7 @@ TEST(NetworkOfPeerTest, LeavesOutFamilyAndPort) {
   EXPECT_EQ(NetworkOfPeer(""), "");
 }
 
-TEST(NetworkOfPeerTest, TakesAllAddressesOfAnIpv6NetworkForOne) {
+TEST(NetworkOfPeerTest, TreatsAnIpv6NetworkAsOneAddress) {
   EXPECT_EQ(NetworkOfPeer("ipv6:%5B::1%5D:4711"), "::/64");
   EXPECT_EQ(NetworkOfPeer("ipv6:[2001:db8::7]:1"), "2001:db8::/64");
   EXPECT_EQ(NetworkOfPeer("ipv6:%5B2001:db8::ffff:1:2:3%5D:2"),

@@ -22,7 +22,7 @@ Place Enter(ConnectionCalls& calls, const std::string& connection) {
   return *std::move(place);
 }
 
-TEST(ConnectionCallsTest, RefusesMoreOfOneConnection) {
+TEST(ConnectionCallsTest, LimitsCallsOfAConnection) {
   ConnectionCalls calls(2);
   const Place first = Enter(calls, "a"), second = Enter(calls, "a");
   const absl::Status refused = calls.Enter("a").status();

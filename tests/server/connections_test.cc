@@ -243,7 +243,7 @@ class FilesTest : public ::testing::Test {
   std::unique_ptr<v1::Sampler::Stub> stub_;
 };
 
-TEST_F(FilesTest, ServerOutOfFilesServesWhoIsThere) {
+TEST_F(FilesTest, ServerOutOfFilesServesConnectedClients) {
   Start(/*max_files=*/0, {"--max-connections", "10000"});
   ExpectServed();
   LimitFiles(8);
@@ -258,7 +258,7 @@ TEST_F(FilesTest, ServerOutOfFilesServesWhoIsThere) {
   ExpectGoodEnd();
 }
 
-TEST_F(FilesTest, SilentConnectionsOfOneHostKeepNobodyFromAnAnswer) {
+TEST_F(FilesTest, SilentConnectionsOfOneHostDoNotBlockOthers) {
   Start(/*max_files=*/1024);
   ExpectServed();
   const auto silent = testing::SilentClients(port_, 1500, kAttacker);

@@ -88,7 +88,7 @@ ChannelPtr GoodChannel(const std::string& address) {
       address, ::grpc::InsecureChannelCredentials(), ClientChannelArguments());
 }
 
-TEST(FairClientsTest, CallsThatAreNotReadTakeNoPlaceOfAnotherClient) {
+TEST(FairClientsTest, UnreadCallsDoNotTakePlacesOfOtherClients) {
   ServerOptions options;
   options.max_sample_calls = 16;
   FleetHarness fleet(Graph(), 1, options);
@@ -100,7 +100,7 @@ TEST(FairClientsTest, CallsThatAreNotReadTakeNoPlaceOfAnotherClient) {
   ExpectServed(GoodChannel(address), 20);
 }
 
-TEST(FairClientsTest, CallsThatAreNotReadTakeNoMemoryOfAnotherClient) {
+TEST(FairClientsTest, UnreadCallsDoNotTakeMemoryOfOtherClients) {
   // Measures what one call holds.
   ServerOptions options;
   FleetHarness alone(Graph(), 1, options);
@@ -181,7 +181,7 @@ class StuckServerTest : public ::testing::Test {
 
 // In order of arrival, the attacker's calls would come first and block the
 // threads again.
-TEST_F(StuckServerTest, AFreeThreadGoesToTheClientThatHasFewest) {
+TEST_F(StuckServerTest, AFreeThreadGoesToTheClientWithTheFewest) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<HandCall>> calls;
   for (int i = 1; i <= 7; ++i) {
@@ -196,7 +196,7 @@ TEST_F(StuckServerTest, AFreeThreadGoesToTheClientThatHasFewest) {
 
 // Queued calls that are ended or cancelled do not wait for the calls ahead of
 // them; otherwise there would soon be twice as many as the limit.
-TEST_F(StuckServerTest, CallsThatQueueLeaveAtOnceWhenTheyEnd) {
+TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   const ChannelPtr client = GoodChannel(server().address());
   std::vector<std::unique_ptr<HandCall>> calls;
@@ -220,7 +220,7 @@ TEST_F(StuckServerTest, CallsThatQueueLeaveAtOnceWhenTheyEnd) {
 }
 
 // Requests reserve memory before they queue.
-TEST_F(StuckServerTest, CallsThatQueueTakeNoMemoryOfAnotherClient) {
+TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<HandCall>> calls;
   const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-TEST(FairSharesTest, SharesEquallyAmongThoseThatHoldSomething) {
+TEST(FairSharesTest, SharesEquallyAmongClientsThatHoldSomething) {
   FairShares shares(100);
   EXPECT_EQ(shares.ShareOf("a"), 100u);
   shares.Add("a", 70);
@@ -19,7 +19,7 @@ TEST(FairSharesTest, SharesEquallyAmongThoseThatHoldSomething) {
   EXPECT_EQ(shares.total(), 80u);
 }
 
-TEST(FairSharesTest, ForgetsThoseThatHoldNothing) {
+TEST(FairSharesTest, ForgetsClientsThatHoldNothing) {
   FairShares shares(100);
   shares.Add("a", 3);
   shares.Add("b", 3);
@@ -30,7 +30,7 @@ TEST(FairSharesTest, ForgetsThoseThatHoldNothing) {
   EXPECT_EQ(shares.total(), 3u);
 }
 
-TEST(FairSharesTest, NothingIsLeftForMoreClientsThanPlaces) {
+TEST(FairSharesTest, SharesAreZeroWithMoreClientsThanPlaces) {
   FairShares shares(2);
   for (const char* client : {"a", "b"}) shares.Add(client, 1);
   EXPECT_EQ(shares.ShareOf("a"), 1u);

@@ -88,7 +88,7 @@ TEST(HttpServerTest, RefusesTheRest) {
               Not(HasSubstr("a page")));
 }
 
-TEST(HttpServerTest, SilentClientsKeepNobodyFromAnAnswer) {
+TEST(HttpServerTest, SilentClientsDoNotBlockOthers) {
   const auto server = Start(OnePage());
   const auto silent = testing::SilentClients(PortOf(*server), 300, "127.0.0.2");
   const SteadyTime start = SteadyNow();
@@ -99,7 +99,7 @@ TEST(HttpServerTest, SilentClientsKeepNobodyFromAnAnswer) {
   for (const SocketClient& client : silent) EXPECT_TRUE(client.AwaitEnd());
 }
 
-TEST(HttpServerTest, BodiesThatComeSlowlyKeepNobodyFromAnAnswer) {
+TEST(HttpServerTest, SlowBodiesDoNotBlockOthers) {
   const auto server = Start(OnePage());
   std::vector<SocketClient> clients;
   for (int i = 0; i < 200; ++i) {
@@ -128,7 +128,7 @@ TEST(HttpServerTest, EndsARequestThatTakesTooLong) {
   EXPECT_TRUE(half.AwaitEnd());
 }
 
-TEST(HttpServerTest, EndsAnAnswerThatNobodyTakes) {
+TEST(HttpServerTest, EndsAnAnswerThatIsNotRead) {
   const std::string large(64 << 20, 'x');
   const auto server = Start(OnePage(large));
   const SocketClient client(PortOf(*server));

@@ -24,7 +24,7 @@ using Context = ::grpc::CallbackServerContext;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-TEST(LiveCallsTest, EndsCallsWhoseTimeIsOver) {
+TEST(LiveCallsTest, EndsCallsAfterTheirDeadline) {
   Context expired, other;
   Notification ended;
   LiveCalls calls(8, [&](Context* call, const absl::Status& why) {
@@ -40,7 +40,7 @@ TEST(LiveCallsTest, EndsCallsWhoseTimeIsOver) {
   EXPECT_EQ(calls.count(), 0);
 }
 
-TEST(LiveCallsTest, EndsCallsWhoseClientDoesNotMove) {
+TEST(LiveCallsTest, EndsCallsOfStalledClients) {
   Context still, moved;
   Notification ended;
   LiveCalls calls(8, [&](Context* call, const absl::Status& why) {
@@ -148,7 +148,7 @@ TEST(LiveCallsTest, EndsTheCallThatWaitedLongestForAClientBelowItsShare) {
   EXPECT_THAT(clients.AwaitEnded(2), ElementsAre(greedy[1], greedy[3]));
 }
 
-TEST(LiveCallsTest, EndsTheNewestCallWhereNoneWaits) {
+TEST(LiveCallsTest, EndsTheNewestCallIfNoneWaits) {
   Clients clients(3);
   std::vector<Context*> greedy;
   for (int i = 0; i < 3; ++i) greedy.push_back(clients.Enter("greedy"));

@@ -113,7 +113,7 @@ TEST(OpenConnectionsTest, AddressesWithLessThanAShareTakePlaces) {
   EXPECT_TRUE(SoonCounts(connections, 5));
 }
 
-TEST(OpenConnectionsTest, EndsNoSocketWithTheNumberOfAClosedOne) {
+TEST(OpenConnectionsTest, EndsNoSocketThatReusesADescriptor) {
   // Right after a look, the class does not know yet that a socket was closed.
   // If the next look came too early, the test is repeated.
   EXPECT_TRUE(Soon([] {
@@ -132,7 +132,7 @@ TEST(OpenConnectionsTest, EndsNoSocketWithTheNumberOfAClosedOne) {
 }
 
 // The kernel assigns the lowest free number.
-TEST(OpenConnectionsTest, KnowsASocketFromTheNextOneWithItsNumber) {
+TEST(OpenConnectionsTest, DistinguishesSocketsThatReuseADescriptor) {
   OpenConnections connections({.all = 10, .per_address = 1});
   UniqueFd socket = NewSocket();
   const int number = socket.get();

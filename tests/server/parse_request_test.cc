@@ -92,7 +92,7 @@ TEST(ParseRequestTest, TooManyFieldsAreRefused) {
       absl::IsInvalidArgument(MemoryOf<v1::ExpandRequest>(nested).status()));
 }
 
-TEST(ParseRequestTest, BytesThatAreNoMessageAreRefused) {
+TEST(ParseRequestTest, InvalidMessagesAreRefused) {
   for (const std::string& text :
        {std::string("\x0a\x09"), std::string("\x42\x02\x10"), std::string(1, 0),
         std::string("\x42\x01\x10"), std::string("\x0f"), std::string("\x7b"),

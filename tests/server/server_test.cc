@@ -367,7 +367,7 @@ TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
   EXPECT_THAT(std::string(wide.message()), HasSubstr("8388608"));
 }
 
-TEST_F(ServerTest, TooManyCallsAreToldWhenToComeBack) {
+TEST_F(ServerTest, ExcessCallsAreToldWhenToRetry) {
   ServerOptions options;
   options.max_sample_calls = 1;
   // One call that is not read keeps the only place, because its frames exceed
@@ -445,7 +445,7 @@ TEST_F(ServerTest, LeafCallsShareABudgetOfBytes) {
   EXPECT_TRUE(after.ok()) << after;
 }
 
-TEST_F(ServerTest, SlowClientsHoldUpNobodyElse) {
+TEST_F(ServerTest, SlowClientsDoNotBlockOthers) {
   ServerOptions options;
   options.threads = 1;
   FleetHarness wide(WideGraph(3000, 5, 16 << 10), 1, options);
@@ -497,7 +497,7 @@ TEST_F(ServerTest, DrainingAnswersLeafCallsOnly) {
   EXPECT_TRUE(reply.draining());
 }
 
-TEST_F(ServerTest, DescribeTellsTheStore) {
+TEST_F(ServerTest, DescribeReportsTheStore) {
   ::grpc::ClientContext context;
   v1::DescribeReply reply;
   ASSERT_TRUE(fleet().Stub(1)->Describe(&context, {}, &reply).ok());
@@ -581,7 +581,7 @@ TEST_F(ServerTest, GatherRefusesForeignIds) {
       absl::IsInvalidArgument(CallGather(*fleet().Stub(1), request).status));
 }
 
-TEST_F(ServerTest, GatherOfNothingIsOneFrame) {
+TEST_F(ServerTest, GatherOfNoRowsIsOneFrame) {
   v1::GatherRequest request;
   const StreamResult got = CallGather(*fleet().Stub(0), request);
   ASSERT_TRUE(got.status.ok()) << got.status;
@@ -716,7 +716,7 @@ TEST_F(ServerTest, AnswersHealthChecks) {
 }
 
 // The damage is found while a batch is made; from then on others must be asked.
-TEST_F(ServerTest, DamagedPartitionsAreServedNoMore) {
+TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
   const std::string file =
       ListPath(0, "node__to__node", Direction::kIn, "indices");
   const std::string folder = fleet().store()->path().string();

@@ -61,7 +61,7 @@ ServerOptions Impatient() {
   return options;
 }
 
-TEST(SlowClientsTest, RequestsThatDoNotComeAreEnded) {
+TEST(SlowClientsTest, CallsWithoutARequestAreEnded) {
   FleetHarness fleet(WideGraph(30, 5, 4), 1, Impatient());
   std::vector<std::unique_ptr<HandCall>> calls;
   for (const std::string method :
@@ -108,7 +108,7 @@ void ExpectServed(FleetHarness& fleet) {
 }
 
 // One connection first, then more calls than there can be of that kind.
-TEST(SlowClientsTest, RequestsThatDoNotComeTakeNoPlaceOfOthers) {
+TEST(SlowClientsTest, MissingRequestsDoNotTakePlacesOfOthers) {
   FleetHarness fleet(WideGraph(3000, 5, 4), 1);
   const auto one = SilentCalls(fleet, "Sample", 1, 1100);
   ExpectServed(fleet);
@@ -124,7 +124,7 @@ TEST(SlowClientsTest, ConnectionsHaveFarFewerCallsThanAServer) {
   EXPECT_LE(64 * kMaxCallsPerConnection, options.max_reading_calls);
 }
 
-TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
+TEST(SlowClientsTest, CallsWithoutARequestAreLimitedInNumber) {
   ServerOptions options;
   options.max_reading_calls = 2;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
@@ -143,7 +143,7 @@ TEST(SlowClientsTest, RequestsThatDoNotComeAreLimitedInNumber) {
 }
 
 // The client learns nothing before it continues, so the test asks the server.
-TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
+TEST(SlowClientsTest, UnreadRepliesAreEnded) {
   ServerOptions options = Impatient();
   options.max_leaf_calls = 1;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
@@ -153,7 +153,7 @@ TEST(SlowClientsTest, RepliesThatAreNotTakenAreEnded) {
   ExpectLeafPlace(fleet);
 }
 
-TEST(SlowClientsTest, StreamsThatAreNotTakenAreEnded) {
+TEST(SlowClientsTest, UnreadStreamsAreEnded) {
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, Impatient());
   HandCall call(fleet.server(0).address(), "Sample");
   call.Send(LargeSample());
@@ -161,7 +161,7 @@ TEST(SlowClientsTest, StreamsThatAreNotTakenAreEnded) {
   EXPECT_TRUE(fleet.server(0).Drain(kSoon));
 }
 
-TEST(SlowClientsTest, DeadlinesAreBelievedUpToALimit) {
+TEST(SlowClientsTest, DeadlinesAreCapped) {
   ServerOptions options;
   options.max_deadline = absl::Seconds(1);
   options.max_leaf_calls = 1;

@@ -96,7 +96,7 @@ TEST(CheckpointTest, DamageIsDataLoss) {
 }
 
 // Wherever it is: in a tensor, the dictionary, or the records of the zip file.
-TEST(CheckpointTest, NoChangedByteIsReadOver) {
+TEST(CheckpointTest, DetectsAnyChangedByte) {
   const std::vector<char> whole = SerializeCheckpoint(Sample()).value();
   const Checkpoint want = Sample();
   for (size_t at = 0; at < whole.size(); ++at) {

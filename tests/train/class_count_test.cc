@@ -43,7 +43,7 @@ TEST(CountClassesTest, CountsToTheLargestLabelOfAllSplits) {
 }
 
 // ImageNet's 21841 classes, all or only some of which occur.
-TEST(CountClassesTest, BelievesManyClassesThatOccur) {
+TEST(CountClassesTest, AcceptsManyClassesThatOccur) {
   const SeedTable all = Table(Counting(21841));
   EXPECT_EQ(CountClasses({&all}, 0).value(), 21841);
   std::vector<int64_t> few = Counting(1400);

@@ -126,7 +126,7 @@ TEST(InitTest, ACheckpointWins) {
   ExpectEqual(StateOf(options), *trained);
 }
 
-TEST(InitTest, RefusesFilesOfNoWeights) {
+TEST(InitTest, RefusesFilesWithoutWeights) {
   const auto directory = TestDirectory("given_no_weights");
   TrainOptions options = SmallRun();
   options.init = (directory / "absent.pt").string();

@@ -113,7 +113,7 @@ TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
 }
 
 // So that the program on each host exits with the status of wrong usage.
-TEST_F(HeartbeatTest, WrongUsageOfOneIsThatOfAll) {
+TEST_F(HeartbeatTest, WrongUsageByOneRankIsReportedByAll) {
   const auto zero = Start(0, 3);
   const auto one = Start(1, 3);
   const auto two = Start(2, 3);
@@ -248,7 +248,7 @@ TEST_F(HeartbeatTest, AFinishedRankIsNotLost) {
 
 // The whole job was stopped for an hour: every clock jumps, but no rank is
 // lost.
-TEST_F(HeartbeatTest, BlamesNobodyForItsOwnSleep) {
+TEST_F(HeartbeatTest, BlamesNoRankForItsOwnSleep) {
   std::atomic<int> hours = 0;
   HeartbeatOptions options;
   options.interval = absl::Milliseconds(50);

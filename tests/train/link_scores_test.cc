@@ -268,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(Decoders, LinkScoresTest,
                                       : std::string("distmult");
                          });
 
-TEST(LinkRanks, TiesCountHalfAndNoNumberIsLast) {
+TEST(LinkRanks, TiesCountHalfAndNanIsLast) {
   LinkScores scores;
   scores.positive = at::tensor({1.0, std::nan(""), 3.0}, at::kFloat);
   scores.negative =

@@ -62,7 +62,7 @@ TEST(MetricTest, RocAucCountsTiesAsHalf) {
 
 // The NaN for a 1 ranks below everything, the NaN for a 0 above everything: of
 // 2 x 2 pairs only 0.9 > 0.4 is right.
-TEST(MetricTest, RocAucTakesNoNumberForWrong) {
+TEST(MetricTest, RocAucCountsNanAsWrong) {
   const at::Tensor logits = Floats({4, 1}, {kNan, 0.9, kNan, 0.4});
   const at::Tensor labels = Floats({4, 1}, {0, 1, 1, 0});
   EXPECT_DOUBLE_EQ(ValueOf("binary", "", logits, labels), 1.0 / 4);

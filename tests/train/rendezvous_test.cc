@@ -123,7 +123,7 @@ TEST(RendezvousTest, FindsWhoListens) {
   EXPECT_EQ(point->own_address, "127.0.0.1");
 }
 
-TEST(RendezvousTest, SaysWhyNobodyWasFound) {
+TEST(RendezvousTest, SaysWhyRankZeroWasNotFound) {
   const uint16_t port = FreePort();
   const absl::Status status =
       FindMeetingPoint(At("127.0.0.1", port), absl::Milliseconds(300)).status();

@@ -64,7 +64,7 @@ TEST_F(RunHandshakeTest, AllGetTheIdThatRankZeroDrew) {
 }
 
 // It answered an earlier process.
-TEST_F(RunHandshakeTest, IgnoresAnAnswerThatWasOverheard) {
+TEST_F(RunHandshakeTest, IgnoresAReplayedAnswer) {
   RunHandshake zero = Of(0);
   {
     RunHandshake earlier = Of(1);
@@ -80,7 +80,7 @@ TEST_F(RunHandshakeTest, IgnoresAnAnswerThatWasOverheard) {
   EXPECT_TRUE(one.AskRankZero());
 }
 
-TEST_F(RunHandshakeTest, AStrangersValuesHoldNobodyUp) {
+TEST_F(RunHandshakeTest, AStrangersValuesBlockNoRank) {
   RunHandshake zero = Of(0);
   RunHandshake one = Of(1);
   EXPECT_FALSE(one.AskRankZero());

@@ -86,7 +86,7 @@ TEST(ScriptModelTest, GivesTheRowsOfOurSage) {
   EXPECT_TRUE(at::allclose(got, want, 0, 1e-5));
 }
 
-TEST(ScriptModelTest, EdgesGoFromNeighborsToWhoListsThem) {
+TEST(ScriptModelTest, EdgesGoFromNeighborsToTheirListers) {
   const auto model = LoadFor(OneWeight(R"(
 def forward(self, x, edge_index):
     sources = torch.zeros([x.size(0), 1]).index_add(
@@ -278,7 +278,7 @@ std::string Refusal(const TestScript& script,
   return std::string(status.message());
 }
 
-TEST(ScriptModelTest, RefusesFilesThatAreNoScripts) {
+TEST(ScriptModelTest, RefusesFilesThatAreNotScripts) {
   const GraphShape shape = GraphShape::Homogeneous(2);
   const std::string file = FileIn("no_script");
   EXPECT_EQ(ScriptModel::Load(file, shape, 2).status().code(),
@@ -333,7 +333,7 @@ def forward(self, x, edge_index):
   EXPECT_THAT(lines, Not(HasSubstr("Traceback")));
 }
 
-TEST(ScriptModelTest, RefusesResultsThatAreNoRows) {
+TEST(ScriptModelTest, RefusesResultsThatAreNotRows) {
   const auto returning = [](const std::string& result) {
     return OneWeight("def forward(self, x, edge_index):\n    return " + result +
                      "\n");

@@ -46,7 +46,7 @@ TEST_F(SignedStoreTest, HoldsWhatWasWritten) {
   EXPECT_EQ(store_->Read("a").kind, Kind::kAbsent);
 }
 
-TEST_F(SignedStoreTest, TellsAStrangersValueFromAMessage) {
+TEST_F(SignedStoreTest, DistinguishesAStrangersValueFromAMessage) {
   for (const std::string& value :
        {std::string(), std::string("?"), std::string("message"),
         std::string(100, '\0')}) {

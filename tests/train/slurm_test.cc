@@ -22,7 +22,7 @@ TEST(SlurmTest, FindsTheFirstHostOfAList) {
   }
 }
 
-TEST(SlurmTest, RefusesWhatIsNoListOfHosts) {
+TEST(SlurmTest, RefusesWhatIsNotAListOfHosts) {
   for (const char* list : {"", ",a", "n[1-2", "n[]", "n[-3]"}) {
     EXPECT_FALSE(FirstSlurmHost(list).ok()) << list;
   }
@@ -36,7 +36,7 @@ TEST(SlurmTest, CountsTheTasksOfAHost) {
   }
 }
 
-TEST(SlurmTest, RefusesWhatSaysNoTasksOfAHost) {
+TEST(SlurmTest, RefusesWhatLacksTheTasksOfAHost) {
   EXPECT_FALSE(SlurmTasksOnHost("2(x3),1", 4).ok());
   for (const char* list : {"", "x", "2(x3", "2(xy)", "0", "-1", "2(3)"}) {
     EXPECT_FALSE(SlurmTasksOnHost(list, 0).ok()) << list;
