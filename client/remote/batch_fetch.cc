@@ -311,27 +311,27 @@ void BatchFetch::AddCall() {
 }
 
 void BatchFetch::KeepCall(CallSlot call) {
-  bool doomed = false;
+  bool must_cancel = false;
   {
     MutexLock lock(&mutex_);
-    doomed = !failure_.ok() || cancelled_;
+    must_cancel = !failure_.ok() || cancelled_;
     calls_.push_back(call);
   }
-  if (doomed) call->Cancel();
+  if (must_cancel) call->Cancel();
 }
 
 void BatchFetch::OnCallDone(const absl::Status& status) {
-  std::vector<CallSlot> doomed;
+  std::vector<CallSlot> to_cancel;
   bool last = false;
   {
     MutexLock lock(&mutex_);
     if (!status.ok() && failure_.ok()) {
       failure_ = status;
-      doomed = calls_;
+      to_cancel = calls_;
     }
     last = --calls_left_ == 0;
   }
-  for (const CallSlot& call : doomed) call->Cancel();
+  for (const CallSlot& call : to_cancel) call->Cancel();
   if (last) EndAttempt();
 }
 

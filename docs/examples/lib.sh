@@ -92,8 +92,8 @@ start_fleet() {
   SERVERS=$(<servers)
 }
 
-# free_port: sets FREE_PORT to one that nobody listens at, that it did not give
-# before, and that the system gives to nobody by itself.
+# free_port: sets FREE_PORT to a port that nothing listens on, that it has not
+# returned before, and that the system does not assign by itself.
 free_port() {
   while FREE_PORT=$((20000 + (FREE_PORT - 19999) % 12000)); do
     { : </dev/tcp/127.0.0.1/"$FREE_PORT"; } 2>/dev/null || break

@@ -59,7 +59,7 @@ ends_with_both_names() {
   grep -q "^$(basename "$2").*${ADDRESSES[c]}" client.txt ||
     fail "the error does not name ${ADDRESSES[c]}"
   grep -Eq "^$(basename "$2").*(${ADDRESSES[a]}|${ADDRESSES[b]})" client.txt ||
-    fail "the error names nobody but ${ADDRESSES[c]}"
+    fail "the error names only ${ADDRESSES[c]}"
 }
 # The program may hear of either store first.
 for list in "${ADDRESSES[a]},${ADDRESSES[b]},${ADDRESSES[c]}" \

@@ -159,7 +159,7 @@ std::vector<Kind> BadSamples() {
                   r.mutable_job()->set_walks(~0U);
                   r.mutable_job()->set_walk_length(~0U);
                 }),
-      BadSample("restart that is no number",
+      BadSample("restart that is not a number",
                 [](Request& r) {
                   r.mutable_job()->set_method(v1::Job::METHOD_PPR);
                   r.mutable_job()->set_restart(
@@ -173,7 +173,7 @@ std::vector<Kind> BadSamples() {
                 [](Request& r) { r.set_explicit_ids(Bytes(3)); }),
       BadSample("ids out of range",
                 [](Request& r) { r.set_explicit_ids(Bytes(64)); }),
-      BadSample("times for nobody",
+      BadSample("times without seeds",
                 [](Request& r) { r.set_explicit_times(Bytes(8)); }),
       BadSample("pairs in a job of nodes",
                 [](Request& r) { r.set_explicit_dst_ids(Bytes(64, '\0')); }),

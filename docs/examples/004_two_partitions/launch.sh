@@ -22,7 +22,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 # shellcheck disable=SC2034  # of processes.sh
-GRACE_SECONDS=5  # less than whoever started this has
+GRACE_SECONDS=5  # less than the process that started this allows
 hosts='' store='' trainers=1 master_port='' REST=()
 quick() { :; }
 start_example 'hosts store trainers master-port' "$@"

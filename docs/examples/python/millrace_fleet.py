@@ -127,7 +127,7 @@ class Fleet:
         while True:
             serving = self.members.get(request.partition, [])
             pause, error = 0.5, ConnectionError(
-                f'nobody serves partition {request.partition}')
+                f'no server has partition {request.partition}')
             if serving:
                 others = [a for a in serving if a != address]
                 address = random.choice(others or serving)
