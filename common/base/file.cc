@@ -62,7 +62,7 @@ const char* AdviceFor(int error_number) {
     case EISDIR:
       return "\nthe path is a folder: name a file";
     case EIO:
-      return "\nthe disk fails: look at the system's log (dmesg), mend or "
+      return "\nthe disk has failed: see the system log (dmesg), repair or "
              "replace the disk, and restore the file";
     case ESTALE:
     case ETIMEDOUT:

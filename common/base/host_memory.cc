@@ -150,13 +150,13 @@ absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
     const char* where = need.process < need.host ? " in one process" : "";
     return absl::ResourceExhaustedError(StrCat(
         what, " needs ", BytesText(need.process), " of memory", where, ", but ",
-        BytesText(address_space), " are available within ulimit -v\n", advice));
+        BytesText(address_space), " is available within ulimit -v\n", advice));
   }
   const uint64_t host = HostMemoryLeft(files);
   if (need.host <= host) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       StrCat(what, " needs ", BytesText(need.host), " of memory, but ",
-             BytesText(host), " are available\n", advice));
+             BytesText(host), " is available\n", advice));
 }
 
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,

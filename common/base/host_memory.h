@@ -34,7 +34,7 @@ struct MemoryNeed {
 };
 
 // To be called before an allocation whose size the user decides.
-// RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB are
+// RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
 // available\nADVICE", if `need.process` exceeds what is left of this process's
 // address space limit, or `need.host` what the host has available. A few MB are
 // always granted. This is an estimate: other processes may take the memory in

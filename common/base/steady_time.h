@@ -13,7 +13,7 @@ namespace millrace {
 // saturates, as that of absl::Duration does.
 class SteadyTime {
  public:
-  // The clock's epoch, which lies before the start of this process.
+  // The clock's epoch, which is before the start of this process.
   constexpr SteadyTime() = default;
   static constexpr SteadyTime InfiniteFuture() {
     return SteadyTime(absl::InfiniteDuration());

@@ -150,7 +150,7 @@ void ConfigFile::CheckShared(const CLI::ConfigItem& item) const {
   throw CLI::ConfigError(
       StrCat("--config: --", item.name, " is for ",
              sections.size() == 1 ? "one command" : "certain commands",
-             " only, but stands above all sections\nwrite it below [",
+             " only, but appears above all sections\nwrite it below [",
              absl::StrJoin(sections, "] or ["), "]"));
 }
 

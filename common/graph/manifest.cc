@@ -226,7 +226,7 @@ absl::Status ParseType(const Json& json, Manifest& manifest) {
                             "' does not fit ", type.count, " nodes"));
   }
   // PartitionBook needs at least two.
-  if (offsets.size() < 2) return Bad("'offsets' has no P + 1 numbers");
+  if (offsets.size() < 2) return Bad("'offsets' has fewer than two numbers");
   manifest.books.emplace_back(std::move(offsets));
   manifest.schema.node_types.push_back(std::move(type));
   return absl::OkStatus();
@@ -307,7 +307,7 @@ absl::StatusOr<PartitioningInfo> ParsePartitioning(const Json& json) {
 template <typename Parse>
 absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
   MILLRACE_ASSIGN_OR_RETURN(const Json* list, Member(root, key));
-  if (!list->is_array()) return Bad(absl::StrCat("'", key, "' is no list"));
+  if (!list->is_array()) return Bad(absl::StrCat("'", key, "' is not a list"));
   size_t index = 0;
   for (const Json& item : *list) {
     const absl::Status status = parse(item);
@@ -419,7 +419,7 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
         return absl::OkStatus();
       }));
   if (parts != manifest.parts()) {
-    return Bad(absl::StrCat("'parts' is ", parts, ", but the offsets are of ",
+    return Bad(absl::StrCat("'parts' is ", parts, ", but the offsets describe ",
                             manifest.parts(), " partitions"));
   }
   return manifest;

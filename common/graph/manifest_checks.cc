@@ -83,7 +83,7 @@ absl::Status ValidatePath(const std::string& path) {
     });
     if (step.empty() || step == "." || step == ".." || control) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", absl::CHexEscape(path), "' is no path inside a store"));
+          "'", absl::CHexEscape(path), "' is not a path inside a store"));
     }
   }
   return absl::OkStatus();

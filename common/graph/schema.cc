@@ -176,7 +176,7 @@ absl::Status ValidateRelationName(const RelationNameParts& parts) {
   if (read.src == parts.src && read.name == parts.name) return absl::OkStatus();
   return SchemaError(absl::StrCat("relation '", full, "' reads as '", read.src,
                                   "', '", read.name, "', '", read.dst,
-                                  "'; let no name begin or end with '_'"));
+                                  "'; names must not begin or end with '_'"));
 }
 
 absl::Status ValidateSchema(const Schema& schema) {
@@ -213,7 +213,7 @@ absl::StatusOr<RelationNameParts> ParseRelationName(std::string_view name) {
       last <= first + kSeparator.size() ||
       last + kSeparator.size() >= name.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", std::string(name), "' is no relation; write SRC__NAME__DST"));
+        "'", std::string(name), "' is not a relation; write SRC__NAME__DST"));
   }
   const size_t middle = first + kSeparator.size();
   return RelationNameParts{

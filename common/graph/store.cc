@@ -325,9 +325,9 @@ absl::Status CheckOnlySplitsAdded(const std::filesystem::path& root,
       HasAll(now.edge_splits, before.edge_splits)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      (root / "store.json").native(), " describes another ",
-      same_graph ? "split of a name that is in use" : "store", " by now"));
+  return absl::FailedPreconditionError(
+      absl::StrCat((root / "store.json").native(), " now describes another ",
+                   same_graph ? "split of a name that is in use" : "store"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const std::string& path) {
   // A file is empty before it is filled, and while it is being rewritten.
   if (addresses.empty()) {
     return absl::NotFoundError(
-        StrCat("the list of servers ", path, " names nobody"));
+        StrCat("the list of servers ", path, " names no server"));
   }
   return addresses;
 }

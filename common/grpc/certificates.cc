@@ -178,7 +178,7 @@ absl::Status CheckTimes(const X509* certificate, absl::Time now) {
         StrCat("is not valid before ", Print(start)));
   }
   if (now > end) {
-    return absl::FailedPreconditionError(StrCat("has expired at ", Print(end)));
+    return absl::FailedPreconditionError(StrCat("expired at ", Print(end)));
   }
   return absl::OkStatus();
 }
@@ -253,7 +253,7 @@ absl::Status ReadPem(const char* option, const std::string& path,
 absl::Status NoPem(const char* option, const std::string& path,
                    const char* what) {
   return absl::FailedPreconditionError(
-      StrCat(option, " ", path, " holds no whole ", what,
+      StrCat(option, " ", path, " does not contain a complete ", what,
              " in PEM\nwrite one, with its BEGIN and END lines"));
 }
 
@@ -291,7 +291,7 @@ absl::Status Certificates::State::ParseIdentity(absl::Time now) {
   ERR_clear_error();
   if (fits != 1) {
     return absl::FailedPreconditionError(StrCat(
-        "--tls-key ", options.key, " does not fit --tls-cert ", options.cert,
+        "--tls-key ", options.key, " does not match --tls-cert ", options.cert,
         "\ngive the key that the certificate was made "
         "for"));
   }
@@ -299,7 +299,7 @@ absl::Status Certificates::State::ParseIdentity(absl::Time now) {
   if (!times.ok()) {
     return absl::FailedPreconditionError(
         StrCat("--tls-cert ", options.cert, " ", std::string(times.message()),
-               "\nrenew it, and look at this host's clock"));
+               "\nrenew it, and check this host's clock"));
   }
   const BioPtr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr,
@@ -320,7 +320,7 @@ absl::Status Certificates::State::ParseCas(absl::Time now) {
     return absl::FailedPreconditionError(
         StrCat("--tls-ca ", options.ca, " ",
                std::string(CheckTimes(cas.back().get(), now).message()),
-               "\nrenew it, and look at this host's clock"));
+               "\nrenew it, and check this host's clock"));
   }
   store.reset(X509_STORE_new());
   for (const X509Ptr& ca : cas) X509_STORE_add_cert(store.get(), ca.get());

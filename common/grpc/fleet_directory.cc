@@ -237,7 +237,7 @@ std::string FleetDirectory::Tried() const {
     tried +=
         StrCat(tried.empty() ? "" : "; ", std::string(list_error_.message()));
   }
-  return tried.empty() ? StrCat(options_.list, " names nobody") : tried;
+  return tried.empty() ? StrCat(options_.list, " names no server") : tried;
 }
 
 absl::Status FleetDirectory::CheckOneStore() const {

@@ -193,8 +193,8 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
   if (!options.enabled()) return nullptr;
   if (options.ca.empty()) {
     return absl::InvalidArgumentError(
-        "--tls-ca is missing: over TLS servers are believed by the CA that "
-        "signs their certificates");
+        "--tls-ca is missing: over TLS, servers are trusted if this CA signed "
+        "their certificates");
   }
   return TlsFiles::Open(options);
 }

@@ -145,9 +145,9 @@ void TlsFiles::WarnOfEnd(const Certificates& certificates) {
   const absl::Time end = certificates.not_after();
   if (end - now > kWarnBefore || SteadyNow() < next_warning_) return;
   next_warning_ = SteadyNow() + kWarnInterval;
-  spdlog::warn("--tls-cert {}: {} {}; renew it: it is read again by itself",
+  spdlog::warn("--tls-cert {}: {} {}; renew it: it is reloaded automatically",
                options_.cert, certificates.Describe(),
-               end < now ? "has expired" : "ends within a week");
+               end < now ? "has expired" : "expires within a week");
 }
 
 }  // namespace millrace

@@ -50,7 +50,7 @@ class ComputedRows final : public RowSource {
                                          int64_t* values) override {
       if constexpr (std::is_same_v<T, float>) {
         return absl::InvalidArgumentError(
-            StrCat(name_, ": these are no integers"));
+            StrCat(name_, ": these are not integers"));
       } else {
         return Read(max_rows, values);
       }

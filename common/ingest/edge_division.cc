@@ -37,7 +37,7 @@ absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
   }
   return absl::InvalidArgumentError(
       StrCat("--edge-split-type ",
-             name.empty() ? "is needed where there are several relations"
+             name.empty() ? "is needed if there are several relations"
                           : StrCat(name, ": there is no such relation"),
              "\ngive one of: ", absl::StrJoin(names, ", ")));
 }
@@ -204,7 +204,7 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
     if (split.edges != relation) continue;
     return absl::InvalidArgumentError(
         StrCat("--edge-split-fractions: ", graph.RelationName(edges),
-               " has splits of its own in this input\nleave the option out"));
+               " already has splits in this input\nleave the option out"));
   }
   if (options.edge_split_by == EdgeSplitBy::kTime && edges.time == nullptr) {
     return absl::InvalidArgumentError(

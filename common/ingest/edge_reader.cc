@@ -73,7 +73,7 @@ absl::StatusOr<bool> EdgeReader::Next(EdgeChunk& chunk) {
         chunk.type[i] > std::numeric_limits<int32_t>::max()) {
       return absl::InvalidArgumentError(
           StrCat(type_.source->Where(chunk.first + i), ": edge type ",
-                 chunk.type[i], " does not fit into 32 bits"));
+                 chunk.type[i], " does not fit in 32 bits"));
     }
   }
   return true;
@@ -106,7 +106,7 @@ absl::Status EdgeReader::ReadWeights(EdgeChunk& chunk) {
   if (rows < chunk.count) return TooShort(weight_, chunk.first + rows);
   chunk.weight.assign(weights_.begin(), weights_.end());
   for (int64_t i = 0; i < rows; ++i) {
-    // A weight above 0 must not become 0, since the edge could be drawn before.
+    // A weight above 0 must not become 0, or its edge could never be drawn.
     const bool kept = std::isfinite(chunk.weight[i]) &&
                       (chunk.weight[i] > 0 || weights_[i] == 0);
     if (!kept || weights_[i] < 0) {

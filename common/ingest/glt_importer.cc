@@ -80,7 +80,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
     if (triple.size() != 3) {
       return absl::InvalidArgumentError(
           StrCat(path.string(), ": an edge type of ", triple.size(),
-                 " texts; source, name, destination are needed"));
+                 " strings; source, name, destination are needed"));
     }
     meta.relations.push_back(std::move(triple));
   }
@@ -154,12 +154,12 @@ class RowsByOwner final : public RowSource {
       if (rows < max_rows && given_ != book_->rows()) {
         return absl::InvalidArgumentError(
             StrCat(book_->name(), ": ", book_->rows() - given_,
-                   " values are no partitions, which are 0 to ", parts_ - 1));
+                   " values are not partitions, which are 0 to ", parts_ - 1));
       }
       return rows;
     }
     absl::StatusOr<int64_t> ReadFloats(int64_t, float*) override {
-      return absl::InvalidArgumentError("positions are no floats");
+      return absl::InvalidArgumentError("positions are not floats");
     }
 
    private:

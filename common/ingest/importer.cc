@@ -216,7 +216,7 @@ absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   if (!graph.splits.empty()) {
     return absl::InvalidArgumentError(
         StrCat(option,
-               ": this input has splits of its own; leave one of the two "
+               ": this input already has splits; leave one of the two "
                "out"));
   }
   for (const RawNodes& nodes : graph.nodes) {

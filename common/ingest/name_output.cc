@@ -41,7 +41,8 @@ absl::Status CheckNames(const RawGraph& graph,
                         const std::filesystem::path& directory) {
   if (graph.names.empty()) {
     return absl::InvalidArgumentError(
-        "--names-out: this input has numbers, no names\nleave the option out");
+        "--names-out: this input has numbers instead of names\nleave the "
+        "option out");
   }
   for (const RawNames& names : graph.names) {
     std::error_code error;

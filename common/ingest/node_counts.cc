@@ -56,8 +56,8 @@ absl::Status CheckNodeCount(const RawGraph& graph, TypeIndex type) {
       "node type ", nodes.name, " would have ", nodes.count,
       " nodes (ids 0 to ", nodes.count - 1, "), but only ", found,
       " edges have one at an end, less than one for ", kNodesPerEdge,
-      " nodes\nids count from 0 without large gaps: number the nodes anew, or, "
-      "where there are so many, say so with `import npy --num-nodes ",
+      " nodes\nids count from 0 without large gaps: renumber the nodes, or, "
+      "if there are that many, say so with `import npy --num-nodes ",
       nodes.name, "=", nodes.count, "`"));
 }
 

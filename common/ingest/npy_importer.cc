@@ -24,7 +24,7 @@ absl::Status IdTooLarge(const RawEdges& edges, int64_t row, int64_t id) {
   return absl::InvalidArgumentError(
       StrCat(edges.endpoints->Where(row), ": node ", id,
              " is above the largest id, 2^62\nids count from 0 without large "
-             "gaps: number the nodes anew"));
+             "gaps: renumber the nodes"));
 }
 
 class NpyGraph {

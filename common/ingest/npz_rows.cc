@@ -294,7 +294,7 @@ absl::StatusOr<std::string> NpzFile::Text(std::string_view key) const {
       bytes.find("'|S") < header_end || bytes.find("'<U") < header_end;
   if (header_end == std::string::npos || !text) {
     return absl::InvalidArgumentError(
-        StrCat(name(), ": ", key, ": a text is needed here"));
+        StrCat(name(), ": ", key, ": a string is needed here"));
   }
   std::string letters;
   for (char letter : bytes.substr(header_end + 1)) {

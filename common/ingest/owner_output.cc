@@ -64,7 +64,7 @@ absl::Status CheckOwners(const RawGraph& graph,
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.owner != nullptr) continue;
     return absl::InvalidArgumentError(
-        StrCat("--assignment-out: nothing tells the partitions of node type ",
+        StrCat("--assignment-out: this input has no partitions of node type ",
                nodes.name));
   }
   return absl::OkStatus();

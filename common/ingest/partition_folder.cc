@@ -80,7 +80,7 @@ absl::Status PartitionFolder::AddNodes(const std::string& name,
   if (!integral || nodes.owner->width() != 1) {
     return absl::InvalidArgumentError(
         StrCat(owners_file.string(),
-               ": the partition of each node is needed, one integer a node"));
+               ": the partition of each node is needed, one integer per node"));
   }
   graph_.nodes.push_back(std::move(nodes));
   return absl::OkStatus();

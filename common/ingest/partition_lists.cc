@@ -246,7 +246,7 @@ class ListPass {
       if (slot < in_order.starts[node] || slot >= in_order.starts[node + 1]) {
         return absl::DataLossError(StrCat(
             spec_.lists.file, ": the slot.npy beside it has ", slot,
-            " at entry ", entry, ", which is no in-edge of node ", node));
+            " at entry ", entry, ", which is not an in-edge of node ", node));
       }
       new_slots[entry - begin] =
           in_order.new_starts[spec_.neighbors->id_of[node]] + slot -

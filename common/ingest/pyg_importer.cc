@@ -46,7 +46,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   const auto damaged = [&](std::string_view what) {
     return absl::InvalidArgumentError(StrCat(path.string(), ": ", what));
   };
-  if (!json.is_object()) return damaged("this is no JSON object");
+  if (!json.is_object()) return damaged("this is not a JSON object");
   const nlohmann::json parts = json.value("num_parts", nlohmann::json());
   if (!parts.is_number_integer() || parts < 1 || parts > kMaxParts) {
     return damaged(
@@ -59,7 +59,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   if (!meta.heterogeneous) return meta;
   for (const nlohmann::json& type :
        json.value("node_types", nlohmann::json::array())) {
-    if (!type.is_string()) return damaged("node_types are no texts");
+    if (!type.is_string()) return damaged("node_types are not strings");
     meta.node_types.push_back(type.get<std::string>());
   }
   for (const nlohmann::json& relation :
@@ -69,7 +69,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
                                     [](const nlohmann::json& part) {
                                       return part.is_string();
                                     });
-    if (!triple) return damaged("edge_types are no lists of three texts");
+    if (!triple) return damaged("edge_types are not lists of three strings");
     meta.relations.push_back(relation.get<std::vector<std::string>>());
   }
   return meta;

@@ -65,7 +65,7 @@ class CompressedEdges final : public RowSource {
       return rows;
     }
     absl::StatusOr<int64_t> ReadFloats(int64_t, float*) override {
-      return absl::InvalidArgumentError("edges are no floats");
+      return absl::InvalidArgumentError("edges are not floats");
     }
 
    private:

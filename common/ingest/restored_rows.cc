@@ -243,7 +243,7 @@ absl::Status RestoringReader<T>::Flush(size_t number) {
   if (window.rows + rows > room) {
     return table_->TwiceError(StrCat("of the ", table_->kind, "s ", first,
                                      " to ", first + room - 1,
-                                     " some stand twice"));
+                                     " some occur twice"));
   }
   const auto offset =
       static_cast<uint64_t>(first + window.rows) * record_bytes_;
@@ -276,7 +276,7 @@ absl::Status RestoringReader<T>::LoadWindow(int64_t number) {
       const int64_t place = position - first;
       if (seen[static_cast<size_t>(place)]) {
         return table_->TwiceError(
-            StrCat(table_->kind, " ", position, " stands twice"));
+            StrCat(table_->kind, " ", position, " occurs twice"));
       }
       seen[static_cast<size_t>(place)] = true;
       std::memcpy(sorted_.data() + place * table_->width,

@@ -38,7 +38,7 @@ absl::Status CheckFinite(const RowSource& source, int64_t first,
         source.Where(first + i / source.width()), ": column ",
         i % source.width() + 1, " is ", std::isnan(value) ? "NaN" : "infinite",
         "; ", nan_allowed ? "a number or NaN" : "a finite number",
-        " must stand here"));
+        " is needed here"));
   }
   return absl::OkStatus();
 }

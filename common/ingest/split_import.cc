@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
     if (!ids.empty() && ids.back() == seed.id) {
       return absl::InvalidArgumentError(StrCat(source.Where(seed.row),
                                                ": node ", seed.id,
-                                               " stands twice in this split"));
+                                               " occurs twice in this split"));
     }
     ids.push_back(seed.id);
   }

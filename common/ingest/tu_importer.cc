@@ -77,8 +77,8 @@ class IdRows final : public RowSource {
       return rows;
     }
     absl::StatusOr<int64_t> ReadFloats(int64_t, float*) override {
-      return absl::InvalidArgumentError(StrCat(file_->name(), ": numbers of ",
-                                               range_.kind, "s are no floats"));
+      return absl::InvalidArgumentError(StrCat(
+          file_->name(), ": numbers of ", range_.kind, "s are not floats"));
     }
 
    private:
@@ -211,14 +211,14 @@ absl::Status TuFolder::FindName() {
   if (names.empty()) {
     return absl::NotFoundError(
         StrCat(input_.directory.string(),
-               ": no file DS_A.txt or DS_A.txt.gz, whatever DS is\ngive the "
+               ": no file DS_A.txt or DS_A.txt.gz for any DS\ngive the "
                "folder that has the files of one collection"));
   }
   if (names.size() > 1) {
     return absl::InvalidArgumentError(
         StrCat(input_.directory.string(), ": ", names.size(),
                " collections in one folder: ", absl::StrJoin(names, ", "),
-               "\ngive each a folder of its own"));
+               "\ngive each its own folder"));
   }
   name_ = names[0];
   return absl::OkStatus();

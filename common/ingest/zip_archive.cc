@@ -72,7 +72,7 @@ class DirectoryReader {
       return bytes_.substr(offset, size);
     }
     return Damaged(StrCat(what, " of ", size, " bytes at ", offset,
-                          " leaves the file of ", bytes_.size(), " bytes"));
+                          " exceeds the file of ", bytes_.size(), " bytes"));
   }
 
   absl::StatusOr<std::string_view> FindDirectory() const {
@@ -84,7 +84,8 @@ class DirectoryReader {
         bytes_.size() - last > kEndBytes + kMaxComment) {
       return bytes_.starts_with(kLocalMagic)
                  ? Damaged("it is cut off: its directory is missing")
-                 : absl::InvalidArgumentError(StrCat(name_, ": no zip file"));
+                 : absl::InvalidArgumentError(
+                       StrCat(name_, ": not a zip file"));
     }
     uint64_t size = Number<uint32_t>(bytes_, last + 12);
     uint64_t offset = Number<uint32_t>(bytes_, last + 16);

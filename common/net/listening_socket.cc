@@ -38,14 +38,14 @@ constexpr int kAttempts = 16;
 std::string Advice(int error) {
   switch (error) {
     case EADDRINUSE:
-      return "end the program that has the port (`ss -tlnp` shows it), or "
-             "choose another one; port 0 takes a free one";
+      return "stop the program that uses the port (`ss -tlnp` shows it), or "
+             "choose another one; port 0 picks a free one";
     case EACCES:
     case EPERM:
       return "ports below 1024 are for root; choose a larger one";
     case EADDRNOTAVAIL:
-      return "give an address of this host; 0.0.0.0 is every one of IPv4, [::] "
-             "every one";
+      return "give an address of this host; 0.0.0.0 means every IPv4 address, "
+             "[::] every address";
     default:
       return "give a name or an address of this host, and a free port";
   }

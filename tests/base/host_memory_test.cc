@@ -131,7 +131,7 @@ TEST_F(HostMemoryTest, ProcessesTogetherMustFitTheHost) {
   };
   EXPECT_TRUE(check(256'000'000, 1'024'000'000).ok());
   EXPECT_EQ(check(256'000'001, 1'024'000'004).message(),
-            "a table in 4 processes needs 1.0 GB of memory, but 1.0 GB are "
+            "a table in 4 processes needs 1.0 GB of memory, but 1.0 GB is "
             "available\nuse less");
 }
 
@@ -152,9 +152,9 @@ TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
         _exit(0);
       },
       ::testing::ExitedWithCode(0),
-      "^a table needs 1.1 GB of memory in one process, but 1.1 GB are "
+      "^a table needs 1.1 GB of memory in one process, but 1.1 GB is "
       "available within ulimit -v\nuse less; "
-      "a table needs 1.1 GB of memory, but 1.1 GB are available within ulimit "
+      "a table needs 1.1 GB of memory, but 1.1 GB is available within ulimit "
       "-v\nuse less$");
 }
 
@@ -165,7 +165,7 @@ TEST(CheckMemoryTest, NamesWhatWasWantedAndWhatThereIs) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               ::testing::MatchesRegex("a table of 9 rows needs 1.2 EB of "
-                                      "memory, but [0-9.]+ [kMGTP]B are "
+                                      "memory, but [0-9.]+ [kMGTP]B is "
                                       "available\nuse less"));
 }
 

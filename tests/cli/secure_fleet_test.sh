@@ -106,7 +106,7 @@ for version in tls1 tls1_1; do
 done
 fails 1 'expired.pem has expired' "${digest[@]}" --tls-ca our-ca.pem \
   --tls-cert expired.pem --tls-key expired.key
-fails 1 'client.key does not fit --tls-cert laptop.pem' "${digest[@]}" \
+fails 1 'client.key does not match --tls-cert laptop.pem' "${digest[@]}" \
   --tls-ca our-ca.pem --tls-cert laptop.pem --tls-key client.key
 fails 1 'cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
 fails 2 '--tls-ca is missing' "${digest[@]}" --tls-cert client.pem \
@@ -133,7 +133,7 @@ before=$(serial)
 head -c 300 server.pem >server.half
 mv server.half server.pem
 until=$((SECONDS + 30))
-until grep -q 'server.pem holds no whole certificate' server-0.txt; do
+until grep -q 'server.pem does not contain a complete certificate' server-0.txt; do
   ((SECONDS < until)) || fail "no warning of half a file"
   sleep 0.1
 done
@@ -144,7 +144,7 @@ while [[ $(serial) == "$before" ]]; do
   ((SECONDS < until)) || fail "the new certificate is not used"
   sleep 0.1
 done
-grep -q 'ends within a week' server-0.txt || fail "no warning of a near end"
+grep -q 'expires within a week' server-0.txt || fail "no warning of a near end"
 "${digest[@]}" "${mutual[@]}" >digest.txt || fail "no digest after a renewal"
 cmp expected.txt digest.txt || fail "batches differ after a renewal"
 

@@ -52,7 +52,7 @@ TEST(AddressListTest, RefusesFilesWithoutAddresses) {
   std::ofstream(path) << "# written anew in a moment\n";
   const absl::Status empty = AddressList::Parse("@" + path)->Read().status();
   EXPECT_TRUE(absl::IsNotFound(empty)) << empty;
-  EXPECT_THAT(std::string(empty.message()), HasSubstr("names nobody"));
+  EXPECT_THAT(std::string(empty.message()), HasSubstr("names no server"));
   const absl::Status of_folder =
       AddressList::Parse("@" + folder.string())->Read().status();
   EXPECT_TRUE(absl::IsUnavailable(of_folder)) << of_folder;

@@ -77,18 +77,19 @@ TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   const CertificatePem one = ca_.Issue({});
   const CertificatePem two = ca_.Issue({});
   EXPECT_THAT(LoadError(Files(ca_.pem(), {one.certificate, two.key})),
-              HasSubstr("does not fit --tls-cert " +
+              HasSubstr("does not match --tls-cert " +
                         (directory_ / "cert.pem").string()));
   EXPECT_THAT(
       LoadError(Files(ca_.pem(), {one.certificate.substr(0, 200), one.key})),
       HasSubstr("--tls-cert " + (directory_ / "cert.pem").string() +
-                " holds no whole certificate"));
+                " does not contain a complete certificate"));
   EXPECT_THAT(LoadError(Files(ca_.pem(), {one.certificate, "no key"})),
-              HasSubstr("key.pem holds no whole key"));
-  EXPECT_THAT(LoadError(Files("", one)), HasSubstr("ca.pem holds no whole"));
+              HasSubstr("key.pem does not contain a complete key"));
+  EXPECT_THAT(LoadError(Files("", one)),
+              HasSubstr("ca.pem does not contain a complete"));
   // A bundle whose second half is missing.
   EXPECT_THAT(LoadError(Files(ca_.pem() + ca_.pem().substr(0, 300), one)),
-              HasSubstr("ca.pem holds no whole"));
+              HasSubstr("ca.pem does not contain a complete"));
 
   TlsOptions missing = Files(ca_.pem(), one);
   missing.key = directory_ / "nothing.pem";
@@ -101,7 +102,7 @@ TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
 TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   TlsOptions options = Files(ca_.pem(), ca_.Issue({}));
   options.clock = [] { return absl::Now() + 31 * kDay; };
-  EXPECT_THAT(LoadError(options), HasSubstr("cert.pem has expired at 20"));
+  EXPECT_THAT(LoadError(options), HasSubstr("cert.pem expired at 20"));
   options.clock = [] { return absl::Now() - 2 * kDay; };
   EXPECT_THAT(LoadError(options), HasSubstr("cert.pem is not valid before 20"));
   options.clock = [] { return absl::Now() + 30 * kDay - absl::Hours(1); };
@@ -109,7 +110,7 @@ TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   // Only the CA.
   options.cert = options.key = "";
   options.clock = [] { return absl::Now() + 3651 * kDay; };
-  EXPECT_THAT(LoadError(options), HasSubstr("ca.pem has expired at 20"));
+  EXPECT_THAT(LoadError(options), HasSubstr("ca.pem expired at 20"));
 }
 
 TEST_F(CertificatesTest, TrustsCertificatesSignedByTheCa) {
@@ -168,7 +169,7 @@ TEST_F(CertificatesTest, PeersTimesAreThoseOfTheClock) {
   const std::string leaf = ca_.Issue({}).certificate;
   EXPECT_EQ(PeerError(leaf, "localhost", absl::Now() + 29 * kDay), "");
   EXPECT_THAT(PeerError(leaf, "localhost", absl::Now() + 31 * kDay),
-              HasSubstr("has expired at 20"));
+              HasSubstr("expired at 20"));
   EXPECT_THAT(PeerError(leaf, "localhost", absl::Now() - 2 * kDay),
               HasSubstr("is not valid before 20"));
 }

@@ -391,7 +391,7 @@ TEST_F(EdgeDivisionTest, RefusesWhatCannotBe) {
   ExpectRefusal(input, options, "--edge-split-by time: the edges of");
   options.edge_split_by = EdgeSplitBy::kRandom;
   input.train["node__to__node"] = Save("ids.npy", {0, 1}, {2});
-  ExpectRefusal(input, options, "node__to__node has splits of its own");
+  ExpectRefusal(input, options, "node__to__node already has splits");
   input.train.clear();
   const auto file = input.edges[0].second;
   input.edges = {{"a__to__a", file}, {"b__to__b", file}};

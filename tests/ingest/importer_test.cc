@@ -476,7 +476,7 @@ TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {
   EXPECT_THAT(ids.As<int64_t>(), ElementsAreArray({0, 2, 3}));
   std::filesystem::remove_all(directory_ / "sorted");
   input.train[""] = File(std::vector<int32_t>{3, 0, 3}, {3});
-  ExpectRefusal(input, "column.npy: row 2: node 3 stands twice");
+  ExpectRefusal(input, "column.npy: row 2: node 3 occurs twice");
 }
 
 TEST_F(TinyImportTest, ReadsPairsAndHalves) {
@@ -698,7 +698,7 @@ TEST_F(CheapChecksTest, SplitsAreCheckedBeforeTheGraphIsRead) {
   input.test[""] = File(std::vector<int64_t>{3, 4}, {2});
   ExpectRefusal(input, "column.npy: row 1: node 4 is out of range");
   input.test[""] = File(std::vector<int64_t>{3, 3}, {2});
-  ExpectRefusal(input, "column.npy: row 1: node 3 stands twice");
+  ExpectRefusal(input, "column.npy: row 1: node 3 occurs twice");
   input.test.clear();
   input.test["node__to__node"] = File(std::vector<int64_t>{2, 3}, {2});
   ExpectRefusal(input,
@@ -749,7 +749,7 @@ TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
   NpyInput input = Tiny();
   input.node_counts[""] = int64_t{1} << 50;
   ExpectRefusal(input, "importing 1125899906842624 nodes needs 18.0 PB of");
-  ExpectRefusal(input, " are available\ngive the number of nodes that there");
+  ExpectRefusal(input, " is available\ngive the number of nodes that there");
   const auto fake = DescribeFake({.nodes = int64_t{1} << 48,
                                   .average_degree = 0,
                                   .features = 1,

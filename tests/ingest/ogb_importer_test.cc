@@ -181,7 +181,7 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
   ExpectRefusal("raw/node-feat.csv.gz", "", "the file is empty");
   ExpectRefusal("raw/node-label.csv.gz", "1\n\n2\n", "line 2: field 1 is \"\"");
   ExpectRefusal("split/random/train.csv.gz", "2\n0\n2\n",
-                "line 3: node 2 stands twice");
+                "line 3: node 2 occurs twice");
   ExpectRefusal("split/random/train.csv.gz", "2\n3\n",
                 "line 2: node 3 is out of range");
   ExpectRefusal("raw/num-node-list.csv.gz", "3\n4\n", "2 graphs");

@@ -97,9 +97,9 @@ TEST_F(RestoredRowsTest, RefusesRowsThatDoNotMakeUpTheTable) {
   EXPECT_THAT(Refusal({Share({0, -1, 1}, 4)}, 3),
               HasSubstr("edge 3 is out of range: ids are 4 to 6"));
   EXPECT_THAT(Refusal({Share({0, 2}), Share({0})}, 3),
-              HasSubstr("edge 0 stands twice"));
+              HasSubstr("edge 0 occurs twice"));
   EXPECT_THAT(Refusal({Share({0, 2}), Share({0})}, 3, 0),
-              HasSubstr("some stand twice"));
+              HasSubstr("some occur twice"));
 }
 
 TEST_F(RestoredRowsTest, RefusesSharesOfOtherShapes) {

@@ -132,8 +132,8 @@ TEST(ListeningSocketTest, SaysWhyItCannotListen) {
   const auto socket = Listen("127.0.0.1:0");
   EXPECT_THAT(WhyNot(socket->address()),
               StartsWith("--listen " + socket->address() +
-                         ": cannot listen there: Address already in use\nend "
-                         "the program that has the port"));
+                         ": cannot listen there: Address already in use\nstop "
+                         "the program that uses the port"));
   // An address reserved for documentation, which no host has.
   EXPECT_THAT(WhyNot("192.0.2.1:0"),
               HasSubstr("Cannot assign requested address\ngive an address"));

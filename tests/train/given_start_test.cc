@@ -149,7 +149,7 @@ TEST(InitTest, RefusesFilesWithoutWeights) {
                                 "state_dict(), FILE), not of the model")));
   };
   std::ofstream(directory / "text.pt") << "weights";
-  refusal("text.pt", ": this is no file of torch.save");
+  refusal("text.pt", ": this is not a file written by torch.save");
   std::ofstream(directory / "empty.pt").flush();
   refusal("empty.pt", " is empty");
   SaveScript(SageScript(6, 8, 4, 1), directory / "script.pt");

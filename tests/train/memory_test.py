@@ -121,7 +121,7 @@ class MemoryTest(unittest.TestCase):
         self.assertRegex(errors, "training a model from 8 features over "
                                  "--hidden 256 to 10000001 outputs in 1 "
                                  "trainer needs 123.1 GB of memory, but "
-                                 "[0-9.]+ [MG]B are available")
+                                 "[0-9.]+ [MG]B is available")
         errors = self.train("plain", "--classes", 1 << 20, "--hidden", 1 << 20)
         self.assertRegex(errors, "--hidden 1048576 to 1048576 outputs .* needs ")
         errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
@@ -141,7 +141,7 @@ class MemoryTest(unittest.TestCase):
         self.assertRegex(errors, "training a model from 8 features over "
                                  "--hidden 8192 to 7 outputs in 4 trainers "
                                  "needs 2.2 GB of memory in one process, but "
-                                 "[0-9.]+ GB are available within ulimit -v\n")
+                                 "[0-9.]+ GB is available within ulimit -v\n")
 
     def test_batches_must_fit(self):
         np.save(self.folder / "seeds.npy", np.arange(2000))

@@ -10,14 +10,14 @@ std::string_view PickleKindName(PickleKind kind) {
     case PickleKind::kNone:
       return "None";
     case PickleKind::kBool:
-      return "a truth value";
+      return "a bool";
     case PickleKind::kInteger:
     case PickleKind::kHuge:
       return "an integer";
     case PickleKind::kFloat:
       return "a number";
     case PickleKind::kText:
-      return "a text";
+      return "a string";
     case PickleKind::kBytes:
       return "bytes";
     case PickleKind::kTuple:

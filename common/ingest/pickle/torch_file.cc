@@ -65,7 +65,7 @@ absl::StatusOr<ElementType> TypeOfStorage(const std::string& where,
   const auto found = kTypes.find(type);
   if (found != kTypes.end()) return found->second;
   return Refused(where, StrCat("a tensor in a ", type,
-                               ", which is none of the dtypes that are read"));
+                               ", which is not a supported dtype"));
 }
 
 absl::StatusOr<StorageId> ParseStorageId(const std::string& where,
@@ -155,7 +155,7 @@ class LegacyReader {
     const absl::StatusOr<PickleDocument> magic = ReadPickle();
     if (!magic.ok() || magic->root->kind != PickleKind::kHuge ||
         magic->root->bytes != kLegacyMagic) {
-      return Foreign(name_, "this is no file of torch.save");
+      return Foreign(name_, "this is not a file written by torch.save");
     }
     MILLRACE_ASSIGN_OR_RETURN(const PickleDocument protocol, ReadPickle());
     if (protocol.root->integer != kLegacyProtocol) {

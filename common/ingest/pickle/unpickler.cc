@@ -53,7 +53,7 @@ class Machine {
       MILLRACE_RETURN_IF_ERROR(Execute(opcode));
     }
     return Refused(StrCat("it has more than ", most,
-                          " instructions, so this is no file of tensors"));
+                          " instructions, so this is not a file of tensors"));
   }
 
  private:
@@ -98,7 +98,7 @@ class Machine {
   absl::StatusOr<std::string_view> Take(uint64_t count) {
     if (count > source_.bytes.size() - next_) {
       return Damaged(
-          StrCat("the pickle ends where ", count, " more bytes should stand"));
+          StrCat("the pickle ends where ", count, " more bytes are needed"));
     }
     const std::string_view taken = source_.bytes.substr(next_, count);
     next_ += count;
@@ -392,7 +392,7 @@ absl::Status Machine::ExecuteCall(uint8_t opcode) {
   MILLRACE_ASSIGN_OR_RETURN(const Value first, Pop());
   if (opcode == kStackGlobal) {
     if (first->kind != PickleKind::kText || last->kind != PickleKind::kText) {
-      return Refused("a global whose name is no text");
+      return Refused("a global whose name is not a string");
     }
     return PushGlobal(first->bytes, last->bytes);
   }
@@ -420,7 +420,7 @@ absl::Status Machine::PushGlobal(std::string_view module,
   return Refused(StrCat(
       "global ",
       absl::CHexEscape(StrCat(module.substr(0, 80), ".", name.substr(0, 80))),
-      " is not read: it is a class or function of a program, no tensor"));
+      " is not read: it is a class or function of a program, not a tensor"));
 }
 
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
