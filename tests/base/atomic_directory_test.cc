@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/atomic_directory.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/support/test_directory.h"
 
@@ -13,6 +18,25 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::UnorderedElementsAre;
+
+// The paths that this thread has synced, in order, while it has a list.
+thread_local std::vector<fs::path>* synced = nullptr;
+
+}  // namespace
+}  // namespace millrace
+
+// In place of the C library's: does the same and notes the path.
+extern "C" int fsync(int fd) {
+  if (millrace::synced != nullptr) {
+    millrace::synced->push_back(
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
+  }
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
+
+namespace millrace {
+namespace {
 
 class AtomicDirectoryTest : public testing::DirectoryTest {
  protected:
@@ -35,6 +59,25 @@ TEST_F(AtomicDirectoryTest, AppearsWholeAtCommit) {
   ASSERT_TRUE(directory->Commit().ok());
   EXPECT_TRUE(fs::exists(target / "a/b/file"));
   EXPECT_EQ(Entries(), 1u);
+}
+
+// Else a power cut may leave the name of a directory that lacks files.
+TEST_F(AtomicDirectoryTest, SyncsAllFoldersBeforeItAppearsAndItsParentAfter) {
+  auto directory = AtomicDirectory::Create(directory_ / "store");
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  Fill(*directory);
+  const fs::path before = directory->path();
+  std::vector<fs::path> paths;
+  synced = &paths;
+  const absl::Status status = directory->Commit();
+  synced = nullptr;
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(paths.size(), 4u);
+  EXPECT_EQ(paths.back(), directory_);
+  paths.pop_back();
+  // By the names that they had until then.
+  EXPECT_THAT(paths,
+              UnorderedElementsAre(before, before / "a", before / "a/b"));
 }
 
 TEST_F(AtomicDirectoryTest, LeavesNothingWithoutCommit) {
