@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +45,6 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
     source_ = *std::move(source);
 
     JobSpec spec;
-    spec.seed_type = store_->schema().node_types[0].name;
     spec.fanouts = {2, 2};
     spec.batch_size = 4;
     spec.split = store_->manifest().splits.at(0).name;
@@ -72,6 +72,12 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
   std::string ErrorOf(const StreamLayout& layout) const {
     return std::string(
         BatchAssembler::Create(Asked(0), layout).status().message());
+  }
+
+  // How the assembler ends that gets all of it.
+  absl::Status Written(const Sent& sent) const {
+    auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+    return assembler.ok() ? assembler->Write(sent.bytes) : assembler.status();
   }
 
   Sent Send(int home, std::span<const uint64_t> cached = {}) const {
@@ -303,6 +309,83 @@ TEST_P(BatchAssemblerTest, RefusesSeedsInRowsOfOtherNodes) {
   }
 }
 
+// Overwrites an element of an array, the first array of its kind that has any.
+template <typename T>
+void Overwrite(ArrayKind kind, T value, Sent& sent, int64_t element = 0) {
+  for (const ArrayInfo& info : sent.layout.arrays) {
+    if (info.kind != kind || info.shape[0] <= element) continue;
+    ASSERT_EQ(ItemBytes(info.dtype), sizeof(T));
+    std::memcpy(sent.bytes.data() + info.offset + element * sizeof(T), &value,
+                sizeof(T));
+    return;
+  }
+  ADD_FAILURE() << "no such array";
+}
+
+TEST_P(BatchAssemblerTest, RefusesNumbersOutOfTheirRanges) {
+  const auto make = [this](const std::function<void(JobSpec&)>& set) {
+    JobSpec spec = job_.spec;
+    set(spec);
+    job_ = *ResolveJob(spec, store_->manifest());
+    batch_ = *source_->Make(job_, request_);
+    const Sent sent = Send(0);
+    EXPECT_TRUE(Written(sent).ok()) << Written(sent);
+    return sent;
+  };
+  const auto refuses = [this](Sent sent, ArrayKind kind, auto value) {
+    Overwrite(kind, value, sent);
+    return absl::IsInvalidArgument(Written(sent));
+  };
+  constexpr uint32_t kHuge = 1 << 30;
+  const Sent trees = make([](JobSpec& spec) { spec.disjoint = true; });
+  const auto seeds = static_cast<uint32_t>(batch_.seed.rows());
+  EXPECT_FALSE(refuses(trees, ArrayKind::kTree, seeds - 1));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kTree, seeds));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kNodeId, kHuge));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kNeighbor, kHuge));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kIndptr, uint32_t{1}));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kHopOffsets, uint32_t{1}));
+  EXPECT_TRUE(refuses(trees, ArrayKind::kSeedToLocal, kHuge));
+  const Sent walks = make([](JobSpec& spec) {
+    spec.disjoint = false;
+    spec.method = SampleMethod::kWalk;
+    spec.fanouts = {};
+    spec.walks = 2;
+    spec.walk_length = 3;
+    spec.metapath = {"paper__cites__paper"};
+  });
+  const auto papers =
+      static_cast<int32_t>(batch_.nodes[batch_.seed_type].count());
+  EXPECT_FALSE(refuses(walks, ArrayKind::kWalks, papers - 1));
+  EXPECT_TRUE(refuses(walks, ArrayKind::kWalks, papers));
+  EXPECT_FALSE(refuses(walks, ArrayKind::kWalks, int32_t{-1}));
+  EXPECT_TRUE(refuses(walks, ArrayKind::kWalks, int32_t{-2}));
+  EXPECT_FALSE(refuses(walks, ArrayKind::kEdgeHop, uint8_t{2}));
+  EXPECT_TRUE(refuses(walks, ArrayKind::kEdgeHop, uint8_t{3}));
+}
+
+TEST_P(BatchAssemblerTest, RefusesSeedsOfOtherTypesThanTheJobs) {
+  const TypeIndex other = 1 - batch_.seed_type;
+  Sent sent = Send(0);
+  for (const ArrayInfo& info : sent.layout.arrays) {
+    if (info.kind != ArrayKind::kHopOffsets || info.index != other) continue;
+    const uint32_t count = batch_.nodes[other].count();
+    ASSERT_GT(count, 0u);
+    // As if all had been there from the start.
+    for (int64_t i = 1; i < info.shape[0]; ++i) {
+      std::memcpy(sent.bytes.data() + info.offset + i * sizeof count, &count,
+                  sizeof count);
+    }
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(Written(sent)));
+}
+
+TEST_P(BatchAssemblerTest, RefusesMoreBytesThanAnnounced) {
+  Sent sent = Send(0);
+  sent.bytes.push_back({});
+  EXPECT_THAT(std::string(Written(sent).message()), HasSubstr("has more"));
+}
+
 // Refused before memory is allocated for them.
 TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
   const Sent sent = Send(0);
@@ -355,8 +438,22 @@ TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
     ASSERT_TRUE(assembler.ok());
     // Either an error, or a batch whose numbers are in range.
     if (!assembler->Write(sent.bytes).ok()) continue;
-    for (const EdgeBlock& edges : assembler->batch().edges) {
-      EXPECT_EQ(edges.indptr.As<uint32_t>().back(), edges.edge_count());
+    const Batch& batch = assembler->batch();
+    for (size_t r = 0; r < batch.edges.size(); ++r) {
+      const EdgeBlock& edges = batch.edges[r];
+      const auto indptr = edges.indptr.As<uint32_t>();
+      EXPECT_TRUE(std::is_sorted(indptr.begin(), indptr.end()));
+      EXPECT_EQ(indptr.front(), 0u);
+      EXPECT_EQ(indptr.back(), edges.edge_count());
+      const Relation& relation = store_->schema().relations[r];
+      const uint32_t count =
+          batch.nodes[NeighborType(relation, batch.direction)].count();
+      for (const uint32_t neighbor : edges.neighbor.As<uint32_t>()) {
+        EXPECT_LT(neighbor, count);
+      }
+    }
+    for (const uint32_t local : batch.seed_to_local.As<uint32_t>()) {
+      EXPECT_LT(local, batch.nodes[batch.seed_type].hop_offsets[1]);
     }
   }
 }
