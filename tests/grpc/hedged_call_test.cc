@@ -235,9 +235,9 @@ TEST_F(HedgedCallTest, SuccessIsNotHiddenByAFailureBeforeIt) {
 TEST_F(HedgedCallTest, FailsWithTheFirstFailureWithoutAnyMessage) {
   NoteAnswers(absl::Milliseconds(10));
   Start();
-  At(1).End(absl::UnavailableError("second"));
-  At(0).End(absl::UnavailableError("first"));
-  EXPECT_EQ(Result(), absl::UnavailableError("second"));
+  At(1).End(absl::UnavailableError("failed first"));
+  At(0).End(absl::UnavailableError("failed later"));
+  EXPECT_EQ(Result(), absl::UnavailableError("failed first"));
 }
 
 // A call cancelled for this reason must not be reported as a failure.
