@@ -37,9 +37,7 @@ class FleetHarness {
     const std::filesystem::path path = directory_ / "store";
     EXPECT_TRUE(
         BuildStore(graph, parts, SpreadAssignment(graph, parts), path).ok());
-    auto all = Store::Open(path);
-    EXPECT_TRUE(all.ok()) << all.status();
-    store_ = *std::move(all);
+    store_ = Store::Open(path).value();
     list_ = (directory_ / "servers").string();
     options_.peers = "@" + list_;
     std::ofstream(list_) << "# nobody yet\n";
@@ -49,11 +47,11 @@ class FleetHarness {
 
   // (Re)starts the server of a partition on a new port and lists it.
   void StartServer(int part) {
-    auto store = Store::Open(directory_ / "store", {part});
-    ASSERT_TRUE(store.ok()) << store.status();
-    auto server = SamplerServer::Start(*std::move(store), options_);
-    ASSERT_TRUE(server.ok()) << server.status();
-    servers_[part] = *std::move(server);
+    // Without a server no test can go on: value() throws what went wrong.
+    servers_[part] =
+        SamplerServer::Start(Store::Open(directory_ / "store", {part}).value(),
+                             options_)
+            .value();
     WriteList();
   }
 
