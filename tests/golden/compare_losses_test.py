@@ -21,9 +21,9 @@ class CompareLossesTest(unittest.TestCase):
             text=True, capture_output=True, check=False)
 
     def test_a_build_is_equal_to_itself(self):
-        done = self.compare(self.bin, "^rgcn|^resumed from|^graphs: sage")
+        done = self.compare(self.bin, "^rgcn with|^resumed from")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("4 trainings, 0 different\n", done.stdout)
+        self.assertIn("2 trainings, 0 different\n", done.stdout)
 
     def test_another_seed_is_different(self):
         with tempfile.TemporaryDirectory() as folder:
