@@ -230,7 +230,7 @@ absl::Status DrawNeighbors(const Store& store, int part,
   // Kept per thread: a hop allocates nothing once warm.
   thread_local std::vector<ListRange> ranges;
   thread_local std::vector<int64_t> slots;
-  const absl::Status status = DrawFrom(view, frontier, ranges, slots, picks);
+  absl::Status status = DrawFrom(view, frontier, ranges, slots, picks);
   ReleaseLarge(ranges);
   ReleaseLarge(slots);
   return status;
