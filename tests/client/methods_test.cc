@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "client/remote_batch_source.h"
 #include "common/sample/digest.h"
@@ -178,6 +180,47 @@ TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
         }
       }
     }
+  }
+}
+
+// Half of the seeds have the time of their edge, the others a later one, at
+// which there may be no edge.
+TEST_F(MethodsTest, SeedEdgesAreExcludedByTheirTimes) {
+  const auto remote = Connect();
+  const testing::TestRelation& buys = graph_->relations[0];
+  JobSpec spec = testing::ExplicitJob({});
+  spec.relation_fanouts = {{"user__buys__item", {kAllNeighbors}}};
+  spec.seed_kind = SeedKind::kEdge;
+  spec.seed_type = "user__buys__item";
+  spec.exclude = ExcludeSeedEdges::kSelf;
+  SeedList seeds;
+  std::set<std::tuple<int64_t, int64_t, int64_t>> excluded;
+  std::set<int64_t> items;
+  for (size_t e = 0; e < 60; ++e) {
+    const auto& [user, item] = buys.edges[e];
+    seeds.ids.push_back(user);
+    seeds.dst.push_back(item);
+    seeds.times.push_back(buys.time[e] + static_cast<int64_t>(e % 2));
+    excluded.emplace(user, item, seeds.times.back());
+    items.insert(item);
+  }
+  std::set<int64_t> want;
+  for (size_t e = 0; e < buys.edges.size(); ++e) {
+    const auto& [user, item] = buys.edges[e];
+    if (items.contains(item) &&
+        !excluded.contains({user, item, buys.time[e]})) {
+      want.insert(static_cast<int64_t>(e));
+    }
+  }
+  BatchRequest request;
+  request.explicit_seeds = seeds;
+  request.columns = DigestColumns(/*features=*/false, /*edge_features=*/false);
+  for (; request.batch < kParts; ++request.batch) {
+    const auto batch = ExpectSame(*remote, spec, request);
+    ASSERT_TRUE(batch.ok());
+    const auto ids = testing::Int64s(batch->edges[0].edge_id);
+    EXPECT_EQ(std::set<int64_t>(ids.begin(), ids.end()), want);
+    EXPECT_EQ(ids.size(), want.size());
   }
 }
 
