@@ -18,7 +18,7 @@
 namespace millrace::testing {
 
 // Forwards all calls to a real server, except Sample, which a script answers,
-// and Describe if a test wants that.
+// and Describe and Expand if a test wants that.
 // Threads: any; the script runs on several at once, until the destructor
 // returns.
 class ScriptedSampler final : public v1::Sampler::Service {
@@ -55,6 +55,15 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     edit_describe_ = std::move(edit);
   }
+  // From now on Expand does this first, and fails as it says.
+  void OnExpand(std::function<::grpc::Status()> act) {
+    MutexLock lock(&mutex_);
+    on_expand_ = std::move(act);
+  }
+  int expands() const {
+    MutexLock lock(&mutex_);
+    return expands_;
+  }
   int describes() const {
     MutexLock lock(&mutex_);
     return describes_;
@@ -88,6 +97,21 @@ class ScriptedSampler final : public v1::Sampler::Service {
                         Writer* writer) override {
     ::grpc::ClientContext context;
     return Copy(*behind_->Gather(&context, *request), *writer, {});
+  }
+  ::grpc::Status Expand(::grpc::ServerContext*,
+                        const v1::ExpandRequest* request,
+                        v1::ExpandReply* reply) override {
+    std::function<::grpc::Status()> act;
+    {
+      MutexLock lock(&mutex_);
+      ++expands_;
+      act = on_expand_;
+    }
+    if (act) {
+      if (::grpc::Status status = act(); !status.ok()) return status;
+    }
+    ::grpc::ClientContext context;
+    return behind_->Expand(&context, *request, reply);
   }
   ::grpc::Status Resolve(::grpc::ServerContext*,
                          const v1::ResolveRequest* request,
@@ -133,7 +157,9 @@ class ScriptedSampler final : public v1::Sampler::Service {
   mutable Mutex mutex_;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int describes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int expands_ ABSL_GUARDED_BY(mutex_) = 0;
   std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);
+  std::function<::grpc::Status()> on_expand_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::DescribeReply&)> edit_describe_
       ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
