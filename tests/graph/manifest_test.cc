@@ -303,6 +303,22 @@ TEST(Manifest, RefusesBooksThatDisagree) {
   }
 }
 
+// The split has 3 of the 6 papers, which partition 0 owns.
+TEST(Manifest, RefusesPartCountsThatDisagree) {
+  const auto code_with = [](const std::vector<int64_t>& counts) {
+    Json root = Json::parse(FormatManifest(Example()));
+    root["splits"][0]["part_counts"] = counts;
+    return CodeOf(Signed(root));
+  };
+  EXPECT_EQ(code_with({3, 0}), absl::StatusCode::kOk);
+  const std::vector<std::vector<int64_t>> others = {
+      {2, 1}, {0, 3}, {2, 0}, {4, 0}, {4, -1}, {3}, {3, 0, 0}, {}};
+  for (const auto& counts : others) {
+    EXPECT_EQ(code_with(counts), absl::StatusCode::kDataLoss)
+        << ::testing::PrintToString(counts);
+  }
+}
+
 TEST(Manifest, SurvivesDeepNesting) {
   EXPECT_EQ(CodeOf(std::string(1 << 20, '[')), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(std::string(1 << 18, '[') + std::string(1 << 18, ']')),

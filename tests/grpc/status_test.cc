@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/cord.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -25,6 +28,17 @@ TEST(StatusTest, ErrorInfoComesBack) {
   EXPECT_EQ(ErrorInfoOf(back).partition, 3);
   EXPECT_EQ(ErrorInfoOf(back).retry_after, absl::Milliseconds(250));
   EXPECT_FALSE(ErrorInfoOf(absl::UnavailableError("x")).partition.has_value());
+}
+
+// Those of a server that is not ours may hold any numbers.
+TEST(StatusTest, HugeNumbersOfAnErrorInfoDoNotOverflow) {
+  std::string bytes;
+  bytes += "\x08\xff\xff\xff\xff\x0f";                      // field 1
+  bytes += "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";  // field 2
+  absl::Status status = absl::UnavailableError("gone");
+  status.SetPayload(AbslView(kErrorInfoUrl), absl::Cord(bytes));
+  EXPECT_FALSE(ErrorInfoOf(status).partition.has_value());
+  EXPECT_EQ(ErrorInfoOf(status).retry_after, absl::Hours(24));
 }
 
 TEST(StatusTest, SurvivesForeignDetailsAndCodes) {

@@ -4,15 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/file.h"
 #include "common/base/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
+#include "common/graph/verify_content.h"
 #include "common/sample/split_seeds.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
@@ -169,6 +172,34 @@ TEST_F(AddSplitTest, SeedsOfNewSplitsAreThoseOfAFreshStore) {
     const auto want = fresh_seeds.OfBatch(*job, 0, 0);
     ASSERT_TRUE(got.ok() && want.ok()) << got.status();
     EXPECT_EQ(got->ids, want->ids);
+  }
+}
+
+// VerifyStore() would find the checksum wrong first.
+TEST_F(AddSplitTest, WrongEndsOfPairsAreViolations) {
+  Build(2);
+  NewEdgeSplit split;
+  split.name = "pairs";
+  split.all = true;
+  ASSERT_TRUE(AddEdgeSplit(path_, split).ok());
+  EXPECT_EQ(VerifyEdgeSplit(*Open(), 0), absl::OkStatus());
+  for (const char* column : {"src", "dst"}) {
+    const fs::path file = path_ / SplitPath("node__to__node", "pairs", column);
+    const std::string good = ReadFile(file, 1 << 20).value();
+    for (const uint32_t id : {6u, 8u}) {
+      std::string damaged = good;
+      std::memcpy(&damaged[damaged.size() - sizeof id], &id, sizeof id);
+      ASSERT_NE(damaged, good);
+      std::ofstream(file) << damaged;
+      const absl::Status status = VerifyEdgeSplit(*Open(), 0);
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(file.string() + "[11]: "));
+      EXPECT_THAT(
+          std::string(status.message()),
+          HasSubstr(id == 8 ? "not below the 8 nodes" : "has original id"));
+    }
+    std::ofstream(file) << good;
   }
 }
 
