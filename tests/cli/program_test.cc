@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -17,11 +18,13 @@
 
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
+#include "tests/support/captured_output.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using testing::CapturedOutput;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -84,15 +87,15 @@ class ProgramTest : public ::testing::Test {
     args.insert(args.begin(), "race");
     std::vector<char*> argv;
     for (std::string& arg : args) argv.push_back(arg.data());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
+    CapturedOutput out(STDOUT_FILENO);
+    CapturedOutput err(STDERR_FILENO);
     const int status =
         RunProgram(app_, static_cast<int>(argv.size()), argv.data(), [&] {
           ran_ = true;
           return result;
         });
-    out_ = testing::internal::GetCapturedStdout();
-    err_ = testing::internal::GetCapturedStderr();
+    out_ = out.Stop();
+    err_ = err.Stop();
     return status;
   }
 
@@ -122,8 +125,8 @@ class ProgramTest : public ::testing::Test {
   bool ran_ = false;
   std::string out_;
   std::string err_;
-  const std::string file_ =
-      testing::TempDir() + "program_test_" + std::to_string(getpid()) + ".toml";
+  const std::string file_ = ::testing::TempDir() + "program_test_" +
+                            std::to_string(getpid()) + ".toml";
 };
 
 TEST_F(ProgramTest, RunsBodyAndReturnsZero) {
@@ -142,7 +145,7 @@ TEST_F(ProgramTest, PrintsHelpWithDefaultsOnStdout) {
 
 TEST_F(ProgramTest, PrintsVersion) {
   EXPECT_EQ(Run({"--version"}), 0);
-  EXPECT_THAT(out_, testing::MatchesRegex("race [0-9.]+\n"));
+  EXPECT_THAT(out_, ::testing::MatchesRegex("race [0-9.]+\n"));
 }
 
 TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
@@ -545,9 +548,9 @@ TEST_F(ProgramTest, BadConfigVariableIsNamed) {
   FinishOptions(app);
   std::string name = "race";
   char* argv[] = {name.data()};
-  testing::internal::CaptureStderr();
+  CapturedOutput err(STDERR_FILENO);
   EXPECT_EQ(RunProgram(app, 1, argv, [] { return absl::OkStatus(); }), 2);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(err.Stop(),
               HasSubstr("MILLRACE_CONFIG=/nothing/here in the environment"));
 }
 
@@ -592,11 +595,11 @@ int RunThrowing(const Error& error) {
 
 TEST(OutOfMemoryTest, IsNotABug) {
   for (const bool length : {false, true}) {
-    testing::internal::CaptureStderr();
+    CapturedOutput err(STDERR_FILENO);
     EXPECT_EQ(length ? RunThrowing(std::length_error("vector"))
                      : RunThrowing(std::bad_alloc()),
               1);
-    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+    EXPECT_THAT(err.Stop(),
                 AllOf(HasSubstr("race: out of memory"),
                       HasSubstr("race: free memory, or ask for less at once"),
                       Not(HasSubstr("bug"))));
