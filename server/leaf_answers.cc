@@ -13,7 +13,7 @@
 #include "common/sample/edge_directory.h"
 #include "common/sample/live_watch.h"
 #include "common/wire/ids.h"
-#include "common/wire/job_proto.h"
+#include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
 #include "server/call_scope.h"
 #include "server/limits.h"

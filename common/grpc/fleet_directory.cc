@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
-#include "common/wire/job_proto.h"
+#include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
 
 namespace millrace {

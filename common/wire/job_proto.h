@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job, columns, splits and manifest <-> the messages of proto/. All functions
-// are pure; readers of messages check every enumerator and range.
+// Job, columns and splits <-> the messages of proto/. All functions are
+// pure; readers of messages check every enumerator and range.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/graph/manifest.h"
-#include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 #include "common/sample/used_splits.h"
 
@@ -19,12 +16,8 @@ class RepeatedPtrField;
 
 namespace millrace {
 
-// Of proto/; members of a fleet must agree on it.
-inline constexpr uint32_t kProtocolVersion = 1;
-
 namespace v1 {
 class Columns;
-class DescribeReply;
 class Job;
 class UsedSplit;
 }  // namespace v1
@@ -42,12 +35,5 @@ using UsedSplitProtos = google::protobuf::RepeatedPtrField<v1::UsedSplit>;
 void UsedSplitsToProto(const std::vector<UsedSplit>& splits,
                        UsedSplitProtos& out);
 std::vector<UsedSplit> UsedSplitsFromProto(const UsedSplitProtos& in);
-
-// Versions, uuid, fingerprint, schema, books and splits; leaves alone the
-// fields that describe one server.
-void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out);
-// `files` and `partitioning` stay empty. INVALID_ARGUMENT: inconsistent
-// (names the type, relation or split).
-absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in);
 
 }  // namespace millrace

@@ -7,7 +7,7 @@
 #include "common/graph/manifest.h"
 #include "common/sample/job.h"
 #include "common/wire/error_info.h"
-#include "common/wire/job_proto.h"
+#include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/input.h"

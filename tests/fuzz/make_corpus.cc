@@ -14,6 +14,7 @@
 #include "common/wire/error_info.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
+#include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
 #include "server/answer_expand.h"
 #include "tests/fuzz/support/graph.h"

@@ -19,6 +19,7 @@
 #include "common/wire/batch_assembler.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
+#include "common/wire/manifest_proto.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/wide_graph.h"
 
