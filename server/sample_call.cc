@@ -13,13 +13,12 @@
 #include "common/graph/damaged_file.h"
 #include "common/sample/negatives.h"
 #include "common/sample/split_seeds.h"
-#include "common/wire/batch_layout.h"
 #include "common/wire/cast.h"
 #include "common/wire/error_info.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
-#include "server/frame_source.h"
+#include "server/batch_stream.h"
 #include "server/hop_budget.h"
 #include "server/limits.h"
 #include "server/parse_request.h"
@@ -56,48 +55,6 @@ absl::Status CheckCast(const Schema& schema, const Columns& columns) {
     }
   }
   return absl::OkStatus();
-}
-
-// Writes the ids of the rows to send, given their local ids.
-std::function<void(size_t, std::span<uint64_t>)> IdsOfRows(
-    std::shared_ptr<const Batch> batch, TypeIndex type,
-    std::shared_ptr<const std::vector<uint32_t>> rows) {
-  return [batch = std::move(batch), type, rows = std::move(rows)](
-             size_t first, std::span<uint64_t> ids) {
-    const auto widen = [&](auto all) {
-      for (size_t i = 0; i < ids.size(); ++i) ids[i] = all[(*rows)[first + i]];
-    };
-    const Array& array = batch->nodes[type].id;
-    if (array.dtype() == DType::kUint64) {
-      widen(array.As<uint64_t>());
-    } else {
-      widen(array.As<uint32_t>());
-    }
-  };
-}
-
-// Writes the feature rows of the edges to send.
-std::function<void(size_t, std::span<uint64_t>)> RowsOfEdges(
-    std::shared_ptr<const Batch> batch, RelationIndex relation,
-    std::shared_ptr<const std::vector<uint32_t>> edges) {
-  return [batch = std::move(batch), relation, edges = std::move(edges)](
-             size_t first, std::span<uint64_t> rows) {
-    const auto all = batch->edges[relation].feature_row.As<uint64_t>();
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] = all[(*edges)[first + i]];
-  };
-}
-
-// An array of the batch that is ready to send.
-StreamPart TopologyPart(std::shared_ptr<const Batch> batch,
-                        const ArrayInfo& info) {
-  StreamPart part;
-  const Array* array = TopologyArray(*batch, info.kind, info.index);
-  part.data = array != nullptr
-                  ? array->data()
-                  : reinterpret_cast<const std::byte*>(
-                        batch->nodes[info.index].hop_offsets.data());
-  part.owner = std::move(batch);
-  return part;
 }
 
 // Reads nodes of one type by id. The client keeps the original ids, which the
@@ -268,7 +225,11 @@ absl::Status SampleCall::MakeBatch() {
       request.proto.batch(), directory, request.seeds));
   MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const Batch> batch,
                             SampleHops(request, held));
-  MakeSource(request, batch);
+  const StreamContent content = {
+      core().store->manifest(), request.job, request.columns,
+      request.explicit_seeds, !request.proto.explicit_negative_ids().empty()};
+  source_ =
+      StreamBatch(*core().store, content, batch, home_, request.cached_rows);
   return absl::OkStatus();
 }
 
@@ -334,40 +295,6 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleCall::SampleHops(
   MILLRACE_RETURN_IF_ERROR(memory().Settle(StreamingBytes(batch)));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(std::move(batch));
-}
-
-void SampleCall::MakeSource(const Request& request,
-                            const std::shared_ptr<const Batch>& batch) {
-  const Manifest& manifest = core().store->manifest();
-  const auto rows = std::make_shared<const SentRows>(SelectRows(
-      *batch, manifest, request.columns, home_, request.cached_rows));
-  StreamLayout layout = LayoutBatch(
-      *batch,
-      {manifest, request.job, request.columns, request.explicit_seeds,
-       !request.proto.explicit_negative_ids().empty()},
-      *rows);
-  layout.partition = home_;
-  std::vector<StreamPart> parts(layout.arrays.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const ArrayInfo& info = layout.arrays[i];
-    if (!IsRowKind(info.kind)) {
-      parts[i] = TopologyPart(batch, info);
-      continue;
-    }
-    const std::shared_ptr<const std::vector<uint32_t>> sent = {
-        rows, &RowsOf(*rows, info.kind, info.index)};
-    if (info.kind == ArrayKind::kEdgeFeature) {
-      parts[i].edge_relation = info.index;
-      parts[i].edge_part = home_;
-      parts[i].ids = RowsOfEdges(batch, info.index, sent);
-      continue;
-    }
-    parts[i].type = info.index;
-    parts[i].column = RowColumn(info.kind, batch->direction);
-    parts[i].ids = IdsOfRows(batch, info.index, sent);
-  }
-  source_ = std::make_unique<FrameSource>(*core().store, std::move(layout),
-                                          std::move(parts));
 }
 
 }  // namespace millrace

@@ -40,8 +40,6 @@ class SampleCall final : public FrameStream {
   absl::Status Resolve(Request& request) const;
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const Request& request, uint64_t held);
-  void MakeSource(const Request& request,
-                  const std::shared_ptr<const Batch>& batch);
 
   const SteadyTime owners_deadline_;  // for calls to other owners
   int home_ = -1;                     // partition, once the request is read

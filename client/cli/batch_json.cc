@@ -6,9 +6,11 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/base/float16.h"
+#include "common/sample/batch_arrays.h"
 
 namespace millrace {
 namespace {
@@ -64,17 +66,32 @@ Json ArrayJson(const Array& array) {
   return rows;
 }
 
-Json EdgesJson(const Batch& batch, const Relation& relation,
-               const EdgeBlock& block) {
-  EdgePlaces places = PlacesOfEdges(batch, relation, block);
+// Calls `add` with the key and the JSON of each array that is written by
+// rule: of the batch, of node types or of relations, as `member` says.
+template <typename Member, typename Add>
+void ForEachArray(const Batch& batch, int index, Add add) {
+  for (const BatchArray& array : BatchArrays()) {
+    if (array.json.empty() || !std::holds_alternative<Member>(array.member)) {
+      continue;
+    }
+    const Array values = array.Get(batch, index);
+    if (values.present()) add(std::string(array.json), ArrayJson(values));
+  }
+}
+
+Json EdgesJson(const Batch& batch, const Schema& schema, int relation) {
+  const EdgeBlock& block = batch.edges[relation];
+  const EdgePlaces places =
+      PlacesOfEdges(batch, schema.relations[relation], block);
   const bool in = batch.direction == Direction::kIn;
   Json edges;
   edges["hop"] = std::vector<int>(places.hop.begin(), places.hop.end());
   edges["src"] = in ? ArrayJson(block.neighbor) : Json(places.owner);
   edges["dst"] = in ? Json(places.owner) : ArrayJson(block.neighbor);
-  edges["edge_id"] = ArrayJson(block.edge_id);
-  if (block.visits.present()) edges["visits"] = ArrayJson(block.visits);
-  if (block.feature.present()) edges["x"] = ArrayJson(block.feature);
+  ForEachArray<Array EdgeBlock::*>(batch, relation,
+                                   [&](const std::string& key, Json values) {
+                                     edges[key] = std::move(values);
+                                   });
   return edges;
 }
 
@@ -172,26 +189,28 @@ nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
   json["epoch"] = batch.epoch;
   json["batch"] = batch.index;
   AddSeeds(batch, schema, json);
-  for (size_t t = 0; t < batch.nodes.size(); ++t) {
-    const std::string& name = schema.node_types[t].name;
-    const NodeBlock& block = batch.nodes[t];
-    json["nodes"][name] = ArrayJson(block.original_id);
-    if (batch.disjoint) json["trees"][name] = ArrayJson(block.tree);
-  }
+  json["nodes"] = Json::object();
+  if (batch.disjoint) json["trees"] = Json::object();
   json["edges"] = Json::object();
-  for (size_t r = 0; r < batch.edges.size(); ++r) {
-    json["edges"][schema.RelationName(static_cast<int>(r))] =
-        EdgesJson(batch, schema.relations[r], batch.edges[r]);
+  for (int r = 0; r < static_cast<int>(batch.edges.size()); ++r) {
+    json["edges"][schema.RelationName(r)] = EdgesJson(batch, schema, r);
   }
-  if (batch.walks.present()) json["walks"] = ArrayJson(batch.walks);
-  if (!with_features) return json;
-  json["x"] = Json::object();
-  json["y"] = Json::object();
-  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+  ForEachArray<Array Batch::*>(batch, 0,
+                               [&](const std::string& key, Json values) {
+                                 json[key] = std::move(values);
+                               });
+  if (with_features) {
+    json["x"] = Json::object();
+    json["y"] = Json::object();
+  }
+  for (int t = 0; t < static_cast<int>(batch.nodes.size()); ++t) {
     const std::string& name = schema.node_types[t].name;
-    const NodeBlock& block = batch.nodes[t];
-    if (block.feature.present()) json["x"][name] = ArrayJson(block.feature);
-    if (block.label.present()) json["y"][name] = ArrayJson(block.label);
+    ForEachArray<Array NodeBlock::*>(
+        batch, t, [&](const std::string& key, Json values) {
+          if (with_features || (key != "x" && key != "y")) {
+            json[key][name] = std::move(values);
+          }
+        });
   }
   return json;
 }

@@ -13,7 +13,8 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/wire/batch_layout.h"
+#include "common/base/with_ids.h"
+#include "common/sample/gather.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -116,10 +117,9 @@ void CachedFeatures::CopyRows(TypeIndex type, const Array& ids,
                               Array target) const {
   if (columns_[type] == nullptr) return;
   const PartitionBook& book = manifest_.books[type];
-  if (ids.dtype() == DType::kUint64) {
-    return CopyHeld(book, *columns_[type], ids.As<uint64_t>(), target);
-  }
-  CopyHeld(book, *columns_[type], ids.As<uint32_t>(), target);
+  WithIds(ids, [&](const auto& all) {
+    CopyHeld(book, *columns_[type], all, target);
+  });
 }
 
 FeatureCache::FeatureCache(const Manifest& manifest, double ratio,

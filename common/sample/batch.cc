@@ -1,54 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/batch.h"
 
-#include <initializer_list>
 #include <span>
+
+#include "common/sample/batch_arrays.h"
 
 namespace millrace {
 
-namespace {
-
-size_t TotalBytes(std::initializer_list<const Array*> arrays) {
-  size_t bytes = 0;
-  for (const Array* array : arrays) bytes += array->total_bytes();
-  return bytes;
+Batch Batch::For(const ResolvedJob& job, uint32_t epoch, uint32_t index) {
+  Batch batch;
+  batch.epoch = epoch;
+  batch.index = index;
+  batch.seed_kind = job.spec.seed_kind;
+  batch.seed_type = job.seed_type;
+  batch.direction = job.spec.direction;
+  batch.method = job.spec.method;
+  batch.hops = job.hops;
+  batch.disjoint = job.spec.disjoint;
+  if (batch.seed_kind == SeedKind::kEdge) {
+    batch.edge_seeds.relation = job.seed_relation;
+  }
+  return batch;
 }
-
-// These functions name every member of a struct, so that one that is added
-// does not compile until it is looked at here.
-
-size_t TotalBytes(const EdgeSeedBlock& seeds) {
-  const auto& [relation, dst, label, edge_type, negative_src, negative_dst,
-               dst_local, negative_src_local, negative_local, false_negatives] =
-      seeds;
-  return TotalBytes({&dst, &label, &edge_type, &negative_src, &negative_dst,
-                     &dst_local, &negative_src_local, &negative_local,
-                     &false_negatives});
-}
-
-size_t TotalBytes(const NodeBlock& block) {
-  const auto& [hop_offsets, id, tree, original_id, degree, feature, label] =
-      block;
-  return TotalBytes({&id, &tree, &original_id, &degree, &feature, &label});
-}
-
-size_t TotalBytes(const EdgeBlock& block) {
-  const auto& [indptr, neighbor, edge_id, hop, visits, feature, feature_row] =
-      block;
-  return TotalBytes(
-      {&indptr, &neighbor, &edge_id, &hop, &visits, &feature, &feature_row});
-}
-
-}  // namespace
 
 size_t Batch::total_bytes() const {
-  const auto& [epoch, index, seed_kind, seed_type, direction, method, hops,
-               disjoint, seed, seed_time, seed_to_local, edge_seeds, walks,
-               nodes, edges] = *this;
-  size_t bytes = TotalBytes({&seed, &seed_time, &seed_to_local, &walks}) +
-                 TotalBytes(edge_seeds);
-  for (const NodeBlock& block : nodes) bytes += TotalBytes(block);
-  for (const EdgeBlock& block : edges) bytes += TotalBytes(block);
+  size_t bytes = 0;
+  for (const BatchArray& array : BatchArrays()) {
+    if (array.kind == ArrayKind::kHopOffsets) continue;  // not an Array
+    const int count = CountOf(array.group, nodes.size(), edges.size());
+    for (int i = 0; i < count; ++i) bytes += array.Get(*this, i).total_bytes();
+  }
   return bytes;
 }
 

@@ -68,8 +68,11 @@ struct EdgeSeedBlock {
   Array false_negatives;
 };
 
-// Value type; copies share the arrays.
+// Value type; copies share the arrays. batch_arrays.h describes them.
 struct Batch {
+  // What is known of a batch before it is sampled. Without arrays or blocks.
+  static Batch For(const ResolvedJob& job, uint32_t epoch, uint32_t index);
+
   uint32_t epoch = 0;
   uint32_t index = 0;
   SeedKind seed_kind = SeedKind::kNode;

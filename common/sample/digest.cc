@@ -11,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/graph/manifest.h"
+#include "common/sample/batch_arrays.h"
 
 namespace millrace {
 namespace {
@@ -65,9 +66,31 @@ class Hasher {
   std::unique_ptr<EVP_MD_CTX, Free> context_;
 };
 
-void HashEdges(const Batch& batch, const Relation& relation,
-               const EdgeBlock& block, Hasher& hasher) {
-  const EdgePlaces places = PlacesOfEdges(batch, relation, block);
+// The arrays of a group that `rule` is for.
+void HashArrays(const Batch& batch, ArrayGroup group, int index,
+                DigestRule rule, Hasher& hasher) {
+  for (const BatchArray& array : ArraysOf(group)) {
+    if (array.digest != rule) continue;
+    const Array values = array.Get(batch, index);
+    if (rule == DigestRule::kIfPresent && !values.present()) continue;
+    hasher.Whole(values);
+  }
+}
+
+void HashNodes(const Batch& batch, int type, Hasher& hasher) {
+  const NodeBlock& block = batch.nodes[type];
+  MILLRACE_CHECK(block.original_id.present());
+  hasher.Whole(block.original_id);
+  HashArrays(batch, ArrayGroup::kNodes, type, DigestRule::kAlways, hasher);
+  HashArrays(batch, ArrayGroup::kNodes, type, DigestRule::kIfPresent, hasher);
+}
+
+void HashEdges(const Batch& batch, const Schema& schema, int index,
+               Hasher& hasher) {
+  const EdgeBlock& block = batch.edges[index];
+  MILLRACE_CHECK(block.edge_id.present());
+  const EdgePlaces places =
+      PlacesOfEdges(batch, schema.relations[index], block);
   hasher.Values(places.hop);
   if (batch.direction == Direction::kIn) {
     hasher.Whole(block.neighbor);
@@ -76,8 +99,8 @@ void HashEdges(const Batch& batch, const Relation& relation,
     hasher.Values(places.owner);
     hasher.Whole(block.neighbor);
   }
-  hasher.Whole(block.edge_id);
-  if (block.visits.present()) hasher.Whole(block.visits);
+  HashArrays(batch, ArrayGroup::kEdges, index, DigestRule::kAlways, hasher);
+  HashArrays(batch, ArrayGroup::kEdges, index, DigestRule::kIfPresent, hasher);
 }
 
 }  // namespace
@@ -89,36 +112,23 @@ Sha256 DigestBatch(const Batch& batch, const Schema& schema) {
   hasher.U32(kSamplingVersion);
   hasher.U32(static_cast<uint32_t>(batch.seed_kind));
   const bool edges = batch.seed_kind == SeedKind::kEdge;
-  const EdgeSeedBlock& pairs = batch.edge_seeds;
-  hasher.U32(static_cast<uint32_t>(edges ? pairs.relation : batch.seed_type));
-  hasher.Whole(batch.seed);
-  hasher.Whole(batch.seed_time);
-  hasher.Whole(pairs.negative_dst);
-  hasher.Whole(batch.seed_to_local);
-  if (edges) {
-    for (const Array* array :
-         {&pairs.dst, &pairs.label, &pairs.edge_type, &pairs.negative_src,
-          &pairs.dst_local, &pairs.negative_src_local, &pairs.negative_local}) {
-      hasher.Whole(*array);
-    }
-  }
-  hasher.U32(static_cast<uint32_t>(batch.nodes.size()));
-  for (const NodeBlock& block : batch.nodes) {
-    MILLRACE_CHECK(block.original_id.present());
-    hasher.Whole(block.original_id);
-    hasher.Whole(block.tree);
-  }
-  hasher.U32(static_cast<uint32_t>(batch.edges.size()));
-  for (size_t r = 0; r < batch.edges.size(); ++r) {
-    MILLRACE_CHECK(batch.edges[r].edge_id.present());
-    HashEdges(batch, schema.relations[r], batch.edges[r], hasher);
-  }
-  if (batch.walks.present()) hasher.Whole(batch.walks);
-  const NodeBlock& seeds = batch.nodes[batch.seed_type];
+  hasher.U32(static_cast<uint32_t>(edges ? batch.edge_seeds.relation
+                                         : batch.seed_type));
+  const ArrayGroup seeds = ArrayGroup::kSeeds;
+  HashArrays(batch, seeds, 0, DigestRule::kAlways, hasher);
+  if (edges) HashArrays(batch, seeds, 0, DigestRule::kEdgeSeeds, hasher);
+  const int types = static_cast<int>(batch.nodes.size());
+  const int relations = static_cast<int>(batch.edges.size());
+  hasher.U32(static_cast<uint32_t>(types));
+  for (int t = 0; t < types; ++t) HashNodes(batch, t, hasher);
+  hasher.U32(static_cast<uint32_t>(relations));
+  for (int r = 0; r < relations; ++r) HashEdges(batch, schema, r, hasher);
+  HashArrays(batch, seeds, 0, DigestRule::kIfPresent, hasher);
+  const NodeBlock& labelled = batch.nodes[batch.seed_type];
   if (edges) {
     hasher.Absent();
   } else {
-    hasher.Rows(seeds.label, seeds.hop_offsets[1]);
+    hasher.Rows(labelled.label, labelled.hop_offsets[1]);
   }
   for (const NodeBlock& block : batch.nodes) hasher.Whole(block.feature);
   for (const EdgeBlock& block : batch.edges) hasher.Whole(block.feature);

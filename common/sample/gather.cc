@@ -8,6 +8,7 @@
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/base/with_ids.h"
 #include "common/graph/damaged_file.h"
 
 namespace millrace {
@@ -175,6 +176,12 @@ ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column) {
   return {};
 }
 
+ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast) {
+  ColumnSpec feature = schema.node_types[type].feature;
+  if (feature.present() && cast != DType::kNone) feature.dtype = cast;
+  return feature;
+}
+
 absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
                         std::span<const uint64_t> ids, std::byte* out) {
   switch (column) {
@@ -204,12 +211,12 @@ std::vector<uint32_t> FeatureOwners(const Batch& batch,
                                     const PartitionBook& destinations) {
   std::vector<uint32_t> owners(static_cast<size_t>(block.edge_count()), 0);
   if (destinations.parts() == 1) return owners;
-  const Array& ids = batch.nodes[relation.dst].id;
   const auto fill = [&](std::span<const uint32_t> nodes) {
-    for (size_t e = 0; e < owners.size(); ++e) {
-      owners[e] = static_cast<uint32_t>(
-          destinations.Owner(static_cast<uint64_t>(ids.IntegerAt(nodes[e]))));
-    }
+    WithIds(batch.nodes[relation.dst].id, [&](const auto& ids) {
+      for (size_t e = 0; e < owners.size(); ++e) {
+        owners[e] = static_cast<uint32_t>(destinations.Owner(ids[nodes[e]]));
+      }
+    });
   };
   if (batch.direction == Direction::kOut) {
     fill(block.neighbor.As<uint32_t>());

@@ -17,6 +17,9 @@ namespace millrace {
 // dtype and shape of one row of `column`; kNone when the graph lacks it.
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
 
+// Features as they cross the wire: as stored, or cast.
+ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);
+
 // Which rows of labels a batch carries: those of the distinct seeds, or all.
 inline bool WantsLabels(const Columns& columns, bool is_seed_type) {
   return columns.labels == LabelRows::kAll ||

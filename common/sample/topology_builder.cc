@@ -157,15 +157,7 @@ absl::Status TopologyBuilder::CloseHop() {
 }
 
 Batch TopologyBuilder::Describe(const DrawContext& context) const {
-  Batch batch;
-  batch.epoch = context.epoch;
-  batch.index = context.batch;
-  batch.seed_kind = job_.spec.seed_kind;
-  batch.seed_type = job_.seed_type;
-  batch.direction = job_.spec.direction;
-  batch.method = job_.spec.method;
-  batch.hops = job_.hops;
-  batch.disjoint = job_.spec.disjoint;
+  Batch batch = Batch::For(job_, context.epoch, context.batch);
   batch.seed = CopyOf(seeds_.original_ids);
   const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
   const bool temporal = job_.spec.temporal != TemporalStrategy::kNone;
@@ -174,8 +166,9 @@ Batch TopologyBuilder::Describe(const DrawContext& context) const {
   }
   if (!edges) return batch;
   EdgeSeedBlock& block = batch.edge_seeds;
-  block = edge_seeds_;
-  block.relation = job_.seed_relation;
+  block.dst_local = edge_seeds_.dst_local;
+  block.negative_src_local = edge_seeds_.negative_src_local;
+  block.negative_local = edge_seeds_.negative_local;
   block.dst = CopyOf(seeds_.dst.original_ids);
   block.label = seeds_.label;
   if (!seeds_.edge_types.empty()) {

@@ -8,6 +8,7 @@
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/base/with_ids.h"
 #include "common/sample/gather.h"
 #include "common/sample/negatives.h"
 
@@ -25,10 +26,10 @@ absl::Status Wrong(const ArrayInfo& info, std::string_view what) {
 
 bool MatchesSlot(const ArrayInfo& info, const ArraySlot& slot) {
   return info.kind == slot.kind && info.index == slot.index &&
-         info.dtype == slot.element.dtype &&
-         info.shape.size() == slot.element.row_shape.size() + 1 &&
+         info.dtype == slot.row.dtype &&
+         info.shape.size() == slot.row.row_shape.size() + 1 &&
          std::equal(info.shape.begin() + 1, info.shape.end(),
-                    slot.element.row_shape.begin());
+                    slot.row.row_shape.begin());
 }
 
 absl::Status CheckBelow32Bits(const ArrayInfo& info) {
@@ -45,31 +46,13 @@ bool AllBelow(std::span<const Id> values, uint64_t limit) {
 }
 
 bool IdsBelow(const Array& ids, uint64_t limit) {
-  return ids.dtype() == DType::kUint64 ? AllBelow(ids.As<uint64_t>(), limit)
-                                       : AllBelow(ids.As<uint32_t>(), limit);
+  return WithIds(ids, [&](const auto& all) { return AllBelow(all, limit); });
 }
 
 Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
   std::vector<int64_t> shape = info.shape;
   shape[0] = rows;
   return Array::Allocate(info.dtype, std::move(shape));
-}
-
-Array& RowArray(Batch& batch, const ArrayInfo& info) {
-  if (info.kind == ArrayKind::kEdgeFeature) {
-    return batch.edges[info.index].feature;
-  }
-  NodeBlock& block = batch.nodes[info.index];
-  switch (info.kind) {
-    case ArrayKind::kNodeFeature:
-      return block.feature;
-    case ArrayKind::kNodeLabel:
-      return block.label;
-    case ArrayKind::kOriginalId:
-      return block.original_id;
-    default:
-      return block.degree;
-  }
 }
 
 }  // namespace
@@ -101,10 +84,10 @@ absl::Status BatchAssembler::CheckArrays() const {
                request_.home));
   }
   const std::vector<ArraySlot> slots =
-      ArraysOf({request_.manifest, job, request_.request.columns,
-                request_.request.explicit_seeds.has_value(),
-                request_.request.explicit_seeds.has_value() &&
-                    !request_.request.explicit_seeds->negatives.empty()});
+      SlotsOf({request_.manifest, job, request_.request.columns,
+               request_.request.explicit_seeds.has_value(),
+               request_.request.explicit_seeds.has_value() &&
+                   !request_.request.explicit_seeds->negatives.empty()});
   if (layout_.arrays.size() != slots.size()) {
     return absl::InvalidArgumentError(StrCat("the stream has ",
                                              layout_.arrays.size(),
@@ -117,68 +100,63 @@ absl::Status BatchAssembler::CheckArrays() const {
   }
   // Only now: lengths are compared with those of any other array.
   for (const ArrayInfo& info : layout_.arrays) {
-    MILLRACE_RETURN_IF_ERROR(CheckArray(info));
+    MILLRACE_RETURN_IF_ERROR(CheckLength(info));
   }
   return absl::OkStatus();
 }
 
 // Lengths that can be told from the layout alone.
-absl::Status BatchAssembler::CheckArray(const ArrayInfo& info) const {
+absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
+  const auto check = [&](bool right, std::string_view what) {
+    return right ? absl::OkStatus() : Wrong(info, what);
+  };
   const int64_t length = info.shape[0];
-  switch (info.kind) {
-    case ArrayKind::kSeed:
-    case ArrayKind::kSeedTime:
-    case ArrayKind::kSeedDst:
-    case ArrayKind::kSeedLabel:
-    case ArrayKind::kSeedEdgeType:
-    case ArrayKind::kDstLocal:
-    case ArrayKind::kSeedToLocal: {
-      const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
-      const auto& given = request_.request.explicit_seeds;
-      if (length != seeds ||
-          (given ? length != static_cast<int64_t>(given->size())
-                 : length > request_.job.spec.batch_size)) {
-        return Wrong(info, "has another number of seeds");
-      }
-      return absl::OkStatus();
-    }
-    case ArrayKind::kNegativeSrc:
-    case ArrayKind::kNegativeDst:
-    case ArrayKind::kNegativeSrcLocal:
-    case ArrayKind::kNegativeLocal:
-      return length == NegativeLength()
-                 ? absl::OkStatus()
-                 : Wrong(info, "has another number of negatives");
-    case ArrayKind::kFalseNegatives:
-      return length == 1 ? absl::OkStatus() : Wrong(info, "is not a number");
-    case ArrayKind::kWalks:
-      return length == Find(ArrayKind::kSeedToLocal, 0)->shape[0] *
-                           request_.job.spec.walks
-                 ? absl::OkStatus()
-                 : Wrong(info, "has another number of walks");
-    case ArrayKind::kHopOffsets:
-      return length == layout_.hops + 2 ? absl::OkStatus()
-                                        : Wrong(info, "has a wrong length");
-    case ArrayKind::kNodeId:
-      return request_.job.spec.disjoint || length <= NodesOf(info.index)
-                 ? CheckBelow32Bits(info)
-                 : Wrong(info, "has more nodes than there are");
-    case ArrayKind::kTree:
-      return length == Find(ArrayKind::kNodeId, info.index)->shape[0]
-                 ? absl::OkStatus()
-                 : Wrong(info, "is not as long as the ids");
-    case ArrayKind::kIndptr:
-      return length >= 1 ? absl::OkStatus() : Wrong(info, "is empty");
-    case ArrayKind::kEdgeId:
-    case ArrayKind::kEdgeHop:
-    case ArrayKind::kVisits:
-    case ArrayKind::kFeatureRow:
-      return length == Find(ArrayKind::kNeighbor, info.index)->shape[0]
-                 ? absl::OkStatus()
-                 : Wrong(info, "is not as long as the neighbours");
-    default:
+  switch (Describe(info.kind).length) {
+    case ArrayLength::kOne:
+      return check(length == 1, "is not a number");
+    case ArrayLength::kSeeds:
+      return CheckSeedCount(info);
+    case ArrayLength::kWalks:
+      return check(length == RowCount(ArrayKind::kSeedToLocal, 0) *
+                                 request_.job.spec.walks,
+                   "has another number of walks");
+    case ArrayLength::kNegatives:
+      return check(length == NegativeLength(),
+                   "has another number of negatives");
+    case ArrayLength::kHopOffsets:
+      return check(length == layout_.hops + 2, "has a wrong length");
+    case ArrayLength::kNodes:
+      MILLRACE_RETURN_IF_ERROR(
+          check(request_.job.spec.disjoint || length <= NodesOf(info.index),
+                "has more nodes than there are"));
+      MILLRACE_RETURN_IF_ERROR(CheckBelow32Bits(info));
+      return check(length == RowCount(ArrayKind::kNodeId, info.index),
+                   "is not as long as the ids");
+    case ArrayLength::kLists:
+      return check(length >= 1, "is empty");
+    case ArrayLength::kEdges:
+      MILLRACE_RETURN_IF_ERROR(
+          check(length == RowCount(ArrayKind::kNeighbor, info.index),
+                "is not as long as the neighbours"));
+      return CheckBelow32Bits(info);
+    case ArrayLength::kOwnedNodes:
+    case ArrayLength::kLabelledNodes:
+    case ArrayLength::kUncachedNodes:
+    case ArrayLength::kOwnedEdges:
       return CheckBelow32Bits(info);
   }
+  return Wrong(info, "has no length");
+}
+
+absl::Status BatchAssembler::CheckSeedCount(const ArrayInfo& info) const {
+  const int64_t length = info.shape[0];
+  const std::optional<SeedList>& given = request_.request.explicit_seeds;
+  const bool possible = given ? length == static_cast<int64_t>(given->size())
+                              : length <= request_.job.spec.batch_size;
+  if (possible && length == RowCount(ArrayKind::kSeedToLocal, 0)) {
+    return absl::OkStatus();
+  }
+  return Wrong(info, "has another number of seeds");
 }
 
 int64_t BatchAssembler::NodesOf(TypeIndex type) const {
@@ -187,7 +165,7 @@ int64_t BatchAssembler::NodesOf(TypeIndex type) const {
 
 int64_t BatchAssembler::NegativeLength() const {
   const JobSpec& spec = request_.job.spec;
-  const int64_t seeds = Find(ArrayKind::kSeedToLocal, 0)->shape[0];
+  const int64_t seeds = RowCount(ArrayKind::kSeedToLocal, 0);
   if (DrawsNegatives(spec)) {
     return NegativeCount(spec.negatives, static_cast<size_t>(seeds));
   }
@@ -201,27 +179,20 @@ int64_t BatchAssembler::NegativeLength() const {
   return split.ok() ? seeds * manifest.edge_splits[*split].negatives : -1;
 }
 
-const ArrayInfo* BatchAssembler::Find(ArrayKind kind, int index) const {
-  for (const ArrayInfo& info : layout_.arrays) {
-    if (info.kind == kind && info.index == index) return &info;
-  }
-  return nullptr;
+int64_t BatchAssembler::RowCount(ArrayKind kind, int index) const {
+  const auto info =
+      std::ranges::find_if(layout_.arrays, [&](const ArrayInfo& array) {
+        return array.kind == kind && array.index == index;
+      });
+  MILLRACE_CHECK(info != layout_.arrays.end());
+  return info->shape[0];
 }
 
 void BatchAssembler::AllocateTopology() {
-  const ResolvedJob& job = request_.job;
-  batch_.epoch = request_.request.epoch;
-  batch_.index = request_.request.batch;
-  batch_.seed_kind = job.spec.seed_kind;
-  batch_.seed_type = job.seed_type;
-  batch_.direction = job.spec.direction;
-  batch_.method = job.spec.method;
-  batch_.hops = job.hops;
-  batch_.disjoint = job.spec.disjoint;
-  batch_.edge_seeds.relation = std::max(job.seed_relation, 0);
+  batch_ =
+      Batch::For(request_.job, request_.request.epoch, request_.request.batch);
   batch_.nodes.resize(request_.manifest.schema.node_types.size());
   batch_.edges.resize(request_.manifest.schema.relations.size());
-  hop_offsets_.resize(batch_.nodes.size());
   if (request_.request.explicit_seeds) {
     const SeedList& seeds = *request_.request.explicit_seeds;
     batch_.seed = Array::Adopt(seeds.ids);
@@ -229,8 +200,9 @@ void BatchAssembler::AllocateTopology() {
     TakeExplicitPairs(seeds);
   }
   for (const ArrayInfo& info : layout_.arrays) {
-    if (IsRowKind(info.kind)) continue;
-    PlaceOf(info) = Array::Allocate(info.dtype, info.shape);
+    Array& array = topology_.emplace_back();
+    if (Describe(info.kind).is_column()) continue;
+    array = Array::Allocate(info.dtype, info.shape);
     topology_end_ = info.offset + info.total_bytes();
   }
 }
@@ -249,11 +221,6 @@ void BatchAssembler::TakeExplicitPairs(const SeedList& seeds) {
   }
 }
 
-Array& BatchAssembler::PlaceOf(const ArrayInfo& info) {
-  Array* array = TopologyArray(batch_, info.kind, info.index);
-  return array != nullptr ? *array : hop_offsets_[info.index];
-}
-
 absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
   if (bytes.size() > layout_.total_bytes - position_) {
     return absl::InvalidArgumentError(StrCat(
@@ -268,7 +235,7 @@ absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
     } else if (info != nullptr) {
       const uint64_t at = position_ - info->offset;
       piece = std::min(piece, info->total_bytes() - at);
-      WriteArray(*info, at, bytes.first(piece));
+      WriteArray(at, bytes.first(piece));
       if (at + piece == info->total_bytes()) ++current_;
     }
     position_ += piece;
@@ -280,19 +247,20 @@ absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
   return absl::OkStatus();
 }
 
-void BatchAssembler::WriteArray(const ArrayInfo& info, uint64_t at,
-                                std::span<const std::byte> bytes) {
-  if (IsRowKind(info.kind)) {
-    WriteRows(info, at, bytes);
+void BatchAssembler::WriteArray(uint64_t at, std::span<const std::byte> bytes) {
+  if (Describe(layout_.arrays[current_].kind).is_column()) {
+    WriteRows(at, bytes);
   } else if (!bytes.empty()) {
-    std::memcpy(PlaceOf(info).mutable_data() + at, bytes.data(), bytes.size());
+    std::memcpy(topology_[current_].mutable_data() + at, bytes.data(),
+                bytes.size());
   }
 }
 
-void BatchAssembler::WriteRows(const ArrayInfo& info, uint64_t at,
-                               std::span<const std::byte> bytes) {
-  const std::vector<uint32_t>& rows = RowsOf(rows_, info.kind, info.index);
-  Array& array = RowArray(batch_, info);
+void BatchAssembler::WriteRows(uint64_t at, std::span<const std::byte> bytes) {
+  const ArrayInfo& info = layout_.arrays[current_];
+  const BatchArray& column = Describe(info.kind);
+  const std::vector<uint32_t>& rows = rows_.Of(column, info.index);
+  Array array = column.Get(batch_, info.index);
   const size_t row_bytes = array.row_bytes();
   std::byte* base = array.mutable_data();
   while (!bytes.empty()) {
@@ -314,9 +282,11 @@ void BatchAssembler::WriteRows(const ArrayInfo& info, uint64_t at,
 }
 
 absl::Status BatchAssembler::FinishTopology() {
-  for (size_t t = 0; t < batch_.nodes.size(); ++t) {
-    const auto offsets = hop_offsets_[t].As<uint32_t>();
-    batch_.nodes[t].hop_offsets.assign(offsets.begin(), offsets.end());
+  for (size_t i = 0; i < topology_.size(); ++i) {
+    const ArrayInfo& info = layout_.arrays[i];
+    const BatchArray& array = Describe(info.kind);
+    if (array.is_column()) continue;
+    array.Set(batch_, info.index, std::move(topology_[i]));
   }
   MILLRACE_RETURN_IF_ERROR(CheckTopology());
   rows_ = SelectRows(batch_, request_.manifest, request_.request.columns,
@@ -420,11 +390,12 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
 }
 
 int64_t BatchAssembler::WholeLength(const ArrayInfo& info) const {
-  if (info.kind == ArrayKind::kEdgeFeature) {
+  const ArrayLength length = Describe(info.kind).length;
+  if (length == ArrayLength::kOwnedEdges) {
     return batch_.edges[info.index].edge_count();
   }
   const NodeBlock& block = batch_.nodes[info.index];
-  if (info.kind != ArrayKind::kNodeLabel) return block.count();
+  if (length != ArrayLength::kLabelledNodes) return block.count();
   const Columns& columns = request_.request.columns;
   if (!WantsLabels(columns, LabelsSeeds(request_.job, info.index))) return -1;
   return LabelRowCount(columns, block);
@@ -433,8 +404,9 @@ int64_t BatchAssembler::WholeLength(const ArrayInfo& info) const {
 absl::Status BatchAssembler::AllocateRows() {
   uint64_t bytes = topology_end_;
   for (const ArrayInfo& info : layout_.arrays) {
-    if (!IsRowKind(info.kind)) continue;
-    const auto sent = RowsOf(rows_, info.kind, info.index).size();
+    const BatchArray& array = Describe(info.kind);
+    if (!array.is_column()) continue;
+    const auto sent = rows_.Of(array, info.index).size();
     if (info.shape[0] != static_cast<int64_t>(sent)) {
       return Wrong(info, StrCat("has ", info.shape[0], " rows, not ", sent));
     }
@@ -448,8 +420,10 @@ absl::Status BatchAssembler::AllocateRows() {
     }
   }
   for (const ArrayInfo& info : layout_.arrays) {
-    const int64_t length = IsRowKind(info.kind) ? WholeLength(info) : -1;
-    if (length >= 0) RowArray(batch_, info) = AllocateRowArray(length, info);
+    const BatchArray& array = Describe(info.kind);
+    const int64_t length = array.is_column() ? WholeLength(info) : -1;
+    if (length < 0) continue;
+    array.Set(batch_, info.index, AllocateRowArray(length, info));
   }
   return absl::OkStatus();
 }

@@ -66,7 +66,10 @@ class BatchAssembler {
       : request_(request), layout_(std::move(layout)) {}
 
   absl::Status CheckArrays() const;
-  absl::Status CheckArray(const ArrayInfo& info) const;
+  absl::Status CheckLength(const ArrayInfo& info) const;
+  absl::Status CheckSeedCount(const ArrayInfo& info) const;
+  // Rows of the array of this kind; it must be there.
+  int64_t RowCount(ArrayKind kind, int index) const;
   void AllocateTopology();
   absl::Status FinishTopology();
   absl::Status CheckTopology() const;
@@ -81,17 +84,15 @@ class BatchAssembler {
   // seeds).
   int64_t WholeLength(const ArrayInfo& info) const;
   absl::Status AllocateRows();
-  Array& PlaceOf(const ArrayInfo& info);  // of topology
-  void WriteRows(const ArrayInfo& info, uint64_t at,
-                 std::span<const std::byte> bytes);
-  void WriteArray(const ArrayInfo& info, uint64_t at,
-                  std::span<const std::byte> bytes);
-  const ArrayInfo* Find(ArrayKind kind, int index) const;
+  // Writes bytes of the current array.
+  void WriteArray(uint64_t at, std::span<const std::byte> bytes);
+  void WriteRows(uint64_t at, std::span<const std::byte> bytes);
 
   AssemblerRequest request_;
   StreamLayout layout_;
   Batch batch_;
-  std::vector<Array> hop_offsets_;  // per node type, as received
+  // Arrays of topology by their place in the layout, until all have arrived.
+  std::vector<Array> topology_;
   SentRows rows_;
   size_t current_ = 0;         // array that `position_` is in or before
   uint64_t position_ = 0;      // bytes taken

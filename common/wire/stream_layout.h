@@ -4,48 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/dtype.h"
+#include "common/sample/array_kind.h"
 
 namespace millrace {
-
-// The numbers of ArrayInfo.Kind.
-enum class ArrayKind : uint8_t {
-  kUnknown = 0,
-  kSeed = 1,
-  kSeedToLocal = 2,
-  kHopOffsets = 3,
-  kNodeId = 4,
-  kTree = 5,
-  kIndptr = 6,
-  kNeighbor = 7,
-  kEdgeId = 8,
-  kNodeFeature = 9,
-  kNodeLabel = 10,
-  kOriginalId = 11,
-  kDegree = 12,
-  kEdgeFeature = 13,
-  kRows = 14,
-  kSeedTime = 15,
-  kWalks = 16,
-  kEdgeHop = 17,
-  kVisits = 18,
-  kFeatureRow = 19,
-  kSeedDst = 20,
-  kSeedLabel = 21,
-  kSeedEdgeType = 22,
-  kNegativeSrc = 23,
-  kNegativeDst = 24,
-  kDstLocal = 25,
-  kNegativeSrcLocal = 26,
-  kNegativeLocal = 27,
-  kFalseNegatives = 28,
-};
-// "NODE_ID", ...
-std::string_view ArrayKindName(ArrayKind kind);
 
 // One array of the byte string.
 struct ArrayInfo {

@@ -99,26 +99,15 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
     const auto copy = [&](const void* data) {
       if (info.total_bytes() > 0) std::memcpy(out, data, info.total_bytes());
     };
-    const int i = info.index;
-    if (info.kind == ArrayKind::kHopOffsets) {
-      return copy(batch_.nodes[i].hop_offsets.data());
-    }
-    if (!IsRowKind(info.kind)) {
-      return copy(TopologyArray(batch_, info.kind, i)->data());
-    }
-    const Array& array = Column(batch_.nodes[i], info.kind);
+    const BatchArray& description = Describe(info.kind);
+    const Array array = description.Get(batch_, info.index);
+    if (!description.is_column()) return copy(array.data());
     const size_t row_bytes =
         info.shape[0] > 0 ? info.total_bytes() / info.shape[0] : 0;
-    for (const uint32_t row : RowsOf(rows, info.kind, i)) {
+    for (const uint32_t row : rows.Of(description, info.index)) {
       std::memcpy(out, array.data() + row * row_bytes, row_bytes);
       out += row_bytes;
     }
-  }
-
-  static const Array& Column(const NodeBlock& block, ArrayKind kind) {
-    if (kind == ArrayKind::kNodeFeature) return block.feature;
-    if (kind == ArrayKind::kNodeLabel) return block.label;
-    return kind == ArrayKind::kOriginalId ? block.original_id : block.degree;
   }
 
   std::shared_ptr<const Store> store_;  // shared with the source

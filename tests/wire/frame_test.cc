@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/strings.h"
 #include "sampler.pb.h"
 
 namespace millrace {
@@ -162,6 +163,15 @@ TEST(FrameTest, SurvivesAnyDamage) {
     if (frame->header.stream) {
       (void)CheckLayout(*frame->header.stream, 1 << 30);
     }
+  }
+}
+
+TEST(StreamLayoutTest, NamesArraysAsTheProtocolDoes) {
+  for (int kind = 0; kind < v1::ArrayInfo::Kind_ARRAYSIZE; ++kind) {
+    const std::string name =
+        v1::ArrayInfo::Kind_Name(static_cast<v1::ArrayInfo::Kind>(kind));
+    EXPECT_EQ(StrCat("KIND_", ArrayKindName(static_cast<ArrayKind>(kind))),
+              name);
   }
 }
 
