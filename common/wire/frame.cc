@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/frame.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -11,128 +17,78 @@
 namespace millrace {
 namespace {
 
+namespace io = ::google::protobuf::io;
+using ::google::protobuf::internal::WireFormatLite;
+
 // (field number << 3) | wire type.
-constexpr uint64_t kHeaderTag = 1 << 3 | 2;
-constexpr uint64_t kPayloadTag = 15 << 3 | 2;
+constexpr uint32_t kHeaderTag = 1 << 3 | 2;
+constexpr uint32_t kPayloadTag = 15 << 3 | 2;
 // Arrays of one stream: more than any schema needs, and small.
 constexpr int kMaxArrays = 1 << 16;
 constexpr int kMaxDimensions = 8;
 
-void AppendVarint(uint64_t value, std::string& out) {
-  while (value >= 0x80) {
-    out.push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
-  }
-  out.push_back(static_cast<char>(value));
-}
-
-// Reads consecutive slices as one byte string.
-class SliceCursor {
+// Consecutive slices as one input.
+class SliceInput {
  public:
-  explicit SliceCursor(std::span<const std::span<const std::byte>> slices)
-      : slices_(slices) {
-    for (const auto& slice : slices) remaining_ += slice.size();
-  }
-
-  size_t remaining() const { return remaining_; }
-  size_t position() const { return position_; }
-
-  bool Byte(uint8_t& out) {
-    if (remaining_ == 0) return false;
-    while (at_ == slices_[slice_].size()) NextSlice();
-    out = static_cast<uint8_t>(slices_[slice_][at_++]);
-    ++position_;
-    --remaining_;
-    return true;
-  }
-
-  bool Varint(uint64_t& out) {
-    out = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      uint8_t byte = 0;
-      if (!Byte(byte)) return false;
-      if (shift == 63 && byte > 1) return false;
-      out |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if ((byte & 0x80) == 0) return true;
+  explicit SliceInput(std::span<const std::span<const std::byte>> slices) {
+    for (const std::span<const std::byte> slice : slices) {
+      streams_.push_back(
+          &arrays_.emplace_back(slice.data(), static_cast<int>(slice.size())));
     }
-    return false;
+    all_.emplace(streams_.data(), static_cast<int>(streams_.size()));
   }
 
-  // Calls `use` with each piece of the next `bytes` bytes.
-  template <typename Use>
-  bool Take(uint64_t bytes, Use use) {
-    if (bytes > remaining_) return false;
-    position_ += bytes;
-    remaining_ -= bytes;
-    while (bytes > 0) {
-      while (at_ == slices_[slice_].size()) NextSlice();
-      const size_t piece =
-          std::min<uint64_t>(bytes, slices_[slice_].size() - at_);
-      use(slices_[slice_].subspan(at_, piece));
-      at_ += piece;
-      bytes -= piece;
-    }
-    return true;
-  }
+  io::ZeroCopyInputStream* get() { return &*all_; }
 
  private:
-  void NextSlice() {
-    ++slice_;
-    at_ = 0;
-  }
-
-  const std::span<const std::span<const std::byte>> slices_;
-  size_t slice_ = 0;
-  size_t at_ = 0;  // within the slice
-  size_t position_ = 0;
-  size_t remaining_ = 0;
+  std::deque<io::ArrayInputStream> arrays_;
+  std::vector<io::ZeroCopyInputStream*> streams_;
+  std::optional<io::ConcatenatingInputStream> all_;
 };
 
-absl::Status Malformed(const SliceCursor& cursor, std::string_view what) {
+absl::Status Malformed(const io::CodedInputStream& input,
+                       std::string_view what) {
   return absl::InvalidArgumentError(
-      StrCat("not a frame: ", what, " at byte ", cursor.position()));
+      StrCat("not a frame: ", what, " at byte ", input.CurrentPosition()));
 }
 
-absl::Status SkipField(SliceCursor& cursor, uint64_t tag) {
-  uint64_t length = 0;
-  switch (tag & 7) {
-    case 0:
-      if (!cursor.Varint(length)) return Malformed(cursor, "bad varint");
-      return absl::OkStatus();
-    case 1:
-      length = 8;
-      break;
-    case 2:
-      if (!cursor.Varint(length)) return Malformed(cursor, "bad length");
-      break;
-    case 5:
-      length = 4;
-      break;
-    default:
-      return Malformed(cursor, "unknown wire type");
+absl::StatusOr<std::string> TakeHeader(io::CodedInputStream& input) {
+  int length = 0;
+  if (!input.ReadVarintSizeAsInt(&length)) {
+    return Malformed(input, "bad header length");
   }
-  if (!cursor.Take(length, [](auto) {})) {
-    return Malformed(cursor, "field longer than the message");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> TakeHeader(SliceCursor& cursor) {
-  uint64_t length = 0;
-  if (!cursor.Varint(length) || length > cursor.remaining()) {
-    return Malformed(cursor, "bad header length");
-  }
-  if (length > kMaxFrameHeaderBytes) {
-    return Malformed(cursor,
+  if (static_cast<size_t>(length) > kMaxFrameHeaderBytes) {
+    return Malformed(input,
                      StrCat("header of ", length, " bytes, the limit is ",
                             kMaxFrameHeaderBytes));
   }
   std::string bytes;
-  bytes.reserve(length);
-  cursor.Take(length, [&bytes](std::span<const std::byte> piece) {
-    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  });
+  if (!input.ReadString(&bytes, length)) {
+    return Malformed(input, "bad header length");
+  }
   return bytes;
+}
+
+// Borrows the payload from the input's memory.
+absl::Status TakePayload(io::CodedInputStream& input, FrameView& view) {
+  int left = 0;
+  if (!input.ReadVarintSizeAsInt(&left)) {
+    return Malformed(input, "bad payload length");
+  }
+  view.payload_bytes = static_cast<size_t>(left);
+  while (left > 0) {
+    const void* data = nullptr;
+    int size = 0;
+    if (!input.GetDirectBufferPointer(&data, &size)) {
+      return Malformed(input, "bad payload length");
+    }
+    size = std::min(size, left);
+    view.payload.emplace_back(static_cast<const std::byte*>(data),
+                              static_cast<size_t>(size));
+    input.Skip(size);
+    left -= size;
+  }
+  return absl::OkStatus();
 }
 
 void LayoutToProto(const StreamLayout& layout, v1::Stream& out) {
@@ -207,48 +163,42 @@ std::string EncodeFrameHead(const FrameHeader& header, size_t payload_bytes) {
   if (header.stream) LayoutToProto(*header.stream, *proto.mutable_stream());
   const std::string bytes = proto.SerializeAsString();
   std::string head;
-  head.reserve(bytes.size() + 16);
-  AppendVarint(kHeaderTag, head);
-  AppendVarint(bytes.size(), head);
-  head += bytes;
-  if (payload_bytes > 0) {
-    AppendVarint(kPayloadTag, head);
-    AppendVarint(payload_bytes, head);
-  }
+  {
+    io::StringOutputStream sink(&head);
+    io::CodedOutputStream out(&sink);
+    out.WriteTag(kHeaderTag);
+    out.WriteVarint64(bytes.size());
+    out.WriteString(bytes);
+    if (payload_bytes > 0) {
+      out.WriteTag(kPayloadTag);
+      out.WriteVarint64(payload_bytes);
+    }
+  }  // flushes
   return head;
 }
 
 absl::StatusOr<FrameView> ParseFrame(
     std::span<const std::span<const std::byte>> slices) {
-  SliceCursor cursor(slices);
+  SliceInput bytes(slices);
+  io::CodedInputStream input(bytes.get());
   FrameView view;
   bool seen_header = false;
   bool seen_payload = false;
-  while (cursor.remaining() > 0) {
-    uint64_t tag = 0;
-    if (!cursor.Varint(tag) || tag >> 3 == 0) {
-      return Malformed(cursor, "bad tag");
-    }
+  while (const uint32_t tag = input.ReadTag()) {
     if (tag == kHeaderTag && !seen_header) {
       seen_header = true;
-      MILLRACE_ASSIGN_OR_RETURN(std::string bytes, TakeHeader(cursor));
-      MILLRACE_ASSIGN_OR_RETURN(view.header, HeaderFromBytes(bytes));
+      MILLRACE_ASSIGN_OR_RETURN(const std::string header, TakeHeader(input));
+      MILLRACE_ASSIGN_OR_RETURN(view.header, HeaderFromBytes(header));
     } else if (tag == kPayloadTag && !seen_payload) {
       seen_payload = true;
-      uint64_t length = 0;
-      if (!cursor.Varint(length) ||
-          !cursor.Take(length, [&view](std::span<const std::byte> piece) {
-            view.payload.push_back(piece);
-          })) {
-        return Malformed(cursor, "bad payload length");
-      }
-      view.payload_bytes = length;
+      MILLRACE_RETURN_IF_ERROR(TakePayload(input, view));
     } else if (tag == kHeaderTag || tag == kPayloadTag) {
-      return Malformed(cursor, "second header or payload");
-    } else {
-      MILLRACE_RETURN_IF_ERROR(SkipField(cursor, tag));
+      return Malformed(input, "second header or payload");
+    } else if (!WireFormatLite::SkipField(&input, tag)) {
+      return Malformed(input, "unreadable field");
     }
   }
+  if (!input.ConsumedEntireMessage()) return Malformed(input, "bad tag");
   return view;
 }
 
