@@ -93,6 +93,31 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
              ", rank 0 the ", what, " ", first, "\n", advice));
 }
 
+// A list of servers may name those of two stores, and each rank believes the
+// first one that answers.
+absl::Status CheckSameSource(Collectives& collectives,
+                             const Manifest& manifest) {
+  constexpr char kAdvice[] =
+      "give every rank the same --store, or --servers of one store alone";
+  MILLRACE_RETURN_IF_ERROR(CheckSameFingerprint(
+      collectives, "dataset", manifest.dataset_fingerprint, kAdvice));
+  return CheckSameFingerprint(collectives, "store", manifest.fingerprint,
+                              kAdvice);
+}
+
+// A split may have been added, under one name, to copies of a store.
+absl::Status CheckSameSplits(Collectives& collectives,
+                             const OptionTexts& splits) {
+  std::string all;
+  for (const auto& [name, fingerprint] : splits) {
+    all += StrCat(all.empty() ? "" : ", ", name.substr(sizeof(kSplitText) - 1),
+                  " ", fingerprint);
+  }
+  return CheckSameFingerprint(
+      collectives, "splits", all,
+      "make the same splits on all copies of the store, or serve one copy");
+}
+
 absl::Status CheckSameTexts(Collectives& collectives,
                             const OptionTexts& texts) {
   const std::string own = nlohmann::json(texts).dump();

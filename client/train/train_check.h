@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "client/train/collectives.h"
 #include "client/train/option_texts.h"
+#include "common/graph/manifest.h"
 
 namespace millrace {
 
@@ -36,6 +37,15 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
                                   std::string_view advice);
+
+// Whether this rank reads rank 0's dataset, as one store. All ranks call it.
+// Errors of CheckSameFingerprint.
+absl::Status CheckSameSource(Collectives& collectives,
+                             const Manifest& manifest);
+// Whether the splits of RunPlan::splits are rank 0's. All ranks call it. Errors
+// of CheckSameFingerprint.
+absl::Status CheckSameSplits(Collectives& collectives,
+                             const OptionTexts& splits);
 
 // Whether the options of this rank are rank 0's too. All ranks call it.
 // INVALID_ARGUMENT: one of them is another; names it and both values. Errors of

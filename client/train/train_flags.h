@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/job_flags.h"
-#include "client/train/trainer.h"
+#include "client/train/train_options.h"
 
 namespace millrace {
 

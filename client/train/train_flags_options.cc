@@ -6,7 +6,7 @@
 
 #include "client/train/train_check.h"
 #include "client/train/train_flags.h"
-#include "client/train/trainer.h"
+#include "client/train/train_options.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 

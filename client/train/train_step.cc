@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/tensor/torch_status.h"
-#include "client/train/link_scores.h"
+#include "client/train/objective.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -39,30 +39,15 @@ absl::StatusOr<at::Tensor> GatherRows(Collectives& collectives,
 
 }  // namespace
 
-TrainStep::TrainStep(Model& model, Collectives& collectives, const Task& task)
-    : model_(model), collectives_(collectives), task_(task) {
+TrainStep::TrainStep(Model& model, Collectives& collectives,
+                     const Objective& objective)
+    : model_(model), collectives_(collectives), objective_(objective) {
   int64_t size = 0;
   for (const NamedTensor& parameter : model.parameters().parameters()) {
     size += parameter.tensor.numel();
   }
   exchange_ = at::zeros({size + kTailSize}, at::kFloat);
   gradient_ = exchange_.narrow(0, 0, size);
-}
-
-Outcome TrainStep::Forward(const Minibatch& minibatch, const Pass& pass) const {
-  if (minibatch.links.has_value()) {
-    const GraphShape& shape = model_.shape();
-    const std::vector<at::Tensor> rows =
-        model_.ForwardTypes(minibatch.graph, pass);
-    return LinkOutcome(task_.loss, *model_.decoder(), *minibatch.links,
-                       TakeEnds(minibatch.links->row, rows[*shape.source_type],
-                                rows[shape.seed_type]),
-                       /*one_type=*/shape.source_type == shape.seed_type);
-  }
-  const at::Tensor logits =
-      minibatch.OfSeeds(model_.Forward(minibatch.graph, pass));
-  return {LossSum(task_.kind, logits, minibatch.labels), minibatch.labelled,
-          CountCorrect(task_.kind, logits, minibatch.labels)};
 }
 
 // Batches are of similar size, so only those twice as large as any checked
@@ -82,7 +67,7 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
                                         const DropoutKey& dropout) {
   MILLRACE_RETURN_IF_ERROR(CheckBatchMemory(minibatch));
   const Pass pass{.training = true, .dropout = dropout};
-  const Outcome outcome = Forward(minibatch, pass);
+  const Outcome outcome = objective_.Forward(model_, minibatch, pass);
   for (const NamedTensor& named : model_.parameters().parameters()) {
     at::Tensor parameter = named.tensor;
     parameter.mutable_grad().reset();

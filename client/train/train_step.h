@@ -11,9 +11,10 @@
 #include "client/nn/model.h"
 #include "client/train/collectives.h"
 #include "client/train/minibatch.h"
-#include "client/train/task.h"
 
 namespace millrace {
+
+class Objective;
 
 // What one step saw, over all ranks.
 struct StepSums {
@@ -29,8 +30,8 @@ struct StepSums {
 // Threads: one at a time; all ranks step together.
 class TrainStep {
  public:
-  // Keeps references to both.
-  TrainStep(Model& model, Collectives& collectives, const Task& task = {});
+  // Keeps references to all.
+  TrainStep(Model& model, Collectives& collectives, const Objective& objective);
 
   // `minibatch` null, or without a label: this rank runs no forward
   // pass and joins with zeros. Errors of Collectives; INTERNAL from LibTorch.
@@ -59,14 +60,13 @@ class TrainStep {
   static constexpr char kRankSeeds[] = "seeds since the last average";
 
  private:
-  Outcome Forward(const Minibatch& minibatch, const Pass& pass) const;
   absl::Status CheckBatchMemory(const Minibatch& minibatch);
   absl::Status ForwardBackward(const Minibatch& minibatch,
                                const DropoutKey& dropout);
 
   Model& model_;
   Collectives& collectives_;
-  const Task task_;
+  const Objective& objective_;
   uint64_t checked_bytes_ = 0;  // the largest LayerBytes() that was checked
   int64_t seeds_since_average_ = 0;
   at::Tensor exchange_;  // gradients, then loss, labelled, correct

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "client/train/label_objective.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -29,7 +30,8 @@ at::Tensor GradientOf(const std::vector<Batch>& batches, int world,
   at::Tensor gradient;
   RunRanks(world, [&](Collectives& collectives) {
     const auto model = Model::Create(config).value();
-    TrainStep step(*model, collectives);
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
     const auto rank = static_cast<size_t>(collectives.rank());
     std::optional<Minibatch> minibatch;
     if (rank < batches.size()) {
@@ -86,7 +88,8 @@ TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
   RunRanks(2, [&](Collectives& collectives) {
     const int rank = collectives.rank();
     const auto model = Model::Create(config).value();
-    TrainStep step(*model, collectives);
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
     const Minibatch minibatch = MakeMinibatch(batches[rank], *model).value();
     ASSERT_TRUE(step.Run(&minibatch, {}).ok());
     before[rank] = model->parameters().buffers()[0].tensor.clone();
@@ -108,7 +111,8 @@ TEST(TrainStepTest, ARankThatTrainedOnNothingHasNoSay) {
   RunRanks(2, [&](Collectives& collectives) {
     const int rank = collectives.rank();
     const auto model = Model::Create(config).value();
-    TrainStep step(*model, collectives);
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
     std::optional<Minibatch> minibatch;
     if (rank == 0) minibatch = MakeMinibatch(batches[0], *model).value();
     ASSERT_TRUE(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/train/checkpoint.h"
+#include "client/train/label_objective.h"
 #include "client/train/train_step.h"
 #include "common/base/file.h"
 #include "common/base/npy.h"
@@ -80,7 +81,8 @@ TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
     at::Tensor result;
     RunRanks(world, [&](Collectives& collectives) {
       const auto model = Model::Create(config, shape).value();
-      TrainStep step(*model, collectives);
+      const NodeObjective objective{Task()};
+      TrainStep step(*model, collectives, objective);
       const Minibatch minibatch =
           MakeMinibatch(batches[collectives.rank()], *model).value();
       ASSERT_TRUE(step.Run(&minibatch, {}).ok());

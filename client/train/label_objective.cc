@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/label_objective.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "client/tensor/torch_status.h"
+#include "client/train/class_count.h"
+#include "client/train/labels.h"
+#include "client/train/seed_table.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+absl::StatusOr<TrainingOrder> ReadOrder(const TrainOptions& options,
+                                        const SeedTable& train) {
+  SeedList seeds;
+  if (options.seeds.has_value()) {
+    seeds = *options.seeds;
+  } else {
+    const int64_t* ids = train.original_id.const_data_ptr<int64_t>();
+    seeds.ids.assign(ids, ids + train.size());
+  }
+  return ReadTrainingOrder(options.order, seeds, options.epochs);
+}
+
+}  // namespace
+
+std::string LabelObjective::SeedsName(const ResolvedJob& job,
+                                      const Schema& schema) const {
+  return schema.node_types[job.seed_type].name;
+}
+
+absl::StatusOr<int64_t> LabelObjective::CountSeeds(
+    const RunPlan& plan, const Manifest& manifest) const {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const size_t place,
+      manifest.FindSplit(plan.seed_type, plan.options.job.split));
+  return manifest.splits[place].count;
+}
+
+absl::Status LabelObjective::CheckGraph(const RunPlan& plan,
+                                        const Schema& schema) {
+  const GraphShape& shape = plan.shape;
+  if (shape.homogeneous() && shape.types[0].features == 0) {
+    return absl::FailedPreconditionError(
+        StrCat("node type \"", shape.types[0].name,
+               "\" has no features\nimport the "
+               "dataset with --features F.npy"));
+  }
+  const NodeType& type = schema.node_types[plan.seed_type];
+  if (type.label.present()) return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat("node type \"", type.name,
+                                              "\" has no labels\nimport the "
+                                              "dataset with --labels F.npy"));
+}
+
+// Whether seeds have labels is known once they are read.
+absl::Status LabelObjective::CheckSplit(const RunPlan&, const Manifest&) const {
+  return absl::OkStatus();
+}
+
+absl::Status LabelObjective::ReadTables(std::shared_ptr<BatchSource> source,
+                                        const RunPlan& plan) {
+  const TrainOptions& options = plan.options;
+  MILLRACE_ASSIGN_OR_RETURN(tables_.train,
+                            ReadSeedTable(source, options.job, task_.kind,
+                                          options.job.split, options.seeds));
+  // A split that was named must be there.
+  const auto read_other = [&](const std::string& named, const char* usual,
+                              std::optional<SeedTable>& table) -> absl::Status {
+    if (named.empty() &&
+        absl::IsNotFound(
+            source->manifest().FindSplit(plan.seed_type, usual).status())) {
+      return absl::OkStatus();
+    }
+    MILLRACE_ASSIGN_OR_RETURN(table,
+                              ReadSeedTable(source, options.job, task_.kind,
+                                            named.empty() ? usual : named));
+    return absl::OkStatus();
+  };
+  MILLRACE_RETURN_IF_ERROR(
+      read_other(options.valid_split, "valid", tables_.valid));
+  return read_other(options.test_split, "test", tables_.test);
+}
+
+// What a model must predict of a seed: its class, or the columns of the labels;
+// 0 when nothing is labelled.
+absl::StatusOr<int64_t> LabelObjective::CountOutputs(int64_t classes) const {
+  std::vector<const SeedTable*> present;
+  for (const auto* table : {&tables_.train, &tables_.valid, &tables_.test}) {
+    if (table->has_value() && (*table)->size() > 0) present.push_back(&**table);
+  }
+  return CatchTorch("counting classes", [&]() -> absl::StatusOr<int64_t> {
+    if (task_.kind == TaskKind::kSingle) return CountClasses(present, classes);
+    return present.empty() ? 0 : present[0]->label.size(1);
+  });
+}
+
+absl::Status LabelObjective::CheckLabels(const RunPlan& plan,
+                                         int64_t outputs) const {
+  // Without an epoch only the number of outputs is learned from them.
+  const bool unused = plan.options.epochs == 0 && outputs > 0;
+  const SeedTable& train = *tables_.train;
+  if (unused || CountLabelled(train.label) > 0) return absl::OkStatus();
+  const std::string unlabelled =
+      StrCat(train.size(), " seeds, but none of them has a label\n");
+  if (plan.options.seeds.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat("--seeds-file has ", unlabelled, "give seeds with labels"));
+  }
+  return absl::FailedPreconditionError(StrCat(
+      "split \"", train.split, "\" of ", plan.seeds_name, " has ", unlabelled,
+      "name another with --split, or import labels of it: NaN and "
+      "negative ones are none"));
+}
+
+absl::StatusOr<RunInputs> LabelObjective::Read(
+    std::shared_ptr<BatchSource> source, const RunPlan& plan) {
+  const TrainOptions& options = plan.options;
+  RunInputs inputs;
+  inputs.model = options.model;
+  MILLRACE_RETURN_IF_ERROR(ReadTables(std::move(source), plan));
+  if (!options.order.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(inputs.order, ReadOrder(options, *tables_.train));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(inputs.model.out, CountOutputs(options.classes));
+  MILLRACE_RETURN_IF_ERROR(CheckLabels(plan, inputs.model.out));
+  MILLRACE_RETURN_IF_ERROR(task_.CheckOutputs(inputs.model.out));
+  return inputs;
+}
+
+absl::StatusOr<std::unique_ptr<Evaluator>> LabelObjective::MakeEvaluator(
+    std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
+    Collectives& collectives) {
+  return std::make_unique<NodeEvaluator>(std::move(source), plan.options.job,
+                                         model, collectives, std::move(tables_),
+                                         plan.options.evaluation);
+}
+
+Outcome LabelObjective::Forward(Model& model, const Minibatch& minibatch,
+                                const Pass& pass) const {
+  const at::Tensor logits =
+      minibatch.OfSeeds(model.Forward(minibatch.graph, pass));
+  return {LossSum(task_.kind, logits, minibatch.labels), minibatch.labelled,
+          CountCorrect(task_.kind, logits, minibatch.labels)};
+}
+
+absl::StatusOr<GraphShape> NodeObjective::Shape(const ResolvedJob& job,
+                                                const Schema& schema) const {
+  return GraphShape::Of(schema, job.seed_type, job.spec.direction);
+}
+
+absl::Status NodeObjective::Check(const RunPlan& plan,
+                                  const Schema& schema) const {
+  const TrainOptions& options = plan.options;
+  if (!options.predict.empty() && options.predict_embeddings) {
+    if (options.evaluation.kind == InferenceKind::kSampled) {
+      return absl::UnimplementedError(
+          "--output embeddings needs --inference full\nuse it, or --output "
+          "logits");
+    }
+    if (options.model.layers <= 1) {
+      return absl::UnimplementedError(
+          StrCat("--output embeddings are what the last of at least 2 layers "
+                 "reads, but --layers is ",
+                 options.model.layers, "\nuse --output logits"));
+    }
+  }
+  return CheckGraph(plan, schema);
+}
+
+absl::StatusOr<GraphShape> GraphObjective::Shape(const ResolvedJob& job,
+                                                 const Schema& schema) const {
+  return GraphShape::OfGraphs(schema, job.seed_type);
+}
+
+absl::Status GraphObjective::Check(const RunPlan& plan,
+                                   const Schema& schema) const {
+  const TrainOptions& options = plan.options;
+  if (options.evaluation.kind == InferenceKind::kFull) {
+    return absl::InvalidArgumentError(
+        "--inference full goes through a graph layer by layer, but a batch of "
+        "--seeds graph holds whole graphs\nleave out --inference");
+  }
+  if (!options.predict.empty() && options.predict_embeddings) {
+    return absl::UnimplementedError(
+        "--output embeddings are rows of nodes, not of graphs\nuse --output "
+        "logits");
+  }
+  return CheckGraph(plan, schema);
+}
+
+}  // namespace millrace

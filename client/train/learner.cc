@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/learner.h"
+
+#include <cmath>
+#include <utility>
+
+#include "client/tensor/torch_status.h"
+#include "common/base/status_macros.h"
+
+namespace millrace {
+
+Learner::Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
+                 const Objective& objective, Collectives& collectives)
+    : collectives_(collectives),
+      model_(std::move(model)),
+      step_(*model_, collectives, objective),
+      optimizer_(optimizer, model_->parameters().parameters()) {}
+
+absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
+                                       const DropoutKey& dropout, double rate) {
+  MILLRACE_ASSIGN_OR_RETURN(const StepSums sums, step_.Run(minibatch, dropout));
+  if (sums.labelled == 0 || !std::isfinite(sums.loss)) return sums;
+  MILLRACE_RETURN_IF_ERROR(CatchTorch("an optimizer step", [&] {
+    optimizer_.Step(step_.gradient(), rate);
+    return absl::OkStatus();
+  }));
+  return sums;
+}
+
+// Running statistics are averaged over ranks, for evaluation elsewhere.
+absl::StatusOr<std::vector<NamedTensor>> Learner::CopyOfModel() {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
+                            step_.MeanBuffers());
+  const std::vector<NamedTensor>& buffers = model_->parameters().buffers();
+  std::vector<NamedTensor> copy = model_->parameters().State();
+  for (NamedTensor& named : copy) {
+    const at::Tensor* value = &named.tensor;
+    for (size_t i = 0; i < means.size(); ++i) {
+      if (named.tensor.is_same(buffers[i].tensor)) value = &means[i];
+    }
+    named.tensor = value->detach().clone();
+  }
+  return copy;
+}
+
+absl::Status Learner::SaveTo(Checkpoint& checkpoint) {
+  return CatchTorch("copying a checkpoint", [&]() -> absl::Status {
+    MILLRACE_ASSIGN_OR_RETURN(checkpoint.ranks, step_.RankBuffers());
+    MILLRACE_ASSIGN_OR_RETURN(checkpoint.model, CopyOfModel());
+    if (collectives_.rank() == 0) checkpoint.optimizer = optimizer_.State();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Learner::Load(const Checkpoint& checkpoint,
+                           int64_t optimizer_steps, bool same_world) {
+  MILLRACE_RETURN_IF_ERROR(model_->parameters().Load(checkpoint.model));
+  MILLRACE_RETURN_IF_ERROR(
+      optimizer_.Load(checkpoint.optimizer, optimizer_steps));
+  return same_world ? step_.LoadRankBuffers(checkpoint.ranks)
+                    : absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/nn/model.h"
+#include "client/train/checkpoint.h"
+#include "client/train/collectives.h"
+#include "client/train/objective.h"
+#include "client/train/optimizer.h"
+#include "client/train/train_step.h"
+
+namespace millrace {
+
+// A model and what changes it: the tensors of a checkpoint.
+// Threads: one at a time; all ranks make the same calls.
+class Learner {
+ public:
+  // Keeps references to `objective` and `collectives`.
+  Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
+          const Objective& objective, Collectives& collectives);
+
+  Model& model() { return *model_; }
+  int64_t optimizer_steps() const { return optimizer_.steps(); }
+
+  // Takes one step at rate `rate` by the gradients of all ranks. `minibatch`:
+  // see TrainStep::Run. The model stays as it is if nothing was labelled or the
+  // loss is not finite.
+  absl::StatusOr<StepSums> Step(const Minibatch* minibatch,
+                                const DropoutKey& dropout, double rate);
+
+  // TrainStep::AverageBuffers.
+  absl::Status AverageBuffers() { return step_.AverageBuffers(); }
+
+  // Copies all tensors into `checkpoint`, and goes on as if it had not; the
+  // optimizer's on rank 0 alone.
+  absl::Status SaveTo(Checkpoint& checkpoint);
+  // The reverse. `same_world`: as many ranks wrote the checkpoint. Errors of
+  // ParameterSet::Load, Optimizer::Load and TrainStep::LoadRankBuffers.
+  absl::Status Load(const Checkpoint& checkpoint, int64_t optimizer_steps,
+                    bool same_world);
+
+ private:
+  absl::StatusOr<std::vector<NamedTensor>> CopyOfModel();
+
+  Collectives& collectives_;
+  const std::unique_ptr<Model> model_;
+  TrainStep step_;
+  Optimizer optimizer_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/link_objective.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/train/link_scores.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Whether edges have types, which the decoder tells apart.
+bool TypesEdges(const RunPlan& plan, const Schema& schema) {
+  return schema.relations[plan.seed_relation].has_type &&
+         plan.options.model.decoder == DecoderKind::kDistMult;
+}
+
+// The splits to evaluate: those that are named, or have the usual names.
+LinkEvaluator::Splits EvaluatedSplits(const RunPlan& plan,
+                                      const Manifest& manifest) {
+  const auto name = [&](const std::string& named,
+                        const char* usual) -> std::optional<std::string> {
+    if (!named.empty()) return named;
+    return manifest.EdgeSplit(plan.seed_relation, usual) == nullptr
+               ? std::nullopt
+               : std::optional<std::string>(usual);
+  };
+  return {name(plan.options.valid_split, "valid"),
+          name(plan.options.test_split, "test"),
+          {}};
+}
+
+}  // namespace
+
+std::vector<const LinkTable*> LinkObjective::Tables::All() const {
+  std::vector<const LinkTable*> all;
+  for (const auto* table : {&train, &listed, &valid, &test}) {
+    if (table->has_value()) all.push_back(&**table);
+  }
+  return all;
+}
+
+absl::StatusOr<GraphShape> LinkObjective::Shape(const ResolvedJob& job,
+                                                const Schema& schema) const {
+  return GraphShape::OfEdges(schema, job.seed_relation, job.spec.direction);
+}
+
+std::string LinkObjective::SeedsName(const ResolvedJob& job,
+                                     const Schema& schema) const {
+  return schema.RelationName(job.seed_relation);
+}
+
+absl::Status LinkObjective::Check(const RunPlan& plan, const Schema&) const {
+  if (plan.options.predict.empty() ||
+      plan.options.evaluation.kind == InferenceKind::kFull) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      "--predict of --task link needs --inference full\n"
+      "use it, or leave out --predict");
+}
+
+absl::StatusOr<int64_t> LinkObjective::CountSeeds(
+    const RunPlan& plan, const Manifest& manifest) const {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const size_t place,
+      manifest.FindEdgeSplit(plan.seed_relation, plan.options.job.split));
+  return manifest.edge_splits[place].count;
+}
+
+absl::Status LinkObjective::CheckSplit(const RunPlan& plan,
+                                       const Manifest& manifest) const {
+  const TrainOptions& options = plan.options;
+  if (options.model.decoder == DecoderKind::kNone) {
+    return absl::InvalidArgumentError("--task link needs a --decoder");
+  }
+  if (!options.order.empty()) {
+    return absl::UnimplementedError(
+        "--order names nodes and graphs, not edges\ngive the edges in their "
+        "order by --seeds-file F.npy, [n, 2], and --no-shuffle");
+  }
+  const bool listed = options.seeds.has_value();
+  if (listed && TypesEdges(plan, manifest.schema)) {
+    return absl::InvalidArgumentError(
+        "--seeds-file has no edge types, which --decoder distmult needs "
+        "here\nmake a split: millrace split --pairs F --edge-types F");
+  }
+  return CheckNegatives(
+      plan, listed ? nullptr
+                   : manifest.EdgeSplit(plan.seed_relation, options.job.split));
+}
+
+// `split`: null where the seeds are listed.
+absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
+                                           const EdgeSplitInfo* split) const {
+  const std::string& name = plan.options.job.split;
+  const bool given = split != nullptr && split->negatives > 0;
+  const bool labels = split != nullptr && split->label.present();
+  const bool none = task_.negatives == NegativeMode::kNone;
+  if (labels && !none) {
+    return absl::InvalidArgumentError(StrCat(
+        "--negatives adds pairs that are not edges, but the labels of split ",
+        name,
+        " name those already\nleave out --negatives, or make a split "
+        "without --labels"));
+  }
+  if (labels && given) {
+    return absl::FailedPreconditionError(
+        StrCat("split ", name,
+               " has labels, which say what is an edge, and negatives\nmake a "
+               "split without --labels or without --negatives"));
+  }
+  if (task_.loss == LinkLoss::kSoftmax &&
+      (task_.negatives == NegativeMode::kBinary || (none && !given))) {
+    return absl::InvalidArgumentError(
+        "--loss softmax compares an edge with negatives of its own\nuse "
+        "--negatives triplet:K, shared:K or in-batch, or --loss bce");
+  }
+  if (!none || given || labels) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      "--task link also needs pairs that are not edges, but there are "
+      "neither --negatives nor negatives or labels in ",
+      plan.options.seeds.has_value() ? "--seeds-file" : StrCat("split ", name),
+      "\nuse --negatives binary:1, triplet:K, shared:K or in-batch"));
+}
+
+bool LinkObjective::NeedsKnownEdges(const EvaluationOptions& evaluation) const {
+  return task_.ranks() && evaluation.kind == InferenceKind::kFull &&
+         (evaluation.negatives == EvalNegatives::kDefault ||
+          evaluation.negatives == EvalNegatives::kAll);
+}
+
+absl::Status LinkObjective::ReadTables(
+    const std::shared_ptr<BatchSource>& source, const RunPlan& plan) {
+  const JobSpec& job = plan.options.job;
+  const Manifest& manifest = source->manifest();
+  if (manifest.EdgeSplit(plan.seed_relation, job.split) != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(tables_.train,
+                              ReadLinkTable(source, job, job.split));
+  }
+  if (plan.options.seeds.has_value()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        tables_.listed,
+        ReadLinkTable(source, job, job.split, plan.options.seeds));
+  }
+  const LinkEvaluator::Splits splits = EvaluatedSplits(plan, manifest);
+  if (splits.valid.has_value()) {
+    MILLRACE_ASSIGN_OR_RETURN(tables_.valid,
+                              ReadLinkTable(source, job, *splits.valid));
+  }
+  if (splits.test.has_value()) {
+    MILLRACE_ASSIGN_OR_RETURN(tables_.test,
+                              ReadLinkTable(source, job, *splits.test));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunInputs> LinkObjective::Read(
+    std::shared_ptr<BatchSource> source, const RunPlan& plan) {
+  if (TypesEdges(plan, source->manifest().schema) ||
+      NeedsKnownEdges(plan.options.evaluation)) {
+    MILLRACE_RETURN_IF_ERROR(ReadTables(source, plan));
+  }
+  RunInputs inputs;
+  inputs.model = plan.options.model;
+  for (const LinkTable* table : tables_.All()) {
+    inputs.model.edge_types =
+        std::max(inputs.model.edge_types, table->edge_types());
+  }
+  inputs.model.out = inputs.model.hidden;
+  return inputs;
+}
+
+absl::StatusOr<std::unique_ptr<Evaluator>> LinkObjective::MakeEvaluator(
+    std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
+    Collectives& collectives) {
+  const EvaluationOptions& evaluation = plan.options.evaluation;
+  LinkEvaluator::Splits splits = EvaluatedSplits(plan, source->manifest());
+  const Tables tables = std::exchange(tables_, {});
+  if (NeedsKnownEdges(evaluation)) splits.known = tables.All();
+  return LinkEvaluator::Create(std::move(source), plan.options.job, model,
+                               collectives, splits, evaluation);
+}
+
+Outcome LinkObjective::Forward(Model& model, const Minibatch& minibatch,
+                               const Pass& pass) const {
+  const GraphShape& shape = model.shape();
+  const std::vector<at::Tensor> rows =
+      model.ForwardTypes(minibatch.graph, pass);
+  return LinkOutcome(task_.loss, *model.decoder(), *minibatch.links,
+                     TakeEnds(minibatch.links->row, rows[*shape.source_type],
+                              rows[shape.seed_type]),
+                     /*one_type=*/shape.source_type == shape.seed_type);
+}
+
+}  // namespace millrace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/nn/graph_shape.h"
+#include "client/nn/model.h"
+#include "client/train/collectives.h"
+#include "client/train/evaluator.h"
+#include "client/train/minibatch.h"
+#include "client/train/run_plan.h"
+#include "client/train/task.h"
+#include "client/train/training_order.h"
+#include "common/graph/manifest.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// What a run reads before it makes its model.
+struct RunInputs {
+  ModelConfig model;                   // the plan's, with its outputs
+  std::optional<TrainingOrder> order;  // --order
+};
+
+// What a run learns from its seeds, and all that depends on it: what the graph
+// must have, how large the model's output is, the loss and the evaluation.
+// To be used in the order of its methods.
+// Threads: one at a time.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  // The graph as a model for these seeds sees it. Errors of
+  // GraphShape::OfGraphs.
+  virtual absl::StatusOr<GraphShape> Shape(const ResolvedJob& job,
+                                           const Schema& schema) const = 0;
+  // The seeds' node type or relation.
+  virtual std::string SeedsName(const ResolvedJob& job,
+                                const Schema& schema) const = 0;
+  // Whether the evaluation, the prediction and the graph suit what is learned.
+  // The plan is complete up to its shape.
+  virtual absl::Status Check(const RunPlan& plan,
+                             const Schema& schema) const = 0;
+  // Seeds of the plan's split. NOT_FOUND: there is no such split.
+  virtual absl::StatusOr<int64_t> CountSeeds(
+      const RunPlan& plan, const Manifest& manifest) const = 0;
+  // Whether the split, or the listed seeds, have what is learned.
+  virtual absl::Status CheckSplit(const RunPlan& plan,
+                                  const Manifest& manifest) const = 0;
+
+  // Reads the splits as far as the model's outputs or the evaluation depend on
+  // them. Errors of ReadSeedTable, ReadLinkTable, CountClasses and
+  // ReadTrainingOrder. FAILED_PRECONDITION: no seed has a label.
+  virtual absl::StatusOr<RunInputs> Read(std::shared_ptr<BatchSource> source,
+                                         const RunPlan& plan) = 0;
+  // For the splits that Read() found. Keeps references to `model` and
+  // `collectives`. Errors of LinkEvaluator::Create.
+  virtual absl::StatusOr<std::unique_ptr<Evaluator>> MakeEvaluator(
+      std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
+      Collectives& collectives) = 0;
+
+  // The loss of a forward pass over a batch. Throws what LibTorch throws.
+  virtual Outcome Forward(Model& model, const Minibatch& minibatch,
+                          const Pass& pass) const = 0;
+};
+
+// kEdge if and only if the task is kLink.
+std::unique_ptr<Objective> MakeObjective(const Task& task, SeedKind seeds);
+
+}  // namespace millrace

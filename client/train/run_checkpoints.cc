@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/run_checkpoints.h"
+
+#include <utility>
+
+#include "client/train/run_state.h"
+#include "client/train/train_check.h"
+#include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
+
+// No bytes: there is no file.
+absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
+  if (absl::IsNotFound(content.status())) return std::vector<char>();
+  if (!content.ok()) return content.status();
+  if (content->empty()) return ParseCheckpoint({}, path).status();
+  return std::vector<char>(content->begin(), content->end());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
+    const TrainOptions& options, Collectives& collectives,
+    CheckpointWriter::Write write) {
+  auto checkpoints =
+      std::unique_ptr<RunCheckpoints>(new RunCheckpoints(options, collectives));
+  // Without an epoch a checkpoint is only read.
+  if (collectives.rank() != 0 || options.checkpoint.empty() ||
+      options.epochs == 0) {
+    return checkpoints;
+  }
+  // First, for its lock: only then is a file that is tried out nobody else's.
+  absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
+      CheckpointWriter::Open(options.checkpoint, options.resume,
+                             std::move(write));
+  if (!writer.ok()) {
+    return absl::Status(writer.status().code(),
+                        StrCat("--checkpoint: ", writer.status().message()));
+  }
+  checkpoints->writer_ = *std::move(writer);
+  MILLRACE_RETURN_IF_ERROR(
+      CheckWritableFolder("--checkpoint", options.checkpoint));
+  return checkpoints;
+}
+
+std::string RunCheckpoints::path() const {
+  const bool best = options_.epochs == 0 && options_.keep_best;
+  return StrCat(options_.checkpoint, best ? "/best.pt" : "/last.pt");
+}
+
+absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
+  const bool leader = collectives_.rank() == 0;
+  std::vector<char> bytes;
+  if (leader) {
+    MILLRACE_ASSIGN_OR_RETURN(bytes, ReadIfThere(path()));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(bytes, collectives_.ShareBytes(std::move(bytes)));
+  if (!bytes.empty()) return ParseCheckpoint(bytes, path());
+  if (options_.epochs == 0) {
+    return absl::NotFoundError(StrCat("no checkpoint ", path()));
+  }
+  // A supervisor starts every attempt alike; the first has nothing yet.
+  if (leader) {
+    LogInfo(StrCat("no checkpoint in ", options_.checkpoint,
+                   ", starting at the beginning"));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> RunCheckpoints::BestIsAhead(uint32_t epoch) {
+  const std::string file = StrCat(options_.checkpoint, "/best.pt");
+  bool ahead = false;
+  if (collectives_.rank() == 0 && options_.keep_best && options_.epochs > 0) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes, ReadIfThere(file));
+    if (!bytes.empty()) {
+      MILLRACE_ASSIGN_OR_RETURN(const Checkpoint best,
+                                ParseCheckpoint(bytes, file));
+      const absl::StatusOr<int64_t> best_epoch = EpochOf(best);
+      MILLRACE_RETURN_IF_ERROR(InCheckpoint(file, best_epoch.status()));
+      ahead = *best_epoch > epoch;
+    }
+  }
+  return collectives_.ShareAnswer(ahead);
+}
+
+absl::Status RunCheckpoints::status() const {
+  return writer_ != nullptr ? writer_->status() : absl::OkStatus();
+}
+
+absl::Status RunCheckpoints::Finish() {
+  return writer_ != nullptr ? writer_->Finish() : absl::OkStatus();
+}
+
+absl::Status InCheckpoint(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      StrCat("checkpoint ", path, ": ", status.message()));
+}
+
+}  // namespace millrace

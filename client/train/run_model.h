@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/nn/model.h"
+#include "client/train/collectives.h"
+#include "client/train/run_plan.h"
+#include "client/train/train_options.h"
+
+namespace millrace {
+
+// Makes the model of a plan by `config`, which says how many outputs it has.
+// All ranks call it. RESOURCE_EXHAUSTED: training it does not fit in the memory
+// that is available. INVALID_ARGUMENT: a script with other outputs, or one that
+// checkpoints cannot hold. FAILED_PRECONDITION: a script that is not rank 0's.
+// Errors of Model::Create.
+absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
+                                                    const ModelConfig& config,
+                                                    Collectives& collectives);
+
+// Gives the model of every rank the weights of rank 0's --init. All ranks call
+// it. Errors of ReadWeights and of ParameterSet::Load, naming the file.
+absl::Status ReadInitialWeights(const TrainOptions& options,
+                                Collectives& collectives, Model& model);
+
+}  // namespace millrace

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/run_plan.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "client/train/objective.h"
+#include "client/train/train_check.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/seeds.h"
+#include "common/sample/used_splits.h"
+
+namespace millrace {
+namespace {
+
+absl::Status CheckTask(const TrainOptions& options) {
+  const bool links = options.task.kind == TaskKind::kLink;
+  if (links == (options.job.seed_kind == SeedKind::kEdge)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--seeds edge and --task link belong together\nuse both or neither");
+}
+
+// Nodes of other splits are evaluated at their own times.
+absl::Status CheckEvaluationTimes(const TrainOptions& options,
+                                  const ResolvedJob& job,
+                                  const Manifest& manifest) {
+  const NodeType& type = manifest.schema.node_types[job.seed_type];
+  if (job.spec.temporal == TemporalStrategy::kNone || type.has_time ||
+      job.spec.seed_kind == SeedKind::kEdge) {
+    return absl::OkStatus();
+  }
+  const auto evaluated = [&](const std::string& named, const char* usual) {
+    return !named.empty() ||
+           !absl::IsNotFound(manifest.FindSplit(job.seed_type, usual).status());
+  };
+  const bool valid = evaluated(options.valid_split, "valid");
+  if (!valid && !evaluated(options.test_split, "test") &&
+      options.predict.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      StrCat("--temporal: evaluation and --predict take nodes at times of "
+             "their own, but node type ",
+             type.name,
+             " has none\nimport the dataset with --node-times F.npy; without "
+             "splits valid and test it can be trained on"));
+}
+
+absl::Status CheckEvaluation(const TrainOptions& options,
+                             const ResolvedJob& job, const Manifest& manifest) {
+  const EvaluationOptions& evaluation = options.evaluation;
+  if (evaluation.kind == InferenceKind::kSampled) {
+    MILLRACE_RETURN_IF_ERROR(
+        CheckEvaluationJob(SampledJob(options.job, evaluation), manifest));
+    return CheckEvaluationTimes(options, job, manifest);
+  }
+  if (!evaluation.fanouts.empty()) {
+    return absl::InvalidArgumentError(
+        "--eval-fanouts is of --inference sampled, but --inference full reads "
+        "all neighbours\nadd --inference sampled, or leave out "
+        "--eval-fanouts");
+  }
+  if (job.spec.temporal != TemporalStrategy::kNone) {
+    return absl::InvalidArgumentError(
+        "--inference full reads all neighbours, also those later than a "
+        "seed\nuse --inference sampled with --temporal");
+  }
+  if (options.model.kind == "script") {
+    return absl::UnimplementedError(
+        "--inference full runs a model layer by layer, which a script does "
+        "not offer\nuse --inference sampled");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDepth(const TrainOptions& options, const ResolvedJob& job) {
+  if (job.spec.seed_kind == SeedKind::kGraph ||
+      EdgesOfAllNodes(job.spec.method) || options.model.kind == "embedding") {
+    return absl::OkStatus();
+  }
+  const int layers = options.model.layers;
+  MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
+  const Fanouts& evaluated = options.evaluation.fanouts;
+  return evaluated.empty()
+             ? absl::OkStatus()
+             : CheckLayers(layers, static_cast<int>(evaluated.size()),
+                           "--eval-fanouts");
+}
+
+absl::Status CheckRelationTypes(const ModelConfig& model,
+                                const GraphShape& shape, const Schema& schema) {
+  const bool typed =
+      std::any_of(schema.relations.begin(), schema.relations.end(),
+                  [](const Relation& relation) { return relation.has_type; });
+  if (model.kind != "rgcn" || !typed || !shape.homogeneous()) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      "--model rgcn takes a graph's relations, not the types of a "
+      "relation's edges\nimport each type of edge as a relation of its own "
+      "(--edges SRC__REL__DST=F.npy)");
+}
+
+absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
+                        const ResolvedJob& job, const Manifest& manifest) {
+  const std::optional<SeedList>& listed = plan.options.seeds;
+  if (listed.has_value()) {
+    if (listed->size() > 0) return CheckSeedList(job, *listed);
+    return absl::InvalidArgumentError(
+        "--seeds-file has no seeds\ngive a file of at least one");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t count,
+                            objective.CountSeeds(plan, manifest));
+  if (count > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("split \"", job.spec.split, "\" of ", plan.seeds_name,
+             " has no seeds\nname another with --split, or make one with "
+             "`millrace split`"));
+}
+
+absl::Status CheckOrder(const TrainOptions& options) {
+  if (options.order.empty() || options.seeds.has_value() ||
+      options.job.temporal == TemporalStrategy::kNone) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--order with --temporal needs the times of the seeds\ngive the seeds "
+      "with their times by --seeds-file F.npy, [n, 2]");
+}
+
+uint64_t ChecksumOf(const SeedList& seeds) {
+  uint64_t checksum = 0;
+  const auto add = [&checksum](const void* data, uint64_t bytes) {
+    // Where a column ends counts too.
+    checksum = XXH3_64bits_withSeed(&bytes, sizeof(bytes), checksum);
+    checksum = XXH3_64bits_withSeed(data, bytes, checksum);
+  };
+  for (const auto* column :
+       {&seeds.ids, &seeds.times, &seeds.dst, &seeds.negatives}) {
+    add(column->data(), column->size() * sizeof(int64_t));
+  }
+  add(seeds.edge_types.data(), seeds.edge_types.size() * sizeof(int32_t));
+  add(seeds.labels.data(), seeds.labels.total_bytes());
+  return checksum;
+}
+
+// The seeds of the splits that the run trains on or evaluates. A split that
+// does not exist has no text, and neither has one whose seeds are listed.
+OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
+                          const Manifest& manifest) {
+  ResolvedJob used;
+  used.spec = options.job;
+  used.seed_type = job.seed_type;
+  used.seed_relation = job.seed_relation;
+  OptionTexts texts;
+  const auto add = [&](bool explicit_seeds) {
+    for (const UsedSplit& split : SplitsOfJob(used, manifest, explicit_seeds)) {
+      texts[StrCat(kSplitText, split.name, " of ", split.type)] =
+          split.fingerprint;
+    }
+  };
+  add(options.seeds.has_value());
+  const std::string& valid = options.valid_split;
+  const std::string& test = options.test_split;
+  used.spec.split = valid.empty() ? "valid" : valid;
+  add(/*explicit_seeds=*/false);
+  used.spec.split = test.empty() ? "test" : test;
+  add(/*explicit_seeds=*/false);
+  return texts;
+}
+
+// What the graph says about a run whose options are checked.
+void Complete(const ResolvedJob& job, const Manifest& manifest, RunPlan& plan) {
+  TrainOptions& options = plan.options;
+  plan.splits = TextsOfSplits(options, job, manifest);
+  // Batches are the same for all partitionings of a dataset, unless seeds are
+  // taken partition by partition.
+  plan.dataset = options.job.seed_order == SeedOrder::kLocal
+                     ? manifest.fingerprint
+                     : manifest.dataset_fingerprint;
+  if (options.seeds.has_value()) {
+    plan.seeds_checksum = ChecksumOf(*options.seeds);
+  }
+  options.model.in = plan.shape.types[plan.shape.seed_type].features;
+  options.evaluation.task = options.task;
+  options.evaluation.inference.ranks_on_host = options.ranks_on_host;
+  if (!options.order.empty()) options.job.shuffle = false;
+}
+
+}  // namespace
+
+absl::StatusOr<RunPlan> MakeRunPlan(TrainOptions options,
+                                    const Manifest& manifest) {
+  RunPlan plan;
+  plan.options = std::move(options);
+  const TrainOptions& given = plan.options;
+  MILLRACE_RETURN_IF_ERROR(CheckComplete(given));
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(given.job, manifest));
+  MILLRACE_RETURN_IF_ERROR(CheckTask(given));
+  const std::unique_ptr<Objective> objective =
+      MakeObjective(given.task, given.job.seed_kind);
+  plan.seed_type = job.seed_type;
+  plan.seed_relation = job.seed_relation;
+  plan.seeds_name = objective->SeedsName(job, manifest.schema);
+  MILLRACE_RETURN_IF_ERROR(CheckEvaluation(given, job, manifest));
+  MILLRACE_RETURN_IF_ERROR(CheckDepth(given, job));
+  MILLRACE_ASSIGN_OR_RETURN(plan.shape, objective->Shape(job, manifest.schema));
+  MILLRACE_RETURN_IF_ERROR(objective->Check(plan, manifest.schema));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckRelationTypes(given.model, plan.shape, manifest.schema));
+  MILLRACE_RETURN_IF_ERROR(CheckSeeds(plan, *objective, job, manifest));
+  MILLRACE_RETURN_IF_ERROR(objective->CheckSplit(plan, manifest));
+  MILLRACE_RETURN_IF_ERROR(CheckOrder(given));
+  MILLRACE_ASSIGN_OR_RETURN(
+      plan.learning_rate,
+      LearningRate::Parse(given.lr_schedule, given.optimizer.lr, given.epochs));
+  Complete(job, manifest, plan);
+  return plan;
+}
+
+}  // namespace millrace

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/run_setup.h"
+
+#include <ATen/Context.h>
+
+#include <utility>
+
+#include "client/train/run_identity.h"
+#include "client/train/run_model.h"
+#include "client/train/train_check.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Plans the run as rank 0 does, or says in what the ranks differ.
+absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
+                                    const Manifest& manifest,
+                                    Collectives& collectives) {
+  MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
+  // Before anything that options decide is said to other ranks.
+  MILLRACE_RETURN_IF_ERROR(CheckSameTexts(collectives, TextsOfRanks(options)));
+  // Each host's supervisor adds --resume by itself. Rank 0, which has the
+  // checkpoints, knows whether there was a start before this one.
+  MILLRACE_ASSIGN_OR_RETURN(options.resume,
+                            collectives.ShareAnswer(options.resume));
+  MILLRACE_ASSIGN_OR_RETURN(RunPlan plan,
+                            MakeRunPlan(std::move(options), manifest));
+  MILLRACE_RETURN_IF_ERROR(CheckSameSplits(collectives, plan.splits));
+  return plan;
+}
+
+// Locks, before anything is read, the files that the run will write.
+absl::Status OpenFiles(Collectives& collectives, RunParts& run) {
+  const TrainOptions& options = run.plan->options;
+  run.logs = std::make_unique<RunLogs>(options, collectives);
+  MILLRACE_ASSIGN_OR_RETURN(
+      run.checkpoints,
+      RunCheckpoints::Open(
+          options, collectives,
+          [&logs = *run.logs](const std::filesystem::path& path,
+                              const Checkpoint& checkpoint) -> absl::Status {
+            // The lines of its steps first: a host that loses its power must
+            // not keep a checkpoint that is ahead of the log.
+            MILLRACE_RETURN_IF_ERROR(logs.SyncConsumed());
+            return WriteCheckpoint(path, checkpoint);
+          }));
+  return collectives.rank() != 0 || options.predict.empty()
+             ? absl::OkStatus()
+             : CheckWritableFile("--predict", options.predict);
+}
+
+absl::Status ReadInputs(Collectives& collectives, RunParts& run) {
+  const RunPlan& plan = *run.plan;
+  MILLRACE_RETURN_IF_ERROR(
+      CheckSameOnAllRanks(collectives, "--seeds-file", plan.seeds_checksum));
+  MILLRACE_ASSIGN_OR_RETURN(run.inputs, run.objective->Read(run.source, plan));
+  if (!run.inputs.order.has_value()) return absl::OkStatus();
+  return CheckSameOnAllRanks(collectives,
+                             StrCat("--order ", plan.options.order),
+                             run.inputs.order->ChecksumOf(plan.options.epochs));
+}
+
+absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
+  const TrainOptions& options = run.plan->options;
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Model> model,
+      MakeRunModel(*run.plan, run.inputs.model, collectives));
+  MILLRACE_ASSIGN_OR_RETURN(
+      run.evaluator,
+      run.objective->MakeEvaluator(run.source, *run.plan, *model, collectives));
+  MILLRACE_RETURN_IF_ERROR(run.evaluator->CheckMemory(
+      !options.predict.empty() && !options.predict_embeddings));
+  // No rank takes memory that another has yet to count as available.
+  MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
+  run.learner = std::make_unique<Learner>(std::move(model), options.optimizer,
+                                          *run.objective, collectives);
+  return absl::OkStatus();
+}
+
+absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
+  MILLRACE_ASSIGN_OR_RETURN(run.state, RunState::From(checkpoint));
+  OptionTexts identity =
+      RunIdentity(*run.plan, run.inputs, run.learner->model(), run.state);
+  // Splits that were added since the checkpoint do not matter. (A checkpoint
+  // that names no splits has a fingerprint of the dataset that covers them.)
+  std::erase_if(identity, [&](const auto& text) {
+    return text.first.starts_with(kSplitText) &&
+           !checkpoint.identity.contains(text.first);
+  });
+  MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, identity));
+  MILLRACE_RETURN_IF_ERROR(run.learner->Load(
+      checkpoint, run.state.optimizer_steps, run.state.world == world));
+  run.state.BeginAttempt();
+  return absl::OkStatus();
+}
+
+// Whether there was a checkpoint to go on from.
+absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                            run.checkpoints->Read());
+  if (!checkpoint.has_value()) return false;
+  const std::string path = run.checkpoints->path();
+  MILLRACE_RETURN_IF_ERROR(
+      InCheckpoint(path, Restore(*checkpoint, collectives.world(), run)));
+  MILLRACE_ASSIGN_OR_RETURN(const bool best_is_ahead,
+                            run.checkpoints->BestIsAhead(run.state.epoch));
+  // The best model before is gone: the next one that is evaluated is the best
+  // there is.
+  if (best_is_ahead) run.state.best_valid.reset();
+  if (collectives.rank() == 0) {
+    LogInfo(StrCat("resumed from epoch ", run.state.epoch, ", batch ",
+                   run.state.next_batch, " of ", path));
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
+                                  Collectives& collectives,
+                                  TrainOptions options) {
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  MILLRACE_ASSIGN_OR_RETURN(
+      RunPlan plan,
+      AgreeOnPlan(std::move(options), source->manifest(), collectives));
+  RunParts run;
+  run.source = std::move(source);
+  run.plan = std::make_unique<const RunPlan>(std::move(plan));
+  const TrainOptions& planned = run.plan->options;
+  run.objective = MakeObjective(planned.task, planned.job.seed_kind);
+  MILLRACE_RETURN_IF_ERROR(OpenFiles(collectives, run));
+  MILLRACE_RETURN_IF_ERROR(ReadInputs(collectives, run));
+  MILLRACE_RETURN_IF_ERROR(MakeLearner(collectives, run));
+  bool resumed = false;
+  if (planned.resume) {
+    MILLRACE_ASSIGN_OR_RETURN(resumed, Resume(collectives, run));
+  }
+  if (!planned.init.empty() && !resumed) {
+    MILLRACE_RETURN_IF_ERROR(
+        ReadInitialWeights(planned, collectives, run.learner->model()));
+  }
+  MILLRACE_RETURN_IF_ERROR(run.logs->Open(resumed, run.state));
+  return run;
+}
+
+}  // namespace millrace

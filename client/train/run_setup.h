@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/train/collectives.h"
+#include "client/train/evaluator.h"
+#include "client/train/learner.h"
+#include "client/train/objective.h"
+#include "client/train/run_checkpoints.h"
+#include "client/train/run_logs.h"
+#include "client/train/run_plan.h"
+#include "client/train/run_state.h"
+#include "client/train/train_options.h"
+#include "common/sample/batch_source.h"
+
+namespace millrace {
+
+// A run that is ready for its first step. Parts refer to those above them.
+struct RunParts {
+  std::shared_ptr<BatchSource> source;  // shared with loaders
+  std::unique_ptr<const RunPlan> plan;
+  std::unique_ptr<Objective> objective;
+  RunInputs inputs;
+  std::unique_ptr<RunLogs> logs;
+  std::unique_ptr<RunCheckpoints> checkpoints;
+  std::unique_ptr<Learner> learner;
+  std::unique_ptr<Evaluator> evaluator;
+  RunState state;
+};
+
+// Makes the plan, and from it all the parts; resumes if asked to. All ranks
+// call it. `collectives` must outlive the parts. Errors of Trainer::Create.
+absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
+                                  Collectives& collectives,
+                                  TrainOptions options);
+
+}  // namespace millrace
