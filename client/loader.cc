@@ -13,7 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/sample/epoch_plan.h"
+#include "common/sample/seeds/epoch_plan.h"
 
 namespace millrace {
 namespace {

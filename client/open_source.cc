@@ -8,7 +8,7 @@
 #include "client/remote_batch_source.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/local_batch_source.h"
+#include "common/sample/local/local_batch_source.h"
 
 namespace millrace {
 

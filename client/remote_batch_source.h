@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/grpc/tls_options.h"
+#include "common/grpc/tls/tls_options.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {

@@ -8,8 +8,10 @@ set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
 # millrace::loader and all libraries that it depends on.
 install(TARGETS
-  millrace_proto millrace_proto_grpc millrace_base millrace_net
-  millrace_graph millrace_sample millrace_wire millrace_grpc millrace_loader
+  millrace_proto millrace_proto_grpc millrace_base millrace_file millrace_net
+  millrace_graph millrace_sample millrace_sample_draw millrace_sample_seeds
+  millrace_sample_local millrace_wire millrace_grpc millrace_grpc_tls
+  millrace_grpc_fleet millrace_grpc_call millrace_loader_remote millrace_loader
   EXPORT MillraceTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)

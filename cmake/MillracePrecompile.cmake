@@ -33,7 +33,7 @@ function(millrace_choose_donor out target)
   elseif(target STREQUAL "millrace_cli" OR "millrace::cli" IN_LIST links)
     # These are compiled with other flags.
   elseif(type STREQUAL "STATIC_LIBRARY" AND target MATCHES "^millrace_")
-    if(target MATCHES "^millrace_(grpc|server|loader)$")
+    if(target MATCHES "^millrace_(grpc|server|loader)(_|$)")
       set(donor millrace_grpc_headers)
     elseif(NOT target MATCHES "proto|support")
       set(donor millrace_library_headers)

@@ -24,9 +24,36 @@ endfunction()
 # Tests are usually run only once per build, so optimise them less.
 set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
 
-# millrace_test(NAME draw_test SOURCES draw_test.cc LINK millrace::sample)
-function(millrace_test)
+# Sets `variable` to the patterns of --gtest_filter that match the suites in
+# `source`.
+function(millrace_test_suites variable source)
+  file(STRINGS ${source} tests REGEX "^(TEST|TEST_F|TEST_P|TYPED_TEST)\\(")
+  set(filters)
+  foreach(test IN LISTS tests)
+    if(NOT test MATCHES "^([A-Z_]+)\\(([A-Za-z0-9]+),")
+      message(FATAL_ERROR "${source}: no suite in the line of '${test}'")
+    endif()
+    if(CMAKE_MATCH_1 STREQUAL "TEST_P")
+      list(APPEND filters "*/${CMAKE_MATCH_2}.*")
+    elseif(CMAKE_MATCH_1 STREQUAL "TYPED_TEST")
+      list(APPEND filters "${CMAKE_MATCH_2}/*")
+    else()
+      list(APPEND filters "${CMAKE_MATCH_2}.*")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES filters)
+  set(${variable} ${filters} PARENT_SCOPE)
+endfunction()
+
+# Adds a program with all tests of a folder. ctest runs the suites of each
+# NAME_test.cc in it as a test NAME_test, in a process of its own.
+#
+#   millrace_tests(NAME draw_tests SOURCES draw_test.cc LINK millrace::sample)
+function(millrace_tests)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_compile_features(${ARG_NAME} PRIVATE cxx_std_20)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
@@ -42,13 +69,48 @@ function(millrace_test)
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LINK} GTest::gmock_main)
-  if(MILLRACE_TSAN AND ARG_NAME IN_LIST MILLRACE_NOT_UNDER_TSAN)
+  # The names of the suites are read at configure time.
+  set_property(DIRECTORY APPEND PROPERTY
+    CMAKE_CONFIGURE_DEPENDS ${ARG_SOURCES})
+  set(known)
+  set(is_run FALSE)
+  foreach(source IN LISTS ARG_SOURCES)
+    if(NOT source MATCHES "^([a-z0-9_]+_test)\\.cc$")
+      continue()
+    endif()
+    set(entry ${CMAKE_MATCH_1})
+    millrace_test_suites(filters ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    foreach(filter IN LISTS filters)
+      if(filter IN_LIST known)
+        message(FATAL_ERROR
+          "${source}: another file of ${ARG_NAME} has the suite ${filter} too")
+      endif()
+    endforeach()
+    list(APPEND known ${filters})
+    list(JOIN filters ":" filter)
+    set_property(GLOBAL APPEND PROPERTY MILLRACE_TEST_ENTRIES
+      "${ARG_NAME} ${entry} ${filter}")
+    if(MILLRACE_TSAN AND entry IN_LIST MILLRACE_NOT_UNDER_TSAN)
+      continue()
+    endif()
+    set(is_run TRUE)
+    add_test(NAME ${entry} COMMAND ${ARG_NAME} --gtest_filter=${filter})
+    # GoogleTest reports success for a filter that matches nothing.
+    set_tests_properties(${entry} PROPERTIES
+      TIMEOUT ${ARG_TIMEOUT}
+      FAIL_REGULAR_EXPRESSION "Running 0 tests from 0 test suites")
+  endforeach()
+  if(NOT is_run)
     set_target_properties(${ARG_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
-    return()
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME})
-  set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# Adds the test that ctest runs each GoogleTest test exactly once. Must be called
+# after all programs have been defined.
+function(millrace_test_entries_test)
+  get_property(entries GLOBAL PROPERTY MILLRACE_TEST_ENTRIES)
+  list(JOIN entries "\n" lines)
+  file(WRITE ${PROJECT_BINARY_DIR}/tests/entries.txt "${lines}\n")
+  millrace_python_test(test_entries_test support/test_entries_test.py
+    ARGS ${PROJECT_BINARY_DIR}/tests)
 endfunction()

@@ -10,7 +10,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/status.h"
-#include "common/grpc/tls.h"
+#include "common/grpc/tls/tls.h"
 
 namespace millrace {
 namespace {

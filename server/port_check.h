@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/steady_time.h"
-#include "common/grpc/tls_files.h"
+#include "common/grpc/tls/tls_files.h"
 
 namespace millrace {
 

@@ -11,8 +11,8 @@
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
-#include "server/damage.h"
-#include "server/served_store.h"
+#include "server/core/damage.h"
+#include "server/core/served_store.h"
 
 namespace millrace {
 

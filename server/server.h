@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/graph/store.h"
-#include "server/options.h"
+#include "server/core/options.h"
 
 namespace millrace {
 

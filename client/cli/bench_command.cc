@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/flags/job_flags.h"
 #include "client/loader.h"
 #include "client/remote_batch_source.h"
 #include "common/base/interrupt.h"

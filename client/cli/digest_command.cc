@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "client/cli/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/flags/job_flags.h"
 #include "client/loader.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"

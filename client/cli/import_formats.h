@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ingest/fake_importer.h"
+#include "common/ingest/formats/fake_importer.h"
+#include "common/ingest/formats/triples_importer.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/raw_graph.h"
-#include "common/ingest/triples_importer.h"
 
 namespace millrace {
 

@@ -17,10 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/base/file.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/file/file.h"
 
 namespace millrace {
 namespace {

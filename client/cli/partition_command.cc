@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/flags/job_flags.h"
 #include "common/base/dtype.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -19,7 +19,7 @@
 #include "common/cli/report.h"
 #include "common/cli/words.h"
 #include "common/graph/schema.h"
-#include "common/ingest/partition.h"
+#include "common/partition/partition.h"
 
 namespace millrace {
 namespace {

@@ -11,11 +11,11 @@
 #include "client/cli/batch_json.h"
 #include "client/cli/commands.h"
 #include "client/cli/fetch_one.h"
-#include "client/cli/job_flags.h"
+#include "client/flags/job_flags.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
-#include "common/sample/epoch_plan.h"
+#include "common/sample/seeds/epoch_plan.h"
 
 namespace millrace {
 namespace {

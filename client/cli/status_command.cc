@@ -12,13 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/flags/job_flags.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
-#include "common/grpc/fleet.h"
-#include "common/grpc/tls.h"
+#include "common/grpc/fleet/fleet.h"
+#include "common/grpc/tls/tls.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {

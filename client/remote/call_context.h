@@ -12,9 +12,9 @@
 #include "client/remote/retry.h"
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
-#include "common/grpc/fleet.h"
-#include "common/grpc/hedging.h"
-#include "common/grpc/refusals.h"
+#include "common/grpc/call/hedging.h"
+#include "common/grpc/call/refusals.h"
+#include "common/grpc/fleet/fleet.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "common/grpc/call.h"
+#include "common/grpc/call/call.h"
 
 namespace millrace {
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
-#include "common/grpc/call.h"
-#include "common/grpc/fleet.h"
+#include "common/grpc/call/call.h"
+#include "common/grpc/fleet/fleet.h"
 #include "common/grpc/frames.h"
 
 namespace millrace {

@@ -6,7 +6,7 @@
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
-#include "common/grpc/hedged_call.h"
+#include "common/grpc/call/hedged_call.h"
 
 namespace millrace {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/remote/call_context.h"
-#include "common/grpc/call.h"
+#include "common/grpc/call/call.h"
+#include "common/grpc/call/hedging.h"
 #include "common/grpc/frames.h"
-#include "common/grpc/hedging.h"
 
 namespace millrace {
 
@@ -29,7 +29,7 @@ struct HedgedStreamOptions {
 };
 
 // Starts a stream of frames from a replica of a partition, hedged (see
-// common/grpc/hedged_call.h).
+// common/grpc/call/hedged_call.h).
 // `on_frame` and `done` run one at a time on threads of gRPC and of the timer,
 // possibly before this returns. `context` is not used after `done`.
 // Errors of Refusals::Pick: nothing was started, and `done` never runs.

@@ -9,9 +9,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/grpc/hedged_call.h"
+#include "common/grpc/call/hedged_call.h"
+#include "common/grpc/call/unary_call.h"
 #include "common/grpc/time.h"
-#include "common/grpc/unary_call.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "client/remote/call_context.h"
 #include "common/base/array.h"
-#include "common/grpc/call.h"
+#include "common/grpc/call/call.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {

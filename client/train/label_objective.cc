@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "client/tensor/torch_status.h"
-#include "client/train/class_count.h"
-#include "client/train/labels.h"
-#include "client/train/seed_table.h"
+#include "client/train/eval/class_count.h"
+#include "client/train/eval/seed_table.h"
+#include "client/train/task/labels.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 

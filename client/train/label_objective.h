@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/train/node_evaluator.h"
+#include "client/train/eval/node_evaluator.h"
 #include "client/train/objective.h"
 
 namespace millrace {

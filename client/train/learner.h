@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
-#include "client/train/checkpoint.h"
-#include "client/train/collectives.h"
+#include "client/train/group/collectives.h"
 #include "client/train/objective.h"
-#include "client/train/optimizer.h"
+#include "client/train/run/checkpoint.h"
+#include "client/train/run/optimizer.h"
 #include "client/train/train_step.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/train/link_scores.h"
+#include "client/train/link/link_scores.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 

@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/train/link_evaluator.h"
-#include "client/train/link_table.h"
+#include "client/train/link/link_evaluator.h"
+#include "client/train/link/link_table.h"
 #include "client/train/objective.h"
 
 namespace millrace {

@@ -3,12 +3,12 @@
 
 #include <utility>
 
+#include "client/train/run/train_check.h"
 #include "client/train/run_state.h"
-#include "client/train/train_check.h"
-#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 
 namespace millrace {
 namespace {

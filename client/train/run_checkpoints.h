@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/train/checkpoint.h"
-#include "client/train/checkpoint_writer.h"
-#include "client/train/collectives.h"
-#include "client/train/train_options.h"
+#include "client/train/group/collectives.h"
+#include "client/train/run/checkpoint.h"
+#include "client/train/run/checkpoint_writer.h"
+#include "client/train/run/train_options.h"
 
 namespace millrace {
 

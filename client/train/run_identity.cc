@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/train/task.h"
+#include "client/train/task/task.h"
 #include "common/base/strings.h"
 
 namespace millrace {

@@ -3,7 +3,7 @@
 
 #include "client/nn/model.h"
 #include "client/train/objective.h"
-#include "client/train/option_texts.h"
+#include "client/train/run/option_texts.h"
 #include "client/train/run_plan.h"
 #include "client/train/run_state.h"
 

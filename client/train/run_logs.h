@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/train/collectives.h"
-#include "client/train/run_log.h"
+#include "client/train/group/collectives.h"
+#include "client/train/run/run_log.h"
+#include "client/train/run/train_options.h"
 #include "client/train/run_state.h"
-#include "client/train/train_options.h"
 #include "common/base/progress.h"
 #include "common/graph/schema.h"
 #include "common/sample/batch.h"

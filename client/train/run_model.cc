@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "client/tensor/torch_status.h"
-#include "client/train/tensor_dict.h"
-#include "client/train/train_check.h"
-#include "client/train/weights_file.h"
+#include "client/train/run/tensor_dict.h"
+#include "client/train/run/train_check.h"
+#include "client/train/run/weights_file.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"

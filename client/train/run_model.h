@@ -6,9 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
-#include "client/train/collectives.h"
+#include "client/train/group/collectives.h"
+#include "client/train/run/train_options.h"
 #include "client/train/run_plan.h"
-#include "client/train/train_options.h"
 
 namespace millrace {
 

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "client/train/objective.h"
-#include "client/train/train_check.h"
+#include "client/train/run/train_check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds.h"
-#include "common/sample/used_splits.h"
+#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/used_splits.h"
 
 namespace millrace {
 namespace {

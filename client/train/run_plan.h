@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "client/nn/graph_shape.h"
-#include "client/train/optimizer.h"
-#include "client/train/option_texts.h"
-#include "client/train/train_options.h"
+#include "client/train/run/optimizer.h"
+#include "client/train/run/option_texts.h"
+#include "client/train/run/train_options.h"
 #include "common/graph/manifest.h"
 #include "common/graph/schema.h"
 

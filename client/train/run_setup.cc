@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "client/train/run/train_check.h"
 #include "client/train/run_identity.h"
 #include "client/train/run_model.h"
-#include "client/train/train_check.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"

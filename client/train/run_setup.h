@@ -4,15 +4,15 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "client/train/collectives.h"
-#include "client/train/evaluator.h"
+#include "client/train/eval/evaluator.h"
+#include "client/train/group/collectives.h"
 #include "client/train/learner.h"
 #include "client/train/objective.h"
+#include "client/train/run/train_options.h"
 #include "client/train/run_checkpoints.h"
 #include "client/train/run_logs.h"
 #include "client/train/run_plan.h"
 #include "client/train/run_state.h"
-#include "client/train/train_options.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/train/checkpoint.h"
-#include "client/train/evaluator.h"
-#include "client/train/task.h"
+#include "client/train/eval/evaluator.h"
+#include "client/train/run/checkpoint.h"
+#include "client/train/task/task.h"
 #include "client/train/train_step.h"
 
 namespace millrace {

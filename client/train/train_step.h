@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
-#include "client/train/collectives.h"
-#include "client/train/minibatch.h"
+#include "client/train/group/collectives.h"
+#include "client/train/task/minibatch.h"
 
 namespace millrace {
 

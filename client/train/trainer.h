@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
-#include "client/train/collectives.h"
-#include "client/train/run_log.h"
+#include "client/train/group/collectives.h"
+#include "client/train/run/run_log.h"
+#include "client/train/run/train_options.h"
 #include "client/train/run_state.h"
-#include "client/train/train_options.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {

@@ -25,9 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "common/base/file_limit.h"
 #include "common/base/interrupt.h"
-#include "common/base/mapped_file.h"
 #include "common/base/progress.h"
 #include "common/cli/command_tree.h"
 #include "common/cli/completion.h"
@@ -36,6 +34,8 @@
 #include "common/cli/option_sources.h"
 #include "common/cli/report.h"
 #include "common/cli/words.h"
+#include "common/file/file_limit.h"
+#include "common/file/mapped_file.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 

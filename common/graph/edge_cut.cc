@@ -2,10 +2,10 @@
 #include "common/graph/edge_cut.h"
 
 #include "common/base/interrupt.h"
-#include "common/base/npy.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/npy.h"
 #include "common/graph/verify_content.h"
 
 namespace millrace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/base/interrupt.h"
-#include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/npy.h"
 
 namespace millrace {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/file.h"
-#include "common/base/npy.h"
 #include "common/base/status_macros.h"
+#include "common/file/file.h"
+#include "common/file/npy.h"
 #include "common/graph/damaged_file.h"
 
 namespace millrace {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/file.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/graph/store.h"
 
 namespace millrace {

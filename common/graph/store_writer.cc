@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/file/file.h"
 #include "common/graph/manifest_checks.h"
 
 namespace millrace {

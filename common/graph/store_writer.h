@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
-#include "common/base/atomic_directory.h"
-#include "common/base/npy.h"
+#include "common/file/atomic_directory.h"
+#include "common/file/npy.h"
 #include "common/graph/manifest.h"
 
 namespace millrace {

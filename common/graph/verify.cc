@@ -14,11 +14,11 @@
 
 #include "absl/strings/ascii.h"
 #include "common/base/check.h"
-#include "common/base/file.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/base/uncached_reader.h"
+#include "common/file/file.h"
+#include "common/file/uncached_reader.h"
 #include "common/graph/damaged_file.h"
 #include "common/graph/verify_content.h"
 

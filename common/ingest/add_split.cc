@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "common/base/array.h"
-#include "common/base/file.h"
-#include "common/base/npy.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
+#include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/ingest/edge_split.h"
-#include "common/ingest/npy_rows.h"
-#include "common/ingest/npy_tensor.h"
 #include "common/ingest/split_import.h"
-#include "common/ingest/tensor_rows.h"
+#include "common/table/npy_rows.h"
+#include "common/table/npy_tensor.h"
+#include "common/table/tensor_rows.h"
 
 namespace millrace {
 namespace {

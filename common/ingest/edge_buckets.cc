@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
-#include "common/base/file.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 
 namespace millrace {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/ingest/edge_reader.h"
 #include "common/ingest/edge_selection.h"
 #include "common/ingest/split_import.h"
-#include "common/sample/draw.h"
+#include "common/sample/draw/draw.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ingest/raw_graph.h"
-#include "common/ingest/row_source.h"
+#include "common/table/row_source.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
-#include "common/sample/edge_directory.h"
+#include "common/sample/seeds/edge_directory.h"
 
 namespace millrace {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "common/base/array.h"
 #include "common/base/interrupt.h"
-#include "common/base/npy.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/ingest/npy_rows.h"
+#include "common/file/npy.h"
+#include "common/table/npy_rows.h"
 
 namespace millrace {
 namespace {

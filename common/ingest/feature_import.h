@@ -9,7 +9,7 @@
 #include "common/graph/schema.h"
 #include "common/graph/store_writer.h"
 #include "common/ingest/import_options.h"
-#include "common/ingest/row_source.h"
+#include "common/table/row_source.h"
 
 namespace millrace {
 

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/dtype.h"
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "common/graph/schema.h"
 #include "common/graph/store_writer.h"
 #include "common/ingest/edge_buckets.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/graph/schema.h"
-#include "common/ingest/row_source.h"
+#include "common/table/row_source.h"
 
 namespace millrace {
 

@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/graph_checks.h"
-#include "common/sample/draw.h"
+#include "common/sample/draw/draw.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/ingest/edge_split.h"
 #include "common/ingest/raw_graph.h"
-#include "common/ingest/row_source.h"
+#include "common/table/row_source.h"
 
 namespace millrace {
 

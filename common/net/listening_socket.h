@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/file.h"
 #include "common/base/steady_time.h"
+#include "common/file/file.h"
 #include "common/net/host_port.h"
 
 namespace millrace {

@@ -10,7 +10,7 @@
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
 #include "common/sample/gather.h"
-#include "common/sample/negatives.h"
+#include "common/sample/seeds/negatives.h"
 
 namespace millrace {
 namespace {

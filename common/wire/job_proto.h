@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/sample/job.h"
-#include "common/sample/used_splits.h"
+#include "common/sample/seeds/used_splits.h"
 
 namespace google::protobuf {
 template <typename Element>

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace {
 namespace {

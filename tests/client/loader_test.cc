@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/sample/local_batch_source.h"
-#include "tests/support/seeds.h"
+#include "common/sample/local/local_batch_source.h"
+#include "tests/support/node_seeds.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/watched_source.h"
 

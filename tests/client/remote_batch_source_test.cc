@@ -17,12 +17,12 @@
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/sample/digest.h"
-#include "common/sample/local_batch_source.h"
+#include "common/sample/local/local_batch_source.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/node_seeds.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/scripted_sampler.h"
-#include "tests/support/seeds.h"
 #include "tests/support/silent_listener.h"
 
 namespace millrace {

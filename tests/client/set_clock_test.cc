@@ -15,7 +15,7 @@
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/grpc/fleet.h"
+#include "common/grpc/fleet/fleet.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "server/port_check.h"

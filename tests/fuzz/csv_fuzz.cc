@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "common/ingest/csv_rows.h"
-#include "common/ingest/line_reader.h"
-#include "common/ingest/triple_rows.h"
+#include "common/table/csv_rows.h"
+#include "common/table/line_reader.h"
+#include "common/table/triple_rows.h"
 #include "tests/fuzz/support/input.h"
 
 namespace millrace::fuzz {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "common/wire/error_info.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
-#include "server/answer_expand.h"
+#include "server/rpc/answer_expand.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"

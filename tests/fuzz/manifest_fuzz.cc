@@ -5,8 +5,8 @@
 #include "common/base/check.h"
 #include "common/graph/manifest.h"
 #include "common/graph/store.h"
+#include "tests/fuzz/support/checksummed_manifest.h"
 #include "tests/fuzz/support/input.h"
-#include "tests/fuzz/support/manifest.h"
 
 namespace millrace::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "common/base/npy.h"
-#include "common/ingest/npy_rows.h"
+#include "common/file/npy.h"
+#include "common/table/npy_rows.h"
 #include "tests/fuzz/support/input.h"
 
 namespace millrace::fuzz {

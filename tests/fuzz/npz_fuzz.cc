@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/ingest/npz_rows.h"
-#include "common/ingest/zip_archive.h"
+#include "common/table/npz_rows.h"
+#include "common/table/zip_archive.h"
 #include "tests/fuzz/support/input.h"
 
 namespace millrace::fuzz {

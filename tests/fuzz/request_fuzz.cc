@@ -8,9 +8,9 @@
 #include "common/base/check.h"
 #include "common/wire/frame.h"
 #include "sampler.pb.h"
-#include "server/answer_expand.h"
-#include "server/leaf_answers.h"
-#include "server/parse_request.h"
+#include "server/rpc/answer_expand.h"
+#include "server/rpc/leaf_answers.h"
+#include "server/rpc/parse_request.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"
 
@@ -34,7 +34,7 @@ void CheckStream(const StreamedAnswer& answer) {
   }
 }
 
-// Calls `answer(message, memory, reply)` like server/service.cc.
+// Calls `answer(message, memory, reply)` like server/rpc/service.cc.
 template <typename Request, typename Reply, typename Answer>
 void AnswerLeaf(std::string_view bytes, Answer answer) {
   const ::grpc::Slice slice(bytes.data(), bytes.size());

@@ -13,10 +13,10 @@
 #include "common/base/check.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
-#include "common/sample/local_batch_source.h"
+#include "common/sample/local/local_batch_source.h"
+#include "tests/fuzz/support/checksummed_manifest.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/input.h"
-#include "tests/fuzz/support/manifest.h"
 
 namespace millrace::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/base/check.h"
 #include "common/cli/config_file.h"
 #include "common/cli/numbers.h"
-#include "common/grpc/address_list.h"
+#include "common/grpc/fleet/address_list.h"
 #include "common/net/host_port.h"
 #include "tests/fuzz/support/input.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/ingest/pickle/torch_file.h"
-#include "common/ingest/tensor_rows.h"
+#include "common/table/tensor_rows.h"
+#include "common/torchfile/torch_file.h"
 #include "tests/fuzz/support/input.h"
 
 namespace millrace::fuzz {

@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
 

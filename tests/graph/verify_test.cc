@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "common/base/file.h"
-#include "common/base/npy.h"
+#include "common/file/file.h"
+#include "common/file/npy.h"
 #include "common/graph/damaged_file.h"
 #include "common/graph/edge_cut.h"
 #include "common/graph/manifest.h"

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "common/base/file.h"
-#include "common/base/npy.h"
+#include "common/file/file.h"
+#include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/graph/verify_content.h"
-#include "common/sample/split_seeds.h"
+#include "common/sample/seeds/split_seeds.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
 

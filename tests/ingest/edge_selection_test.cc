@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
+#include "common/ingest/formats/npy_importer.h"
 #include "common/ingest/importer.h"
-#include "common/ingest/npy_importer.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {

@@ -21,12 +21,12 @@
 #include <tuple>
 #include <vector>
 
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/ingest/add_split.h"
-#include "common/ingest/fake_importer.h"
-#include "common/ingest/npy_importer.h"
-#include "common/ingest/npy_rows.h"
+#include "common/ingest/formats/fake_importer.h"
+#include "common/ingest/formats/npy_importer.h"
+#include "common/table/npy_rows.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "common/ingest/add_split.h"
 #include "common/wire/error_info.h"
 #include "common/wire/job_proto.h"

@@ -13,8 +13,8 @@
 #include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/node_seeds.h"
 #include "tests/support/pending_fetch.h"
-#include "tests/support/seeds.h"
 #include "tests/support/server_program.h"
 
 namespace millrace {

@@ -11,9 +11,9 @@ CHECK = pathlib.Path(__file__).with_name("doc_paths_check.py")
 
 
 def check(text, document="docs/a.md"):
-    """Checks a tree that has server/core.h; returns status and output."""
+    """Checks a tree that has server/core/core.h; returns status and output."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in {document: text, "server/core.h": ""}.items():
+        for name, content in {document: text, "server/core/core.h": ""}.items():
             path = pathlib.Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
@@ -24,17 +24,17 @@ def check(text, document="docs/a.md"):
 
 class DocPathsCheckTest(unittest.TestCase):
     def test_finds_paths_that_lead_nowhere(self):
-        for path in ("server/cor.h", "server/core.cc", "tests/", "server/*.cc",
+        for path in ("server/cor.h", "server/core/core.cc", "tests/", "server/*.cc",
                      "tests/run.sh --fast"):
             with self.subTest(path):
-                status, output = check(f"one\nsee `server/core.h`, `{path}`\n")
+                status, output = check(f"one\nsee `server/core/core.h`, `{path}`\n")
                 self.assertEqual(status, 1)
                 self.assertIn(f"a.md:2: there is no {path.split()[0]}\n",
                               output)
 
     def test_allows_paths_that_exist_and_other_text(self):
         self.assertEqual(check("""
-            `server/core.h` `server/` `server/*.h` `server/core.h --help`
+            `server/core/core.h` `server/` `server/*.h` `server/core/core.h --help`
             `millrace-server` `build/logs` `part-00000/nodes` server/gone.h
             """), (0, ""))
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace::testing {
 

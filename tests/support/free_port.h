@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace::testing {
 

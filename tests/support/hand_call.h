@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/base/mutex.h"
-#include "common/grpc/unary_call.h"
+#include "common/grpc/call/unary_call.h"
 #include "tests/support/fleet_harness.h"
 
 namespace millrace::testing {

@@ -15,8 +15,8 @@
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
 #include "common/sample/digest.h"
-#include "common/sample/local_batch_source.h"
-#include "tests/support/seeds.h"
+#include "common/sample/local/local_batch_source.h"
+#include "tests/support/node_seeds.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace::testing {

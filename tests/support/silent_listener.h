@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "common/base/check.h"
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace::testing {
 

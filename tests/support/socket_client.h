@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/file.h"
+#include "common/file/file.h"
 
 namespace millrace::testing {
 

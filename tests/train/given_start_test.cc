@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "client/train/checkpoint.h"
+#include "client/train/run/checkpoint.h"
+#include "client/train/run/weights_file.h"
 #include "client/train/trainer.h"
-#include "client/train/weights_file.h"
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "tests/support/test_directory.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"

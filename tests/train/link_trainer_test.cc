@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/npy.h"
 #include "common/base/strings.h"
+#include "common/file/npy.h"
 #include "common/ingest/add_split.h"
 #include "tests/train/train_support.h"
 

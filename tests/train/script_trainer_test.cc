@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "client/train/weights_file.h"
-#include "common/base/npy.h"
+#include "client/train/run/weights_file.h"
+#include "common/file/npy.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
 

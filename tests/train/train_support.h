@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "client/train/collectives.h"
+#include "client/train/group/collectives.h"
 #include "client/train/trainer.h"
 #include "common/sample/batch_source.h"
 #include "tests/support/store_builder.h"

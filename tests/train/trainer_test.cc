@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/npy.h"
+#include "common/file/npy.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/train_support.h"
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "client/train/checkpoint.h"
 #include "client/train/label_objective.h"
+#include "client/train/run/checkpoint.h"
 #include "client/train/train_step.h"
-#include "common/base/file.h"
-#include "common/base/npy.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
+#include "common/file/npy.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {

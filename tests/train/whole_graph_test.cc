@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "client/tensor/batch_tensors.h"
-#include "client/train/inference.h"
-#include "client/train/minibatch.h"
+#include "client/train/eval/inference.h"
+#include "client/train/task/minibatch.h"
 #include "common/base/strings.h"
 #include "tests/train/dense_model.h"
 #include "tests/train/train_support.h"

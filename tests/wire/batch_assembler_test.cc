@@ -12,7 +12,7 @@
 #include "common/graph/store.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
-#include "common/sample/local_batch_source.h"
+#include "common/sample/local/local_batch_source.h"
 #include "common/wire/batch_layout.h"
 #include "tests/support/store_builder.h"
 

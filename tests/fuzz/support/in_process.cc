@@ -9,8 +9,8 @@
 
 #include "common/base/mutex.h"
 #include "common/grpc/status.h"
-#include "server/gather_call.h"
-#include "server/sample_call.h"
+#include "server/rpc/gather_call.h"
+#include "server/rpc/sample_call.h"
 #include "tests/fuzz/support/graph.h"
 
 namespace millrace::fuzz {

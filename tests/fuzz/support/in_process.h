@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/core.h"
+#include "server/core/core.h"
 
 namespace millrace::fuzz {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "common/base/array.h"
-#include "common/ingest/row_source.h"
+#include "common/table/row_source.h"
 
 namespace millrace::fuzz {
 

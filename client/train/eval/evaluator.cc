@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/eval/evaluator.h"
+
+#include "absl/strings/str_replace.h"
+
+namespace millrace {
+
+JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options) {
+  JobSpec job = trained;
+  job.train_graph.clear();
+  job.shuffle = false;
+  job.drop_last = false;
+  job.seed_order = SeedOrder::kGlobal;
+  if (!options.fanouts.empty()) {
+    job.fanouts = options.fanouts;
+    job.relation_fanouts.clear();
+  }
+  return job;
+}
+
+absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest) {
+  const absl::Status status = ResolveJob(job, manifest).status();
+  return absl::Status(
+      status.code(),
+      absl::StrReplaceAll(status.message(),
+                          {{"--fanouts", "--eval-fanouts"},
+                           {"--negatives", "--eval-negatives"}}));
+}
+
+LoaderOptions SharedBatches(const InferenceOptions& inference,
+                            const Collectives& collectives) {
+  LoaderOptions options;
+  options.rank = inference.all_ranks ? collectives.rank() : 0;
+  options.world = inference.all_ranks ? collectives.world() : 1;
+  options.prefetch_batches = inference.prefetch_batches;
+  options.prefetch_bytes = inference.prefetch_bytes;
+  return options;
+}
+
+}  // namespace millrace

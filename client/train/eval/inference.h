@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/loader.h"
+#include "client/nn/model.h"
+#include "client/tensor/batch_tensors.h"
+#include "client/train/group/collectives.h"
+#include "common/base/host_memory.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+struct InferenceOptions {
+  int64_t chunk = 4096;   // nodes asked for at once
+  bool all_ranks = true;  // else rank 0 does all the work
+  int prefetch_batches = 4;
+  int64_t prefetch_bytes = int64_t{1} << 30;
+  int ranks_on_host = 1;  // that share its memory
+};
+
+// Exact inference of all nodes of the model's output types, layer by layer over
+// all neighbours: what the whole graph at once would give. Each rank computes a
+// contiguous range of original ids per type and they tell each other between
+// layers, so that each holds a layer's input of all nodes, and its own rows of
+// the output.
+// Threads: one at a time; all ranks run together.
+class FullInference {
+ public:
+  // Keeps references to all but `job`, of which the direction counts.
+  FullInference(std::shared_ptr<BatchSource> source, const JobSpec& job,
+                Model& model, Collectives& collectives,
+                const InferenceOptions& options);
+
+  // The rows of this rank's range (see begin(), end()) of the seeds' type
+  // after `layers` layers; 0: what the first layer reads. Errors of Loader and
+  // Collectives.
+  absl::StatusOr<at::Tensor> Run(int layers);
+  // The same of all nodes, [n, width], on every rank.
+  absl::StatusOr<at::Tensor> RunForAll(int layers);
+  // The same after all layers per node type, defined for the output types.
+  absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
+
+  // The matrices that Run(layers), or with `for_all` RunForAll() and
+  // RunForAllTypes(), hold at once, at most.
+  MemoryNeed MemoryNeeded(int layers, bool for_all) const;
+  // RESOURCE_EXHAUSTED: they do not fit in the memory that is available (names
+  // the numbers and --inference sampled).
+  absl::Status CheckMemory(int layers, bool for_all) const;
+
+  // This rank's original ids.
+  int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
+  int64_t end() const { return BoundOf(seed_type(), collectives_.rank() + 1); }
+
+ private:
+  using PerType = std::vector<at::Tensor>;
+
+  TypeIndex seed_type() const { return model_.shape().seed_type; }
+  int64_t CountOf(TypeIndex type) const;
+  // The first original id of a rank's range.
+  int64_t BoundOf(TypeIndex type, int rank) const;
+  // The bytes of `copies` copies of the rows that `layer` computes (-1: that
+  // layer 0 reads) on the ranks [begin_rank, end_rank).
+  uint64_t MatrixBytes(int layer, int begin_rank, int end_rank,
+                       int copies) const;
+  // The most bytes that `holders` ranks, each with the rows of all nodes, and
+  // `workers` ranks, each with as many rows of its own as this one, hold at
+  // once.
+  uint64_t PeakBytes(int layers, bool for_all, int holders, int workers) const;
+  // Calls `use` with batches of one hop of `fanout` around this rank's nodes
+  // of `type`; rank 0 shows how far it is, as progress of `what`.
+  template <typename Use>
+  absl::Status ForEachChunk(const std::string& what, TypeIndex type,
+                            int32_t fanout, const Columns& columns,
+                            Use&& use) const;
+  // This rank's rows of the output types after `layers` layers.
+  absl::StatusOr<PerType> RunTypes(int layers);
+  // What layer 0 reads of this rank's range of `type`.
+  absl::StatusOr<at::Tensor> RunInput(TypeIndex type);
+  // One layer over this rank's range of `type`. `input`: the rows of all
+  // nodes from the layer before.
+  absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,
+                                      const PerType& input);
+  absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,
+                        const Batch& batch, const at::Tensor& output) const;
+  // What `layer` reads of a chunk whose first seed has the original id
+  // `first`.
+  LayerInput ChunkOf(int layer, TypeIndex type, const PerType& input,
+                     int64_t first, const BatchTensors& tensors) const;
+  Neighbors ListsOf(const NodeTensors& nodes, const EdgeTensors& edges) const;
+  // Rows of all ranks from this rank's.
+  absl::StatusOr<at::Tensor> Exchange(TypeIndex type,
+                                      const at::Tensor& own) const;
+  // Degrees without self loops, for GcnNorm::kSampled; by original id.
+  absl::Status CountOthers();
+
+  const std::shared_ptr<BatchSource> source_;  // shared with the trainer
+  JobSpec job_;
+  Model& model_;
+  Collectives& collectives_;
+  const InferenceOptions options_;
+  at::Tensor others_;  // [n] kInt; see CountOthers
+};
+
+}  // namespace millrace

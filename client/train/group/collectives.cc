@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/group/collectives.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <openssl/sha.h>
+
+#include <chrono>
+#include <cstring>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/group/interruptible_call.h"
+#include "client/train/group/rendezvous.h"
+#include "client/train/group/signed_store.h"
+#include "common/base/interrupt.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/base/strings.h"
+#include "common/file/file.h"
+
+namespace millrace {
+namespace {
+
+// Collectives have no deadline of their own that a slow evaluation of
+// another rank could miss: losses are the heartbeat's business.
+constexpr std::chrono::hours kNoDeadline{24 * 7};
+
+// How soon an interrupt is noticed.
+constexpr absl::Duration kSlice = absl::Milliseconds(100);
+
+constexpr int kNoSocket = -1;
+
+using Gloo = c10d::ProcessGroupGloo;
+using GlooPtr = c10::intrusive_ptr<Gloo>;
+
+std::vector<char> ToBytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+std::string Sha256(const std::vector<char>& bytes) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+}  // namespace
+
+struct Collectives::Group {
+  c10::intrusive_ptr<c10d::TCPStore> store;
+  GlooPtr gloo;
+};
+
+Collectives::Collectives(const GroupAddress& group) : group_(group) {}
+
+Collectives::~Collectives() {
+  if (heartbeat_ != nullptr && !ended_) {
+    Fail(absl::AbortedError("ended before its time"));
+  }
+  heartbeat_.reset();
+}
+
+absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(
+    const GroupAddress& group, const CollectiveOptions& options) {
+  auto collectives = std::unique_ptr<Collectives>(new Collectives(group));
+  if (group.world > 1) {
+    const absl::Status joined =
+        CatchTorch("joining the group of trainers",
+                   [&] { return collectives->Join(options); });
+    if (!joined.ok()) {
+      collectives->Fail(joined);
+      return joined;
+    }
+  }
+  return collectives;
+}
+
+absl::Status Collectives::Join(const CollectiveOptions& options) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<std::string> interfaces,
+                            GlooInterfaces());
+  c10d_ = std::make_unique<Group>();
+  silence_ = options.heartbeat.silence;
+  const SteadyTime deadline = SteadyNow() + options.meet_timeout;
+  absl::Status met = Meet(options, deadline);
+  // Until the group of an earlier start has ended, and has left the port.
+  while (!met.ok() && heartbeat_ != nullptr && heartbeat_->group_is_old() &&
+         SteadyNow() < deadline) {
+    heartbeat_.reset();
+    absl::SleepFor(kSlice);
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    met = Meet(options, deadline);
+  }
+  MILLRACE_RETURN_IF_ERROR(met);
+  return ConnectGloo(interfaces, options.meet_timeout);
+}
+
+// Every call to the store of a rank 0 that is stopped hangs, the first one too.
+// So only the heartbeat, which can tell, calls it until all ranks have come.
+absl::Status Collectives::Meet(const CollectiveOptions& options,
+                               SteadyTime deadline) {
+  meeting_point_ = group_;
+  const bool listens = group_.rank == 0 && !group_.agent_listens;
+  MILLRACE_RETURN_IF_ERROR(listens ? Listen(deadline) : Find(deadline));
+  heartbeat_ = Heartbeat::Start(meeting_point_, options.heartbeat);
+  MILLRACE_RETURN_IF_ERROR(WaitForAll(options.start_timeout));
+  return listens ? absl::OkStatus()
+                 : OpenStore(options.meet_timeout, kNoSocket);
+}
+
+absl::Status Collectives::Listen(SteadyTime deadline) {
+  MILLRACE_ASSIGN_OR_RETURN(BoundSocket socket,
+                            BindAtMeetingPoint(group_, deadline - SteadyNow()));
+  meeting_point_.host = own_address_ = socket.address;
+  if (socket.loopback && socket.address != group_.host) {
+    loopback_note_ = StrCat(" at ", group_.host, ", which is ", socket.address,
+                            " here, so other hosts cannot reach it");
+  }
+  if (!socket.loopback) WarnWithoutSecret();
+  // The store takes over the socket.
+  return OpenStore(absl::Seconds(10), socket.fd.release());
+}
+
+absl::Status Collectives::Find(SteadyTime deadline) {
+  MILLRACE_ASSIGN_OR_RETURN(const MeetingPoint point,
+                            FindMeetingPoint(group_, deadline - SteadyNow()));
+  meeting_point_.host = point.address;
+  own_address_ = point.own_address;
+  if (group_.rank == 0 && !point.loopback) WarnWithoutSecret();
+  return absl::OkStatus();
+}
+
+void Collectives::WarnWithoutSecret() const {
+  if (!group_.secret.empty()) return;
+  LogWarning(StrCat("ranks meet at ", meeting_point_.host, ":", group_.port,
+                    " without a secret: anyone who reaches that port can pass "
+                    "for a rank; give every rank the same "
+                    "--rendezvous-secret"));
+}
+
+absl::Status Collectives::OpenStore(absl::Duration timeout,
+                                    int listening_socket) {
+  c10d::TCPStoreOptions store_options;
+  store_options.port = group_.port;
+  store_options.waitWorkers = false;
+  store_options.timeout = absl::ToChronoMilliseconds(timeout);
+  if (listening_socket != kNoSocket) {
+    store_options.isServer = true;
+    store_options.masterListenFd = listening_socket;
+  }
+  try {
+    c10d_->store =
+        c10::make_intrusive<c10d::TCPStore>(meeting_point_.host, store_options);
+  } catch (const c10::Error& error) {
+    const std::string what = error.what_without_backtrace();
+    return absl::UnavailableError(StrCat(
+        "rank ", group_.rank, " cannot ",
+        store_options.isServer ? "listen at " : "talk to rank 0 at ",
+        group_.host, ":", group_.port, ": ", what.substr(0, what.find('\n')),
+        store_options.isServer
+            ? "\nset MASTER_PORT to a free port of this host, everywhere"
+            : "\nstart the group again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Collectives::WaitForAll(absl::Duration timeout) {
+  const SteadyTime deadline = SteadyNow() + timeout;
+  WaitNotice notice(deadline);
+  while (true) {
+    const std::vector<int> missing = heartbeat_->WaitForAll(kSlice);
+    // Before the status: others that are interrupted as well look failed.
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
+    if (missing.empty()) return absl::OkStatus();
+    const std::string who =
+        StrCat(missing.size() == 1 ? "rank " : "ranks ",
+               absl::StrJoin(missing, ", "), " of ", group_.world);
+    if (SteadyNow() < deadline) {
+      notice.Say(StrCat(who, loopback_note_));
+      continue;
+    }
+    return absl::DeadlineExceededError(
+        StrCat(who, " did not come within ", absl::FormatDuration(timeout),
+               loopback_note_,
+               "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
+               "WORLD_SIZE"));
+  }
+}
+
+// Gloo has no deadline of its own for a peer whose port swallows packets.
+absl::Status Collectives::ConnectGloo(
+    const std::vector<std::string>& interfaces, absl::Duration timeout) {
+  auto options = Gloo::Options::create(absl::ToChronoMilliseconds(timeout));
+  // Signed, so that strangers cannot give a rank an address of theirs.
+  auto store =
+      c10::make_intrusive<SignedStore>(c10d_->store, heartbeat_->signer());
+  const auto connect = [=, rank = group_.rank, world = group_.world,
+                        address = own_address_] {
+    return CatchTorch("connecting the ranks", [&]() -> absl::StatusOr<GlooPtr> {
+      for (const std::string& interface : interfaces) {
+        options->devices.push_back(Gloo::createDeviceForInterface(interface));
+      }
+      if (interfaces.empty()) {
+        options->devices.push_back(Gloo::createDeviceForHostname(address));
+      }
+      return c10::make_intrusive<Gloo>(store, rank, world, options);
+    });
+  };
+  const auto connected = CallInterruptibly(SteadyNow() + timeout, connect);
+  if (connected.ok() && connected->ok()) {
+    c10d_->gloo = **connected;
+    c10d_->gloo->setTimeout(kNoDeadline);
+    return absl::OkStatus();
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  if (connected.ok()) {
+    MILLRACE_RETURN_IF_ERROR(LossAfterError());
+    if (!absl::IsInternal(connected->status())) return connected->status();
+  }
+  return absl::UnavailableError(
+      StrCat(connected.ok() ? std::string(connected->status().message())
+                            : StrCat("rank ", group_.rank,
+                                     " has no connection to all others after ",
+                                     absl::FormatDuration(timeout)),
+             "\nlet the hosts of all ranks reach each other at all ports; "
+             "GLOO_SOCKET_IFNAME chooses the interface"));
+}
+
+// A torn connection comes before the silence that names the rank.
+absl::Status Collectives::LossAfterError() const {
+  return heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
+}
+
+absl::Status Collectives::Run(const char* what,
+                              const std::function<void()>& call) {
+  MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
+  absl::Status done = CatchTorch(what, [&]() -> absl::Status {
+    call();
+    return absl::OkStatus();
+  });
+  if (done.ok()) return done;
+  MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  absl::Status loss = LossAfterError();
+  return loss.ok() ? done : loss;
+}
+
+absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  return Run("all-reduce", [&] { c10d_->gloo->allreduce(tensors)->wait(); });
+}
+
+absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  return Run("broadcast",
+             [&] { c10d_->gloo->broadcast(tensors, options)->wait(); });
+}
+
+absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
+    std::vector<char> bytes) {
+  if (c10d_ == nullptr) return bytes;
+  const MessageSigner signer = heartbeat_->signer();
+  const std::string key = StrCat("shared/", shared_++);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<char> digest,
+      BroadcastBytes(ToBytes(signer.Sign(key, Sha256(bytes)))));
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<char> shared,
+                            BroadcastBytes(std::move(bytes)));
+  if (signer.Verify(key, std::string_view(digest.data(), digest.size())) ==
+      Sha256(shared)) {
+    return shared;
+  }
+  return absl::UnavailableError(
+      "the data that came as rank 0's is not signed with the group's secret\n"
+      "keep the ranks in a network that nobody else reaches");
+}
+
+// Rank 0's bytes, if nobody has changed them on the way.
+absl::StatusOr<std::vector<char>> Collectives::BroadcastBytes(
+    std::vector<char> bytes) {
+  return CatchTorch("sharing rank 0's bytes",
+                    [&]() -> absl::StatusOr<std::vector<char>> {
+                      at::Tensor size = at::zeros({1}, at::kLong);
+                      size.fill_(static_cast<int64_t>(bytes.size()));
+                      MILLRACE_RETURN_IF_ERROR(Broadcast(size, 0));
+                      const int64_t count = size.item().toLong();
+                      if (count == 0) return std::vector<char>();
+                      at::Tensor content = at::empty({count}, at::kByte);
+                      auto* data = content.mutable_data_ptr<uint8_t>();
+                      if (rank() == 0)
+                        std::memcpy(data, bytes.data(), bytes.size());
+                      MILLRACE_RETURN_IF_ERROR(Broadcast(content, 0));
+                      return std::vector<char>(data, data + count);
+                    });
+}
+
+absl::StatusOr<bool> Collectives::ShareAnswer(bool answer) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> shared,
+                            ShareBytes({answer ? 'y' : 'n'}));
+  return shared[0] == 'y';
+}
+
+absl::Status Collectives::Barrier() {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  return AllReduceSum(at::zeros({1}, at::kFloat));
+}
+
+absl::Status Collectives::Finish() {
+  if (heartbeat_ == nullptr || ended_) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(Barrier());
+  ended_ = true;
+  heartbeat_->Finish();
+  if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(10));
+  return absl::OkStatus();
+}
+
+void Collectives::Fail(const absl::Status& why) {
+  if (heartbeat_ == nullptr || ended_) return;
+  ended_ = true;
+  heartbeat_->Fail(why);
+  // Rank 0's store ends with it: the others get the time to read why.
+  if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(3));
+}
+
+}  // namespace millrace

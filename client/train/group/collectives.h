@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/train/group/group.h"
+#include "client/train/group/heartbeat.h"
+#include "common/base/steady_time.h"
+
+namespace millrace {
+
+struct CollectiveOptions {
+  // How long a rank waits for rank 0, at whose port the ranks meet, and, once
+  // all have come, for connections to the others.
+  absl::Duration meet_timeout = absl::Minutes(1);
+  // How long the ranks wait for each other to come up.
+  absl::Duration start_timeout = absl::Minutes(5);
+  HeartbeatOptions heartbeat;
+};
+
+// What trainers say to each other: c10d over Gloo. All ranks make the same
+// calls in the same order. A group of one makes no connection and every call
+// is a no-op.
+// Errors of all calls: UNAVAILABLE naming the rank that is lost or failed;
+// INTERNAL what the transport says, when every rank is alive.
+// Threads: one at a time.
+class Collectives {
+ public:
+  // Meets the other ranks, and logs which it waits for. UNAVAILABLE: rank 0 is
+  // not at the group's address within meet_timeout, or cannot listen there, or
+  // a rank that came is lost (named), or ranks cannot reach each other.
+  // DEADLINE_EXCEEDED names the ranks that did not come within start_timeout.
+  // FAILED_PRECONDITION: the group's address is not rank 0's, or ranks have
+  // different secrets. INVALID_ARGUMENT: GLOO_SOCKET_IFNAME names an interface
+  // that this host does not have. CANCELLED: interrupted.
+  static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
+      const GroupAddress& group, const CollectiveOptions& options = {});
+  // Ends the group for this rank; without Finish() before, as if Fail() had
+  // been called.
+  ~Collectives();
+
+  int rank() const { return group_.rank; }
+  int world() const { return group_.world; }
+
+  // In place; contiguous CPU tensors of equal shape on all ranks. The same
+  // bits on every rank and in every run.
+  absl::Status AllReduceSum(at::Tensor tensor);
+  // Copies root's tensor into every rank's.
+  absl::Status Broadcast(at::Tensor tensor, int root);
+  // Rank 0's bytes, of any length, on every rank. UNAVAILABLE also: the bytes
+  // that came are not signed with the group's secret.
+  absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
+  // Rank 0's answer on every rank.
+  absl::StatusOr<bool> ShareAnswer(bool answer);
+  absl::Status Barrier();
+
+  // This rank is done; waits for the others to be done too (rank 0 serves
+  // them until then).
+  absl::Status Finish();
+  // Tells the others why this rank ends.
+  void Fail(const absl::Status& why);
+
+ private:
+  struct Group;
+  explicit Collectives(const GroupAddress& group);
+  absl::Status Join(const CollectiveOptions& options);
+  absl::Status Meet(const CollectiveOptions& options, SteadyTime deadline);
+  absl::Status Listen(SteadyTime deadline);
+  absl::Status Find(SteadyTime deadline);
+  void WarnWithoutSecret() const;
+  absl::Status WaitForAll(absl::Duration timeout);
+  absl::Status OpenStore(absl::Duration timeout, int listening_socket);
+  absl::Status ConnectGloo(const std::vector<std::string>& interfaces,
+                           absl::Duration timeout);
+  absl::Status LossAfterError() const;
+  absl::StatusOr<std::vector<char>> BroadcastBytes(std::vector<char> bytes);
+  // Runs one collective; on an error waits for the heartbeat to name a rank.
+  absl::Status Run(const char* what, const std::function<void()>& call);
+
+  const GroupAddress group_;
+  absl::Duration silence_;
+  GroupAddress meeting_point_;  // the group's, by a numeric address
+  std::string own_address_;     // of this host, towards rank 0's
+  std::string loopback_note_;   // for the log: only this host reaches rank 0
+  int64_t shared_ = 0;          // calls of ShareBytes
+  bool ended_ = false;
+  std::unique_ptr<Group> c10d_;           // null in a group of one
+  std::unique_ptr<Heartbeat> heartbeat_;  // null in a group of one
+};
+
+}  // namespace millrace

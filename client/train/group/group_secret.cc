@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/group/group_secret.h"
+
+#include <sys/stat.h>
+
+#include "common/base/log.h"
+#include "common/base/strings.h"
+#include "common/file/file.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kLeastBytes = 16;
+constexpr size_t kMostBytes = 64 << 10;
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadGroupSecret(const std::string& path) {
+  absl::StatusOr<std::string> secret = ReadFile(path, kMostBytes);
+  if (!secret.ok()) {
+    return absl::Status(secret.status().code(),
+                        StrCat("--rendezvous-secret: ",
+                               std::string(secret.status().message())));
+  }
+  if (secret->size() < kLeastBytes) {
+    return absl::InvalidArgumentError(
+        StrCat("--rendezvous-secret: ", path, " has ", secret->size(),
+               " bytes, at least ", kLeastBytes,
+               " are needed\nmake it by `openssl rand -hex 32 >", path,
+               "` and copy it to all hosts"));
+  }
+  struct stat file = {};
+  if (stat(path.c_str(), &file) == 0 && (file.st_mode & (S_IRGRP | S_IROTH))) {
+    LogWarning(StrCat("other users can read ", path,
+                      ", the secret of this group; chmod 600 ", path));
+  }
+  return secret;
+}
+
+}  // namespace millrace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the ranks of a group find each other: rank 0 listens at the group's
+// address, and the others wait until it does.
+// All waits log what they wait for, and end with CANCELLED when the program is
+// interrupted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/train/group/group.h"
+#include "common/base/steady_time.h"
+#include "common/file/file.h"
+
+namespace millrace {
+
+// Logs what a rank is waiting for and for how much longer, after a second and
+// then every 5 seconds. Not thread-safe.
+class WaitNotice {
+ public:
+  explicit WaitNotice(SteadyTime deadline);
+  void Say(const std::string& what);
+
+ private:
+  const SteadyTime deadline_;
+  SteadyTime next_;
+};
+
+// A socket of rank 0, bound but not listening yet.
+struct BoundSocket {
+  UniqueFd fd;
+  std::string address;    // numeric
+  bool loopback = false;  // no other host can reach it
+};
+
+// Binds rank 0's socket to the group's address alone: the first address of its
+// host name that this host has, IPv4 before IPv6. Waits up to `timeout` for the
+// name to have an address. FAILED_PRECONDITION: this host has none of its
+// addresses, or it is 0.0.0.0 or ::. UNAVAILABLE: it has no address, or the
+// port is taken.
+absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
+                                               absl::Duration timeout);
+
+struct MeetingPoint {
+  std::string address;      // numeric, where somebody listens
+  std::string own_address;  // numeric, of this host on the way there
+  bool loopback = false;    // no other host can reach it
+};
+
+// Waits up to `timeout` until somebody listens at the group's address.
+// UNAVAILABLE: nobody does (says why).
+absl::StatusOr<MeetingPoint> FindMeetingPoint(const GroupAddress& group,
+                                              absl::Duration timeout);
+
+// The interfaces that GLOO_SOCKET_IFNAME names, separated by commas; none if it
+// is not set. INVALID_ARGUMENT: this host has no such interface, or it has no
+// address; the message names those that it has.
+absl::StatusOr<std::vector<std::string>> GlooInterfaces();
+
+}  // namespace millrace

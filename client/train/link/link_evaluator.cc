@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/link/link_evaluator.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "client/loader.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/link/link_scores.h"
+#include "client/train/task/batch_loop.h"
+#include "client/train/task/minibatch.h"
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr double kDrawnToRank = 100;  // destinations a seed
+
+// Seeds of a batch that reads about as many nodes as `chunk`, and whose
+// scores fit well in memory.
+int64_t SeedsAtOnce(int64_t chunk, const Negatives& negatives) {
+  constexpr int64_t kScores = int64_t{1} << 22;
+  const auto each =
+      std::max<int64_t>(1, static_cast<int64_t>(std::ceil(negatives.amount)));
+  const bool shared = negatives.mode == NegativeMode::kShared;
+  return std::max<int64_t>(
+      1, std::min(chunk / (shared ? 2 : 2 + each), kScores / each));
+}
+
+// How many of a batch's seeds are edges, by the lists of the seed relation.
+int64_t CountEdges(const Batch& batch) {
+  const EdgeBlock& block = batch.edges[batch.edge_seeds.relation];
+  const bool in = batch.direction == Direction::kIn;
+  const auto src = batch.seed_to_local.As<uint32_t>();
+  const auto dst = batch.edge_seeds.dst_local.As<uint32_t>();
+  const auto indptr = block.indptr.As<uint32_t>();
+  const auto neighbors = block.neighbor.As<uint32_t>();
+  int64_t edges = 0;
+  for (size_t i = 0; i < src.size(); ++i) {
+    const uint32_t owner = in ? dst[i] : src[i];
+    const auto list =
+        neighbors.subspan(indptr[owner], indptr[owner + 1] - indptr[owner]);
+    edges +=
+        std::find(list.begin(), list.end(), in ? src[i] : dst[i]) != list.end();
+  }
+  return edges;
+}
+
+}  // namespace
+
+LinkEvaluator::LinkEvaluator(std::shared_ptr<BatchSource> source,
+                             const ResolvedJob& job, Model& model,
+                             Collectives& collectives, const Splits& splits,
+                             const EvaluationOptions& options)
+    : source_(std::move(source)),
+      job_(job.spec),
+      relation_(job.seed_relation),
+      model_(model),
+      collectives_(collectives),
+      splits_(splits),
+      options_(options),
+      full_(source_, job_, model, collectives, options.inference),
+      known_(splits.known) {}
+
+absl::StatusOr<std::unique_ptr<LinkEvaluator>> LinkEvaluator::Create(
+    std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
+    Collectives& collectives, const Splits& splits,
+    const EvaluationOptions& options) {
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
+                            ResolveJob(job, source->manifest()));
+  auto evaluator = std::unique_ptr<LinkEvaluator>(new LinkEvaluator(
+      std::move(source), resolved, model, collectives, splits, options));
+  for (const auto& split : {splits.valid, splits.test}) {
+    if (!split.has_value()) continue;
+    MILLRACE_RETURN_IF_ERROR(evaluator->Check(*split));
+    MILLRACE_RETURN_IF_ERROR(evaluator->CheckUnseen(*split));
+  }
+  return evaluator;
+}
+
+absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
+  if (options_.kind != InferenceKind::kFull || model_.config().layers == 0) {
+    return absl::OkStatus();
+  }
+  constexpr int64_t kProbed = 64;
+  JobSpec job = BareLinkJob(job_, split);
+  job.batch_size = kProbed;
+  const Schema& schema = source_->manifest().schema;
+  job.relation_fanouts[schema.RelationName(relation_)] = {kAllNeighbors};
+  LoaderOptions options;
+  options.columns.features = false;
+  options.columns.labels = LabelRows::kNone;
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
+                            Loader::Create(source_, job, std::move(options)));
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
+                            loader->Next());
+  if (!step.has_value() || !step->batch.has_value()) return absl::OkStatus();
+  const int64_t seeds = step->batch->seed_count();
+  const int64_t edges = CountEdges(*step->batch);
+  // A pair may well be joined by an edge of another type or time.
+  if (2 * edges <= seeds) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--inference full sees the edges of split ", split,
+             " that are in the graph: ", edges, " of its first ", seeds,
+             "\nimport with --edge-split-fractions, which takes them out, or "
+             "use --inference sampled, which leaves them out"));
+}
+
+absl::Status LinkEvaluator::Check(const std::string& split) const {
+  const Task& task = options_.task;
+  const EvalNegatives negatives = NegativesOf(split);
+  if (negatives == EvalNegatives::kAll &&
+      (options_.kind == InferenceKind::kSampled || !task.ranks())) {
+    return absl::InvalidArgumentError(
+        StrCat("--eval-negatives all ranks every node, with --inference full "
+               "and --metric mrr or hits@K alone, not with ",
+               options_.kind == InferenceKind::kSampled
+                   ? "--inference sampled"
+                   : StrCat("--metric ", MetricName(task)),
+               "\nuse --eval-negatives triplet:100"));
+  }
+  const NegativeMode drawn = DrawnOf(negatives).mode;
+  if (drawn == NegativeMode::kInBatch) {
+    return absl::InvalidArgumentError(
+        "--eval-negatives in-batch would depend on --eval-batch-size\nuse "
+        "--eval-negatives triplet:100");
+  }
+  if (task.ranks() && drawn == NegativeMode::kBinary) {
+    return absl::InvalidArgumentError(
+        StrCat("--metric ", MetricName(task),
+               " ranks an edge among negatives of its own, and binary's are "
+               "pairs by themselves\nuse --eval-negatives triplet:100"));
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(JobOf(split, DrawnOf(negatives)),
+                                              source_->manifest()));
+  return negatives == EvalNegatives::kGiven ? CheckGiven(split)
+                                            : absl::OkStatus();
+}
+
+absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
+  const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
+  const bool labels = info != nullptr && info->label.present();
+  if (info == nullptr || info->negatives > 0 ||
+      (labels && !options_.task.ranks())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--eval-negatives given: split ", split,
+             " brings neither negatives nor, for rocauc and "
+             "accuracy, labels\nuse --eval-negatives triplet:100, or "
+             "millrace split --negatives"));
+}
+
+EvalNegatives LinkEvaluator::NegativesOf(const std::string& split) const {
+  if (options_.negatives != EvalNegatives::kDefault) return options_.negatives;
+  const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
+  // Trained on labels alone.
+  const bool labels = options_.task.negatives == NegativeMode::kNone &&
+                      info != nullptr && info->label.present();
+  if (labels || (info != nullptr && info->negatives > 0)) {
+    return EvalNegatives::kGiven;
+  }
+  return options_.task.ranks() && options_.kind == InferenceKind::kFull
+             ? EvalNegatives::kAll
+             : EvalNegatives::kDrawn;
+}
+
+Negatives LinkEvaluator::DrawnOf(EvalNegatives negatives) const {
+  if (negatives != EvalNegatives::kDrawn) return {};
+  if (options_.drawn.mode != NegativeMode::kNone) return options_.drawn;
+  return options_.task.ranks() ? Negatives{NegativeMode::kTriplet, kDrawnToRank}
+                               : Negatives{NegativeMode::kBinary, 1};
+}
+
+JobSpec LinkEvaluator::JobOf(const std::string& split,
+                             const Negatives& negatives) const {
+  JobSpec job = BareLinkJob(job_, split);
+  if (options_.kind == InferenceKind::kSampled) {
+    job = SampledJob(job_, options_);
+    job.split = split;
+  }
+  job.negatives = negatives;
+  job.batch_size = SeedsAtOnce(options_.inference.chunk, negatives);
+  return job;
+}
+
+absl::StatusOr<LinkEnds> LinkEvaluator::RowsOf(const Batch& batch,
+                                               const LinkBatch& links) {
+  const GraphShape& shape = model_.shape();
+  if (options_.kind == InferenceKind::kFull) {
+    return TakeEnds(links.id, rows_[*shape.source_type],
+                    rows_[shape.seed_type]);
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
+                            MakeMinibatch(batch, model_, options_.task));
+  const std::vector<at::Tensor> rows =
+      model_.ForwardTypes(minibatch.graph, Pass{});
+  return TakeEnds(links.row, rows[*shape.source_type], rows[shape.seed_type]);
+}
+
+void LinkEvaluator::CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
+                                  Metric& metric) const {
+  const GraphShape& shape = model_.shape();
+  const Decoder& decoder = *model_.decoder();
+  metric.AddRanks(RanksAmongAll(
+      {LinkSide::kDestination, decoder.Query(rows.src, links.edge_type),
+       links.edge_type, links.id.src, links.id.dst},
+      rows_[shape.seed_type], known_));
+  metric.AddRanks(RanksAmongAll(
+      {LinkSide::kSource, decoder.Query(rows.dst, links.edge_type),
+       links.edge_type, links.id.dst, links.id.src},
+      rows_[*shape.source_type], known_));
+}
+
+void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
+                                Metric& metric) const {
+  // Through double, so that equal rows tie in whatever order they are added.
+  const auto precise = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(at::kDouble) : tensor;
+  };
+  LinkScores scores =
+      ScoreLinks(*model_.decoder(), links,
+                 {precise(rows.src), precise(rows.dst),
+                  precise(rows.negative_src), precise(rows.negative_dst)},
+                 LinkSide::kDestination);
+  scores.positive = scores.positive.to(at::kFloat);
+  if (scores.negative.defined()) {
+    scores.negative = scores.negative.to(at::kFloat);
+  }
+  if (options_.task.ranks()) {
+    return metric.AddRanks(RanksAmongNegatives(scores));
+  }
+  const auto add = [&metric](const at::Tensor& score, const at::Tensor& label) {
+    metric.Add(score.unsqueeze(1), label.unsqueeze(1));
+  };
+  if (!scores.negative.defined()) return add(scores.positive, links.label);
+  at::Tensor negative = scores.negative.flatten();
+  if (scores.counted.defined()) {
+    negative = negative.masked_select(scores.counted.flatten());
+  }
+  add(scores.positive, at::ones_like(scores.positive));
+  add(negative, at::zeros_like(negative));
+}
+
+absl::Status LinkEvaluator::CountBatch(const Batch& batch, NegativeMode mode,
+                                       bool among_all, Metric& metric) {
+  MILLRACE_ASSIGN_OR_RETURN(const LinkBatch links, MakeLinkBatch(batch, mode));
+  MILLRACE_ASSIGN_OR_RETURN(const LinkEnds rows, RowsOf(batch, links));
+  if (among_all) {
+    CountAmongAll(links, rows, metric);
+  } else {
+    CountScores(links, rows, metric);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
+    const std::optional<std::string>& split) {
+  Metric metric(options_.task, /*outputs=*/1);
+  if (!split.has_value()) return std::nullopt;
+  if (options_.inference.all_ranks || collectives_.rank() == 0) {
+    const EvalNegatives negatives = NegativesOf(*split);
+    const JobSpec job = JobOf(*split, DrawnOf(negatives));
+    LoaderOptions options = SharedBatches(options_.inference, collectives_);
+    options.columns.features = options_.kind == InferenceKind::kSampled;
+    options.columns.labels = LabelRows::kNone;
+    AskForColumns(model_, options.columns);
+    MILLRACE_RETURN_IF_ERROR(ForEachBatch(
+        source_, job, std::move(options),
+        collectives_.rank() == 0 ? StrCat("evaluate ", *split) : "",
+        [&](const Batch& batch) {
+          return CountBatch(batch, job.negatives.mode,
+                            negatives == EvalNegatives::kAll, metric);
+        }));
+  }
+  MILLRACE_RETURN_IF_ERROR(metric.AddOverRanks(collectives_));
+  return metric.Value();
+}
+
+absl::Status LinkEvaluator::CheckMemory(bool) const {
+  return options_.kind == InferenceKind::kFull
+             ? full_.CheckMemory(model_.config().layers, /*for_all=*/true)
+             : absl::OkStatus();
+}
+
+absl::StatusOr<Accuracy> LinkEvaluator::Run() {
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
+    c10::NoGradGuard no_grad;
+    if (options_.kind == InferenceKind::kFull) {
+      MILLRACE_ASSIGN_OR_RETURN(rows_, full_.RunForAllTypes());
+    }
+    Accuracy accuracy;
+    MILLRACE_ASSIGN_OR_RETURN(accuracy.valid, Count(splits_.valid));
+    MILLRACE_ASSIGN_OR_RETURN(accuracy.test, Count(splits_.test));
+    rows_.clear();
+    return accuracy;
+  });
+}
+
+absl::StatusOr<at::Tensor> LinkEvaluator::Predict(bool) {
+  MILLRACE_CHECK(options_.kind == InferenceKind::kFull);
+  return CatchTorch("prediction", [&]() -> absl::StatusOr<at::Tensor> {
+    return full_.RunForAll(model_.config().layers);
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/main/train_flags.h"
+
+#include <limits>
+
+#include "common/cli/numbers.h"
+#include "common/cli/words.h"
+
+namespace millrace {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+// For --model: one of the words, or script:FILE.
+CLI::Validator ModelWord() {
+  CLI::Validator words =
+      OneOf({"sage", "gat", "gcn", "gin", "rgcn", "embedding", "script:FILE"});
+  return CLI::Validator(
+      [words](std::string& word) -> std::string {
+        constexpr std::string_view script = TrainFlags::kScript;
+        if (!word.starts_with(script)) return words(word);
+        return word.size() > script.size() ? "" : "no file after script:";
+      },
+      words.get_description());
+}
+
+}  // namespace
+
+void TrainFlags::AddTo(CLI::App& app) {
+  app_ = &app;
+  job_.AddTo(app);
+  AddTask(*app.add_option_group("Task"));
+  AddModel(*app.add_option_group("Model"));
+  AddTraining(*app.add_option_group("Training"));
+  AddProcesses(*app.add_option_group("Processes"));
+  AddEvaluation(*app.add_option_group("Evaluation"));
+  AddFiles(*app.add_option_group("Checkpoints and results"));
+}
+
+void TrainFlags::AddTask(CLI::App& group) {
+  group
+      .add_option("--task", task_,
+                  "single: one class a node; multi: a yes or no per label "
+                  "column; binary: one; regression: numbers; graph: one class "
+                  "a graph, with --seeds graph; link: which edges there are, "
+                  "with --seeds edge")
+      ->check(
+          OneOf({"single", "multi", "binary", "regression", "graph", "link"}));
+  group
+      .add_option("--classes", classes_,
+                  "classes of --task single and graph; 0: one more than the "
+                  "largest label of the splits")
+      ->check(AtLeast(0));
+  group.add_option("--decoder", decoder_, "--task link: how an edge is scored")
+      ->check(OneOf({"dot", "distmult"}));
+  group
+      .add_option("--loss", loss_,
+                  "--task link: bce: yes or no for each edge and negative; "
+                  "softmax: the edge among its negatives; without it softmax "
+                  "for --negatives shared and in-batch, else bce")
+      ->check(OneOf({"bce", "softmax"}));
+}
+
+void TrainFlags::AddModel(CLI::App& group) {
+  group
+      .add_option("--model", model_,
+                  "gcn is for graphs of one relation alone; embedding is each "
+                  "node's row, for --task link; script:FILE is your own, saved "
+                  "by torch.jit.script(model).save(FILE)")
+      ->check(ModelWord());
+  group.add_option("--hidden", hidden_, "width of the hidden layers")
+      ->check(AtLeast(1));
+  group.add_option("--layers", layers_, "layers; 0: as many as fanouts")
+      ->check(WholeNumber(0, kMaxLayers));
+  group
+      .add_option("--heads", heads_,
+                  "gat: joined in hidden layers, averaged in the last")
+      ->check(AtLeast(1));
+  group.add_option("--aggr", aggregation_, "sage: how neighbours are added up")
+      ->check(OneOf({"mean", "sum", "max"}));
+  group
+      .add_option("--num-bases", bases_,
+                  "rgcn: matrices that the relations' are mixed from; 0: one "
+                  "a relation")
+      ->check(AtLeast(0));
+  group.add_option("--dropout", dropout_,
+                   "probability, after each hidden layer and of gat's "
+                   "attention");
+  group.add_option("--norm", norm_, "in hidden layers")
+      ->check(OneOf({"none", "batch", "layer"}));
+  group
+      .add_option("--gcn-norm", gcn_norm_,
+                  "full: by true degrees; sampled: by the subgraph's, as PyG")
+      ->check(OneOf({"full", "sampled"}));
+  group
+      .add_option("--gin-mlp", gin_mlp_,
+                  "gin: layers of each convolution's MLP, 1 or 2")
+      ->check(WholeNumber(1, 2));
+  group.add_option("--readout", readout_, "a graph's row from its nodes'")
+      ->check(OneOf({"mean", "sum", "max"}));
+  group.add_option("--graph-head", graph_head_, "what follows the readout")
+      ->check(OneOf({"mlp", "none"}));
+  group.add_option("--model-seed", model_seed_, "seed of the initial weights");
+  group
+      .add_option("--init", init_,
+                  "initial weights by name: torch.save's file of a "
+                  "state_dict, or a checkpoint")
+      ->type_name("FILE");
+}
+
+void TrainFlags::AddTraining(CLI::App& group) {
+  group.add_option("--epochs", epochs_, "epochs of the whole run, from 0 on");
+  group
+      .add_option("--order", order_,
+                  ".npy: original ids of the seeds in the order to train in, "
+                  "[n] or [epochs, n]; no shuffling")
+      ->type_name("FILE");
+  group.add_option("--lr", lr_, "learning rate");
+  group.add_option("--weight-decay", weight_decay_, "as torch.optim's")
+      ->check(Number(0, kNoLimit));
+  group.add_option("--optimizer", optimizer_, "update rule, as torch.optim's")
+      ->check(OneOf({"adam", "adamw", "sgd"}));
+  group
+      .add_option("--lr-schedule", lr_schedule_,
+                  "constant | cosine | step:EPOCHS:FACTOR")
+      ->type_name("SCHEDULE");
+  group.add_option("--patience", patience_,
+                   "stop after this many evaluations without a better valid; "
+                   "0: never");
+}
+
+void TrainFlags::AddProcesses(CLI::App& group) {
+  CLI::Option* workers =
+      group
+          .add_option("--workers", workers_,
+                      "trainer processes to start on this host; without it the "
+                      "variables of torchrun, mpirun or srun are used")
+          ->check(AtLeast(1));
+  group
+      .add_option("--rendezvous-secret", rendezvous_secret_,
+                  "the secret, at least 16 bytes, by which trainers on several "
+                  "hosts know each other; --workers makes its own")
+      ->excludes(workers)
+      ->type_name("FILE");
+  group.add_option("--device", device_, "where to train")->type_name("cpu");
+  group.add_option("--backend", backend_, "how ranks talk")->type_name("gloo");
+}
+
+void TrainFlags::AddEvaluation(CLI::App& group) {
+  group
+      .add_option("--metric", metric_,
+                  "accuracy | rocauc | f1-micro | f1-macro | rmse | mrr | "
+                  "hits@K; without it accuracy for --task single, f1-micro "
+                  "for multi, rocauc for binary, rmse for regression, of link "
+                  "mrr with --loss softmax and rocauc with bce")
+      ->type_name("METRIC");
+  group
+      .add_option("--eval-negatives", eval_negatives_,
+                  "all | given | binary:R | triplet:K | shared:K: what edges "
+                  "are compared with; without it given ones, else for mrr and "
+                  "hits@K all (triplet:100 with --inference sampled), for "
+                  "others binary:1")
+      ->type_name("KIND");
+  group
+      .add_option("--valid-split", valid_split_,
+                  "split that chooses the best model; without it valid, if "
+                  "that is there")
+      ->type_name("NAME");
+  group
+      .add_option("--test-split", test_split_,
+                  "split of the test metric; without it test, if that is there")
+      ->type_name("NAME");
+  group.add_option("--eval-every", eval_every_,
+                   "epochs between evaluations; 0: only after the last");
+  group
+      .add_option("--inference", inference_,
+                  "full: exact, layer by layer over all neighbours; sampled: "
+                  "by batches, the default of scripts")
+      ->check(OneOf({"full", "sampled"}));
+  group
+      .add_option("--eval-fanouts", eval_fanouts_,
+                  "of sampled inference; without it --fanouts")
+      ->type_name("N,N,...");
+  group
+      .add_option("--eval-batch-size", eval_batch_size_,
+                  "nodes asked for at once")
+      ->check(AtLeast(1));
+  group.add_option("--eval-ranks", eval_ranks_, "who evaluates")
+      ->check(OneOf({"0", "all"}));
+  group
+      .add_option("--predict", predict_,
+                  "write a .npy of all nodes' rows in original id order")
+      ->type_name("FILE");
+  group.add_option("--output", output_, "what --predict writes")
+      ->check(OneOf({"logits", "embeddings"}));
+}
+
+void TrainFlags::AddFiles(CLI::App& group) {
+  group
+      .add_option("--checkpoint", checkpoint_, "folder for last.pt and best.pt")
+      ->type_name("DIR");
+  group.add_option("--checkpoint-every", checkpoint_every_,
+                   "steps between checkpoints; 0: each epoch's end");
+  group.add_flag("--keep-best", keep_best_,
+                 "keep best.pt, the checkpoint of the best valid");
+  group.add_flag("--resume", resume_,
+                 "go on from last.pt if it is there; with --epochs 0 evaluate "
+                 "or predict alone (--keep-best: with best.pt)");
+  group
+      .add_option("--metrics-json", metrics_json_,
+                  "write one JSON object a line")
+      ->type_name("FILE");
+  group.add_option("--log-every", log_every_,
+                   "steps between lines of --metrics-json; 0: epochs only");
+  group
+      .add_option("--consumed-log", consumed_log_,
+                  "write one line a batch trained on, with its digest")
+      ->type_name("FILE");
+}
+
+}  // namespace millrace

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "client/flags/job_flags.h"
+#include "client/train/run/train_options.h"
+
+namespace millrace {
+
+// The options of millrace-train besides SOURCE.
+class TrainFlags {
+ public:
+  void AddTo(CLI::App& app);
+
+  // Trainer processes to start; 0: --workers was not given.
+  int workers() const { return workers_.value_or(0); }
+  // File of ReadGroupSecret; empty: none.
+  const std::string& rendezvous_secret() const { return rendezvous_secret_; }
+
+  // Of --model, before the file.
+  static constexpr std::string_view kScript = "script:";
+
+  // INVALID_ARGUMENT: a value out of range. UNIMPLEMENTED: one that belongs
+  // to a later version. Both name the option.
+  absl::StatusOr<TrainOptions> Options(int world) const;
+
+  // JobFlags::InferSeedType of the job of Options().
+  bool InferSeedType(const Manifest& manifest, JobSpec& job) const {
+    return job_.InferSeedType(manifest, job);
+  }
+
+ private:
+  void AddTask(CLI::App& group);
+  void AddModel(CLI::App& group);
+  void AddTraining(CLI::App& group);
+  void AddProcesses(CLI::App& group);
+  void AddEvaluation(CLI::App& group);
+  void AddFiles(CLI::App& group);
+  absl::Status CheckServed() const;
+  bool scripted() const;  // --model script:FILE
+  absl::Status FillModel(TrainOptions& options) const;
+  absl::Status FillScript(ModelConfig& model) const;
+  // The kind of seeds that --task learns, unless --seeds gave another.
+  absl::Status TakeSeedKind(SeedKind kind, const char* word,
+                            JobSpec& job) const;
+  absl::Status FillTask(TrainOptions& options) const;
+  absl::Status FillEvaluation(TrainOptions& options) const;
+
+  const CLI::App* app_ = nullptr;  // of AddTo
+  JobFlags job_;
+  std::optional<int> workers_;
+  std::string rendezvous_secret_;
+
+  std::string model_ = "sage";
+  int64_t hidden_ = 256;
+  int layers_ = 0;  // 0: as many as fanouts
+  int heads_ = 1;
+  std::string aggregation_ = "mean";
+  int bases_ = 0;
+  double dropout_ = 0;
+  std::string norm_ = "none";
+  std::string gcn_norm_ = "full";
+  std::string task_ = "single";
+  int64_t classes_ = 0;
+  std::string decoder_ = "dot";
+  std::string loss_;  // empty: that of --negatives
+  int gin_mlp_ = 2;
+  std::string readout_ = "sum";
+  std::string graph_head_ = "mlp";
+  uint64_t model_seed_ = 1;
+  std::string init_;
+
+  std::string order_;
+  uint32_t epochs_ = 10;
+  double lr_ = 0.003;
+  double weight_decay_ = 0;
+  std::string optimizer_ = "adam";
+  std::string lr_schedule_ = "constant";
+  uint32_t patience_ = 0;
+  std::string device_ = "cpu";
+  std::string backend_ = "gloo";
+
+  std::string valid_split_;
+  std::string test_split_;
+  std::string metric_;  // empty: the task's own
+  std::string eval_negatives_;
+  uint32_t eval_every_ = 1;
+  std::string inference_;  // empty: full, of scripts sampled
+  std::string eval_fanouts_;
+  int64_t eval_batch_size_ = 4096;
+  std::string eval_ranks_ = "all";
+
+  std::string checkpoint_;
+  uint32_t checkpoint_every_ = 0;
+  bool keep_best_ = false;
+  bool resume_ = false;
+  std::string predict_;
+  std::string output_ = "logits";
+  std::string metrics_json_;
+  uint32_t log_every_ = 0;
+  std::string consumed_log_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/run/train_check.h"
+
+#include <ATen/ops/full.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "client/tensor/torch_status.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/file/file.h"
+
+namespace millrace {
+namespace {
+
+absl::Status Refuse(const std::string& option, const absl::Status& why,
+                    const char* advice) {
+  return absl::Status(
+      why.code(),
+      StrCat(option, ": ", std::string(why.message()), "\n", advice));
+}
+
+}  // namespace
+
+absl::Status CheckLayers(int layers, int hops, const std::string& fanouts) {
+  if (layers == hops) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--layers ", layers, " does not fit the ", hops, " number",
+             hops == 1 ? "" : "s", " of ", fanouts, "\ngive ", fanouts,
+             " one number a layer, or leave out --layers"));
+}
+
+absl::Status CheckWritableFile(const std::string& option,
+                               const std::string& path) {
+  constexpr char kAdvice[] = "name a file in a folder that can be written";
+  std::error_code error;
+  const std::filesystem::file_status there =
+      std::filesystem::status(path, error);
+  // A new file would take the place of a device or a pipe.
+  if (exists(there) && !is_regular_file(there)) {
+    return Refuse(option,
+                  absl::InvalidArgumentError(StrCat(
+                      path, is_directory(there) ? " is a folder"
+                                                : " is not a regular file")),
+                  kAdvice);
+  }
+  const std::string probe = path + ".tmp";
+  std::filesystem::remove(probe, error);
+  const absl::Status created = CreateNewFile(probe).status();
+  std::filesystem::remove(probe, error);
+  return created.ok() ? created : Refuse(option, created, kAdvice);
+}
+
+absl::Status CheckWritableFolder(const std::string& option,
+                                 const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return Refuse(option, FileError("create", path, error.value()),
+                  "name a folder that can be made and written");
+  }
+  return CheckWritableFile(option,
+                           (std::filesystem::path(path) / "last.pt").string());
+}
+
+absl::Status CheckSameOnAllRanks(Collectives& collectives,
+                                 std::string_view what, uint64_t checksum) {
+  return CatchTorch("comparing files of ranks", [&]() -> absl::Status {
+    const auto own = static_cast<int64_t>(checksum);
+    const at::Tensor first = at::full({1}, own, at::kLong);
+    MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(first, 0));
+    if (first.item().toLong() == own) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(what, " of rank ", collectives.rank(),
+               " differs from rank 0's\ncopy rank 0's to all hosts"));
+  });
+}
+
+absl::Status CheckSameFingerprint(Collectives& collectives,
+                                  std::string_view what,
+                                  const std::string& fingerprint,
+                                  std::string_view advice) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::vector<char> bytes,
+      collectives.ShareBytes({fingerprint.begin(), fingerprint.end()}));
+  const std::string first(bytes.begin(), bytes.end());
+  if (first == fingerprint) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("rank ", collectives.rank(), " reads the ", what, " ", fingerprint,
+             ", rank 0 the ", what, " ", first, "\n", advice));
+}
+
+// A list of servers may name those of two stores, and each rank believes the
+// first one that answers.
+absl::Status CheckSameSource(Collectives& collectives,
+                             const Manifest& manifest) {
+  constexpr char kAdvice[] =
+      "give every rank the same --store, or --servers of one store alone";
+  MILLRACE_RETURN_IF_ERROR(CheckSameFingerprint(
+      collectives, "dataset", manifest.dataset_fingerprint, kAdvice));
+  return CheckSameFingerprint(collectives, "store", manifest.fingerprint,
+                              kAdvice);
+}
+
+// A split may have been added, under one name, to copies of a store.
+absl::Status CheckSameSplits(Collectives& collectives,
+                             const OptionTexts& splits) {
+  std::string all;
+  for (const auto& [name, fingerprint] : splits) {
+    all += StrCat(all.empty() ? "" : ", ", name.substr(sizeof(kSplitText) - 1),
+                  " ", fingerprint);
+  }
+  return CheckSameFingerprint(
+      collectives, "splits", all,
+      "make the same splits on all copies of the store, or serve one copy");
+}
+
+absl::Status CheckSameTexts(Collectives& collectives,
+                            const OptionTexts& texts) {
+  const std::string own = nlohmann::json(texts).dump();
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
+                            collectives.ShareBytes({own.begin(), own.end()}));
+  const auto first =
+      nlohmann::json::parse(bytes, nullptr, /*exceptions=*/false);
+  const auto shown = [](const std::string& text) {
+    return text.empty() ? std::string("not given") : text;
+  };
+  for (const auto& [option, text] : texts) {
+    std::string other;
+    if (first.is_object() && first.contains(option)) other = first[option];
+    if (other == text) continue;
+    return absl::InvalidArgumentError(
+        StrCat(option, " of rank ", collectives.rank(), ": ", shown(text),
+               ", but of rank 0: ", shown(other),
+               "\nstart every rank with the same options"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/nn/model_config.h"
+#include "client/train/eval/evaluator.h"
+#include "client/train/run/optimizer.h"
+#include "client/train/task/task.h"
+#include "common/base/dtype.h"
+#include "common/sample/job.h"
+#include "common/sample/seed_list.h"
+
+namespace millrace {
+
+// Everything of a run but its source and its group; command-line names.
+struct TrainOptions {
+  JobSpec job;
+  std::optional<SeedList> seeds;       // instead of the job's split
+  DType feature_dtype = DType::kNone;  // cast on the wire
+  int prefetch_batches = 4;
+  int64_t prefetch_bytes = int64_t{1} << 30;
+
+  // File of ReadTrainingOrder for the job's seeds, which are not shuffled
+  // then; empty: none.
+  std::string order;
+
+  ModelConfig model;  // `in` and `out` come from the data
+  std::string init;   // file of ReadWeights; empty: by the model's seed
+  Task task;
+  int64_t classes = 0;  // of kSingle; 0: as many as the labels need
+  OptimizerConfig optimizer;
+  std::string lr_schedule = "constant";
+  uint32_t epochs = 10;
+  uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
+
+  EvaluationOptions evaluation;
+  std::string valid_split;  // empty: "valid" where there is one
+  std::string test_split;   // empty: "test" where there is one
+  uint32_t eval_every = 1;  // epochs; 0: only after the last
+
+  std::string checkpoint;         // folder; empty: none
+  uint32_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
+  bool keep_best = false;
+  bool resume = false;  // rank 0's is everybody's
+
+  std::string predict;  // file; empty: none
+  bool predict_embeddings = false;
+
+  int ranks_on_host = 1;  // of the group; they share the host's memory
+
+  std::string metrics_json;
+  uint32_t log_every = 0;  // steps; 0: epochs only
+  std::string consumed_log;
+};
+
+// INVALID_ARGUMENT: options that lack or exclude one another, whatever is
+// trained.
+absl::Status CheckComplete(const TrainOptions& options);
+
+}  // namespace millrace

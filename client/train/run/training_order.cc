@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/run/training_order.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/table/npy_rows.h"
+
+namespace millrace {
+namespace {
+
+absl::Status Refused(const std::string& path, std::string_view what,
+                     std::string_view advice) {
+  return absl::InvalidArgumentError(
+      StrCat("--order ", path, what, "\n", advice));
+}
+
+// Where each original id stands among a job's seeds.
+using Places = std::unordered_map<int64_t, uint64_t>;
+
+absl::StatusOr<Places> PlacesOf(const std::string& path,
+                                const SeedList& seeds) {
+  Places places;
+  for (const int64_t id : seeds.ids) {
+    if (places.emplace(id, places.size()).second) continue;
+    return Refused(path, StrCat(": seed ", id, " stands twice among the job's"),
+                   "leave out --order, or give every seed once");
+  }
+  return places;
+}
+
+// One row of the file as places among the job's seeds.
+absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
+                                                  std::span<const int64_t> row,
+                                                  const Places& places,
+                                                  const SeedList& seeds) {
+  constexpr std::string_view kAdvice =
+      "each row must hold every seed of the split, or of --seeds-file, once";
+  std::vector<uint64_t> order;
+  std::vector<bool> seen(places.size(), false);
+  for (const int64_t id : row) {
+    const auto found = places.find(id);
+    if (found == places.end()) {
+      return Refused(where, StrCat(": ", id, " is not one of the job's seeds"),
+                     kAdvice);
+    }
+    if (seen[found->second]) {
+      return Refused(where, StrCat(": seed ", id, " stands twice"), kAdvice);
+    }
+    seen[found->second] = true;
+    order.push_back(found->second);
+  }
+  const auto missing = std::find(seen.begin(), seen.end(), false);
+  if (missing == seen.end()) return order;
+  return Refused(
+      where,
+      StrCat(": seed ", seeds.ids[missing - seen.begin()], " is missing"),
+      kAdvice);
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
+                                                const SeedList& seeds,
+                                                uint32_t epochs) {
+  const absl::StatusOr<Array> read = ReadNpyIntegers(path);
+  if (absl::IsInvalidArgument(read.status())) {
+    return absl::InvalidArgumentError(
+        StrCat("--order ", read.status().message()));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
+  const std::vector<int64_t>& shape = array.shape();
+  const bool alike = shape.size() == 1;
+  const int64_t rows = alike ? 1 : shape[0];
+  if (!alike && rows < int64_t{epochs}) {
+    return Refused(path,
+                   StrCat(" has ", rows, " rows, but --epochs is ", epochs),
+                   "give a row for each epoch, or one dimension for all");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Places places, PlacesOf(path, seeds));
+  const std::span<const int64_t> ids = array.As<int64_t>();
+  TrainingOrder order;
+  const auto size = static_cast<size_t>(shape.back());
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::span<const int64_t> list = ids.subspan(row * size, size);
+    MILLRACE_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> positions,
+        PlacesOfRow(alike ? path : StrCat(path, ": row ", row), list, places,
+                    seeds));
+    order.epochs.push_back(seeds.At(positions));
+    order.checksums.push_back(XXH3_64bits(list.data(), list.size_bytes()));
+  }
+  return order;
+}
+
+uint64_t TrainingOrder::ChecksumOf(uint32_t count) const {
+  uint64_t checksum = 0;
+  const bool alike = checksums.size() == 1;
+  for (size_t epoch = 0; epoch < count; ++epoch) {
+    if (!alike && epoch == checksums.size()) break;
+    const uint64_t list = checksums[alike ? 0 : epoch];
+    checksum = XXH3_64bits_withSeed(&list, sizeof(list), checksum);
+  }
+  return checksum;
+}
+
+}  // namespace millrace

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/task/minibatch.h"
+
+#include <utility>
+#include <vector>
+
+#include "client/tensor/batch_tensors.h"
+#include "client/tensor/torch_status.h"
+#include "client/train/task/labels.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+// Nothing is labelled without a label column.
+absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
+                        Minibatch& minibatch) {
+  if (!nodes.label.defined()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels,
+                            ReadLabels(task, nodes.label));
+  return CatchTorch("reading labels", [&]() -> absl::Status {
+    minibatch.labels = minibatch.seed_rows.defined()
+                           ? labels.index_select(0, minibatch.seed_rows)
+                           : labels.narrow(0, 0, minibatch.seeds);
+    minibatch.labelled = CountLabelled(minibatch.labels);
+    return absl::OkStatus();
+  });
+}
+
+// Where edges do not follow the hops, each layer but the last computes all
+// nodes: those that are not seeds count as one hop away.
+std::vector<uint32_t> OffsetsOf(const Batch& batch,
+                                std::vector<uint32_t> hop_offsets) {
+  // All rows of a graph's nodes count.
+  if (batch.seed_kind == SeedKind::kGraph) {
+    return {0, hop_offsets.back(), hop_offsets.back()};
+  }
+  if (!EdgesOfAllNodes(batch.method)) return hop_offsets;
+  return {0, hop_offsets[1], hop_offsets.back()};
+}
+
+absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
+  for (size_t t = 0; t < model.shape().types.size(); ++t) {
+    const GraphShape::Type& type = model.shape().types[t];
+    const NodeTensors& nodes = tensors.nodes[type.number];
+    if (!model.Computes(-1, static_cast<TypeIndex>(t))) continue;
+    if (type.features > 0 && !nodes.feature.defined()) {
+      return absl::FailedPreconditionError(
+          StrCat("the batch has no features of node type ", type.name,
+                 "\nimport the dataset with --features F.npy, and do not use "
+                 "--no-features"));
+    }
+    if (type.features == 0 && !nodes.original_id.defined()) {
+      return absl::FailedPreconditionError(
+          StrCat("the batch has no original ids of node type ", type.name,
+                 ", whose embeddings are learned\nask for them in the "
+                 "batch's columns"));
+    }
+  }
+  for (const GraphShape::Relation& relation : model.shape().relations) {
+    if (!model.reads_edge_features() || relation.features == 0 ||
+        tensors.edges[relation.number].feature.defined()) {
+      continue;
+    }
+    return absl::FailedPreconditionError(
+        StrCat("the batch has no features of relation ", relation.name,
+               ", which the model reads\nask for them in the batch's "
+               "columns"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AskForColumns(const Model& model, Columns& columns) {
+  columns.degrees = model.weighs_neighbors();
+  columns.original_ids |= model.reads_original_ids();
+  columns.edge_features = model.reads_edge_features();
+}
+
+at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
+  return seed_rows.defined() ? result.index_select(0, seed_rows) : result;
+}
+
+absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
+                                        const Task& task) {
+  MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors, ToTensors(batch));
+  MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
+  Minibatch minibatch;
+  minibatch.seeds = batch.seed_count();
+  if (batch.seed_kind == SeedKind::kEdge) {
+    MILLRACE_ASSIGN_OR_RETURN(minibatch.links,
+                              MakeLinkBatch(batch, task.negatives));
+    minibatch.labelled = minibatch.seeds;
+  } else {
+    const NodeTensors& seeds = tensors.nodes[batch.seed_type];
+    if (batch.seed_count() != seeds.hop_offsets[1]) {
+      minibatch.seed_rows = tensors.seed_to_local;
+    }
+    MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task.kind, minibatch));
+  }
+  MILLRACE_RETURN_IF_ERROR(CatchTorch("reading a batch", [&] {
+    const GraphShape& shape = model.shape();
+    for (const GraphShape::Type& type : shape.types) {
+      NodeTensors& nodes = tensors.nodes[type.number];
+      minibatch.graph.nodes.push_back(
+          {nodes.feature.defined() ? nodes.feature.to(at::kFloat)
+                                   : at::Tensor(),
+           nodes.original_id, OffsetsOf(batch, std::move(nodes.hop_offsets))});
+    }
+    for (const GraphShape::Relation& relation : shape.relations) {
+      const EdgeTensors& edges = tensors.edges[relation.number];
+      Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+      if (model.adds_self_loops()) lists = WithSelfLoops(lists);
+      minibatch.graph.neighbors.push_back(std::move(lists));
+      minibatch.graph.edge_features.push_back(edges.feature.defined()
+                                                  ? edges.feature.to(at::kFloat)
+                                                  : at::Tensor());
+    }
+    if (shape.members >= 0) {
+      const EdgeTensors& edges = tensors.edges[shape.members];
+      minibatch.graph.members = {edges.indptr, edges.neighbor, {}, {}};
+    }
+    if (model.weighs_neighbors()) {
+      GcnWeights(model.config().gcn_norm,
+                 minibatch.graph.nodes[0].hop_offsets.back(),
+                 tensors.nodes[shape.types[0].number].degree,
+                 minibatch.graph.neighbors[0]);
+    }
+    return absl::OkStatus();
+  }));
+  return minibatch;
+}
+
+}  // namespace millrace

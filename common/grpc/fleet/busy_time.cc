@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/fleet/busy_time.h"
+
+#include <algorithm>
+
+#include "common/base/steady_time.h"
+
+namespace millrace {
+namespace {
+
+constexpr absl::Duration kLongest = absl::Seconds(10);
+constexpr absl::Duration kLongestGrown = absl::Seconds(2);
+constexpr absl::Duration kSoonAgain = absl::Seconds(1);
+
+}  // namespace
+
+void BusyTime::Note(absl::Duration retry_after, SteadyTime now) {
+  // reported by another call, sent before the last report
+  if (IsBusy(now)) return;
+  // Servers do not know how long they will be busy. Doubling the time keeps the
+  // number of calls that try again in vain low.
+  const bool again = now - until_ < kSoonAgain;
+  const absl::Duration grown =
+      again ? std::min(2 * whole_, kLongestGrown) : absl::ZeroDuration();
+  whole_ = std::max(std::min(retry_after, kLongest), grown);
+  until_ = now + whole_;
+}
+
+bool BusyTime::IsBusy(SteadyTime now) const { return until_ > now; }
+
+}  // namespace millrace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which slots of one neighbour list are picked; docs/determinism.md section 3.
+// All append positions in the list's files (list.begin + slot) to `slots`;
+// `fanout` is kAllNeighbors or > 0.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/base/philox_many.h"
+#include "common/sample/draw/word_stream.h"
+#include "common/sample/job.h"
+
+namespace millrace {
+
+// Where a list, or the part of it that is admissible, lies in the files of
+// its partition.
+struct ListRange {
+  int64_t begin = 0;
+  int64_t degree = 0;
+};
+
+inline void PickEverySlot(ListRange list, std::vector<int64_t>& slots) {
+  for (int64_t i = 0; i < list.degree; ++i) slots.push_back(list.begin + i);
+}
+
+inline void PickLast(ListRange list, int32_t fanout,
+                     std::vector<int64_t>& slots) {
+  if (fanout != kAllNeighbors && fanout < list.degree) {
+    list = {list.begin + list.degree - fanout, fanout};
+  }
+  PickEverySlot(list, slots);
+}
+
+// Without replacement: Floyd's algorithm (Bentley and Floyd 1987).
+void PickUniform(WordStream& words, ListRange list, int32_t fanout,
+                 bool replace, std::vector<int64_t>& slots);
+
+// `sums`: the file weight_sum of the partition. Sums that descend (a damaged
+// file) give some slots of the list.
+void PickWeighted(WordStream& words, ListRange list,
+                  std::span<const uint64_t> sums, int32_t fanout, bool replace,
+                  std::vector<int64_t>& slots);
+
+// A number below which so many of `degree` uniform ones lie that fewer than
+// `fanout` are very unlikely.
+uint64_t RankLimit(int32_t fanout, int64_t degree);
+
+// LABOR (Balin and Catalyurek 2023). `originals`: the original ids of the
+// neighbours at all positions of the files; `key` of the purpose labor;
+// `ranks` is scratch.
+template <typename Id>
+void PickLabor(PhiloxKey key, uint32_t tree, ListRange list,
+               std::span<const Id> originals, int32_t fanout,
+               std::vector<NumberedNode>& ranks, std::vector<int64_t>& slots) {
+  if (fanout == kAllNeighbors || fanout >= list.degree) {
+    return PickEverySlot(list, slots);
+  }
+  const std::span<const Id> nodes = originals.subspan(list.begin, list.degree);
+  ranks.clear();
+  PhiloxAtMost(key, nodes, tree, RankLimit(fanout, list.degree), list.begin,
+               ranks);
+  if (ranks.size() < static_cast<size_t>(fanout)) {
+    constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+    ranks.clear();
+    PhiloxAtMost(key, nodes, tree, kAll, list.begin, ranks);
+  }
+  std::nth_element(ranks.begin(), ranks.begin() + fanout - 1, ranks.end());
+  const size_t first = slots.size();
+  for (int32_t i = 0; i < fanout; ++i) slots.push_back(ranks[i].place);
+  std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
+}
+
+}  // namespace millrace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/sample/draw/sampler.h"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/sample/draw/induced.h"
+#include "common/sample/draw/ppr.h"
+#include "common/sample/draw/topology_builder.h"
+#include "common/sample/draw/walks.h"
+
+namespace millrace {
+namespace {
+
+DrawRule RuleOf(const JobSpec& spec) {
+  if (spec.temporal == TemporalStrategy::kLast) return DrawRule::kLast;
+  if (spec.weighted) return DrawRule::kWeighted;
+  return spec.method == SampleMethod::kLabor ? DrawRule::kLabor
+                                             : DrawRule::kUniform;
+}
+
+// With replacement a node has as many picks as the fanout says, however few
+// neighbours: what no batch can hold is not drawn first.
+absl::Status CheckPickCount(const DrawContext& context,
+                            const Frontier& frontier) {
+  constexpr uint64_t kMaxPicks = std::numeric_limits<int32_t>::max();
+  if (!context.replace || frontier.fanout == kAllNeighbors) {
+    return absl::OkStatus();
+  }
+  const uint64_t picks =
+      static_cast<uint64_t>(frontier.fanout) * frontier.ids.size();
+  if (picks <= kMaxPicks) return absl::OkStatus();
+  return absl::OutOfRangeError(StrCat(
+      "--replace: hop ", context.hop, " draws ", frontier.fanout,
+      " edges for each of ", frontier.ids.size(), " nodes; the limit is ",
+      kMaxPicks, " in all\nuse a smaller --batch-size or smaller --fanouts"));
+}
+
+// One hop of neighbours of the frontier.
+absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
+                    NeighborSource& source) {
+  context.hop = hop;
+  std::vector<Frontier> frontiers;
+  for (RelationIndex r = 0; r < builder.relation_count(); ++r) {
+    const TypeIndex type = builder.list_type(r);
+    const uint32_t begin = builder.frontier_begin(type);
+    const uint32_t end = builder.frontier_end(type);
+    const int32_t fanout = builder.job().fanouts[r][hop];
+    if (fanout == 0 || begin == end) continue;
+    frontiers.push_back(builder.FrontierOf(r, fanout, begin, end));
+    MILLRACE_RETURN_IF_ERROR(CheckPickCount(context, frontiers.back()));
+  }
+  std::vector<Picks> picks(frontiers.size());
+  if (!frontiers.empty()) {
+    MILLRACE_RETURN_IF_ERROR(source.Expand(context, frontiers, picks));
+  }
+  for (size_t i = 0; i < frontiers.size(); ++i) {
+    const RelationIndex relation = frontiers[i].relation;
+    const uint32_t begin = builder.frontier_begin(builder.list_type(relation));
+    MILLRACE_RETURN_IF_ERROR(builder.AddPicks(relation, begin, picks[i]));
+    picks[i] = {};
+  }
+  return builder.CloseHop();
+}
+
+absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
+                        const ResolvedSeeds& seeds) {
+  if (job.spec.temporal != TemporalStrategy::kNone &&
+      seeds.times.size() != seeds.ids.size()) {
+    const bool edges = job.spec.seed_kind == SeedKind::kEdge;
+    return absl::InvalidArgumentError(StrCat(
+        "--temporal: ", seeds.times.size(), " times for ", seeds.ids.size(),
+        " seeds\n",
+        edges ? "give them in --seeds-file [n, 3], with `sample --seed-times`, "
+                "or in the split: `split --pairs F.npy --times F.npy`"
+              : "give them in --seeds-file [n, 2], with `sample --seed-times`, "
+                "or import the dataset with --node-times F.npy"));
+  }
+  if (name.feature_rows && job.spec.method == SampleMethod::kPpr) {
+    return absl::InvalidArgumentError(
+        "--edge-features: the edges of --method ppr are none of the graph\n"
+        "leave one of the two out");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
+                                     const Manifest& manifest,
+                                     const BatchName& name,
+                                     const ResolvedSeeds& seeds,
+                                     NeighborSource& source) {
+  MILLRACE_RETURN_IF_ERROR(CheckInput(job, name, seeds));
+  const DrawContext context = {.job_seed = job.spec.seed,
+                               .epoch = name.epoch,
+                               .batch = name.batch,
+                               .direction = job.spec.direction,
+                               .rule = RuleOf(job.spec),
+                               .replace = job.spec.replace,
+                               .edge_ids = name.edge_ids,
+                               .feature_rows = name.feature_rows,
+                               .within = job.spec.train_graph};
+  TopologyBuilder builder(job, manifest, seeds);
+  MILLRACE_RETURN_IF_ERROR(builder.AddSeeds());
+  if (job.spec.method == SampleMethod::kWalk) {
+    return SampleWalks(context, builder, source);
+  }
+  for (int hop = 0; hop < job.hops; ++hop) {
+    MILLRACE_RETURN_IF_ERROR(job.spec.method == SampleMethod::kPpr
+                                 ? AddPprHop(hop, context, builder, source)
+                                 : AddHop(hop, context, builder, source));
+  }
+  if (job.spec.method == SampleMethod::kInduced) {
+    MILLRACE_RETURN_IF_ERROR(InduceEdges(context, builder, source));
+  }
+  return builder.Finish(context);
+}
+
+}  // namespace millrace

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/sample/draw/topology_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMaxRows = std::numeric_limits<int32_t>::max();
+
+Array AdoptIds(std::vector<uint64_t> ids, DType id_dtype) {
+  if (id_dtype == DType::kUint64) return Array::Adopt(std::move(ids));
+  return Array::Adopt(std::vector<uint32_t>(ids.begin(), ids.end()));
+}
+
+Array CopyOf(std::span<const int64_t> values) {
+  return Array::Adopt(std::vector<int64_t>(values.begin(), values.end()));
+}
+
+}  // namespace
+
+TopologyBuilder::TopologyBuilder(const ResolvedJob& job,
+                                 const Manifest& manifest,
+                                 const ResolvedSeeds& seeds)
+    : job_(job),
+      schema_(manifest.schema),
+      seeds_(seeds),
+      hop_offsets_(schema_.node_types.size(), {0}),
+      times_(schema_.node_types.size()),
+      edges_(schema_.relations.size()),
+      excluded_(ExcludedBySeeds(job, schema_, seeds)) {
+  for (size_t t = 0; t < schema_.node_types.size(); ++t) {
+    nodes_.emplace_back(job.spec.disjoint);
+  }
+}
+
+Array TopologyBuilder::AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
+                                    uint32_t first_tree, uint32_t per_tree) {
+  if (nodes.ids.empty()) return Array();
+  std::vector<uint32_t> trees;
+  if (job_.spec.disjoint) {
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      trees.push_back(first_tree + i / per_tree);
+    }
+  }
+  std::vector<uint32_t> local;
+  AddNodes(type, nodes.ids, trees, local);
+  return Array::Adopt(std::move(local));
+}
+
+void TopologyBuilder::AddEdgeSeeds() {
+  const Relation& relation = schema_.relations[job_.seed_relation];
+  const auto count = static_cast<uint32_t>(seeds_.size());
+  const bool pairs = job_.spec.negatives.mode == NegativeMode::kBinary;
+  const auto per_seed = static_cast<uint32_t>(
+      pairs || count == 0 ? 1 : seeds_.negative_dst.size() / count);
+  const uint32_t first_tree = pairs ? count : 0;
+  edge_seeds_.dst_local = AddSeedNodes(relation.dst, seeds_.dst, 0, 1);
+  edge_seeds_.negative_src_local =
+      AddSeedNodes(relation.src, seeds_.negative_src, first_tree, 1);
+  // Shared negatives are of no tree; their jobs have none.
+  edge_seeds_.negative_local =
+      AddSeedNodes(relation.dst, seeds_.negative_dst, first_tree,
+                   std::max<uint32_t>(per_seed, 1));
+}
+
+absl::Status TopologyBuilder::AddSeeds() {
+  std::vector<uint32_t> trees;
+  if (job_.spec.disjoint) {
+    trees.resize(seeds_.ids.size());
+    std::iota(trees.begin(), trees.end(), 0u);
+  }
+  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
+  AddNodes(edges ? schema_.relations[job_.seed_relation].src : job_.seed_type,
+           seeds_.ids, trees, seed_to_local_);
+  if (edges) AddEdgeSeeds();
+  return CloseHop();
+}
+
+Frontier TopologyBuilder::FrontierOf(RelationIndex relation, int32_t fanout,
+                                     uint32_t begin, uint32_t end) {
+  const TypeIndex type = list_type(relation);
+  const size_t size = end - begin;
+  Frontier frontier{.relation = relation, .fanout = fanout};
+  frontier.ids = std::span(nodes_[type].ids()).subspan(begin, size);
+  if (job_.spec.disjoint) {
+    frontier.trees = std::span(nodes_[type].trees()).subspan(begin, size);
+  }
+  if (job_.spec.temporal != TemporalStrategy::kNone) {
+    std::vector<int64_t>& times = times_[type];
+    const std::vector<uint32_t>& trees = nodes_[type].trees();
+    while (times.size() < end) {
+      times.push_back(TimeOf(trees[times.size()]));
+    }
+    frontier.times = std::span(times).subspan(begin, size);
+  }
+  const auto excluded = excluded_.find(relation);
+  if (excluded != excluded_.end()) frontier.excluded = &excluded->second;
+  return frontier;
+}
+
+absl::Status TopologyBuilder::CheckEdgeCount(RelationIndex relation,
+                                             size_t count) const {
+  if (count <= kMaxRows) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      StrCat("a batch would hold ", count, " edges of ",
+             schema_.RelationName(relation), "; the limit is ", kMaxRows,
+             "\nuse a smaller --batch-size or smaller --fanouts"));
+}
+
+absl::Status TopologyBuilder::AddPicks(RelationIndex relation, uint32_t begin,
+                                       const Picks& picks,
+                                       std::span<const uint32_t> visits) {
+  Edges& edges = edges_[relation];
+  MILLRACE_RETURN_IF_ERROR(
+      CheckEdgeCount(relation, edges.neighbor.size() + picks.neighbors.size()));
+  // Lists before `begin` that did not take part are empty.
+  edges.indptr.resize(begin + size_t{1}, edges.indptr.back());
+  const std::vector<uint32_t>& trees = nodes_[list_type(relation)].trees();
+  neighbor_trees_.clear();
+  uint32_t offset = edges.indptr.back();
+  for (size_t i = 0; i < picks.counts.size(); ++i) {
+    offset += picks.counts[i];
+    edges.indptr.push_back(offset);
+    if (job_.spec.disjoint) {
+      neighbor_trees_.insert(neighbor_trees_.end(), picks.counts[i],
+                             trees[begin + i]);
+    }
+  }
+  AddNodes(neighbor_type(relation), picks.neighbors, neighbor_trees_,
+           edges.neighbor);
+  edges.edge_id.insert(edges.edge_id.end(), picks.edge_ids.begin(),
+                       picks.edge_ids.end());
+  edges.feature_row.insert(edges.feature_row.end(), picks.feature_rows.begin(),
+                           picks.feature_rows.end());
+  edges.visits.insert(edges.visits.end(), visits.begin(), visits.end());
+  return absl::OkStatus();
+}
+
+absl::Status TopologyBuilder::CloseHop() {
+  for (size_t t = 0; t < nodes_.size(); ++t) {
+    if (nodes_[t].ids().size() > kMaxRows) {
+      return absl::OutOfRangeError(
+          StrCat("a batch would hold ", nodes_[t].ids().size(), " nodes of ",
+                 schema_.node_types[t].name, "; the limit is ", kMaxRows,
+                 "\nuse a smaller --batch-size or smaller --fanouts"));
+    }
+    hop_offsets_[t].push_back(nodes_[t].count());
+  }
+  return absl::OkStatus();
+}
+
+Batch TopologyBuilder::Describe(const DrawContext& context) const {
+  Batch batch = Batch::For(job_, context.epoch, context.batch);
+  batch.seed = CopyOf(seeds_.original_ids);
+  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
+  const bool temporal = job_.spec.temporal != TemporalStrategy::kNone;
+  if (temporal || (edges && !seeds_.times.empty())) {
+    batch.seed_time = CopyOf(seeds_.times);
+  }
+  if (!edges) return batch;
+  EdgeSeedBlock& block = batch.edge_seeds;
+  block.dst_local = edge_seeds_.dst_local;
+  block.negative_src_local = edge_seeds_.negative_src_local;
+  block.negative_local = edge_seeds_.negative_local;
+  block.dst = CopyOf(seeds_.dst.original_ids);
+  block.label = seeds_.label;
+  if (!seeds_.edge_types.empty()) {
+    block.edge_type = Array::Adopt(seeds_.edge_types);
+  }
+  if (!seeds_.negative_src.ids.empty()) {
+    block.negative_src = CopyOf(seeds_.negative_src.original_ids);
+  }
+  if (!seeds_.negative_dst.ids.empty()) {
+    block.negative_dst = CopyOf(seeds_.negative_dst.original_ids);
+  }
+  if (DrawsNegatives(job_.spec)) {
+    block.false_negatives = Array::Adopt(std::vector{seeds_.false_negatives});
+  }
+  return batch;
+}
+
+EdgeBlock TopologyBuilder::FinishEdges(RelationIndex relation,
+                                       const DrawContext& context) {
+  Edges& edges = edges_[relation];
+  // Nodes whose lists were not read have empty ones.
+  const std::vector<uint32_t>& offsets = hop_offsets_[list_type(relation)];
+  const size_t expanded =
+      EdgesOfAllNodes(job_.spec.method) ? offsets.back() : offsets[job_.hops];
+  edges.indptr.resize(expanded + 1, edges.indptr.back());
+  EdgeBlock block;
+  block.indptr = Array::Adopt(std::move(edges.indptr));
+  block.neighbor = Array::Adopt(std::move(edges.neighbor));
+  if (context.edge_ids) {
+    block.edge_id = Array::Adopt(std::move(edges.edge_id));
+  }
+  if (context.feature_rows && schema_.relations[relation].feature.present()) {
+    block.feature_row = Array::Adopt(std::move(edges.feature_row));
+  }
+  if (job_.spec.method == SampleMethod::kPpr) {
+    block.visits = Array::Adopt(std::move(edges.visits));
+  }
+  if (job_.spec.method == SampleMethod::kWalk) {
+    block.hop = Array::Adopt(std::move(edges.hop));
+  }
+  return block;
+}
+
+Batch TopologyBuilder::Finish(const DrawContext& context) {
+  Batch batch = Describe(context);
+  batch.seed_to_local = Array::Adopt(std::move(seed_to_local_));
+  for (RelationIndex r = 0; r < relation_count(); ++r) {
+    batch.edges.push_back(FinishEdges(r, context));
+  }
+  for (size_t t = 0; t < nodes_.size(); ++t) {
+    NodeBlock& block = batch.nodes.emplace_back();
+    block.hop_offsets = std::move(hop_offsets_[t]);
+    if (batch.disjoint) block.tree = Array::Adopt(nodes_[t].TakeTrees());
+    block.id = AdoptIds(nodes_[t].TakeIds(), schema_.node_types[t].id_dtype());
+  }
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/base/thread_pool.h"
+#include "common/graph/store.h"
+#include "common/sample/batch_source.h"
+#include "common/sample/seeds/split_seeds.h"
+
+namespace millrace {
+
+// All partitions mapped in this process, no RPC: worker mode, and the base of
+// every comparison with a fleet.
+class LocalBatchSource final : public BatchSource {
+ public:
+  // `store` must have all partitions mapped. `threads` >= 1 workers make
+  // batches; one batch is made by one thread.
+  // FAILED_PRECONDITION: a partition is not mapped.
+  static absl::StatusOr<std::unique_ptr<LocalBatchSource>> Create(
+      std::shared_ptr<const Store> store, int threads);
+  ~LocalBatchSource() override;
+
+  const Manifest& manifest() const override { return store_->manifest(); }
+  void Fetch(const ResolvedJob& job, BatchRequest request,
+             BatchCallback done) override;
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override;
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override;
+
+  // Makes one batch in the calling thread.
+  absl::StatusOr<Batch> Make(const ResolvedJob& job,
+                             const BatchRequest& request) const;
+
+ private:
+  LocalBatchSource(std::shared_ptr<const Store> store, int threads);
+  absl::StatusOr<ResolvedSeeds> SeedsOf(const ResolvedJob& job,
+                                        const BatchRequest& request) const;
+  absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
+                                         const BatchRequest& request) const;
+
+  const std::shared_ptr<const Store> store_;  // shared with whoever opened it
+  const SplitSeeds split_seeds_;
+  std::atomic<bool> closing_ = false;
+  ThreadPool pool_;
+};
+
+}  // namespace millrace

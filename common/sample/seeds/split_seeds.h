@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/graph/store.h"
+#include "common/sample/job.h"
+#include "common/sample/resolved_seeds.h"
+#include "common/sample/seeds/seed_plan.h"
+
+namespace millrace {
+
+// The seeds of the batches of a store's splits, for whoever makes batches of
+// that store. Needs no mapped partition.
+// Threads: any. Lifetime: keeps a reference to `store`.
+// The first batch with --seed-order local of a split reads the split once and
+// keeps 8 bytes a seed; the other batches find their seeds by arithmetic.
+class SplitSeeds {
+ public:
+  explicit SplitSeeds(const Store& store);
+  // For a store that Store::WithNewSplits() made from that of `before`; shares
+  // what `before` has read.
+  SplitSeeds(const Store& store, const SplitSeeds& before);
+  SplitSeeds(const SplitSeeds&) = delete;
+  SplitSeeds& operator=(const SplitSeeds&) = delete;
+
+  // The seeds of a batch of the job's split.
+  // NOT_FOUND: no such split. OUT_OF_RANGE: no such batch. INVALID_ARGUMENT:
+  // the job has no split (explicit seeds only). DATA_LOSS: a damaged split.
+  absl::StatusOr<ResolvedSeeds> OfBatch(const ResolvedJob& job, uint32_t epoch,
+                                        uint32_t batch) const;
+
+ private:
+  // The numbers in a split of the seeds that each partition owns, in split
+  // order, partition after partition.
+  struct Owned {
+    std::once_flag once;
+    absl::Status status;
+    std::vector<uint64_t> numbers;
+    std::vector<size_t> begins;  // per partition
+  };
+
+  // What the order of a split's seeds is computed from.
+  struct Seeds {
+    const std::vector<int64_t>& part_counts;
+    TypeIndex type;    // of the nodes whose owner owns the seed
+    const Array& ids;  // of these nodes
+    std::string path;  // of `ids`, inside the store
+    Owned& owned;
+  };
+
+  absl::StatusOr<ResolvedSeeds> NodesOfBatch(const ResolvedJob& job,
+                                             uint32_t epoch,
+                                             uint32_t batch) const;
+  absl::StatusOr<ResolvedSeeds> EdgesOfBatch(const ResolvedJob& job,
+                                             uint32_t epoch,
+                                             uint32_t batch) const;
+  // The numbers in the split of the seeds of a batch.
+  absl::StatusOr<std::vector<uint64_t>> Numbers(const JobSpec& spec,
+                                                const Seeds& seeds,
+                                                uint32_t epoch,
+                                                uint32_t batch) const;
+  absl::Status MakeOwned(const Seeds& seeds) const;
+  // Appends the seeds `numbers` of a column of ids with its original ids.
+  absl::Status AddNodes(TypeIndex type, const Array& ids,
+                        const Array& original_ids, const std::string& path,
+                        std::span<const uint64_t> numbers,
+                        ResolvedNodes& nodes) const;
+  absl::Status OutOfRange(TypeIndex type, const std::string& path,
+                          int64_t index, uint64_t id) const;
+  absl::Status Damaged(const std::string& path, const std::string& what) const;
+
+  const Store& store_;
+  // As manifest().splits, edge_splits; each made once, and shared with the
+  // SplitSeeds that are made of this.
+  std::vector<std::shared_ptr<Owned>> owned_, edge_owned_;
+};
+
+}  // namespace millrace

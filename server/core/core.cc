@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/core.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "common/base/host_memory.h"
+#include "common/base/steady_time.h"
+#include "common/base/strings.h"
+#include "common/graph/damaged_file.h"
+#include "common/grpc/time.h"
+#include "common/wire/error_info.h"
+#include "common/wire/frame.h"
+#include "server/load/request_limits.h"
+
+namespace millrace {
+namespace {
+
+// Enough for the largest single request, a set of ids, together with its reply.
+constexpr uint64_t kLeastLeafBytes = 192 << 20;
+
+ServerOptions Complete(ServerOptions options) {
+  if (options.threads < 1) {
+    options.threads =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  if (options.max_inflight_bytes == 0) {
+    options.max_inflight_bytes = HostMemoryBytes() / 4;
+  }
+  if (options.max_leaf_bytes == 0) {
+    options.max_leaf_bytes =
+        std::max(kLeastLeafBytes, options.max_inflight_bytes / 4);
+  }
+  return options;
+}
+
+}  // namespace
+
+// Every live call has at most one task in a pool. While some calls are being
+// ended there may be twice as many as the limit, so the pools hold that many
+// tasks and an admitted call never finds one full.
+ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
+                       ServerOptions options_in,
+                       std::unique_ptr<Fleet> fleet_in)
+    : store(std::move(store_in)),
+      damage(store->path(), store->partitions()),
+      options(Complete(std::move(options_in))),
+      started(SteadyNow()),
+      fleet(std::move(fleet_in)),
+      admission(options.max_inflight_bytes),
+      leaf_admission(options.max_leaf_bytes, "leaf call"),
+      connection_calls(kMaxLiveCallsPerConnection),
+      reading_calls(options.max_reading_calls),
+      reading_describe_calls(options.max_reading_calls),
+      sample_calls(options.max_sample_calls),
+      gather_calls(options.max_leaf_calls),
+      leaf_calls(options.max_leaf_calls),
+      describe_calls(options.max_leaf_calls),
+      leaf_pool("leaf", options.threads,
+                2 * static_cast<size_t>(options.max_sample_calls) +
+                    4 * static_cast<size_t>(options.max_leaf_calls)),
+      // Twice the threads with a fleet, because some of them wait for other
+      // servers.
+      sample_pool("sample", fleet ? 2 * options.threads : options.threads,
+                  2 * static_cast<size_t>(options.max_sample_calls)),
+      look_pool("look", /*threads=*/1,
+                2 * static_cast<size_t>(options.max_leaf_calls)) {}
+
+absl::Status ServerCore::CheckTarget(uint32_t partition,
+                                     const std::string& fingerprint) const {
+  const std::string& ours = store->manifest().fingerprint;
+  const int asked = static_cast<int>(std::min<uint32_t>(partition, INT32_MAX));
+  if (!fingerprint.empty() && fingerprint != ours) {
+    return WithErrorInfo(
+        absl::FailedPreconditionError(
+            StrCat("this server has another store: fingerprint ", ours,
+                   ", not ", fingerprint, "\nserve one store everywhere")),
+        {.partition = asked, .moved = true});
+  }
+  const auto& served = store->partitions();
+  if (!std::binary_search(served.begin(), served.end(),
+                          static_cast<int64_t>(partition))) {
+    std::string list;
+    for (const int part : served) {
+      list += StrCat(list.empty() ? "" : ",", part);
+    }
+    return WithErrorInfo(absl::FailedPreconditionError(StrCat(
+                             "partition ", partition, " is not served here (",
+                             list, " of ", store->parts(), " are)")),
+                         {.partition = asked, .moved = true});
+  }
+  return damage.Check(asked);
+}
+
+absl::Status ServerCore::NoteDamage(absl::Status status) {
+  const std::string file = DamagedFileOf(status);
+  if (file.empty()) return status;
+  damage.Note(file, status);
+  return damage.Told(file, status);
+}
+
+SteadyTime ServerCore::DeadlineOf(
+    const ::grpc::CallbackServerContext& context) const {
+  const SteadyTime now = SteadyNow();
+  const SteadyTime asked = FromGrpcTime(context.raw_deadline());
+  // A deadline this far away means that the client set none.
+  if (asked - now > absl::Hours(24 * 365)) {
+    return now + options.default_deadline;
+  }
+  return std::min(asked, now + options.max_deadline);
+}
+
+}  // namespace millrace

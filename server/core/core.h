@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// State shared by all calls of one server.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/base/steady_time.h"
+#include "common/base/thread_pool.h"
+#include "common/graph/store.h"
+#include "common/grpc/call/hedging.h"
+#include "common/grpc/fleet/fleet.h"
+#include "server/core/damage.h"
+#include "server/core/metrics.h"
+#include "server/core/options.h"
+#include "server/core/served_store.h"
+#include "server/load/admission.h"
+#include "server/load/connection_calls.h"
+#include "server/load/live_calls.h"
+
+namespace millrace {
+
+// Owned by SamplerServer; outlives all calls. All members may be used from any
+// thread.
+struct ServerCore {
+  // `fleet` may be null. Zeros in `options` are replaced by the defaults.
+  ServerCore(std::shared_ptr<const Store> store, ServerOptions options,
+             std::unique_ptr<Fleet> fleet);
+
+  // OK if this server can answer for `partition` of the store with this
+  // `fingerprint`.
+  // FAILED_PRECONDITION: it is another store, or a partition not served here.
+  // DATA_LOSS: the partition is damaged.
+  absl::Status CheckTarget(uint32_t partition,
+                           const std::string& fingerprint) const;
+
+  // Whether to read the partition here rather than ask another server.
+  bool Reads(int partition) const {
+    return store->partition(partition) != nullptr &&
+           !damage.IsDamaged(partition);
+  }
+
+  // Returns the error that a call should end with. An error about a damaged
+  // file of this store makes the server stop serving the file's partition, and
+  // becomes one that sends the client to another server and does not reveal the
+  // store's path.
+  absl::Status NoteDamage(absl::Status status);
+
+  // The client's deadline, capped by the longest allowed one; if the client set
+  // none, the default from now on.
+  SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
+
+  ServedStore store;
+  Damage damage;
+  const ServerOptions options;
+  const SteadyTime started;
+  const std::unique_ptr<Fleet> fleet;
+  Hedging peer_hedging;  // for calls to other servers
+
+  Admission admission;       // Sample calls
+  Admission leaf_admission;  // all others except Describe
+  ServerMetrics metrics;
+  ConnectionCalls connection_calls;
+  // A call is first in reading_calls or reading_describe_calls while its
+  // request arrives, then in the member for its kind.
+  LiveCalls reading_calls;
+  LiveCalls reading_describe_calls;
+  LiveCalls sample_calls;
+  LiveCalls gather_calls;
+  LiveCalls leaf_calls;  // Expand, HasEdges, Resolve
+  LiveCalls describe_calls;
+
+  // Sampling may wait for other servers; leaf work (leaf calls, and gathering
+  // rows for frames) never does, so two servers cannot deadlock waiting for
+  // each other.
+  // Last, because their tasks use all of the above.
+  ThreadPool leaf_pool;
+  ThreadPool sample_pool;
+  // Inspects the store for Describe calls, which must not queue behind other
+  // work.
+  ThreadPool look_pool;
+};
+
+}  // namespace millrace

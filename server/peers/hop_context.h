@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "absl/status/status.h"
+#include "common/sample/neighbor_source.h"
+#include "server/core/call_scope.h"
+#include "server/load/hop_budget.h"
+
+namespace millrace {
+
+// State shared by all draws of one hop. All references must outlive it.
+struct HopContext : CallScope {
+  // As CallScope::CheckLive, but the error names the hop.
+  absl::Status CheckLive() const;
+
+  const DrawContext& draw;
+  // What is drawn. An OwnerExpand does not use the ids and trees.
+  const std::span<const Frontier> frontiers;
+  HopBudget& budget;
+};
+
+}  // namespace millrace

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/peers/peer_neighbor_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/base/strings.h"
+#include "common/graph/owner_groups.h"
+#include "common/sample/batch.h"
+#include "common/sample/draw/draw.h"
+#include "server/load/list_lengths.h"
+#include "server/peers/owner_expand.h"
+
+namespace millrace {
+namespace {
+
+// Nodes drawn between two checks of the deadline.
+constexpr size_t kChunk = 1 << 16;
+
+// The nodes of one hop grouped by owner and frontier, and the owner of each.
+struct Groups {
+  std::vector<std::vector<OwnedFrontier>> owned;  // [owner][frontier]
+  std::vector<std::vector<uint32_t>> owners;      // [frontier][node]
+  std::vector<bool> busy;                         // owners of at least one node
+};
+
+OwnedFrontier PartOf(const Frontier& frontier,
+                     const std::vector<uint32_t>& places) {
+  OwnedFrontier part;
+  part.ids = TakeAt(frontier.ids, places);
+  if (!frontier.trees.empty()) part.trees = TakeAt(frontier.trees, places);
+  if (!frontier.times.empty()) part.times = TakeAt(frontier.times, places);
+  return part;
+}
+
+Groups GroupNodes(const HopContext& hop) {
+  const Store& store = *hop.core.store;
+  const std::span<const Frontier> frontiers = hop.frontiers;
+  const int parts = store.parts();
+  Groups groups;
+  groups.busy.resize(parts);
+  groups.owned.resize(parts);
+  for (auto& owned : groups.owned) owned.resize(frontiers.size());
+  groups.owners.resize(frontiers.size());
+  for (size_t f = 0; f < frontiers.size(); ++f) {
+    const Frontier& frontier = frontiers[f];
+    const Relation& relation = store.schema().relations[frontier.relation];
+    const PartitionBook& book =
+        store.book(ListType(relation, hop.draw.direction));
+    std::vector<uint32_t>& owners = groups.owners[f];
+    owners.resize(frontier.ids.size());
+    const auto owner = [&](size_t i) {
+      owners[i] = static_cast<uint32_t>(book.Owner(frontier.ids[i]));
+      return static_cast<int>(owners[i]);
+    };
+    for (const OwnerGroup& group : GroupByOwner(owners.size(), parts, owner)) {
+      groups.busy[group.partition] = true;
+      groups.owned[group.partition][f] = PartOf(frontier, group.places);
+    }
+  }
+  return groups;
+}
+
+// For each frontier, whether the owner has nodes of it.
+std::vector<bool> AskedFrontiers(const std::vector<OwnedFrontier>& owned) {
+  std::vector<bool> asked;
+  for (const OwnedFrontier& part : owned) asked.push_back(!part.ids.empty());
+  return asked;
+}
+
+// Appends the picks of all owners to `out` in the order of the frontier.
+void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
+           Picks& out) {
+  struct Cursor {
+    size_t node = 0;
+    size_t pick = 0;
+  };
+  std::vector<Cursor> cursors(groups.owned.size());
+  size_t total = 0;
+  for (const auto& owned : groups.owned) {
+    total += owned[f].picks.neighbors.size();
+  }
+  out.counts.reserve(owners.size());
+  out.neighbors.reserve(total);
+  for (const uint32_t owner : owners) {
+    const Picks& picks = groups.owned[owner][f].picks;
+    Cursor& at = cursors[owner];
+    const uint32_t count = picks.counts[at.node++];
+    out.AppendNode(picks, at.pick, count);
+    at.pick += count;
+  }
+}
+
+// Draws from the lists of a partition mapped here.
+absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
+                      Picks& picks) {
+  const Store& store = *hop.core.store;
+  const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
+  LiveWatch watch([&hop] { return hop.CheckLive(); });
+  size_t count = 0;
+  for (size_t at = 0; at < frontier.ids.size(); at += count) {
+    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+    count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
+    Frontier some = frontier.Part(at, count);
+    some.watch = &watch;
+    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(store, part, hop.draw, some, picks));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PeerNeighborSource::Expand(const DrawContext& context,
+                                        std::span<const Frontier> frontiers,
+                                        std::span<Picks> picks) {
+  const HopContext hop = {scope_, context, frontiers, budget_};
+  MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
+  if (scope_.core.store->parts() > 1) return ExpandByOwner(hop, picks);
+  for (size_t f = 0; f < frontiers.size(); ++f) {
+    MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
+                                               std::span<Picks> picks) {
+  const Store& store = *hop.core.store;
+  Groups groups = GroupNodes(hop);
+  std::vector<int> ours;
+  std::vector<std::unique_ptr<OwnerExpand>> calls;
+  for (int part = 0; part < store.parts(); ++part) {
+    if (!groups.busy[part]) continue;
+    if (hop.core.Reads(part)) {
+      ours.push_back(part);
+      continue;
+    }
+    MILLRACE_RETURN_IF_ERROR(
+        hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
+    calls.push_back(
+        std::make_unique<OwnerExpand>(hop, part, groups.owned[part]));
+    const SteadyTime starting = SteadyNow();
+    MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
+    peer_wait_ += SteadyNow() - starting;
+  }
+  // Draws from the local lists while the calls are in flight.
+  for (const int part : ours) {
+    for (size_t f = 0; f < hop.frontiers.size(); ++f) {
+      OwnedFrontier& owned = groups.owned[part][f];
+      Frontier own = hop.frontiers[f];
+      own.ids = owned.ids;
+      own.trees = owned.trees;
+      own.times = owned.times;
+      MILLRACE_RETURN_IF_ERROR(DrawHere(hop, part, own, owned.picks));
+    }
+  }
+  const SteadyTime waiting = SteadyNow();
+  for (const auto& call : calls) MILLRACE_RETURN_IF_ERROR(call->Finish());
+  peer_wait_ += SteadyNow() - waiting;
+  for (size_t f = 0; f < hop.frontiers.size(); ++f) {
+    Merge(groups.owners[f], groups, f, picks[f]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/sample/neighbor_source.h"
+#include "server/core/core.h"
+#include "server/load/hop_budget.h"
+#include "server/peers/hop_context.h"
+
+namespace millrace {
+
+// Draws neighbours from all partitions for one Sample call: from lists mapped
+// here, and with one Expand call per hop to each other owner, all concurrently.
+// A call that fails on one replica is retried on the others.
+// Threads: one. All references must outlive it.
+class PeerNeighborSource final : public NeighborSource {
+ public:
+  // `budget` grows with the hops.
+  PeerNeighborSource(const CallScope& scope, HopBudget& budget)
+      : scope_(scope), budget_(budget) {}
+
+  absl::Status Expand(const DrawContext& context,
+                      std::span<const Frontier> frontiers,
+                      std::span<Picks> picks) override;
+  absl::Status Reserve(uint64_t bytes) override {
+    return budget_.Reserve(bytes);
+  }
+  void Release(uint64_t bytes) override { budget_.Release(bytes); }
+  absl::Status CheckLive() const override { return scope_.CheckLive(); }
+
+  // Time spent so far on waiting for peers: for their answers, and for a peer
+  // to become available.
+  absl::Duration peer_wait() const { return peer_wait_; }
+
+ private:
+  absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
+
+  const CallScope& scope_;
+  HopBudget& budget_;
+  absl::Duration peer_wait_;
+};
+
+}  // namespace millrace

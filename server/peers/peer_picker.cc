@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/peers/peer_picker.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/base/strings.h"
+#include "common/grpc/status.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kMaxFailures = 3;
+// How often a wait for a server checks whether the client has gone.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+// How long to wait for the fleet to refresh what it knows of servers that
+// failed or refused.
+constexpr absl::Duration kTimeForNews = absl::Seconds(1);
+
+// Whether the server may turn out to have the partition. A server last known to
+// serve only other partitions is not expected to.
+bool MayHave(const FleetMemberInfo& info, int partition) {
+  const std::vector<int>& served = info.partitions;
+  return info.state == FleetMemberInfo::State::kUnknown &&
+         (served.empty() ||
+          std::find(served.begin(), served.end(), partition) != served.end());
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
+  Fleet* const fleet = scope_.core.fleet.get();
+  if (fleet == nullptr) {
+    MILLRACE_RETURN_IF_ERROR(scope_.core.damage.Check(partition_));
+    return WithErrorInfo(
+        absl::FailedPreconditionError(
+            StrCat("partition ", partition_,
+                   ": this server knows no other servers\nstart it with "
+                   "--peers LIST")),
+        {.partition = partition_});
+  }
+  if (!failed_.empty()) {
+    auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
+    if (other.ok()) return other;
+    MILLRACE_RETURN_IF_ERROR(AwaitNews());
+    // Falls back to a server that failed before, but not to one that refused.
+    other = refusals_.Pick(*fleet, partition_);
+    if (other.ok() || !absl::IsUnavailable(other.status())) return other;
+  }
+  return Await();
+}
+
+// Waits until the server list has been read again since a server refused, and
+// until failed servers have been asked again what they serve. Only then is it
+// known whether there is any server left to wait for.
+absl::Status PeerPicker::AwaitNews() {
+  Fleet& fleet = *scope_.core.fleet;
+  const auto all_known = [this](const std::vector<FleetMemberInfo>& members) {
+    return std::none_of(
+        members.begin(), members.end(),
+        [this](const auto& member) { return MayHave(member, partition_); });
+  };
+  const SteadyTime refused = refusals_.Start(partition_);
+  const SteadyTime end = std::min(scope_.deadline, SteadyNow() + kTimeForNews);
+  bool known = false;
+  while (!known && SteadyNow() < end) {
+    MILLRACE_RETURN_IF_ERROR(CheckWanted(scope_.call));
+    const SteadyTime soon = std::min(end, SteadyNow() + kLookInterval);
+    if (!fleet.AwaitList(refused, soon)) continue;
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
+                              fleet.AwaitMembers(all_known, soon));
+    known = all_known(members);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
+  const SteadyTime end =
+      std::min(scope_.deadline, SteadyNow() + scope_.core.options.peer_wait);
+  while (true) {
+    auto member = scope_.core.fleet->Pick(
+        partition_, std::min(end, SteadyNow() + kLookInterval));
+    if (member.ok()) return member;
+    if (const absl::Status live = scope_.CheckLive(); !live.ok()) {
+      return WithErrorInfo(
+          absl::Status(live.code(),
+                       StrCat(std::string(live.message()), ": ",
+                              std::string(member.status().message()))),
+          {.partition = partition_});
+    }
+    if (SteadyNow() >= end) return member;
+  }
+}
+
+absl::Status PeerPicker::Report(const FleetMember& member,
+                                absl::Status status) {
+  if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
+    // This server did not cancel the call, since calls that it gives up are not
+    // reported. So the other server is stopping.
+    status = absl::UnavailableError("the call was ended before it was done");
+  }
+  if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
+  if (IsServedElsewhere(status)) {
+    refusals_.Add(partition_, member, status);
+    return absl::UnavailableError(std::string(status.message()));
+  }
+  return status;
+}
+
+void PeerPicker::NoteSpeaker(std::shared_ptr<FleetMember> member) {
+  speaker_ = std::move(member);
+}
+
+void PeerPicker::NoteSuccess() {
+  failures_ = 0;
+  failed_.clear();
+}
+
+absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
+  const bool failed_before = std::find(failed_.begin(), failed_.end(),
+                                       speaker_.get()) != failed_.end();
+  failed_.push_back(speaker_.get());
+  // A replica's first refusal does not count, so that each replica is asked
+  // once.
+  if (failed_before || !refusals_.Include(partition_, *speaker_)) ++failures_;
+  if (!IsRetryable(failure) || failures_ >= kMaxFailures ||
+      scope_.call.IsCancelled()) {
+    return Named(failure);
+  }
+  // The client should wait until the overload passes, unless another replica is
+  // free.
+  if (absl::IsResourceExhausted(failure) &&
+      !scope_.core.fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_)
+           .ok()) {
+    return Named(failure);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerPicker::Named(const absl::Status& status) const {
+  ErrorInfo info = ErrorInfoOf(status);
+  info.partition = partition_;
+  info.moved = false;  // this call asks no other server
+  return WithErrorInfo(
+      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
+                                         speaker_->address, ": ",
+                                         std::string(status.message()))),
+      info);
+}
+
+}  // namespace millrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/grpc/call/refusals.h"
+#include "common/grpc/fleet/fleet.h"
+#include "server/core/call_scope.h"
+
+namespace millrace {
+
+// Chooses the server to ask for another partition, and decides after a failure
+// whether to ask another one.
+// Threads: one, except that Report() may be called on any. `scope` must outlive
+// it.
+class PeerPicker {
+ public:
+  PeerPicker(const CallScope& scope, int partition)
+      : scope_(scope), partition_(partition) {}
+
+  // Returns a living server, preferably one that has not failed yet. Waits at
+  // most ServerOptions::peer_wait and no longer than the client does. If all
+  // have refused, returns the error of Refusals::Pick.
+  absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
+
+  // Tells the fleet how a call to `member` ended. Returns the status as it
+  // concerns the member: a CANCELLED that this server did not cause becomes
+  // UNAVAILABLE. Any thread.
+  absl::Status Report(const FleetMember& member, absl::Status status);
+
+  // Sets the replica that NoteSuccess(), AfterFailure() and Named() refer to.
+  void NoteSpeaker(std::shared_ptr<FleetMember> member);
+  void NoteSuccess();
+  // Call after a failure: OK means ask again, otherwise the error for the
+  // client.
+  absl::Status AfterFailure(const absl::Status& failure);
+
+  // Adds the names of the partition and of that replica to `status`.
+  absl::Status Named(const absl::Status& status) const;
+
+ private:
+  absl::Status AwaitNews();
+  absl::StatusOr<std::shared_ptr<FleetMember>> Await();
+
+  const CallScope& scope_;
+  const int partition_;
+  int failures_ = 0;  // without each server's first refusal
+  std::vector<const FleetMember*> failed_;
+  Refusals refusals_;
+  std::shared_ptr<FleetMember> speaker_;  // shared with the fleet
+};
+
+}  // namespace millrace

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/call/hedging.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "client/remote_batch_source.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/status.h"
+#include "common/sample/digest.h"
+#include "common/sample/local/local_batch_source.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/pending_fetch.h"
+#include "tests/support/scripted_sampler.h"
+#include "tests/support/server_program.h"
+
+namespace millrace {
+namespace {
+
+using testing::Program;
+using testing::ScriptedSampler;
+using Writer = ScriptedSampler::Writer;
+
+TEST(HedgingTest, AllowsOneInTwenty) {
+  Hedging hedging;
+  int taken = 0;
+  for (int call = 1; call <= 1000; ++call) {
+    hedging.NoteCall();
+    taken += hedging.Take();
+    EXPECT_LE(taken, call / 20);
+  }
+  EXPECT_GE(taken, 49);
+  EXPECT_EQ(hedging.calls(), 1000);
+  EXPECT_EQ(hedging.hedges(), taken);
+}
+
+TEST(HedgingTest, SavesNoMoreThanItsLimit) {
+  Hedging hedging;
+  for (int call = 0; call < 10'000; ++call) hedging.NoteCall();
+  int taken = 0;
+  while (hedging.Take()) ++taken;
+  EXPECT_NEAR(taken, Hedging::kMostSaved, 1);
+}
+
+TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
+  Hedging hedging;
+  const auto note = [&hedging](int64_t milliseconds) {
+    hedging.NoteAnswer(Hedging::Kind::kGather,
+                       absl::Milliseconds(milliseconds));
+  };
+  for (size_t i = 0; i + 1 < Hedging::kLeastTimes; ++i) note(1000);
+  EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kGather), std::nullopt);
+  for (int i = 0; i < 1024; ++i) note(i % 100 + 1);
+  const auto delay = hedging.DelayOf(Hedging::Kind::kGather);
+  ASSERT_TRUE(delay.has_value());
+  EXPECT_GE(*delay, absl::Milliseconds(90));
+  EXPECT_LE(*delay, absl::Milliseconds(99));
+  EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kSample), std::nullopt);
+}
+
+// A client of replicas whose batches are checked and timed.
+class ReplicasTest : public ::testing::Test {
+ protected:
+  void Connect(const std::string& servers, std::shared_ptr<const Store> store) {
+    store_ = std::move(store);
+    RemoteOptions options;
+    options.servers = servers;
+    options.partition_wait = absl::Seconds(30);
+    auto source = RemoteBatchSource::Connect(options);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *std::move(source);
+    JobSpec spec;
+    spec.fanouts = {2, 2};
+    spec.batch_size = 4;
+    auto job = ResolveJob(spec, source_->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+  }
+
+  // Fetches batch 0 of an epoch and returns how long it took.
+  absl::Duration Fetch(uint32_t epoch) {
+    BatchRequest request;
+    request.epoch = epoch;
+    request.columns = DigestColumns(/*features=*/true, false);
+    const SteadyTime start = SteadyNow();
+    const absl::StatusOr<Batch> batch =
+        testing::PendingFetch(*source_, job_, request).Wait();
+    const absl::Duration time = SteadyNow() - start;
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    const auto local = LocalBatchSource::Create(store_, 1);
+    EXPECT_TRUE(local.ok()) << local.status();
+    const auto want = (*local)->Make(job_, request);
+    EXPECT_TRUE(want.ok()) << want.status();
+    if (batch.ok() && want.ok()) {
+      EXPECT_EQ(DigestBatch(*batch, store_->schema()),
+                DigestBatch(*want, store_->schema()));
+    }
+    return time;
+  }
+
+  // The longest time among the first batches of `count` epochs.
+  absl::Duration SlowestOf(uint32_t first, uint32_t count) {
+    absl::Duration slowest;
+    for (uint32_t epoch = first; epoch < first + count; ++epoch) {
+      slowest = std::max(slowest, Fetch(epoch));
+    }
+    return slowest;
+  }
+
+  std::shared_ptr<const Store> store_;
+  std::unique_ptr<RemoteBatchSource> source_;
+  ResolvedJob job_;
+};
+
+TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
+  testing::FleetHarness servers(testing::SmallGraph(), 1);
+  Notification release;
+  std::atomic<bool> hangs = false;
+  std::unique_ptr<ScriptedSampler> first, second;
+  const auto script = [&](std::unique_ptr<ScriptedSampler>& own) {
+    return [&own, &hangs, &release](int, const v1::SampleRequest& request,
+                                    Writer& out) {
+      if (hangs.exchange(false)) {
+        release.WaitForNotification();
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "late");
+      }
+      return own->Pass(request, out);
+    };
+  };
+  first = std::make_unique<ScriptedSampler>(servers.Stub(0), script(first));
+  second = std::make_unique<ScriptedSampler>(servers.Stub(0), script(second));
+  Connect(first->address() + "," + second->address(), servers.store());
+  uint32_t epoch = 0;
+  while (epoch < 60) Fetch(epoch++);
+  EXPECT_GT(first->calls(), 0);
+  EXPECT_GT(second->calls(), 0);
+  const int64_t before = source_->hedged_calls();
+  for (int hung = 0; hung < 2; ++hung) {
+    // On a slow machine other calls were hedged too; one in twenty may be.
+    while (source_->calls() < 20 * (source_->hedged_calls() + 2)) {
+      Fetch(epoch++);
+    }
+    hangs = true;
+    // The server still describes itself, so only a hedge helps before the
+    // attempt times out, which takes 22.5 s.
+    EXPECT_LT(Fetch(epoch++), absl::Seconds(15));
+  }
+  EXPECT_GT(source_->hedged_calls(), before);
+  EXPECT_LE(source_->hedged_calls() * 20, source_->calls());
+  release.Notify();
+  source_.reset();
+}
+
+// Like a server that was replaced at its address since it was last asked.
+TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
+  testing::FleetHarness servers(testing::SmallGraph(), 1);
+  std::unique_ptr<ScriptedSampler> moved, sound;
+  std::atomic<int> refusals = 0;
+  moved = std::make_unique<ScriptedSampler>(
+      servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
+        if (refusals >= 3) return moved->Pass(request, out);
+        ++refusals;
+        return ToGrpcStatus(WithErrorInfo(
+            absl::FailedPreconditionError("this server has another store"),
+            {.partition = 0, .moved = true}));
+      });
+  sound = std::make_unique<ScriptedSampler>(
+      servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
+        return sound->Pass(request, out);
+      });
+  Connect(moved->address() + "," + sound->address(), servers.store());
+  EXPECT_LT(SlowestOf(0, 20), absl::Seconds(5));
+  EXPECT_EQ(refusals, 3);
+  source_.reset();
+}
+
+// Server processes, one of which is stopped: its connections stay open, and it
+// sends nothing.
+class StoppedReplicaTest : public ReplicasTest {
+ protected:
+  void MakeStore(const std::string& name) {
+    directory_ = testing::TestDirectory(name);
+    const testing::TestGraph graph = testing::SmallGraph();
+    const auto built = testing::BuildStore(
+        graph, 2, testing::SpreadAssignment(graph, 2), directory_ / "store");
+    ASSERT_TRUE(built.ok());
+  }
+
+  // Starts a server and returns its address.
+  std::string Start(const std::string& partitions,
+                    const std::vector<std::string>& more = {}) {
+    const std::string port = "port" + std::to_string(servers_.size());
+    return testing::Serve(directory_ / "store", partitions, directory_ / port,
+                          servers_.emplace_back(), more);
+  }
+
+  // Checks that batches keep coming while the servers at `places` are stopped
+  // one after another.
+  void StopInTurn(const std::vector<int>& places, const std::string& list) {
+    auto store = Store::Open(directory_ / "store");
+    ASSERT_TRUE(store.ok()) << store.status();
+    Connect(list, *std::move(store));
+    SlowestOf(0, 30);
+    uint32_t epoch = 30;
+    for (const int place : places) {
+      servers_[place]->Stop();
+      EXPECT_LT(SlowestOf(epoch, 40), absl::Seconds(4)) << "server " << place;
+      epoch += 40;
+      servers_[place]->Signal(SIGCONT);
+      // The server is asked again and found alive before another one is
+      // stopped.
+      absl::SleepFor(absl::Seconds(2));
+    }
+    source_.reset();
+  }
+
+  std::filesystem::path directory_;
+  std::vector<std::unique_ptr<Program>> servers_;
+};
+
+TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
+  MakeStore("stopped_replica");
+  const std::string first = Start("0,1"), second = Start("0,1");
+  StopInTurn({0, 1}, first + "," + second);
+}
+
+// A hedge may meet a stopped server, too.
+TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
+  MakeStore("stopped_replicas");
+  std::string list = Start("0,1");
+  for (int i = 0; i < 2; ++i) list += "," + Start("0,1");
+  auto store = Store::Open(directory_ / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  Connect(list, *std::move(store));
+  SlowestOf(0, 30);
+  servers_[0]->Stop();
+  servers_[1]->Stop();
+  EXPECT_LT(SlowestOf(30, 40), absl::Seconds(6));
+  source_.reset();
+}
+
+// The home server answers when asked whether it is alive; only it can turn away
+// from the owner that is not.
+TEST_F(StoppedReplicaTest, IsLeftAloneByHomeServers) {
+  MakeStore("stopped_owner");
+  const std::string owners = Start("1") + "," + Start("1");
+  const std::string home = Start("0", {"--peers", owners});
+  StopInTurn({0, 1}, owners + "," + home);
+}
+
+}  // namespace
+}  // namespace millrace

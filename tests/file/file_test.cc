@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/file/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FileTest : public testing::DirectoryTest {};
+
+TEST_F(FileTest, ReadsWhatWasWritten) {
+  const std::string content(100'000, 'x');
+  ASSERT_TRUE(WriteNewFile(directory_ / "f", content).ok());
+  EXPECT_EQ(ReadFile(directory_ / "f", 100'000).value(), content);
+  EXPECT_EQ(ReadFile(directory_ / "f", 99'999).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(WriteNewFile(directory_ / "f", "").code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+// The file is sparse, so it takes no room on the disk.
+TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
+  const auto path = directory_ / "sparse";
+  ASSERT_TRUE(WriteNewFile(path, "").ok());
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 42), 0) << errno;
+  const absl::Status status = ReadFile(path, uint64_t{1} << 50).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("sparse needs 4.4 TB of memory, but "),
+                    HasSubstr("\ncheck that this is the file")));
+}
+
+TEST_F(FileTest, RefusesWhatIsNotARegularFile) {
+  uint64_t size = 0;
+  EXPECT_EQ(OpenForReading(directory_ / "none", &size).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenForReading(directory_, &size).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(OpenForReading(directory_ / "pipe", &size).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, NamesAFullDevice) {
+  const UniqueFd full(open("/dev/full", O_WRONLY));
+  if (full.get() < 0) GTEST_SKIP() << "no /dev/full here";
+  const absl::Status status = WriteAll(full.get(), "some/file", "x", 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("some/file"), HasSubstr("No space left")));
+}
+
+TEST_F(FileTest, MapsErrorNumbersToCodes) {
+  EXPECT_EQ(FileError("open", "p", ENOENT).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FileError("open", "p", EACCES).code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(FileError("write", "p", EFBIG).code(),
+            absl::StatusCode::kResourceExhausted);
+  const absl::Status folder = FileError("open", "p", EISDIR);
+  EXPECT_EQ(folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(folder.message()),
+              HasSubstr("\nthe path is a folder"));
+  EXPECT_EQ(FileError("read", "p", ESTALE).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(FileError("map", "p", ENODEV).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(FileTest, SaysWhatToDoAboutADiskThatFails) {
+  const absl::Status status = FileError("read", "some/file", EIO);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("some/file: Input/output error\n"),
+                    HasSubstr("replace the disk")));
+}
+
+TEST_F(FileTest, HashIsXxh3OfTheContent) {
+  std::string content(3'000'001, '\0');
+  for (size_t i = 0; i < content.size(); ++i) {
+    content[i] = static_cast<char>(i * 31);
+  }
+  ASSERT_TRUE(WriteNewFile(directory_ / "f", content).ok());
+  uint64_t size = 0;
+  const auto fd = OpenForReading(directory_ / "f", &size);
+  ASSERT_TRUE(fd.ok());
+  EXPECT_EQ(size, content.size());
+  EXPECT_EQ(HashFile(fd->get(), "f").value(),
+            XXH3_64bits(content.data(), content.size()));
+}
+
+}  // namespace
+}  // namespace millrace

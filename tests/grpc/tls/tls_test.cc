@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/tls/tls.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/fleet/fleet.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/test_ca.h"
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using testing::CertificatePem;
+using testing::CertificateSpec;
+using testing::FleetHarness;
+using ::testing::HasSubstr;
+using testing::ReplaceFile;
+using testing::TestCa;
+
+constexpr absl::Duration kDay = absl::Hours(24);
+// Longer than any expected failure takes.
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+class TlsTest : public testing::DirectoryTest {
+ protected:
+  std::string Write(const std::string& name, const std::string& content) {
+    ReplaceFile(directory_ / name, content);
+    return directory_ / name;
+  }
+
+  // Writes NAME.pem and NAME.key with a new certificate.
+  void WriteIdentity(const std::string& name, const TestCa& ca,
+                     const CertificateSpec& spec = {}) {
+    const CertificatePem pem = ca.Issue(spec);
+    Write(name + ".key", pem.key);
+    Write(name + ".pem", pem.certificate);
+  }
+
+  // Options of a program with that identity (see WriteIdentity; empty: none).
+  TlsOptions Tls(const std::string& ca, const std::string& name) {
+    TlsOptions options;
+    options.ca = Write(name + "-ca.pem", ca);
+    if (!name.empty()) {
+      options.cert = directory_ / (name + ".pem");
+      options.key = directory_ / (name + ".key");
+    }
+    options.reload_interval = absl::Milliseconds(20);
+    return options;
+  }
+  TlsOptions NewTls(const TestCa& ca, const std::string& name,
+                    const CertificateSpec& spec = {}) {
+    WriteIdentity(name, ca, spec);
+    return Tls(ca.pem(), name);
+  }
+
+  // A server with a certificate from our CA, which requires one from clients.
+  ServerOptions Mutual() {
+    ServerOptions options;
+    options.tls = NewTls(ca_, "server");
+    options.clients.require_certificate = true;
+    return options;
+  }
+
+  // Connects a client to these servers; returns the error.
+  static absl::Status Connect(const std::string& list, const TlsOptions& tls,
+                              absl::Duration patience = kLong) {
+    FleetOptions options;
+    options.list = list;
+    auto files = OpenClientTls(tls);
+    if (!files.ok()) return files.status();
+    options.tls = *std::move(files);
+    auto fleet = Fleet::Create(std::move(options));
+    if (!fleet.ok()) return fleet.status();
+    return (*fleet)->WaitForManifest(SteadyNow() + patience).status();
+  }
+
+  // The same, for a failure that waiting cannot resolve.
+  static absl::Status ConnectInVain(const std::string& list,
+                                    const TlsOptions& tls) {
+    const SteadyTime start = SteadyNow();
+    absl::Status status = Connect(list, tls);
+    EXPECT_LT(SteadyNow() - start, kLong / 2) << "it waits: " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(list));
+    return status;
+  }
+
+  // The status of an empty call of any method, on a connection of its own.
+  static absl::Status Call(const std::string& address,
+                           const std::shared_ptr<TlsFiles>& files,
+                           const std::string& method) {
+    ::grpc::TemplatedGenericStub<::grpc::ByteBuffer, ::grpc::ByteBuffer> stub(
+        ::grpc::CreateCustomChannel(
+            address, ClientCredentials(files, address).For(address),
+            ClientChannelArguments()));
+    ::grpc::ClientContext context;
+    testing::SetDeadline(context, absl::Seconds(20));
+    const ::grpc::Slice nothing("");
+    const ::grpc::ByteBuffer request(&nothing, 1);
+    ::grpc::ByteBuffer reply;
+    Notification done;
+    absl::Status result;
+    stub.UnaryCall(&context, method, {}, &request, &reply,
+                   [&](::grpc::Status status) {
+                     result = FromGrpcStatus(status);
+                     done.Notify();
+                   });
+    done.WaitForNotification();
+    return result;
+  }
+  static absl::Status Call(const std::string& address, const TlsOptions& tls,
+                           const std::string& method) {
+    return Call(address, *OpenClientTls(tls), method);
+  }
+
+  // Whether such clients are accepted, or refused if not `expected`, before
+  // long.
+  static bool SoonConnects(const std::string& list, const TlsOptions& tls,
+                           bool expected) {
+    const SteadyTime deadline = SteadyNow() + kLong;
+    while (SteadyNow() < deadline) {
+      if (Connect(list, tls, absl::Milliseconds(300)).ok() == expected) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const TestCa ca_{"our CA"};
+  const TestCa other_ca_{"their CA"};
+};
+
+TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
+  FleetHarness servers(testing::SmallGraph(), 2, Mutual());
+  const TlsOptions tls = NewTls(ca_, "client");
+  EXPECT_TRUE(Connect("@" + servers.list(), tls).ok());
+
+  // The home calls the other server as its peer.
+  const std::string& home = servers.server(0).address();
+  const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+      home, ClientCredentials(*OpenClientTls(tls), home).For(home),
+      ClientChannelArguments()));
+  JobSpec spec;
+  spec.fanouts = {-1, -1};
+  spec.batch_size = 8;
+  const auto result =
+      testing::CallSample(*stub, testing::SampleRequestOf(spec, Columns(), 0));
+  EXPECT_TRUE(result.status.ok()) << result.status;
+}
+
+TEST_F(TlsTest, OneSidedTlsTakesClientsWithoutCertificate) {
+  ServerOptions options = Mutual();
+  options.clients.require_certificate = false;
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  EXPECT_TRUE(Connect(servers.server(0).address(), Tls(ca_.pem(), "")).ok());
+}
+
+TEST_F(TlsTest, ClientsSayWhatIsWrongWithAServer) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+
+  WriteIdentity("client", ca_);
+  const absl::Status unknown =
+      ConnectInVain(address, Tls(other_ca_.pem(), "client"));
+  EXPECT_TRUE(absl::IsUnauthenticated(unknown)) << unknown;
+  EXPECT_THAT(std::string(unknown.message()),
+              HasSubstr("server " + address +
+                        ": its certificate \"CN=localhost\" (localhost, "
+                        "127.0.0.1) is not signed by --tls-ca " +
+                        (directory_ / "client-ca.pem").string() + "\n"));
+
+  TlsOptions tls = Tls(ca_.pem(), "client");
+  tls.server_name = "elsewhere.example";
+  const absl::Status name = ConnectInVain(address, tls);
+  EXPECT_TRUE(absl::IsUnauthenticated(name)) << name;
+  EXPECT_THAT(std::string(name.message()),
+              HasSubstr("is not for elsewhere.example"));
+
+  // The server's certificate expires in 30 days, the client's in 300.
+  CertificateSpec lasting;
+  lasting.end = absl::Now() + 300 * kDay;
+  tls = NewTls(ca_, "client", lasting);
+  tls.clock = [] { return absl::Now() + 31 * kDay; };
+  const absl::Status expired = ConnectInVain(address, tls);
+  EXPECT_TRUE(absl::IsUnauthenticated(expired)) << expired;
+  EXPECT_THAT(std::string(expired.message()), HasSubstr("expired at 20"));
+}
+
+TEST_F(TlsTest, NamesOfDnsListsAreThoseOfTheCertificate) {
+  CertificateSpec named;
+  named.names = "DNS:localhost";  // and not the address behind it
+  ServerOptions options = Mutual();
+  options.tls = NewTls(ca_, "server", named);
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  const std::string port = std::to_string(servers.server(0).port());
+  const TlsOptions tls = NewTls(ca_, "client");
+  EXPECT_TRUE(Connect("dns:///localhost:" + port, tls).ok());
+  EXPECT_TRUE(Connect("localhost:" + port, tls).ok());
+  EXPECT_THAT(std::string(ConnectInVain("127.0.0.1:" + port, tls).message()),
+              HasSubstr("is not for 127.0.0.1"));
+}
+
+TEST_F(TlsTest, ServersRefuseClientsThatTheCaDoesNotVouchFor) {
+  CertificateSpec lasting;
+  lasting.end = absl::Now() + 300 * kDay;
+  ServerOptions options = Mutual();
+  options.tls = NewTls(ca_, "server", lasting);
+  std::atomic<int> days = 0;
+  options.tls.clock = [&days] { return absl::Now() + days.load() * kDay; };
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  const std::string address = servers.server(0).address();
+  const auto refused = [&](const TlsOptions& tls) {
+    const absl::Status status = ConnectInVain(address, tls);
+    EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+    return std::string(status.message());
+  };
+  const auto wants_certificate =
+      AllOf(HasSubstr(address),
+            HasSubstr("ended the handshake; does it want a certificate"));
+
+  EXPECT_THAT(refused(Tls(ca_.pem(), "")), wants_certificate);
+  WriteIdentity("stranger", other_ca_);
+  EXPECT_THAT(refused(Tls(ca_.pem(), "stranger")), wants_certificate);
+  const TlsOptions client = NewTls(ca_, "client");
+  EXPECT_TRUE(Connect(address, client).ok());
+  days = 31;
+  EXPECT_THAT(refused(client), wants_certificate);
+}
+
+TEST_F(TlsTest, PlaintextAndTlsDoNotMix) {
+  FleetHarness secure(testing::SmallGraph(), 1, Mutual());
+  const absl::Status plain =
+      Connect(secure.server(0).address(), TlsOptions(), absl::Seconds(2));
+  EXPECT_TRUE(absl::IsUnavailable(plain)) << plain;
+  EXPECT_THAT(std::string(plain.message()),
+              AllOf(HasSubstr(secure.server(0).address()),
+                    HasSubstr("does it want TLS, --tls-ca?")));
+
+  FleetHarness open(testing::SmallGraph(), 1);
+  const absl::Status tls =
+      ConnectInVain(open.server(0).address(), NewTls(ca_, "client"));
+  EXPECT_TRUE(absl::IsUnauthenticated(tls)) << tls;
+  EXPECT_THAT(std::string(tls.message()), HasSubstr("answers in plaintext"));
+}
+
+TEST_F(TlsTest, OnlyAllowedNamesGetPastTheHandshake) {
+  ServerOptions options = Mutual();
+  options.clients.allow = {"trainer", "*.fleet.example"};
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  const std::string address = servers.server(0).address();
+
+  CertificateSpec spec;
+  spec.name = "someone";
+  spec.names = "DNS:laptop.example";
+  const TlsOptions someone = NewTls(ca_, "someone", spec);
+  const absl::Status refused = ConnectInVain(address, someone);
+  EXPECT_TRUE(absl::IsUnauthenticated(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr(address), HasSubstr("ended the handshake")));
+
+  spec.names = "DNS:S1.fleet.example";
+  const TlsOptions member = NewTls(ca_, "member", spec);
+  spec.name = "trainer";
+  spec.names = "";
+  const TlsOptions trainer = NewTls(ca_, "trainer", spec);
+  for (const char* method :
+       {"/millrace.v1.Sampler/Describe", "/millrace.v1.Sampler/Sample",
+        "/grpc.health.v1.Health/Check", "/no.such/Method",
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    EXPECT_TRUE(absl::IsUnavailable(Call(address, someone, method))) << method;
+    EXPECT_FALSE(absl::IsUnavailable(Call(address, member, method))) << method;
+  }
+  EXPECT_TRUE(Call(address, trainer, "/grpc.health.v1.Health/Check").ok());
+}
+
+TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+  const TlsOptions tls = NewTls(ca_, "client");
+  ASSERT_TRUE(Connect(address, tls).ok());
+
+  // Half a file, or the key of another certificate: the old identity stays.
+  const auto read = [&](const char* name) {
+    return *ReadFile(directory_ / name, 1 << 20);
+  };
+  const std::string whole = read("server.pem");
+  Write("server.pem", whole.substr(0, whole.size() / 2));
+  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_TRUE(Connect(address, tls).ok());
+  Write("server.pem", ca_.Issue({}).certificate);
+  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_TRUE(Connect(address, tls).ok());
+
+  // Another name: visible to clients that ask for it once both files are there.
+  TlsOptions renamed = tls;
+  renamed.server_name = "renewed.example";
+  EXPECT_FALSE(Connect(address, renamed).ok());
+  CertificateSpec spec;
+  spec.names = "DNS:renewed.example";
+  WriteIdentity("server", ca_, spec);
+  EXPECT_TRUE(SoonConnects(address, renamed, true));
+
+  // Another CA for the clients.
+  Write("server-ca.pem", other_ca_.pem());
+  EXPECT_TRUE(SoonConnects(address, renamed, false));
+  Write("server-ca.pem", other_ca_.pem() + ca_.pem());
+  EXPECT_TRUE(SoonConnects(address, renamed, true));
+}
+
+TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const TlsOptions tls = NewTls(ca_, "client");
+  FleetOptions options;
+  options.list = "@" + servers.list();
+  options.tls = *OpenClientTls(tls);
+  auto fleet = Fleet::Create(std::move(options));
+  ASSERT_TRUE(fleet.ok());
+  ASSERT_TRUE((*fleet)->Pick(0, SteadyNow() + kLong).ok());
+
+  // The whole fleet moves to another CA, while the client's process stays.
+  WriteIdentity("server", other_ca_);
+  Write("server-ca.pem", other_ca_.pem());
+  WriteIdentity("client", other_ca_);
+  Write("client-ca.pem", other_ca_.pem());
+  servers.StopServer(0);
+  servers.StartServer(0);
+  const std::string& now = servers.server(0).address();
+  const SteadyTime deadline = SteadyNow() + kLong;
+  while (SteadyNow() < deadline) {
+    const auto member = (*fleet)->Pick(0, deadline);
+    ASSERT_TRUE(member.ok()) << member.status();
+    if ((*member)->address == now) return;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  FAIL() << "the new server is not found";
+}
+
+// The number of memory files with identities that this process holds open.
+int OpenIdentities() {
+  int count = 0;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto file = std::filesystem::read_symlink(fd.path(), gone);
+    count += file.string().starts_with("/memfd:millrace-tls") ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(TlsTest, HoldsNothingAfterConnectionsHaveEnded) {
+  const TlsOptions tls = NewTls(ca_, "client");
+  {
+    FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(Connect("@" + servers.list(), tls).ok());
+    }
+    EXPECT_GE(OpenIdentities(), 1);
+  }
+  // gRPC closes connections at its own pace.
+  const SteadyTime deadline = SteadyNow() + kLong;
+  while (OpenIdentities() > 0 && SteadyNow() < deadline) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(OpenIdentities(), 0);
+}
+
+TEST_F(TlsTest, ServersDoNotStartWithWrongFiles) {
+  const testing::TestGraph graph = testing::SmallGraph();
+  FleetHarness servers(graph, 1);
+  const auto error = [&](const ServerOptions& options) {
+    return std::string(
+        SamplerServer::Start(servers.store(), options).status().message());
+  };
+  ServerOptions options = Mutual();
+  options.tls.cert = directory_ / "nothing.pem";
+  EXPECT_THAT(error(options),
+              AllOf(HasSubstr("--tls-cert: cannot"), HasSubstr("nothing.pem")));
+
+  options = Mutual();
+  WriteIdentity("another", ca_);
+  options.tls.key = directory_ / "another.key";
+  EXPECT_THAT(error(options), HasSubstr("does not match --tls-cert"));
+
+  options = Mutual();
+  options.tls.clock = [] { return absl::Now() + 31 * kDay; };
+  EXPECT_THAT(error(options), HasSubstr("server.pem expired at 20"));
+
+  options = Mutual();
+  options.tls.ca = "";
+  EXPECT_THAT(error(options), HasSubstr("needs --tls-ca"));
+  options.clients.require_certificate = false;
+  options.peers = "127.0.0.1:1";
+  EXPECT_THAT(error(options), HasSubstr("--tls-ca is missing"));
+
+  options = Mutual();
+  options.tls.cert = options.tls.key = "";
+  EXPECT_THAT(error(options), HasSubstr("--tls-cert is missing"));
+
+  options = ServerOptions();
+  options.clients.allow = {"trainer"};
+  EXPECT_THAT(error(options), HasSubstr("--tls-allow needs"));
+
+  options = Mutual();
+  options.clients.allow = {"trainer", "*"};
+  EXPECT_THAT(error(options), HasSubstr("--tls-allow: \"*\" is not a name"));
+}
+
+TEST_F(TlsTest, ClientsNeedACa) {
+  TlsOptions options = NewTls(ca_, "client");
+  options.ca = "";
+  const absl::Status status = Connect("127.0.0.1:1", options);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca is missing"));
+}
+
+// A server that presents a good certificate and ends the connection twice does
+// not accept the client's. Another server on the same host may.
+TEST_F(TlsTest, HandshakeOfOneServerSaysNothingAboutItsNeighbor) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+  const std::string neighbor = "127.0.0.1:1";
+  const auto files = OpenClientTls(NewTls(ca_, "client"));
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(Call(address, *files, "/grpc.health.v1.Health/Check").ok());
+  }
+  const auto explain = [&](const std::string& server) {
+    return ExplainConnection(
+        absl::UnavailableError("failed to connect to all addresses; last "
+                               "error: Socket closed"),
+        server, files->get());
+  };
+  EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
+  EXPECT_TRUE(absl::IsUnavailable(explain(neighbor))) << explain(neighbor);
+  NoteConnection(neighbor, files->get());
+  EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
+  NoteConnection(address, files->get());
+  EXPECT_TRUE(absl::IsUnavailable(explain(address))) << explain(address);
+}
+
+TEST_F(TlsTest, OtherFailuresAreNotExplained) {
+  const auto files = OpenClientTls(Tls(ca_.pem(), ""));
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const absl::Status& status :
+       {absl::OkStatus(), absl::InternalError("x"),
+        absl::UnavailableError("Socket closed"),
+        absl::UnavailableError("failed to connect to all addresses; last "
+                               "error: Connection refused")}) {
+    EXPECT_EQ(ExplainConnection(status, "a:1", files->get()), status);
+    EXPECT_EQ(ExplainConnection(status, "a:1", nullptr), status);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/sample/draw/draw.h"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+using testing::BuildDataset;
+using testing::TestDirectory;
+using testing::TestGraph;
+
+// Bytes allocated by the program; 0 with the sanitizers, whose allocator does
+// not report them.
+size_t HeldBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST(DrawNeighborsTest, KeepsNoLargeMemoryAfterAHugeDraw) {
+  constexpr int64_t kDegree = 1000;
+  TestGraph graph;
+  graph.types = {{.count = kDegree + 1}};
+  graph.relations = {{}};
+  for (int64_t v = 1; v <= kDegree; ++v) {
+    graph.relations[0].edges.push_back({v, 0});
+  }
+  const std::filesystem::path path = TestDirectory("draw") / "data";
+  ASSERT_TRUE(BuildDataset(graph, path).ok());
+  const auto store = Store::Open(path);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const size_t before = HeldBytes();
+  {
+    const std::vector<uint64_t> hub(10000, 0);
+    const Frontier frontier{.relation = 0, .fanout = -1, .ids = hub};
+    Picks picks;
+    ASSERT_TRUE(DrawNeighbors(**store, 0, {}, frontier, picks).ok());
+    EXPECT_EQ(picks.neighbors.size(), 10000 * kDegree);  // 80 MB
+  }
+  EXPECT_LT(HeldBytes(), before + (size_t{20} << 20));
+  std::filesystem::remove_all(path.parent_path());
+}
+
+// The first and last numbers of each order come from tests/oracle/draws.py; the
+// domain of the Feistel network grows at powers of four.
+TEST(PermutationTest, IsThatOfTheOracle) {
+  constexpr PhiloxKey kKey = {0x12345678, 0x9ABCDEF0};
+  const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> orders = {
+      {255, {217, 97, 35, 38}},         {256, {217, 97, 35, 174}},
+      {257, {7, 109, 157, 181}},        {1023, {872, 779, 157, 354}},
+      {1024, {872, 779, 157, 903}},     {1025, {403, 574, 542, 174}},
+      {4095, {3694, 1944, 3158, 3248}}, {4096, {3694, 1944, 3158, 2954}},
+      {4097, {223, 2388, 2523, 1776}}};
+  for (const auto& [size, want] : orders) {
+    const Permutation order(kKey, size);
+    const std::vector<uint64_t> got = {order(0), order(1), order(2),
+                                       order(size - 1)};
+    EXPECT_EQ(got, want) << size;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

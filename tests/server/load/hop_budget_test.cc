@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/load/hop_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "common/sample/job.h"
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kNodes = 20;
+constexpr int64_t kDegree = 7;
+
+// A ring with `kDegree` in-edges per node; only partition 0 of 2 is mapped.
+std::shared_ptr<const Store> HalfStore() {
+  testing::TestGraph graph;
+  graph.types = {{.name = "node", .count = kNodes}};
+  graph.relations = {{}};
+  graph.splits = {{}};
+  for (int64_t v = 0; v < kNodes; ++v) {
+    for (int64_t i = 1; i <= kDegree; ++i) {
+      graph.relations[0].edges.push_back({(v + i) % kNodes, v});
+    }
+  }
+  const auto path = testing::TestDirectory("hop_budget") / "store";
+  EXPECT_TRUE(
+      testing::BuildStore(graph, 2, testing::SpreadAssignment(graph, 2), path)
+          .ok());
+  auto store = Store::Open(path, {0});
+  EXPECT_TRUE(store.ok()) << store.status();
+  return *std::move(store);
+}
+
+class HopBudgetTest : public ::testing::Test {
+ protected:
+  // A frontier of every node, including those of the other partition.
+  Frontier Everything(int32_t fanout) {
+    ids_.resize(kNodes);
+    for (uint64_t v = 0; v < kNodes; ++v) ids_[v] = v;
+    return {.relation = 0, .fanout = fanout, .ids = ids_};
+  }
+
+  static Admission::Reservation Reserve(Admission& admission) {
+    auto reservation =
+        admission.Reserve({.client = "client", .end = [] {}}, 1, 0);
+    EXPECT_TRUE(reservation.ok());
+    return *std::move(reservation);
+  }
+
+  const std::shared_ptr<const Store> store_ = HalfStore();
+  std::vector<uint64_t> ids_;
+  DrawContext draw_;
+};
+
+TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 1000);
+  const std::vector<Frontier> frontiers = {Everything(3)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const uint64_t before = admission.in_use();
+  // 3 picks for each node, of at least 8 bytes.
+  EXPECT_GT(before, 1000u + 3 * kNodes * 8);
+  ASSERT_TRUE(budget.ExpectReply({true}).ok());
+  ASSERT_TRUE(budget.AddPicks(0, 3 * kNodes / 2).ok());
+  EXPECT_EQ(admission.in_use(), before);
+}
+
+// A faulty or foreign server could send such a reply.
+TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 0);
+  const std::vector<Frontier> frontiers = {Everything(3)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const uint64_t before = admission.in_use();
+  ASSERT_TRUE(budget.AddPicks(0, 2 * kNodes).ok());
+  EXPECT_EQ(admission.in_use(), before);
+  ASSERT_TRUE(budget.AddPicks(0, 2 * kNodes).ok());
+  EXPECT_GE(admission.in_use(), before + kNodes * sizeof(uint64_t));
+}
+
+TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 0);
+  const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const uint64_t own = admission.in_use();
+  // The reply itself: at most all edges.
+  ASSERT_TRUE(budget.ExpectReply({true}).ok());
+  const uint64_t asked = admission.in_use();
+  EXPECT_EQ(asked - own, kNodes * kDegree * sizeof(uint32_t));
+  ASSERT_TRUE(budget.AddPicks(0, 10).ok());
+  const uint64_t ten = admission.in_use() - asked;
+  EXPECT_GE(ten, 10 * sizeof(uint64_t));
+  ASSERT_TRUE(budget.AddPicks(0, 20).ok());
+  EXPECT_EQ(admission.in_use() - asked, 3 * ten);
+}
+
+TEST_F(HopBudgetTest, EdgeIdsOfPeersCost) {
+  const auto bytes_of_replies = [this](bool edge_ids) {
+    Admission admission(1 << 30);
+    Admission::Reservation reservation = Reserve(admission);
+    HopBudget budget(*store_, reservation, 0);
+    draw_.edge_ids = edge_ids;
+    const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+    EXPECT_TRUE(budget.StartHop(draw_, frontiers).ok());
+    const uint64_t before = admission.in_use();
+    EXPECT_TRUE(budget.AddPicks(0, 100).ok());
+    return admission.in_use() - before;
+  };
+  EXPECT_GE(bytes_of_replies(true),
+            bytes_of_replies(false) + 100 * sizeof(int64_t));
+}
+
+TEST_F(HopBudgetTest, RepliesThatDoNotFitEndTheCall) {
+  Admission admission(100000);
+  auto other = admission.Reserve({.client = "other", .end = [] {}}, 2, 60000);
+  ASSERT_TRUE(other.ok());
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 0);
+  const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const absl::Status busy = budget.AddPicks(0, 1000);
+  EXPECT_TRUE(absl::IsResourceExhausted(busy)) << busy;
+  EXPECT_NE(busy.message().find("100000"), std::string::npos) << busy;
+  const absl::Status never = budget.AddPicks(0, 100000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(never)) << never;
+}
+
+}  // namespace
+}  // namespace millrace

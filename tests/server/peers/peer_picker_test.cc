@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which server of another partition a home asks, seen from its client.
+#include "server/peers/peer_picker.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/grpc/status.h"
+#include "common/wire/error_info.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/scripted_sampler.h"
+#include "tests/support/wide_graph.h"
+
+namespace millrace {
+namespace {
+
+using testing::CallSample;
+using ::testing::HasSubstr;
+using testing::ScriptedSampler;
+
+// A home of partition 0 with two replicas of partition 1 that do as told.
+class PeerPickerTest : public ::testing::Test {
+ protected:
+  PeerPickerTest() : fleet_(testing::WideGraph(300, 5, 8), 2) {
+    for (int i = 0; i < 2; ++i) {
+      replicas_.push_back(std::make_unique<ScriptedSampler>(
+          fleet_.Stub(1), ScriptedSampler::Script()));
+    }
+  }
+
+  // Starts a home that knows the first `count` replicas.
+  void Start(int count) {
+    ServerOptions options;
+    options.peer_wait = absl::Seconds(5);
+    for (int i = 0; i < count; ++i) {
+      options.peers += (i > 0 ? "," : "") + replicas_[i]->address();
+    }
+    home_ = SamplerServer::Start(
+                Store::Open(fleet_.store()->path(), {0}).value(), options)
+                .value();
+  }
+
+  absl::Status Sample() {
+    JobSpec spec;
+    spec.fanouts = {3, 3};
+    spec.batch_size = 16;
+    const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+        home_->address(), ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments()));
+    return CallSample(*stub, testing::SampleRequestOf(spec, Columns(), 0))
+        .status;
+  }
+
+  void Fail(ScriptedSampler& replica, const absl::Status& status) {
+    replica.OnExpand([status] { return ToGrpcStatus(status); });
+  }
+  int expands() const {
+    return replicas_[0]->expands() + replicas_[1]->expands();
+  }
+
+  testing::FleetHarness fleet_;
+  std::vector<std::unique_ptr<ScriptedSampler>> replicas_;
+  std::unique_ptr<SamplerServer> home_;
+};
+
+absl::Status Busy() {
+  return WithErrorInfo(absl::ResourceExhaustedError("busy"),
+                       {.partition = {}, .retry_after = kRetryAfter});
+}
+
+// The client knows better when to come back.
+TEST_F(PeerPickerTest, AsksABusyServerWithoutReplicasOnce) {
+  Fail(*replicas_[0], Busy());
+  Start(1);
+  const absl::Status status = Sample();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("partition 1, server " + replicas_[0]->address() + ": busy"));
+  EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
+  EXPECT_EQ(expands(), 1);
+}
+
+TEST_F(PeerPickerTest, AsksEachBusyReplicaOnce) {
+  for (const auto& replica : replicas_) Fail(*replica, Busy());
+  Start(2);
+  const absl::Status status = Sample();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(replicas_[0]->expands(), 1);
+  EXPECT_EQ(replicas_[1]->expands(), 1);
+}
+
+TEST_F(PeerPickerTest, TurnsToTheReplicaThatIsFree) {
+  Start(2);
+  for (size_t failing : {0, 1}) {
+    Fail(*replicas_[failing], Busy());
+    Fail(*replicas_[1 - failing], absl::OkStatus());
+    EXPECT_EQ(Sample(), absl::OkStatus());
+  }
+}
+
+TEST_F(PeerPickerTest, GivesUpAServerThatFailsAgainAndAgain) {
+  Fail(*replicas_[0], absl::UnavailableError("broken"));
+  Start(1);
+  const absl::Status status = Sample();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("broken"));
+  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
+  EXPECT_EQ(expands(), 3);
+}
+
+TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
+  for (const auto& replica : replicas_) {
+    Fail(*replica, absl::InvalidArgumentError("wrong"));
+  }
+  Start(2);
+  const absl::Status status = Sample();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(expands(), 1);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/group/collectives.h"
+
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "absl/strings/str_format.h"
+#include "client/train/group/rendezvous.h"
+#include "common/base/interrupt.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "tests/support/free_port.h"
+#include "tests/support/silent_listener.h"
+
+namespace millrace::testing {
+namespace {
+
+// Nothing listens there.
+const GroupAddress kNowhere = {1, 2, "127.0.0.1", 1};
+
+TEST(CollectivesTest, SaysWhereItWaitedForRankZero) {
+  CollectiveOptions options;
+  options.meet_timeout = absl::Milliseconds(300);
+  const absl::Status status = Collectives::Connect(kNowhere, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find(" for rank 0 at 127.0.0.1:1: "),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(CollectivesTest, RankZeroNamesAPortThatIsTaken) {
+  c10d::TCPStoreOptions taken;
+  taken.port = 0;
+  taken.isServer = true;
+  taken.waitWorkers = false;
+  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", taken);
+  const absl::Status status =
+      Collectives::Connect({0, 2, "127.0.0.1", store->getPort()}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find(StrCat("127.0.0.1:", store->getPort())),
+            absl::string_view::npos)
+      << status;
+}
+
+// Heartbeats with a short timeout.
+CollectiveOptions Impatient() {
+  CollectiveOptions options;
+  options.heartbeat.interval = absl::Milliseconds(50);
+  options.heartbeat.silence = absl::Seconds(2);
+  return options;
+}
+
+TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
+  CollectiveOptions options = Impatient();
+  options.start_timeout = absl::Milliseconds(200);
+  const absl::Status status =
+      Collectives::Connect({0, 3, "127.0.0.1", FreePort()}, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_NE(status.message().find("ranks 1, 2 of 3 did not come within 200ms"),
+            absl::string_view::npos)
+      << status;
+}
+
+// Rank 1 joins and dies; rank 2 never joins while the others wait.
+TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllCame) {
+  const uint16_t port = FreePort();
+  absl::Status status;
+  std::thread zero([&status, port] {
+    status =
+        Collectives::Connect({0, 3, "127.0.0.1", port}, Impatient()).status();
+  });
+  const GroupAddress group = {1, 3, "127.0.0.1", port};
+  ASSERT_TRUE(FindMeetingPoint(group, absl::Seconds(30)).ok());
+  {
+    const auto one = Heartbeat::Start(group);
+    while (one->WaitForAll(absl::Milliseconds(10)) != std::vector<int>{2}) {
+      ASSERT_TRUE(one->status().ok()) << one->status();
+    }
+  }
+  zero.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find("rank 1 is lost"), absl::string_view::npos)
+      << status;
+}
+
+// Connects all ranks of a group, each on a thread, and sums their numbers.
+std::vector<absl::StatusOr<float>> AddUpRanks(GroupAddress group) {
+  std::vector<absl::StatusOr<float>> sums(group.world,
+                                          absl::UnknownError("not run"));
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < group.world; ++rank) {
+    ranks.emplace_back([group, rank, &sum = sums[rank]]() mutable {
+      group.rank = rank;
+      sum = [&]() -> absl::StatusOr<float> {
+        MILLRACE_ASSIGN_OR_RETURN(const auto collectives,
+                                  Collectives::Connect(group));
+        const at::Tensor number = at::full({1}, rank + 1.0f);
+        MILLRACE_RETURN_IF_ERROR(collectives->AllReduceSum(number));
+        MILLRACE_RETURN_IF_ERROR(collectives->Finish());
+        return number.item().toFloat();
+      }();
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return sums;
+}
+
+TEST(CollectivesTest, RanksOfAGroupAddUp) {
+  for (const char* secret : {"", "sixteen bytes or more"}) {
+    GroupAddress group = {0, 3, "localhost", FreePort()};
+    group.secret = secret;
+    for (const auto& sum : AddUpRanks(group)) {
+      ASSERT_TRUE(sum.ok()) << sum.status();
+      EXPECT_EQ(*sum, 6);
+    }
+  }
+}
+
+// torchrun itself listens at the group's address, until it starts another group
+// there.
+TEST(CollectivesTest, RanksMeetAtTheStoreOfTorchrun) {
+  c10d::TCPStoreOptions options;
+  options.port = 0;
+  options.isServer = true;
+  options.waitWorkers = false;
+  const auto agent = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  GroupAddress group = {0, 2, "127.0.0.1", agent->getPort()};
+  group.agent_listens = true;
+  for (int start = 0; start < 2; ++start) {
+    for (const auto& sum : AddUpRanks(group)) {
+      ASSERT_TRUE(sum.ok()) << sum.status();
+      EXPECT_EQ(*sum, 3);
+    }
+  }
+}
+
+// Waits until something tries to connect to a port of this host that does not
+// answer.
+void AwaitAttempt(uint16_t port) {
+  const std::string remote = absl::StrFormat("0100007F:%04X", port);
+  while (true) {
+    std::ifstream sockets("/proc/self/net/tcp");
+    std::string line;
+    while (std::getline(sockets, line)) {
+      std::istringstream words(line);
+      std::string number, local, peer, state;
+      words >> number >> local >> peer >> state;
+      if (peer == remote && state == "02") return;  // SYN_SENT
+    }
+  }
+}
+
+// Sends SIGINT while the store is being tried: its queue of connections is
+// full.
+void ConnectAndInterrupt() {
+  InstallInterruptHandler();
+  const SilentListener store(/*backlog=*/0);
+  const UniqueFd first = store.Connect();
+  std::thread interrupt([&store] {
+    AwaitAttempt(store.port());
+    raise(SIGINT);
+  });
+  CollectiveOptions options;
+  options.meet_timeout = absl::Hours(1);
+  const absl::Status status =
+      Collectives::Connect({1, 2, "127.0.0.1", store.port()}, options).status();
+  interrupt.join();
+  std::_Exit(absl::IsCancelled(status) ? 0 : 1);
+}
+
+TEST(CollectivesDeathTest, InterruptEndsTheWaitForTheStore) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ConnectAndInterrupt(), ::testing::ExitedWithCode(0), "");
+}
+
+// Rank 0 is stopped: its kernel accepts the connection, but nothing answers.
+TEST(CollectivesTest, NamesARankZeroThatNeverAnswers) {
+  const SilentListener store;
+  const absl::Status status =
+      Collectives::Connect({1, 2, "127.0.0.1", store.port()}, Impatient())
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(status.message().find("rank 0 is lost: its port 127.0.0.1:") ==
+                  0 ||
+              status.message().find("rank 0 is gone: its port 127.0.0.1:") == 0)
+      << status;
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/group/group.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+namespace millrace::testing {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// The group in an environment with only these launcher variables.
+absl::StatusOr<GroupAddress> GroupOf(const Variables& variables) {
+  for (const char* name : {"RANK",
+                           "WORLD_SIZE",
+                           "LOCAL_WORLD_SIZE",
+                           "MASTER_ADDR",
+                           "MASTER_PORT",
+                           "OMPI_COMM_WORLD_RANK",
+                           "OMPI_COMM_WORLD_SIZE",
+                           "OMPI_COMM_WORLD_LOCAL_SIZE",
+                           "MV2_COMM_WORLD_RANK",
+                           "MV2_COMM_WORLD_SIZE",
+                           "MV2_COMM_WORLD_LOCAL_SIZE",
+                           "PMI_RANK",
+                           "PMI_SIZE",
+                           "MPI_LOCALNRANKS",
+                           "SLURM_PROCID",
+                           "SLURM_NTASKS",
+                           "SLURM_NODEID",
+                           "SLURM_STEP_ID",
+                           "SLURM_STEP_NUM_TASKS",
+                           "SLURM_STEP_NODELIST",
+                           "SLURM_STEP_TASKS_PER_NODE",
+                           "SLURM_JOB_ID",
+                           "SLURM_JOB_NODELIST",
+                           "SLURM_LAUNCH_NODE_IPADDR"}) {
+    unsetenv(name);
+  }
+  for (const auto& [name, value] : variables) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  return GroupFromEnvironment();
+}
+
+Variables With(Variables variables, const Variables& more) {
+  for (const auto& [name, value] : more) variables[name] = value;
+  return variables;
+}
+
+std::string MessageOf(const Variables& variables) {
+  const absl::Status status = GroupOf(variables).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+// Set by srun in the second of three processes on two hosts.
+const Variables kSrun = {{"SLURM_PROCID", "1"},
+                         {"SLURM_NTASKS", "3"},
+                         {"SLURM_NODEID", "0"},
+                         {"SLURM_STEP_ID", "2"},
+                         {"SLURM_STEP_NUM_TASKS", "3"},
+                         {"SLURM_STEP_NODELIST", "n[07-08]"},
+                         {"SLURM_STEP_TASKS_PER_NODE", "2,1"},
+                         {"SLURM_JOB_ID", "1000"},
+                         {"SLURM_JOB_NODELIST", "n[05-08]"},
+                         {"SLURM_LAUNCH_NODE_IPADDR", "192.0.2.1"}};
+
+const Variables kTorchrun = {{"RANK", "2"},
+                             {"WORLD_SIZE", "4"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "first.example"},
+                             {"MASTER_PORT", "29500"}};
+
+TEST(GroupTest, WithoutVariablesItIsAGroupOfOne) {
+  const auto group = GroupOf({});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->rank, 0);
+  EXPECT_EQ(group->world, 1);
+  EXPECT_EQ(group->origin, "");
+}
+
+TEST(GroupTest, ReadsTorchrunsVariablesBeforeAllOthers) {
+  const auto group =
+      GroupOf(With(With(kSrun, kTorchrun), {{"OMPI_COMM_WORLD_RANK", "3"},
+                                            {"OMPI_COMM_WORLD_SIZE", "9"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->rank, 2);
+  EXPECT_EQ(group->world, 4);
+  EXPECT_EQ(group->local_world, 2);
+  EXPECT_EQ(group->host, "first.example");
+  EXPECT_EQ(group->port, 29500);
+  EXPECT_EQ(group->origin,
+            "rank 2 of 4 (RANK, WORLD_SIZE), which meet at "
+            "first.example:29500 (MASTER_ADDR, MASTER_PORT)");
+}
+
+TEST(GroupTest, KnowsWhetherTorchrunListens) {
+  EXPECT_FALSE(GroupOf(kTorchrun)->agent_listens);
+  for (const auto& [value, listens] :
+       {std::pair("True", true), std::pair("False", false)}) {
+    EXPECT_EQ(
+        GroupOf(With(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", value}}))
+            ->agent_listens,
+        listens);
+  }
+}
+
+TEST(GroupTest, NamesTheVariableThatIsMissing) {
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    Variables some = kTorchrun;
+    some.erase(name);
+    EXPECT_NE(MessageOf(some).find(std::string(" but ") + name + " is not\n"),
+              std::string::npos)
+        << MessageOf(some);
+  }
+  EXPECT_EQ(MessageOf({{"PMI_RANK", "0"}})
+                .find("PMI_RANK is set but PMI_SIZE is not\n"),
+            0u);
+}
+
+TEST(GroupTest, NamesTheVariableWithABadValue) {
+  EXPECT_EQ(MessageOf(With(kTorchrun, {{"RANK", "4"}})),
+            "RANK is \"4\", not a number from 0 to 3");
+  EXPECT_EQ(MessageOf(With(kTorchrun, {{"MASTER_PORT", "x"}})),
+            "MASTER_PORT is \"x\", not a number from 1 to 65535");
+  EXPECT_EQ(MessageOf(With(kSrun, {{"SLURM_STEP_NODELIST", "n["}})),
+            "SLURM_STEP_NODELIST is \"n[\", not a list of hosts");
+  EXPECT_EQ(MessageOf(With(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "2(x"}})),
+            "SLURM_STEP_TASKS_PER_NODE is \"2(x\", not a number of tasks for "
+            "each host");
+}
+
+TEST(GroupTest, ReadsSrunsVariables) {
+  const auto group = GroupOf(kSrun);
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->rank, 1);
+  EXPECT_EQ(group->world, 3);
+  EXPECT_EQ(group->local_world, 2);
+  EXPECT_EQ(group->host, "n07");
+  EXPECT_EQ(group->origin,
+            "rank 1 of 3 (SLURM_PROCID, SLURM_STEP_NUM_TASKS), which meet at "
+            "n07:11002 (SLURM_STEP_NODELIST, SLURM_JOB_ID)");
+}
+
+TEST(GroupTest, StepsAndJobsMeetAtDifferentPorts) {
+  const auto port = [](const char* job, const char* step) {
+    return GroupOf(
+               With(kSrun, {{"SLURM_JOB_ID", job}, {"SLURM_STEP_ID", step}}))
+        ->port;
+  };
+  EXPECT_EQ(port("77", "0"), port("77", "0"));
+  EXPECT_NE(port("77", "0"), port("77", "1"));
+  EXPECT_NE(port("77", "0"), port("78", "0"));
+}
+
+TEST(GroupTest, ExplicitAddressesWinOverSlurms) {
+  const auto group = GroupOf(With(
+      kSrun, {{"MASTER_ADDR", "first.example"}, {"MASTER_PORT", "29500"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->rank, 1);
+  EXPECT_EQ(group->host, "first.example");
+  EXPECT_EQ(group->port, 29500);
+}
+
+TEST(GroupTest, AStepOnOneHostMeetsOnLoopback) {
+  const auto group = GroupOf(With(kSrun, {{"SLURM_STEP_NODELIST", "n07"},
+                                          {"SLURM_STEP_TASKS_PER_NODE", "3"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->local_world, 3);
+  EXPECT_EQ(group->host, "127.0.0.1");
+}
+
+// SLURM_PROCID is not set in the shell of salloc, but it is in a batch script.
+TEST(GroupTest, WithoutSrunAProcessOfAnAllocationTrainsAlone) {
+  const Variables allocation = {{"SLURM_NTASKS", "3"},
+                                {"SLURM_JOB_ID", "1000"},
+                                {"SLURM_JOB_NODELIST", "n[07-08]"}};
+  for (const Variables& variables :
+       {allocation,
+        With(allocation, {{"SLURM_PROCID", "0"}, {"SLURM_NODEID", "0"}})}) {
+    const auto group = GroupOf(variables);
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_EQ(group->world, 1);
+    EXPECT_EQ(group->origin,
+              "training alone: SLURM_NTASKS is 3, but srun did not start this "
+              "process");
+  }
+}
+
+// If salloc opens its shell on a host of the allocation, that is a step.
+TEST(GroupTest, TheStepOfAnInteractiveShellIsAGroupOfOne) {
+  const auto group = GroupOf({{"SLURM_PROCID", "0"},
+                              {"SLURM_NTASKS", "3"},
+                              {"SLURM_STEP_ID", "4294967290"},
+                              {"SLURM_STEP_NUM_TASKS", "1"}});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->world, 1);
+}
+
+TEST(GroupTest, ReadsMpirunsVariables) {
+  for (const std::string prefix : {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"}) {
+    // Ranks on one host need no address.
+    const auto group = GroupOf({{prefix + "RANK", "1"},
+                                {prefix + "SIZE", "2"},
+                                {prefix + "LOCAL_SIZE", "2"},
+                                {"MASTER_PORT", "29500"}});
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_EQ(group->rank, 1);
+    EXPECT_EQ(group->world, 2);
+    EXPECT_EQ(group->host, "127.0.0.1");
+  }
+  EXPECT_NE(MessageOf({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})
+                .find("PMI_SIZE is set but MASTER_ADDR is not\n"),
+            std::string::npos);
+}
+
+// srun has started mpirun's helpers, one per host.
+TEST(GroupTest, MpirunUnderSlurmMeetsAtTheFirstHostOfTheJob) {
+  const auto group = GroupOf(With(
+      kSrun, {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->rank, 5);
+  EXPECT_EQ(group->world, 8);
+  EXPECT_EQ(group->host, "n05");
+}
+
+TEST(GroupTest, SrunThatSetsPmisVariablesTooSaysMoreByItsOwn) {
+  const auto group =
+      GroupOf(With(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->local_world, 2);
+  // These variables belong to another launcher.
+  EXPECT_EQ(GroupOf(With(kSrun, {{"PMI_RANK", "6"}, {"PMI_SIZE", "9"}}))->rank,
+            6);
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/train/group/rendezvous.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/support/free_port.h"
+#include "tests/support/silent_listener.h"
+
+namespace millrace::testing {
+namespace {
+
+GroupAddress At(const std::string& host, uint16_t port) {
+  GroupAddress group;
+  group.world = 2;
+  group.host = host;
+  group.port = port;
+  return group;
+}
+
+// The address that a socket is bound to.
+sockaddr_storage NameOf(const UniqueFd& fd) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  EXPECT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &length),
+            0);
+  return name;
+}
+
+TEST(RendezvousTest, BindsToTheGroupsAddressAlone) {
+  for (const char* host : {"127.0.0.1", "localhost", "127.3.2.1"}) {
+    const auto bound = BindAtMeetingPoint(At(host, 0), absl::Seconds(30));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const sockaddr_storage name = NameOf(bound->fd);
+    ASSERT_EQ(name.ss_family, AF_INET);
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(name).sin_addr,
+              text, sizeof(text));
+    EXPECT_EQ(bound->address, text);
+    EXPECT_EQ(text,
+              std::string(host)[0] == 'l' ? "127.0.0.1" : std::string(host));
+    EXPECT_TRUE(bound->loopback);
+  }
+}
+
+TEST(RendezvousTest, BindsToAnIpv6Address) {
+  const UniqueFd probe(socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  if (bind(probe.get(), reinterpret_cast<sockaddr*>(&loopback),
+           sizeof(loopback)) != 0) {
+    GTEST_SKIP() << "this host has no IPv6";
+  }
+  const auto bound = BindAtMeetingPoint(At("::1", 0), absl::Seconds(30));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(NameOf(bound->fd).ss_family, AF_INET6);
+  EXPECT_EQ(bound->address, "::1");
+  EXPECT_TRUE(bound->loopback);
+}
+
+// An address reserved for documentation, which no host has.
+TEST(RendezvousTest, NamesAnAddressOfAnotherHost) {
+  const absl::Status status =
+      BindAtMeetingPoint(At("192.0.2.77", 1234), absl::Seconds(30)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(status.message().find("192.0.2.77 is not an address of this host, "
+                                  "where rank 0 runs\n"),
+            0u)
+      << status;
+}
+
+TEST(RendezvousTest, RefusesToListenEverywhere) {
+  for (const char* host : {"0.0.0.0", "::"}) {
+    const absl::Status status =
+        BindAtMeetingPoint(At(host, FreePort()), absl::Seconds(30)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(
+        status.message().find(absl::StrCat(
+            host,
+            " stands for all addresses of a host, but ranks meet at one\n")),
+        0u)
+        << status;
+  }
+}
+
+TEST(RendezvousTest, NamesAPortThatIsTaken) {
+  const SilentListener taken;
+  const absl::Status status =
+      BindAtMeetingPoint(At("127.0.0.1", taken.port()), absl::Seconds(30))
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_EQ(status.message().find(
+                absl::StrCat("rank 0 cannot listen at 127.0.0.1:", taken.port(),
+                             " (127.0.0.1): Address already in use\n")),
+            0u)
+      << status;
+}
+
+TEST(RendezvousTest, NamesAHostWithoutAddress) {
+  const GroupAddress group = At("host.invalid", 1234);
+  const absl::Status zero =
+      BindAtMeetingPoint(group, absl::Milliseconds(1)).status();
+  EXPECT_EQ(zero.code(), absl::StatusCode::kUnavailable) << zero;
+  EXPECT_EQ(zero.message().find("rank 0's host host.invalid has no address: "),
+            0u)
+      << zero;
+  const absl::Status one =
+      FindMeetingPoint(group, absl::Milliseconds(1)).status();
+  EXPECT_EQ(one.code(), absl::StatusCode::kUnavailable) << one;
+  EXPECT_NE(one.message().find(" for rank 0 at host.invalid:1234: "),
+            absl::string_view::npos)
+      << one;
+}
+
+TEST(RendezvousTest, FindsWhoListens) {
+  const SilentListener listener;
+  const auto point =
+      FindMeetingPoint(At("localhost", listener.port()), absl::Seconds(30));
+  ASSERT_TRUE(point.ok()) << point.status();
+  EXPECT_EQ(point->address, "127.0.0.1");
+  EXPECT_EQ(point->own_address, "127.0.0.1");
+}
+
+TEST(RendezvousTest, SaysWhyRankZeroWasNotFound) {
+  const uint16_t port = FreePort();
+  const absl::Status status =
+      FindMeetingPoint(At("127.0.0.1", port), absl::Milliseconds(300)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find(absl::StrCat(
+                " for rank 0 at 127.0.0.1:", port, ": Connection refused\n")),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(RendezvousTest, NamesTheInterfacesThatGlooMayUse) {
+  unsetenv("GLOO_SOCKET_IFNAME");
+  EXPECT_EQ(*GlooInterfaces(), std::vector<std::string>());
+  setenv("GLOO_SOCKET_IFNAME", "lo, lo", 1);
+  EXPECT_EQ(*GlooInterfaces(), (std::vector<std::string>{"lo", "lo"}));
+  setenv("GLOO_SOCKET_IFNAME", "lo,nosuch0", 1);
+  const absl::Status status = GlooInterfaces().status();
+  unsetenv("GLOO_SOCKET_IFNAME");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(status.message().find(
+                "GLOO_SOCKET_IFNAME is \"lo,nosuch0\", but this host has no "
+                "interface nosuch0 with an address\nset it to some of "),
+            0u)
+      << status;
+  EXPECT_NE(status.message().find("lo, "), absl::string_view::npos) << status;
+}
+
+}  // namespace
+}  // namespace millrace::testing
