@@ -197,8 +197,8 @@ std::string Bytes(uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value,
-                         kUnits[unit]);
+  const int digits = unit == 0 ? 0 : 1;
+  return absl::StrFormat("%.*f %s", digits, value, kUnits[unit]);
 }
 
 // ", WHAT float32 [128]"; empty for an absent column.
