@@ -58,7 +58,8 @@ quietly() {
 }
 
 # build_preset PRESET [CMAKE OPTION...]: configures and builds build/PRESET,
-# with ccache if it is installed. Builds only BUILD_TARGETS if that is set.
+# with ccache if it is installed. Builds only BUILD_TARGETS if that is set. Goes on
+# after an error, so that one run shows all of them.
 build_preset() {
   local preset=$1 launcher=() targets=()
   [[ -z ${BUILD_TARGETS:-} ]] || read -ra targets <<<"--target $BUILD_TARGETS"
@@ -73,7 +74,7 @@ build_preset() {
       cmake --preset "$preset" "${launcher[@]}" "$@" &&
       quietly "build/logs/build-$preset.log" \
         cmake --build --preset "$preset" --parallel "$JOBS" \
-        "${targets[@]}"
+        "${targets[@]}" -- -k 0
   )
 }
 
