@@ -17,7 +17,7 @@
 #                    iproute2, which cuts off a server in a network namespace.
 #                    Tests are skipped if they are missing
 #   --checks         also install what .ci/run checks with: clang-format,
-#                    clang-tidy, clang
+#                    clang-tidy, clang and its symbolizer
 #   --no-packages    do not install packages; you have them from elsewhere
 #   --help           print this text
 set -euo pipefail
@@ -34,7 +34,8 @@ PACKAGES=(
 # libgloo-dev is needed only for its headers, by c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
-CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev git)
+CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev llvm-14
+                git)
 
 TORCH=torch==2.11.0
 # The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine

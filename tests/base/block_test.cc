@@ -10,13 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
+
 namespace millrace {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
 bool KeepsBlocks() {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   return false;
 #else
   return true;

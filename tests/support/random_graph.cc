@@ -24,8 +24,11 @@ class RandomRelation {
 
   RandomRelation& Edges(int64_t sources, int64_t destinations, int count) {
     for (int i = 0; i < count; ++i) {
-      relation_.edges.emplace_back(random_() % sources,
-                                   random_() % destinations);
+      // One after the other: compilers order the arguments of a call as they
+      // like.
+      const int64_t dst = random_() % destinations;
+      const int64_t src = random_() % sources;
+      relation_.edges.emplace_back(src, dst);
     }
     return *this;
   }

@@ -324,7 +324,7 @@ TEST_F(PartitionImportersTest, RefusesRepeatedIds) {
                   fs::copy_options::overwrite_existing);
     const auto store = Import(&DescribePygPartitions, input);
     EXPECT_THAT(std::string(store.status().message()),
-                ::testing::ContainsRegex("stands? twice"));
+                ::testing::ContainsRegex("occurs? twice"));
     fs::remove_all(directory_ / "copy");
   }
 }
