@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-option(MILLRACE_TSAN
-  "Leave out tests that ThreadSanitizer cannot judge (the tsan preset)" OFF)
-mark_as_advanced(MILLRACE_TSAN)
+set(MILLRACE_SANITIZER "" CACHE STRING
+  "Leave out tests that say nothing under this sanitizer: address, thread or empty")
+set_property(CACHE MILLRACE_SANITIZER PROPERTY STRINGS "" address thread)
+mark_as_advanced(MILLRACE_SANITIZER)
 
 # Adds a folder's library, with an alias and verified headers.
 #
@@ -90,11 +91,13 @@ function(millrace_tests)
     list(JOIN filters ":" filter)
     set_property(GLOBAL APPEND PROPERTY MILLRACE_TEST_ENTRIES
       "${ARG_NAME} ${entry} ${filter}")
-    if(MILLRACE_TSAN AND entry IN_LIST MILLRACE_NOT_UNDER_TSAN)
+    millrace_is_left_out(left_out ${entry})
+    if(left_out)
       continue()
     endif()
     set(is_run TRUE)
     add_test(NAME ${entry} COMMAND ${ARG_NAME} --gtest_filter=${filter})
+    millrace_label_test(${entry})
     # GoogleTest reports success for a filter that matches nothing.
     set_tests_properties(${entry} PROPERTIES
       TIMEOUT ${ARG_TIMEOUT}

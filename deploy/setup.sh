@@ -27,9 +27,9 @@ PACKAGES=(
   g++ cmake ninja-build pkg-config
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libabsl-dev libssl-dev zlib1g-dev libxxhash-dev librandom123-dev
-  libfast-float-dev libmetis-dev libtbb-dev libspdlog-dev libcli11-dev
+  libfast-float-dev libmetis-dev libspdlog-dev libcli11-dev
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev
-  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-numpy
+  libgtest-dev libgmock-dev python3 python3-numpy
 )
 # libgloo-dev is needed only for its headers, by c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)

@@ -12,6 +12,7 @@
 #   --no-train     without LibTorch and the trainer's tests
 #   --no-setup     everything that deploy/setup.sh installs is there
 #   --filter REGEX only the tests whose name matches
+#   --fast         only the tests that take no more than a few seconds each
 #   --help         this text
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../deploy/lib.sh"
@@ -34,6 +35,7 @@ while (($# > 0)); do
       cmake_options+=(-DMILLRACE_TRAIN=OFF)
       ;;
     --no-setup) with_setup=false ;;
+    --fast) ctest_options+=(--label-regex '^fast$') ;;
     --help) print_help; exit 0 ;;
     *) usage_error "unknown option $1" ;;
   esac

@@ -34,7 +34,7 @@ class DocPathsCheckTest(unittest.TestCase):
 
     def test_allows_paths_that_exist_and_other_text(self):
         self.assertEqual(check("""
-            `server/core/core.h` `server/` `server/*.h` `server/core/core.h --help`
+            `server/core/core.h` `server/` `server/core/*.h` `server/core/core.h --help`
             `millrace-server` `build/logs` `part-00000/nodes` server/gone.h
             """), (0, ""))
 

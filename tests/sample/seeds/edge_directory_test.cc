@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -120,7 +121,7 @@ class LongListTest : public ::testing::Test {
   static constexpr int64_t kEdges = 3 << 20;
   static constexpr size_t kPairs = 1 << 20;
 
-  LongListTest() {
+  static void SetUpTestSuite() {
     TestGraph graph;
     graph.types = {{.count = 1 << 20}};
     graph.relations = {{.out = false}};
@@ -128,13 +129,19 @@ class LongListTest : public ::testing::Test {
       graph.relations[0].edges.emplace_back(2 * i % (1 << 20), 0);
     }
     store_ = OpenDataset(graph);
-    for (uint64_t i = 0; i < kPairs; ++i) src_.push_back(i);
+  }
+  static void TearDownTestSuite() { store_ = nullptr; }
+
+  LongListTest() : src_(kPairs), dst_(kPairs, 0) {
+    std::iota(src_.begin(), src_.end(), 0);
   }
 
-  std::shared_ptr<const Store> store_;
+  static std::shared_ptr<const Store> store_;
   std::vector<uint64_t> src_;
-  const std::vector<uint64_t> dst_ = std::vector<uint64_t>(kPairs, 0);
+  const std::vector<uint64_t> dst_;
 };
+
+std::shared_ptr<const Store> LongListTest::store_;
 
 // One search for each pair would read 10^12 entries.
 TEST_F(LongListTest, IsReadOnceForAllPairs) {

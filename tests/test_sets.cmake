@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# Which tests run in which build, and their labels. A test that is in no
+# list runs everywhere and has the label `fast`.
+
+# Start programs thousands of times, or draw millions of times, to compare
+# what they sample with the oracle, and its distribution with the law. Other
+# tests run the same code under the sanitizers.
+set(MILLRACE_ORACLE_TESTS
+    distribution_test method_law_test oracle_compare oracle_edges_test
+    oracle_kinds_test oracle_seeds_test oracle_test real_graphs_test
+    temporal_epoch_test walk_law_test)
+
+set(MILLRACE_NOT_UNDER_ADDRESS ${MILLRACE_ORACLE_TESTS})
+
+# Start gRPC servers. Debian's gRPC is not instrumented, and the ordering by
+# its own atomics looks like races to ThreadSanitizer.
+set(MILLRACE_FLEET_TESTS
+    abuse_drain_test added_split_test added_splits_test bad_draws_test
+    bad_requests_test compare_losses_test compressed_import_test
+    compressed_replies_test connections_test damaged_replica_test
+    damaged_replicas_test expand_flood_test fair_clients_test
+    feature_cache_test fleet_test full_disk_test golden_digests_test
+    hedged_call_test hedging_test held_open_test http_server_test
+    install_test large_requests_test long_lists_test lost_server_test
+    member_keeper_test methods_test mixed_abuse_test npy_import_test
+    other_store_test peer_picker_test port_check_test python_client_test
+    refusals_test remote_batch_source_test replicas_test reset_calls_test
+    sampling_test secure_fleet_test server_drain_test server_program_test
+    server_test set_clock_test slow_clients_test soak_test
+    split_replicas_test status_pages_test stopped_server_test
+    store_edits_test tls_test up_test)
+
+# Test code that has one thread.
+set(MILLRACE_SERIAL_TESTS
+    add_split_test address_list_test allowed_names_test array_test
+    atomic_directory_test batch_arrays_test batch_assembler_test batch_test
+    busy_time_test cast_test certificates_test completion_test draw_test
+    edge_directory_test edge_division_test edge_feature_test
+    edge_selection_test excluded_edges_test file_test float_cast_test
+    frame_test golden_test host_port_test importer_test induced_test
+    inflated_file_test job_proto_test job_test label_summary_test
+    line_reader_test manifest_proto_test manifest_test method_job_test
+    metis_partition_test negatives_test npy_rows_test npy_test
+    npz_importers_test ogb_importer_test owner_groups_test
+    partition_importers_test partition_test philox_many_test pick_slots_test
+    program_test progress_test relabel_test restored_rows_test schema_test
+    seed_plan_test status_test store_test store_writer_test temporal_test
+    train_graph_test triples_importer_test tu_importer_test unpickler_test
+    verify_test walk_budget_test walk_test weights_test words_test)
+
+set(MILLRACE_NOT_UNDER_THREAD
+    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})
+
+# Read the larger graphs of tests/run.sh --data.
+set(MILLRACE_DATA_TESTS
+    real_graphs_test temporal_epoch_test train_accuracy_test
+    train_arxiv_inference_test train_graph_accuracy_test
+    train_link_accuracy_test train_tutorial_imdb_test)
+
+# Take more than a few seconds. tests/run.sh --fast leaves them out.
+set(MILLRACE_SLOW_TESTS)
+
+# Sets `out` to whether the test `name` says nothing in this build.
+function(millrace_is_left_out out name)
+  string(TOUPPER "${MILLRACE_SANITIZER}" sanitizer)
+  set(${out} FALSE PARENT_SCOPE)
+  if(name IN_LIST MILLRACE_NOT_UNDER_${sanitizer})
+    set(${out} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(millrace_label_test name)
+  set(labels fast)
+  if(name IN_LIST MILLRACE_DATA_TESTS)
+    set(labels data slow)
+  elseif(name IN_LIST MILLRACE_SLOW_TESTS)
+    set(labels slow)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+endfunction()
