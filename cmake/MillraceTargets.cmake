@@ -97,10 +97,9 @@ function(millrace_tests)
     endif()
     set(is_run TRUE)
     add_test(NAME ${entry} COMMAND ${ARG_NAME} --gtest_filter=${filter})
-    millrace_label_test(${entry})
+    millrace_set_test_limits(${entry} ${ARG_TIMEOUT})
     # GoogleTest reports success for a filter that matches nothing.
     set_tests_properties(${entry} PROPERTIES
-      TIMEOUT ${ARG_TIMEOUT}
       FAIL_REGULAR_EXPRESSION "Running 0 tests from 0 test suites")
   endforeach()
   if(NOT is_run)

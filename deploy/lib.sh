@@ -3,8 +3,8 @@
 # Shell functions shared by deploy/, tests/run.sh and .ci/run. Bash scripts
 # source this file.
 #
-# Sets ROOT to the repository's folder and JOBS to the number of compilers that
-# may run at once.
+# Sets ROOT to the repository's folder, JOBS to the number of compilers that may
+# run at once, and TEST_JOBS to the number of tests.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -19,6 +19,7 @@ jobs_for_this_machine() {
   echo $((processors < by_memory ? processors : by_memory))
 }
 JOBS=${MILLRACE_JOBS:-$(jobs_for_this_machine)}
+TEST_JOBS=$((2 * JOBS))  # tests wait for programs that they start
 
 # say TEXT...: prints a line of progress, with the seconds since the script
 # started.
@@ -90,7 +91,7 @@ run_ctest() {
   (
     set -o pipefail
     ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
-      --no-tests=error "$@" 2>&1 | tee "$output" | sed '/tests passed/,$d'
+      --no-tests=error --parallel "$TEST_JOBS" "$@" 2>&1 | tee "$output" | sed '/tests passed/,$d'
   ) || status=$?
   sed -n '/tests passed/,$p' "$output" >"$summary"
   print_skipped "$ROOT/build/$preset/Testing/Temporary/LastTest.log"

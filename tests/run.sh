@@ -18,7 +18,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../deploy/lib.sh"
 
 data='' preset=release with_setup=true setup_options=(--tests) cmake_options=()
-ctest_options=(--parallel "$JOBS")
+ctest_options=()
 while (($# > 0)); do
   case $1 in
     --data | --preset | --filter)

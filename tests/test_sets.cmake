@@ -57,8 +57,25 @@ set(MILLRACE_DATA_TESTS
     train_arxiv_inference_test train_graph_accuracy_test
     train_link_accuracy_test train_tutorial_imdb_test)
 
-# Take more than a few seconds. tests/run.sh --fast leaves them out.
-set(MILLRACE_SLOW_TESTS)
+# Take more than about ten seconds on two cores. tests/run.sh --fast leaves them
+# out; other runs start them first.
+set(MILLRACE_SLOW_TESTS
+    bad_requests_test chaos_test clock_steps_test collectives_test
+    compare_losses_test compressed_import_test connections_test
+    damaged_replica_test examples_test golden_digests_test heartbeat_test
+    hedging_test http_server_test install_test link_trainer_test
+    lost_server_test mixed_abuse_test npy_import_test oracle_compare
+    oracle_edges_test programs_test quickstart_test replicas_test soak_test
+    status_pages_test test_entries_test train_group_test
+    train_hostile_checkpoint_test train_memory_test train_rendezvous_test
+    train_resume_test train_script_test train_supervise_test
+    train_torch_load_test trainer_test typed_trainer_test)
+
+# What a sanitizer multiplies the time by that a test may take.
+set(MILLRACE_TIMEOUT_FACTOR 1)
+if(MILLRACE_SANITIZER)
+  set(MILLRACE_TIMEOUT_FACTOR 4)
+endif()
 
 # Sets `out` to whether the test `name` says nothing in this build.
 function(millrace_is_left_out out name)
@@ -69,12 +86,19 @@ function(millrace_is_left_out out name)
   endif()
 endfunction()
 
-function(millrace_label_test name)
+# Sets the labels of the test `name`, its place in the order of the tests, and the
+# seconds that it may take.
+function(millrace_set_test_limits name seconds)
   set(labels fast)
+  set(cost 1)
   if(name IN_LIST MILLRACE_DATA_TESTS)
     set(labels data slow)
+    set(cost 100)
   elseif(name IN_LIST MILLRACE_SLOW_TESTS)
     set(labels slow)
+    set(cost 100)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+  math(EXPR timeout "${seconds} * ${MILLRACE_TIMEOUT_FACTOR}")
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${labels}" COST ${cost} TIMEOUT ${timeout})
 endfunction()
