@@ -4,20 +4,24 @@ set(MILLRACE_SANITIZER "" CACHE STRING
 set_property(CACHE MILLRACE_SANITIZER PROPERTY STRINGS "" address thread)
 mark_as_advanced(MILLRACE_SANITIZER)
 
-# Adds a folder's library, with an alias and verified headers.
+# Adds a folder's library, with an alias. PUBLIC_HEADERS are installed.
 #
-#   millrace_library(NAME base SOURCES a.cc HEADERS a.h PUBLIC x PRIVATE y)
+#   millrace_library(NAME base SOURCES a.cc PUBLIC_HEADERS a.h HEADERS b.h
+#                    PUBLIC x PRIVATE y)
 function(millrace_library)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME"
+    "SOURCES;PUBLIC_HEADERS;HEADERS;PUBLIC;PRIVATE" ${ARGN})
   set(target millrace_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(millrace::${ARG_NAME} ALIAS ${target})
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${ARG_NAME}
-    POSITION_INDEPENDENT_CODE ON
-    VERIFY_INTERFACE_HEADER_SETS ON)
-  target_sources(${target} PUBLIC FILE_SET HEADERS
+    POSITION_INDEPENDENT_CODE ON)
+  target_sources(${target}
+    PUBLIC FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_PUBLIC_HEADERS}
+    PRIVATE FILE_SET private_headers TYPE HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()

@@ -22,15 +22,27 @@ awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
 } >"$work/readme.cc"
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
+
+# The headers are those that docs/loader.md lists, and each compiles alone.
+sed -n 's/^| `\(.*\.h\)` |.*/\1/p' "$here/../../docs/loader.md" | sort \
+  >"$work/documented.txt"
+(cd "$work/prefix/include/millrace" && find . -name '*.h' -printf '%P\n') |
+  sort | diff "$work/documented.txt" -
+sources=$work/readme.cc
+while read -r header; do
+  source=$work/header_${header//[!a-z]/_}.cc
+  echo "#include \"$header\"" >"$source"
+  sources+=";$source"
+done <"$work/documented.txt"
+
 # build_consumer NAME OPTION...
 build_consumer() {
   "$cmake" -S "$here/consumer" -B "$work/$1" -G Ninja \
     -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE="$build_type" \
-    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
-    -DMILLRACE_README_CODE="$work/readme.cc" "${@:2}"
+    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" "${@:2}"
   "$cmake" --build "$work/$1"
 }
-build_consumer consumer
+build_consumer consumer -DMILLRACE_SOURCES="$sources"
 # As on systems where gRPC has no CMake config.
 build_consumer consumer-pkg-config -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON
 

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lets Clang read what no build with Clang compiles.
+
+* Each header by itself: it must include all that it needs.
+* The sources of client/tensor, client/nn and client/train that see a thread
+  annotation, directly or through a header of the project: the sanitizers'
+  build, which analyses the others, leaves LibTorch out.
+
+Both are only checked for errors and for warnings about locks, with the flags of
+the compile_commands.json of build folders, whose generated headers must have
+been built.
+
+Usage: tests/style/clang_syntax.py BUILD_FOLDER...
+"""
+import concurrent.futures
+import functools
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ('client', 'common', 'server', 'tests')
+TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/')
+INCLUDE = re.compile(r'^#include "((?:client|common|server|tests)/[^"]+)"',
+                     re.M)
+ANNOTATION = re.compile(r'\bABSL_(GUARDED_BY|PT_GUARDED_BY|LOCKS_EXCLUDED|'
+                        r'EXCLUSIVE_LOCKS_REQUIRED|SHARED_LOCKS_REQUIRED)\b')
+
+
+@functools.cache
+def included_headers(path):
+    """The project's headers that a file includes, directly or not."""
+    headers = set()
+    for header in INCLUDE.findall((ROOT / path).read_text(encoding='utf-8')):
+        if (ROOT / header).is_file() and header not in headers:
+            headers |= {header} | included_headers(header)
+    return frozenset(headers)
+
+
+@functools.cache
+def has_annotation(path):
+    return bool(ANNOTATION.search((ROOT / path).read_text(encoding='utf-8')))
+
+
+def is_annotated(path):
+    """Whether the file or a header of the project that it includes is."""
+    return has_annotation(path) or any(map(has_annotation,
+                                           included_headers(path)))
+
+
+def preprocessor_flags(command):
+    """The flags that decide what Clang reads; the others are GCC's."""
+    words = iter(shlex.split(command))
+    flags = []
+    for word in words:
+        if word == '-isystem':
+            flags += [word, next(words)]
+        elif word.startswith(('-I', '-D', '-std=', '-m')) or word == '-pthread':
+            flags.append(word)
+    return flags
+
+
+def complaints_about(path, entry):
+    """Returns Clang's complaints about one file, '' for none. The flags are
+    those of `entry`, a command of compile_commands.json."""
+    result = subprocess.run(
+        ['clang++-14', '-fsyntax-only', '-Wthread-safety', '-Werror',
+         '-Wno-pragma-once-outside-header', '-x', 'c++',
+         *preprocessor_flags(entry['command']), str(ROOT / path)],
+        cwd=entry['directory'], capture_output=True, text=True, check=False)
+    if result.returncode == 0:
+        return ''
+    return result.stderr or f'{path}: status {result.returncode}\n'
+
+
+def sources_of(builds):
+    """The project's sources, each with the command of the first build that
+    compiles it."""
+    sources = {}
+    for build in builds:
+        database = pathlib.Path(build) / 'compile_commands.json'
+        for entry in json.loads(database.read_text(encoding='utf-8')):
+            file = pathlib.Path(entry['file'])
+            if file.is_relative_to(ROOT):
+                path = file.relative_to(ROOT).as_posix()
+                if path.startswith(FOLDERS):
+                    sources.setdefault(path, entry)
+    return sources
+
+
+def headers_with_flags(sources):
+    """Each header that a source includes, with the command of one: that of its
+    own folder if there is one."""
+    users = {}
+    for source, entry in sources.items():
+        folder = os.path.dirname(source)
+        for header in included_headers(source):
+            if header not in users or os.path.dirname(header) == folder:
+                users[header] = entry
+    return users
+
+
+def main():
+    sources = sources_of(sys.argv[1:])
+    headers = headers_with_flags(sources)
+    unused = {path.relative_to(ROOT).as_posix() for folder in FOLDERS
+              for path in (ROOT / folder).rglob('*.h')} - set(headers)
+    annotated = {path: entry for path, entry in sources.items()
+                 if path.startswith(TORCH_FOLDERS) and is_annotated(path)}
+    if not annotated:
+        sys.exit('the builds compile no annotated source of '
+                 f'{", ".join(TORCH_FOLDERS)}; is LibTorch missing?')
+    complaints = [f'{path}: no source includes it\n'
+                  for path in sorted(unused)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints += pool.map(
+            lambda item: complaints_about(*item),
+            [*sorted(headers.items()), *sorted(annotated.items())])
+    text = ''.join(complaints)
+    print(f'{text}{len(headers)} headers and {len(annotated)} sources read')
+    sys.exit(1 if text else 0)
+
+
+if __name__ == '__main__':
+    main()
