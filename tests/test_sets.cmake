@@ -34,7 +34,8 @@ set(MILLRACE_FLEET_TESTS
 set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
-    busy_time_test cast_test certificates_test completion_test draw_test
+    busy_time_test cast_test certificates_test child_process_test
+    completion_test draw_test
     edge_directory_test edge_division_test edge_feature_test
     edge_selection_test excluded_edges_test file_test float_cast_test
     frame_test golden_test host_port_test importer_test induced_test

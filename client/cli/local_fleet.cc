@@ -2,21 +2,20 @@
 #include "client/cli/local_fleet.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/base/child_process.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -47,13 +46,6 @@ int WaitSignal(const sigset_t& signals, absl::Duration limit) {
   return signal < 0 ? 0 : signal;
 }
 
-std::string HowItEnded(int status) {
-  if (WIFSIGNALED(status)) {
-    return absl::StrCat("was killed by signal ", WTERMSIG(status));
-  }
-  return absl::StrCat("ended with status ", WEXITSTATUS(status));
-}
-
 }  // namespace
 
 std::string PartitionsOfServer(int index, int servers, int parts) {
@@ -79,14 +71,13 @@ LocalFleet::~LocalFleet() {
   SignalAll(SIGTERM);
   const SteadyTime kill_at = SteadyNow() + kStopLimit;
   for (Server& server : servers_) {
-    while (server.pid > 0 && waitpid(server.pid, nullptr, WNOHANG) == 0) {
+    while (server.process.running() && !server.process.TryWait().has_value()) {
       const absl::Duration left = kill_at - SteadyNow();
       // Also wakes when a server ends.
       const int signal =
           WaitSignal(waited_for_, std::max(left, absl::Milliseconds(100)));
       if (MeansStop(signal) || left <= absl::ZeroDuration()) SignalAll(SIGKILL);
     }
-    server.pid = -1;
   }
   std::error_code ignored;
   if (!port_folder_.empty()) std::filesystem::remove_all(port_folder_, ignored);
@@ -111,11 +102,9 @@ absl::StatusOr<std::string> LocalFleet::Start(
   // are known.
   MILLRACE_RETURN_IF_ERROR(WriteNewFile(port_folder_ / kPeersFile, ""));
   for (int i = 0; i < servers; ++i) {
-    Server server;
-    server.partitions = PartitionsOfServer(i, servers, parts);
-    server.port_file = port_folder_ / absl::StrCat("port-", i);
-    MILLRACE_RETURN_IF_ERROR(StartOne(store, server));
-    servers_.push_back(std::move(server));
+    MILLRACE_RETURN_IF_ERROR(StartOne(store,
+                                      PartitionsOfServer(i, servers, parts),
+                                      port_folder_ / absl::StrCat("port-", i)));
   }
   std::vector<std::string> addresses;
   for (const Server& server : servers_) {
@@ -130,33 +119,18 @@ absl::StatusOr<std::string> LocalFleet::Start(
 }
 
 absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
-                                  Server& server) {
+                                  const std::string& partitions,
+                                  const std::filesystem::path& port_file) {
   const std::string peers =
       absl::StrCat("@", (port_folder_ / kPeersFile).string());
-  std::vector<std::string> arguments = {
-      program_,          "--store",  store,         "--partition",
-      server.partitions, "--listen", "127.0.0.1:0", "--port-file",
-      server.port_file,  "--peers",  peers};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) {
-    return absl::InternalError(
-        absl::StrCat("cannot start a process: ", std::strerror(errno)));
-  }
-  if (pid == 0) {
-    // Gives the server its own process group, so that Ctrl-C in a terminal
-    // reaches only this process, which then ends the servers.
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1);
-    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  server.pid = pid;
+  ChildProcessOptions options;
+  options.arguments = {program_,   "--store",  store,         "--partition",
+                       partitions, "--listen", "127.0.0.1:0", "--port-file",
+                       port_file,  "--peers",  peers};
+  options.signal_mask = mask_before_;
+  options.signal_at_our_death = SIGTERM;
+  MILLRACE_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(options));
+  servers_.push_back({partitions, port_file, std::move(process)});
   return absl::OkStatus();
 }
 
@@ -187,20 +161,18 @@ absl::Status LocalFleet::WaitForSignal() {
 
 absl::Status LocalFleet::Reap() {
   for (Server& server : servers_) {
-    int status = 0;
-    if (server.pid < 0 || waitpid(server.pid, &status, WNOHANG) == 0) continue;
-    server.pid = -1;
-    return absl::UnavailableError(absl::StrCat(
-        "the server of partitions ", server.partitions, " ", HowItEnded(status),
-        "; the others are being stopped\nits log above says why"));
+    const std::optional<int> status = server.process.TryWait();
+    if (!status.has_value()) continue;
+    return absl::UnavailableError(
+        absl::StrCat("the server of partitions ", server.partitions, " ",
+                     DescribeWaitStatus(*status),
+                     "; the others are being stopped\nits log above says why"));
   }
   return absl::OkStatus();
 }
 
 void LocalFleet::SignalAll(int signal) {
-  for (const Server& server : servers_) {
-    if (server.pid > 0) kill(server.pid, signal);
-  }
+  for (Server& server : servers_) server.process.Signal(signal);
 }
 
 }  // namespace millrace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/types.h>
 
 #include <filesystem>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/child_process.h"
 
 namespace millrace {
 
@@ -42,12 +42,15 @@ class LocalFleet {
 
  private:
   struct Server {
-    pid_t pid = -1;  // -1: has ended
     std::string partitions;
     std::filesystem::path port_file;
+    ChildProcess process;
   };
 
-  absl::Status StartOne(const std::filesystem::path& store, Server& server);
+  // Starts the server of `partitions`, which writes its port to `port_file`.
+  absl::Status StartOne(const std::filesystem::path& store,
+                        const std::string& partitions,
+                        const std::filesystem::path& port_file);
   absl::StatusOr<std::string> WaitForPort(const Server& server);
   // Reaps a server that has ended and reports it; OK if none has.
   absl::Status Reap();

@@ -83,10 +83,6 @@ absl::Status FileError(std::string_view action,
                    std::strerror(error_number), AdviceFor(error_number)));
 }
 
-UniqueFd::~UniqueFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
                                         uint64_t* size) {
   // Non-blocking, since opening a named pipe would wait for a writer before we

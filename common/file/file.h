@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
 
 namespace millrace {
 
@@ -22,25 +22,6 @@ namespace millrace {
 // INTERNAL.
 absl::Status FileError(std::string_view action,
                        const std::filesystem::path& path, int error_number);
-
-// Owns a file descriptor; -1 means none. Single-threaded.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~UniqueFd();
-
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 // Opens an existing regular file for reading. NOT_FOUND: no such file.
 // INVALID_ARGUMENT: not a regular file. `size` receives its length.

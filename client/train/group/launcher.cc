@@ -5,10 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,13 +26,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
 #include "client/train/group/message_signer.h"
+#include "common/base/child_process.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/file/file.h"
+#include "common/base/unique_fd.h"
 
 namespace millrace {
 namespace {
@@ -63,16 +62,10 @@ constexpr absl::Duration kUnwindAfterFailure = absl::Seconds(3);
 constexpr int kWrongUsage = 2;
 
 struct Worker {
-  pid_t pid = -1;
-  UniqueFd pid_fd;      // readable once the process has ended
-  UniqueFd log;         // read end of its stderr; none for rank 0
-  std::string partial;  // the start of a line of the log
-  bool running = false;
+  ChildProcess process;
+  UniqueFd log;              // read end of its stderr; none for rank 0
+  std::string partial = "";  // the start of a line of the log
 };
-
-absl::Status SystemError(const char* call) {
-  return absl::InternalError(StrCat(call, ": ", std::strerror(errno)));
-}
 
 absl::StatusOr<uint16_t> FreePort() {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -83,68 +76,20 @@ absl::StatusOr<uint16_t> FreePort() {
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (fd.get() < 0 || bind(fd.get(), generic, length) != 0 ||
       getsockname(fd.get(), generic, &length) != 0) {
-    return SystemError("finding a free port");
+    return absl::InternalError(
+        StrCat("cannot find a free port: ", std::strerror(errno)));
   }
   return ntohs(address.sin_port);
 }
 
-// Our environment with `overrides` in place of equal names.
-std::vector<std::string> Environment(
-    const std::map<std::string, std::string>& overrides) {
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!overrides.contains(text.substr(0, text.find('=')))) {
-      variables.push_back(text);
-    }
-  }
-  for (const auto& [name, value] : overrides) {
-    variables.push_back(StrCat(name, "=", value));
-  }
-  return variables;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// Own process group: Ctrl-C in a terminal reaches the launcher alone, which
-// passes it on once. Default signal mask: ours is blocked.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(int log_write_end) {
-    posix_spawnattr_init(&attributes_);
-    posix_spawn_file_actions_init(&actions_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    if (log_write_end >= 0) {
-      posix_spawn_file_actions_adddup2(&actions_, log_write_end, STDERR_FILENO);
-    }
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
- private:
-  posix_spawnattr_t attributes_;
-  posix_spawn_file_actions_t actions_;
-};
-
 class Launcher {
  public:
   Launcher(char** argv, int workers, int threads)
-      : argv_(argv), threads_(threads), workers_(workers) {}
-  ~Launcher() { EndAll(); }
+      : count_(workers), threads_(threads), arguments_{Program()} {
+    for (char** next = argv + 1; *next != nullptr; ++next) {
+      arguments_.emplace_back(*next);
+    }
+  }
 
   absl::Status Run();
 
@@ -157,14 +102,15 @@ class Launcher {
   // Collects a rank that has ended.
   void Reap(int rank);
   void SignalAll(int signal);
-  void EndAll();
   bool AnyRunning() const {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const Worker& worker) { return worker.running; });
+    return std::any_of(
+        workers_.begin(), workers_.end(),
+        [](const Worker& worker) { return worker.process.running(); });
   }
 
-  char** const argv_;
+  const int count_;
   const int threads_;
+  std::vector<std::string> arguments_;  // of every worker
   const std::string secret_ = absl::BytesToHexString(RandomBytes(32));
   std::vector<Worker> workers_;
   absl::Status failure_;  // the first rank that failed
@@ -172,39 +118,34 @@ class Launcher {
 };
 
 absl::Status Launcher::Start(int rank, uint16_t port) {
-  Worker& worker = workers_[rank];
-  UniqueFd write_end;
+  UniqueFd log, write_end;
   if (rank > 0) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return SystemError("pipe2");
-    worker.log = UniqueFd(ends[0]);
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      return absl::InternalError(
+          StrCat("cannot make a pipe: ", std::strerror(errno)));
+    }
+    log = UniqueFd(ends[0]);
     write_end = UniqueFd(ends[1]);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
   }
-  std::vector<std::string> environment =
-      Environment({{"RANK", absl::StrCat(rank)},
-                   {"LOCAL_RANK", absl::StrCat(rank)},
-                   {"WORLD_SIZE", absl::StrCat(workers_.size())},
-                   {"LOCAL_WORLD_SIZE", absl::StrCat(workers_.size())},
-                   {"MASTER_ADDR", "127.0.0.1"},
-                   {"MASTER_PORT", absl::StrCat(port)},
-                   {"TORCHELASTIC_USE_AGENT_STORE", ""},
-                   {"OMP_NUM_THREADS", absl::StrCat(threads_)},
-                   {"OMP_WAIT_POLICY", "PASSIVE"},
-                   {kLauncherVariable, absl::StrCat(getpid())},
-                   {kSecretVariable, secret_}});
-  const SpawnSettings settings(write_end.get());
-  const int error =
-      posix_spawn(&worker.pid, Program().c_str(), settings.actions(),
-                  settings.attributes(), argv_, Pointers(environment).data());
-  if (error != 0) {
-    errno = error;
-    return SystemError("starting a trainer process");
-  }
-  worker.running = true;
-  worker.pid_fd = UniqueFd(
-      static_cast<int>(syscall(SYS_pidfd_open, worker.pid, /*flags=*/0)));
-  if (worker.pid_fd.get() < 0) return SystemError("pidfd_open");
+  ChildProcessOptions options;
+  options.arguments = arguments_;
+  options.environment = {{"RANK", absl::StrCat(rank)},
+                         {"LOCAL_RANK", absl::StrCat(rank)},
+                         {"WORLD_SIZE", absl::StrCat(count_)},
+                         {"LOCAL_WORLD_SIZE", absl::StrCat(count_)},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", absl::StrCat(port)},
+                         {"TORCHELASTIC_USE_AGENT_STORE", ""},
+                         {"OMP_NUM_THREADS", absl::StrCat(threads_)},
+                         {"OMP_WAIT_POLICY", "PASSIVE"},
+                         {kLauncherVariable, absl::StrCat(getpid())},
+                         {kSecretVariable, secret_}};
+  options.stderr_fd = write_end.get();
+  sigemptyset(&options.signal_mask);  // ours is blocked
+  MILLRACE_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(options));
+  workers_.push_back({std::move(process), std::move(log)});
   return absl::OkStatus();
 }
 
@@ -238,22 +179,18 @@ void Launcher::ForwardLog(int rank) {
 
 void Launcher::Reap(int rank) {
   Worker& worker = workers_[rank];
-  int status = 0;
-  if (waitpid(worker.pid, &status, WNOHANG) != worker.pid) return;
-  worker.running = false;
+  const std::optional<int> status = worker.process.TryWait();
+  if (!status.has_value()) return;
   if (worker.log.get() >= 0) ForwardLog(rank);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return;
   // Wrong usage takes precedence over the failures of ranks that ended earlier
   // because of it, so that a supervisor does not start the group again.
   const bool wrong_usage =
-      WIFEXITED(status) && WEXITSTATUS(status) == kWrongUsage;
+      WIFEXITED(*status) && WEXITSTATUS(*status) == kWrongUsage;
   if (failure_.ok() || (wrong_usage && !absl::IsInvalidArgument(failure_))) {
-    const std::string how =
-        WIFSIGNALED(status) ? StrCat("was killed by signal ", WTERMSIG(status),
-                                     " (", strsignal(WTERMSIG(status)), ")")
-                            : StrCat("ended with status ", WEXITSTATUS(status));
-    const std::string what = StrCat("rank ", rank, " of ", workers_.size(), " ",
-                                    how, "; the other ranks were ended\n");
+    const std::string what =
+        StrCat("rank ", rank, " of ", count_, " ", DescribeWaitStatus(*status),
+               "; the other ranks were ended\n");
     failure_ =
         wrong_usage
             ? absl::InvalidArgumentError(StrCat(
@@ -270,9 +207,7 @@ void Launcher::Reap(int rank) {
 }
 
 void Launcher::SignalAll(int signal) {
-  for (Worker& worker : workers_) {
-    if (worker.running) kill(worker.pid, signal);
-  }
+  for (Worker& worker : workers_) worker.process.Signal(signal);
 }
 
 void Launcher::PollOnce(const sigset_t& while_waiting) {
@@ -280,8 +215,8 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
   std::vector<int> ranks;
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
     const Worker& worker = workers_[rank];
-    if (worker.running) {
-      fds.push_back({worker.pid_fd.get(), POLLIN, 0});
+    if (worker.process.running()) {
+      fds.push_back({worker.process.end_fd(), POLLIN, 0});
       ranks.push_back(static_cast<int>(rank));
     }
     if (worker.log.get() >= 0) {
@@ -337,18 +272,10 @@ absl::Status Launcher::WaitForAll() {
 
 absl::Status Launcher::Run() {
   MILLRACE_ASSIGN_OR_RETURN(const uint16_t port, FreePort());
-  for (size_t rank = 0; rank < workers_.size(); ++rank) {
-    MILLRACE_RETURN_IF_ERROR(Start(static_cast<int>(rank), port));
+  for (int rank = 0; rank < count_; ++rank) {
+    MILLRACE_RETURN_IF_ERROR(Start(rank, port));
   }
   return WaitForAll();
-}
-
-void Launcher::EndAll() {
-  SignalAll(SIGKILL);
-  for (Worker& worker : workers_) {
-    if (worker.running) waitpid(worker.pid, nullptr, 0);
-    worker.running = false;
-  }
 }
 
 }  // namespace
@@ -370,12 +297,8 @@ bool IsWorker() {
   const char* text = std::getenv(kLauncherVariable);
   int launcher = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &launcher)) return false;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The launcher may have died before the line above; and the variable may
-  // have come down from a worker to a program that it started.
-  if (getppid() == launcher) return true;
-  if (kill(launcher, 0) == 0) return false;
-  _exit(1);
+  // A program that a worker started inherits the variable too.
+  return getppid() == launcher;
 }
 
 std::string LauncherSecret() {

@@ -18,8 +18,7 @@ namespace millrace {
 // was started with wrong options; CANCELLED: interrupted.
 absl::Status RunWorkers(char** argv, int workers, int threads);
 
-// Whether this process was started by RunWorkers. Arranges, if so, that it
-// dies with the launcher. Call it first in main().
+// Whether this process was started by RunWorkers.
 bool IsWorker();
 
 // In a worker: the secret of its group, which RunWorkers drew.

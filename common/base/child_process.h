@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
+
+namespace millrace {
+
+struct ChildProcessOptions {
+  // The path of the program, then its arguments.
+  std::vector<std::string> arguments;
+  // Variables that replace or extend the environment of this process.
+  std::map<std::string, std::string> environment = {};
+  // Becomes the child's stderr; negative: it shares ours.
+  int stderr_fd = -1;
+  // The signals that the child starts with blocked.
+  sigset_t signal_mask;
+  // Sent to the child when the thread that started it ends, however it ends.
+  int signal_at_our_death = SIGKILL;
+};
+
+// A process that this one has started. It is in a process group of its own:
+// Ctrl-C in a terminal reaches only this process, which decides what to do.
+// Threads: one at a time. Start it on a thread that outlives it.
+class ChildProcess {
+ public:
+  // INTERNAL: the system could not start a process. A program that cannot be
+  // executed ends with status 127.
+  static absl::StatusOr<ChildProcess> Start(const ChildProcessOptions& options);
+  ChildProcess(ChildProcess&& other) noexcept = default;
+  ChildProcess& operator=(ChildProcess&& other) = delete;
+  // Kills the process with SIGKILL if it runs, and waits for it.
+  ~ChildProcess();
+
+  // Until TryWait() has returned its status.
+  bool running() const { return end_.get() >= 0; }
+  // A descriptor that is readable once the process has ended; owned by this
+  // object.
+  int end_fd() const { return end_.get(); }
+  // Its status, as waitpid() gives it, if it runs no more. Returns the status
+  // only once.
+  std::optional<int> TryWait();
+  // Does nothing unless it runs.
+  void Signal(int signal);
+
+ private:
+  ChildProcess(pid_t pid, UniqueFd end) : pid_(pid), end_(std::move(end)) {}
+
+  pid_t pid_;
+  UniqueFd end_;  // a pidfd; none once the status was returned
+};
+
+// "ended with status 1" or "was killed by signal 9 (Killed)".
+std::string DescribeWaitStatus(int status);
+
+}  // namespace millrace
