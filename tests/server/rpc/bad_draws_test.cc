@@ -168,7 +168,7 @@ TEST_F(BadDrawsTest, AmongHasNoFanout) {
                 kInvalid, "fanout 2 of a set of nodes is not -1");
 }
 
-// Whatever else a request with this rule contains.
+// This holds whatever else a request with this rule contains.
 TEST_F(BadDrawsTest, AmongNoNodesGivesNoNeighbours) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
@@ -187,7 +187,8 @@ TEST_F(BadDrawsTest, RulesWithoutTheirColumnsAreRefused) {
           [](auto& r, auto&) { r.set_rule(v1::ExpandRequest::RULE_WEIGHTED); },
           plain_),
       kLacks, "node__to__node have no weights");
-  // Times where the lists have none: every entry is admissible.
+  // If the lists have no times, every entry is admissible, whatever times the
+  // request has.
   v1::ExpandRequest request = GoodExpand();
   request.mutable_frontiers(0)->set_fanout(kAllNeighbors);
   v1::ExpandReply all, timed;
