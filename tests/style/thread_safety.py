@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets Clang analyse the locks of the sources that include LibTorch.
+"""Has Clang analyse the locks of the sources that include LibTorch.
 
 No build with Clang compiles client/tensor, client/nn and client/train, so
-their thread annotations would say nothing. This checks the syntax of each of
+their thread annotations would not be checked otherwise. This checks the syntax of each of
 their sources that sees an annotation, directly or through a header of the
 project, with the flags of a build folder's compile_commands.json.
 
@@ -28,7 +28,7 @@ ANNOTATION = re.compile(r'\bABSL_(GUARDED_BY|PT_GUARDED_BY|LOCKS_EXCLUDED|'
 
 @functools.cache
 def is_annotated(path):
-    """Whether the file or a header of the project that it includes is."""
+    """Whether the file, or a header of ours that it includes, is annotated."""
     text = (ROOT / path).read_text(encoding='utf-8')
     return bool(ANNOTATION.search(text)) or any(
         is_annotated(header) for header in INCLUDE.findall(text)
