@@ -260,8 +260,8 @@ class SuperviseTest(unittest.TestCase):
         for host in hosts:
             _, stderr = host.communicate(timeout=LIMIT)
             self.assertEqual(host.returncode, 0, stderr)
-            # Once for each loss, and once more if the old store closes just
-            # when it is found.
+            # It restarts once for each loss, and once more if the old store
+            # closes just when it is found.
             self.assertIn(stderr.count("starting again"), (2, 3), stderr)
             told += stderr
         self.assertIn("rank 1 failed: it was started again", told)
