@@ -135,7 +135,7 @@ TEST_F(BadDrawsTest, UnknownSplitsAreRefused) {
   };
   ExpectRefused(within("trian"), kInvalid, "within \"trian\"");
   ExpectRefused(within("trian"), kInvalid, "\nuse the name of a split");
-  EXPECT_TRUE(within("train").ok());  // of items only
+  EXPECT_TRUE(within("train").ok());  // items have such a split
   EXPECT_TRUE(within("").ok());
 }
 
