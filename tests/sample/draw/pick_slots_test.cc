@@ -25,7 +25,7 @@ constexpr DrawDomain kDomain = {
     .job_seed = 0x123456789ABCDEF, .epoch = 2, .batch = 3, .hop = 1};
 constexpr uint64_t kNode = 0x500000007;
 constexpr uint32_t kTree = 9;
-constexpr int64_t kBegin = 13;  // of the list in its files
+constexpr int64_t kBegin = 13;  // where the list begins in its files
 
 // The key of retry `r` of kDomain.
 PhiloxKey KeyOf(uint32_t r) {
@@ -92,7 +92,7 @@ Slots Picked(const std::vector<uint64_t>& weights, int k, bool replace,
              uint64_t node = kNode) {
   const std::vector<uint64_t> sums = SumsOf(weights);
   WordStream words(kDomain, kDomain.Key(), node, kTree);
-  Slots slots = {-1};  // of earlier nodes
+  Slots slots = {-1};  // a slot of an earlier node
   PickWeighted(words, {kBegin, static_cast<int64_t>(weights.size())}, sums, k,
                replace, slots);
   EXPECT_EQ(slots.front(), -1);

@@ -175,7 +175,7 @@ TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
       std::vector<std::tuple<int64_t, int64_t, int64_t>> want, got;
       for (size_t s = 0; s < seeds.size(); ++s) {
         std::map<int64_t, int64_t> visits;
-        std::vector<int64_t> order;  // of first visits
+        std::vector<int64_t> order;  // nodes by first visit
         for (size_t at = s * kWalks * 6; at < (s + 1) * kWalks * 6; ++at) {
           const int32_t local = walks->walks.As<int32_t>()[at];
           if (at % 6 == 0 || local < 0 || original[local] == seeds[s]) continue;

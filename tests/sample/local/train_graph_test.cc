@@ -259,7 +259,7 @@ TEST(TrainGraphTest, NamesTheSplitsWhereThereIsNoSuch) {
 TEST(TrainGraphTest, SplitsOfTypesThatNoEdgeLeadsToAreRefused) {
   const auto source = OpenGraph(RandomGraph(1), 0);
   JobSpec spec = ExplicitJob({}, "item");
-  spec.train_graph = "train";  // of items
+  spec.train_graph = "train";  // a split of items
   const auto status = [&] {
     return ResolveJob(spec, source->manifest()).status();
   };
