@@ -276,7 +276,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
     return std::string(status.message());
   };
   std::vector<int64_t> ids = EveryThird();
-  ids[7] = kSeeds + 3;  // in the valid split
+  ids[7] = kSeeds + 3;  // a node of the valid split
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is not one of the job's seeds"));
   ids[7] = ids[5];
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));

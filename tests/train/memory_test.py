@@ -15,8 +15,8 @@ import unittest
 import numpy as np
 
 MB = 1 << 20
-LIMIT = 8192 * MB  # of address space, part of which the libraries take
-LITTLE = 2048 * MB  # of memory
+LIMIT = 8192 * MB  # address space, part of which the libraries take
+LITTLE = 2048 * MB  # memory
 
 
 class MemoryTest(unittest.TestCase):

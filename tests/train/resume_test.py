@@ -21,7 +21,7 @@ import unittest
 import numpy as np
 
 LIMIT = 60.0  # seconds, for anything
-NODES = 2708  # of Cora
+NODES = 2708  # nodes of Cora
 
 
 def lines_of(path):

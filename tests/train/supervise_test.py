@@ -17,7 +17,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
 LIMIT = 90.0  # seconds, for anything
-NODES = 2708  # of Cora
+NODES = 2708  # nodes of Cora
 
 
 def children_of(pid):
