@@ -215,7 +215,7 @@ TEST_F(AddSplitTest, OpenStoresTakeNothingElse) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(what));
     fs::remove_all(path_);
   };
-  Build(2);  // with another uuid
+  Build(2);  // has another uuid
   expect_refusal("another store");
   fs::copy(other, path_, fs::copy_options::recursive);
   // This is like a restored older copy to which a split of the same name was

@@ -18,7 +18,7 @@ from limited_run import run_limited  # noqa: E402  (its folder comes first)
 
 MB = 1 << 20
 ADDRESS_SPACE = 1536 * MB
-LITTLE = 768 * MB  # of memory, part of which AddressSanitizer takes
+LITTLE = 768 * MB  # memory, part of which AddressSanitizer takes
 NODES = 50
 
 
