@@ -39,7 +39,8 @@ class HostMemoryTest : public ::testing::Test {
 };
 
 TEST_F(HostMemoryTest, WithoutGroupsItIsTheHosts) {
-  EXPECT_GT(HostMemoryBytes(files()), 9000u << 10);  // of this machine
+  EXPECT_GT(HostMemoryBytes(files()),
+            9000u << 10);  // the memory of this machine
   EXPECT_EQ(AvailableMemoryBytes(files()), 8000u << 10);
 }
 
