@@ -85,7 +85,7 @@ class BadDrawsTest : public ::testing::Test {
   }
 
   static FleetHarness* rich_;   // owned by the suite
-  static FleetHarness* plain_;  // likewise
+  static FleetHarness* plain_;  // owned by the suite
 };
 FleetHarness* BadDrawsTest::rich_ = nullptr;
 FleetHarness* BadDrawsTest::plain_ = nullptr;
