@@ -183,7 +183,7 @@ wait "$client" || status=$?
 forget_group "$client"
 cmp expected.txt digest.txt || fail "batches differ after a wrong certificate"
 
-# Only some clients are allowed, on a server of their own.
+# Another server allows only some clients.
 start_server 0 127.0.0.1 "${secure[@]}" --tls-allow trainer.example
 alone=("$bin/millrace" status --servers "127.0.0.1:$(<port-0)" --tls-ca
   our-ca.pem)
