@@ -47,7 +47,7 @@ learned() {
     fail "$file: accuracy '$accuracy' instead of $3 or more"
 }
 
-# By chance 1 in 10 would be right, or 1 in 3 (heterogeneous).
+# By chance, 1 in 10 predictions would be right, or 1 in 3 (heterogeneous).
 example 000_multi_process
 learned 000_multi_process/metrics.jsonl 5 0.3
 
