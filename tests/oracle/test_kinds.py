@@ -463,7 +463,7 @@ class WalkTest(StoreTest):
             self.assertEqual(path[end:], [-1] * (len(path) - end))
             for s in range(end - 1):
                 steps.append((path[s], s, w, path[s + 1]))
-            if end < len(path):  # only if there is no way on
+            if end < len(path):  # only where no edge leads on
                 node = batch.nodes['node'][path[end - 1]][1]
                 self.assertNotIn(node,
                                  edges[:, 1 if job.direction == 'in' else 0])
