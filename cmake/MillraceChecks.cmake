@@ -11,8 +11,8 @@ set(MILLRACE_TIDY_FILES "^${PROJECT_SOURCE_DIR}/(common|server)/" CACHE STRING
     "Regular expression over the paths of the files that `tidy` checks")
 mark_as_advanced(MILLRACE_TIDY_FILES)
 
-# millrace_check_target(NAME PROGRAM COMMAND...): a target that says which
-# program is missing where there is none.
+# millrace_check_target(NAME PROGRAM COMMAND...): adds a target that runs the
+# commands; without PROGRAM, the target says that it is missing.
 function(millrace_check_target name program)
   string(MAKE_C_IDENTIFIER "MILLRACE_${program}" variable)
   find_program(${variable} ${program})
@@ -32,8 +32,8 @@ millrace_check_target(format clang-format-14
   COMMAND sh -c
     "git -c safe.directory='*' ls-files -z '*.h' '*.cc' '*.cpp' '*.cu' '*.cuh' | xargs -0 clang-format-14 -i")
 
-# Clang cannot read GCC's precompiled headers, so the commands go without.
-# Warnings that only GCC knows are no errors.
+# Clang cannot read GCC's precompiled headers, so they are removed from the
+# commands. Warnings that only GCC knows must not cause errors.
 millrace_check_target(tidy run-clang-tidy-14
   COMMAND ${CMAKE_COMMAND} -D FROM=${PROJECT_BINARY_DIR}
           -D TO=${PROJECT_BINARY_DIR}/tidy

@@ -111,8 +111,8 @@ function(millrace_tests)
   endif()
 endfunction()
 
-# Adds the test that ctest runs each GoogleTest test exactly once. Must be called
-# after all programs have been defined.
+# Adds the test that ctest runs each GoogleTest test exactly once. Must be
+# called after all programs have been defined.
 function(millrace_test_entries_test)
   get_property(entries GLOBAL PROPERTY MILLRACE_TEST_ENTRIES)
   list(JOIN entries "\n" lines)

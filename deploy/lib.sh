@@ -59,8 +59,8 @@ quietly() {
 }
 
 # build_preset PRESET [CMAKE OPTION...]: configures and builds build/PRESET,
-# with ccache if it is installed. Builds only BUILD_TARGETS if that is set. Goes on
-# after an error, so that one run shows all of them.
+# with ccache if it is installed. Builds only BUILD_TARGETS if that is set.
+# Continues after an error, so that one run shows all errors.
 build_preset() {
   local preset=$1 launcher=() targets=()
   [[ -z ${BUILD_TARGETS:-} ]] || read -ra targets <<<"--target $BUILD_TARGETS"
@@ -79,8 +79,8 @@ build_preset() {
   )
 }
 
-# run_ctest NAME PRESET [CTEST OPTION...]: runs tests of build/PRESET. Prints the
-# skipped cases with their reasons and then ctest's summary, which it also
+# run_ctest NAME PRESET [CTEST OPTION...]: runs tests of build/PRESET. Prints
+# the skipped cases with their reasons and then ctest's summary, which it also
 # writes to build/logs/summary-NAME.txt. Returns ctest's status.
 run_ctest() {
   local output=$ROOT/build/logs/ctest-$1.txt

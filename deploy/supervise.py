@@ -73,7 +73,7 @@ class Supervisor:
         self.flags = flags
         self.process = None
         self.stopped_by = None  # signal number
-        self.kill_at = None     # when its time to end is up
+        self.kill_at = None     # when to send SIGKILL
 
     def on_signal(self, number, _):
         self.stopped_by = number
@@ -108,12 +108,12 @@ class Supervisor:
         except OSError as error:
             log(f"cannot run {command[0]}: {error.strerror}")
             return 127
-        # a signal came before there was a process
+        # A signal came before there was a process.
         if self.stopped_by is not None:
             self.process.send_signal(self.stopped_by)
         while True:
             try:
-                # A short timeout, to check whether its time is up.
+                # The timeout is short, to check whether to send SIGKILL.
                 return self.process.wait(timeout=0.5)
             except subprocess.TimeoutExpired:
                 if self.kill_at and time.monotonic() > self.kill_at:

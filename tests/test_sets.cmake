@@ -2,8 +2,8 @@
 # Which tests run in which build, and their labels. A test that is in no
 # list runs everywhere and has the label `fast`.
 
-# Start programs thousands of times, or draw millions of times, to compare
-# what they sample with the oracle, and its distribution with the law. Other
+# Tests that start programs thousands of times, or draw millions of times, to
+# compare samples with the oracle and distributions with the exact ones. Other
 # tests run the same code under the sanitizers.
 set(MILLRACE_ORACLE_TESTS
     distribution_test method_law_test oracle_compare oracle_edges_test
@@ -12,8 +12,8 @@ set(MILLRACE_ORACLE_TESTS
 
 set(MILLRACE_NOT_UNDER_ADDRESS ${MILLRACE_ORACLE_TESTS})
 
-# Start gRPC servers. Debian's gRPC is not instrumented, and the ordering by
-# its own atomics looks like races to ThreadSanitizer.
+# Tests that start gRPC servers. Debian's gRPC is not instrumented, so
+# ThreadSanitizer does not see the ordering by its atomics and reports races.
 set(MILLRACE_FLEET_TESTS
     abuse_drain_test added_split_test added_splits_test bad_draws_test
     bad_requests_test compare_losses_test compressed_import_test
@@ -30,7 +30,7 @@ set(MILLRACE_FLEET_TESTS
     split_replicas_test status_pages_test stopped_server_test
     store_edits_test tls_test up_test)
 
-# Test code that has one thread.
+# Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
@@ -52,14 +52,14 @@ set(MILLRACE_SERIAL_TESTS
 set(MILLRACE_NOT_UNDER_THREAD
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})
 
-# Read the larger graphs of tests/run.sh --data.
+# Tests that read the larger graphs of tests/run.sh --data.
 set(MILLRACE_DATA_TESTS
     real_graphs_test temporal_epoch_test train_accuracy_test
     train_arxiv_inference_test train_graph_accuracy_test
     train_link_accuracy_test train_tutorial_imdb_test)
 
-# Take more than about ten seconds on two cores. tests/run.sh --fast leaves them
-# out; other runs start them first.
+# Tests that take more than about ten seconds on two cores. tests/run.sh --fast
+# leaves them out; other runs start them first.
 set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
@@ -72,13 +72,13 @@ set(MILLRACE_SLOW_TESTS
     train_resume_test train_script_test train_supervise_test
     train_torch_load_test trainer_test typed_trainer_test)
 
-# What a sanitizer multiplies the time by that a test may take.
+# The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)
 if(MILLRACE_SANITIZER)
   set(MILLRACE_TIMEOUT_FACTOR 4)
 endif()
 
-# Sets `out` to whether the test `name` says nothing in this build.
+# Sets `out` to whether the test `name` is left out of this build.
 function(millrace_is_left_out out name)
   string(TOUPPER "${MILLRACE_SANITIZER}" sanitizer)
   set(${out} FALSE PARENT_SCOPE)
@@ -87,8 +87,8 @@ function(millrace_is_left_out out name)
   endif()
 endfunction()
 
-# Sets the labels of the test `name`, its place in the order of the tests, and the
-# seconds that it may take.
+# Sets the labels of the test `name`, its place in the order of the tests, and
+# its time limit, `seconds` without sanitizers.
 function(millrace_set_test_limits name seconds)
   set(labels fast)
   set(cost 1)

@@ -17,7 +17,7 @@ JOB = job(seed=7, split="train", fanouts=[10, 5], batch_size=256, shuffle=True)
 class _Asker:
     def __init__(self, connection, partition):
         self.connection, self.partition = connection, partition
-        self.refusals = 0  # for lack of memory
+        self.refusals = 0  # calls refused for lack of memory
 
     def fetch(self, batch):
         """Returns the digest of a batch. While calls being ended for others
@@ -72,7 +72,7 @@ class GoodClient:
             raise AssertionError(first[2])
 
     def end(self):
-        """(seconds for each batch, number of retries, the error or None)"""
+        """Returns seconds for each batch, number of retries, and error or None."""
         self.stop.set()
         result = self.results.get()
         self.process.join()

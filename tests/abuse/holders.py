@@ -12,7 +12,7 @@ HOLD = 2.0
 CONNECTIONS = 300
 CALLS = 256  # the maximum for a connection
 EXPANDED = 5000  # nodes; every partition has at least as many
-NODES = 30_000   # of make_store()
+NODES = 30_000   # nodes of the store that make_store() makes
 SERVED = (0, 8, 14)  # answered, or no room at the moment
 
 # A ServerReflectionRequest that lists the services.
@@ -29,7 +29,8 @@ def idle_tcp(target, source, _):
         sockets = [stack.enter_context(socket.create_connection(
             (host, int(port)), source_address=(source, 0)))
             for _ in range(CONNECTIONS)]
-        # The server of this one answers, so that the time is not merely slept.
+        # This connection talks to the server, so that the time is not merely
+        # slept.
         with Connection(target, source) as connection:
             connection.greet()
             connection.pump_for(HOLD)
@@ -64,8 +65,8 @@ def expand_many(target):
 
 
 def open_unread_expands(target, source):
-    """A connection that asks for neighbours, like a server of another, and
-    reads no answer."""
+    """A connection that asks for neighbours, like a server of another
+    partition, and reads no answer."""
     connection = Connection(target, source, {INITIAL_WINDOW_SIZE: 0})
     request = expand_many(target)
     for _ in range(CALLS):

@@ -22,7 +22,7 @@ ALONE = (0, 4, 8, 9, 14)  # possible results of a job that asks for much
 
 
 def jobs(partition):
-    """(name, SampleRequest, possible statuses)"""
+    """Tuples of a name, a SampleRequest and its possible statuses."""
     return [(name, message + sample(b"", partition=partition), expected)
             for name, message, expected in _jobs()]
 
@@ -124,7 +124,7 @@ def _raise_all(problems):
 
 
 def hostile_jobs(target, source, random):
-    """Each job once, for at most a second."""
+    """Asks for each job once, for at most a second."""
     asked = jobs(target.partition)
     random.shuffle(asked)
     _raise_all(_ask(target, source, name, SAMPLE, message, "1S",

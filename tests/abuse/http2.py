@@ -137,9 +137,9 @@ class Connection(contextlib.AbstractContextManager):
         self.calls = {}
         self.next_stream = 1
         self.unread = bytearray()
-        self.window = 65535          # of the connection, for sending
-        self.stream_window = 65535   # of a new stream
-        self.windows = {}            # of streams
+        self.window = 65535          # connection's window for sending
+        self.stream_window = 65535   # window of a new stream
+        self.windows = {}            # windows of open streams, by number
         self.taken = 0               # bytes received since the last update
         self.greeted = False         # the server's settings have arrived
         self.pings = 0               # pings of await_read() without an answer

@@ -28,7 +28,7 @@ from holders import HOLDERS
 from hostile_jobs import HOSTILE
 
 SOURCE = "127.0.0.2"
-ATTACKERS = 3  # at a time
+ATTACKERS = 3  # attacks that run at a time
 ATTACKS = {attack.__name__: attack
            for attack in (*FLOODS, *HOLDERS, *HOSTILE)}
 
@@ -60,9 +60,9 @@ def attack_on(names, targets, seed, stop, results):
 @dataclasses.dataclass
 class Good:
     """What good clients observed."""
-    seconds: list   # for each batch, ascending
-    refusals: int   # for lack of memory
-    epochs: int     # by millrace digest
+    seconds: list   # seconds that each batch took, ascending
+    refusals: int   # calls refused for lack of memory
+    epochs: int     # epochs that `millrace digest` completed
 
     def at(self, share):
         return f"{1e3 * self.seconds[int(share * (len(self.seconds) - 1))]:.0f}"
@@ -102,7 +102,7 @@ def check_digests(fleet, want, stop, outcome):
 
 
 def attack(fleet, options):
-    """(Results, observations of the good clients, problems)"""
+    """Returns results, observations of the good clients, and problems."""
     want = fleet.digest()
     outcome = {"epochs": 0, "problem": None}
     targets = fleet.targets()

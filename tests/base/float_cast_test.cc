@@ -43,8 +43,8 @@ TEST(Float16Test, EveryValueIsItsOwnNearest) {
 }
 
 TEST(Float16Test, RoundsToTheNearestEven) {
-  // Halfway between two neighbours goes to the even one; beyond it, to the
-  // next.
+  // A value halfway between two neighbours is rounded to the even one, a larger
+  // one to the next.
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const double low = HalfValue(bits);
     const double high = HalfValue(bits + 1);
@@ -107,7 +107,8 @@ void ExpectNarrows(Narrow narrow, One one) {
   }
 }
 
-// Tests all of them, whichever CastFloats() chooses on this CPU.
+// Tests every implementation that this CPU can run, not only the one that
+// CastFloats() chooses.
 #if defined(__x86_64__)
 TEST(FloatNarrowTest, Avx2EqualsOneByOne) {
   if (!HasAvx2AndF16c()) {
@@ -152,8 +153,8 @@ TEST(CastFloatsTest, WidensEveryHalfAndNarrowsItAgain) {
 }
 
 TEST(CastFloatsTest, DoublesBecomeFloatsFirst) {
-  // Slightly above the midpoint of 1 and the next half; exactly there as a
-  // float.
+  // The second value is slightly above the midpoint between 1 and the next
+  // half; as a float it would be exactly there.
   const std::vector<double> in = {0.5, 1 + 0x1p-11 + 0x1p-40, 1e300, -1e-300};
   EXPECT_EQ(Cast<uint16_t>(DType::kFloat64, in, DType::kFloat16),
             (std::vector<uint16_t>{0x3800, 0x3c00, 0x7c00, 0x8000}));
@@ -182,7 +183,8 @@ void AppendAs(DType dtype, float value, std::vector<std::byte>& bytes) {
   }
 }
 
-// Counts around the number converted at a time, at any address.
+// Tries counts around the number of values that are converted at a time, at any
+// address.
 TEST(CastFloatsTest, WritesWhatItConvertsAndNothingElse) {
   constexpr std::byte kUntouched{0xa5};
   for (const DType from :

@@ -16,7 +16,7 @@ namespace {
 
 const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 
-// Files like those of Linux, in a directory of the test.
+// Writes files like those of Linux to a directory of the test.
 class HostMemoryTest : public ::testing::Test {
  protected:
   HostMemoryTest() {
@@ -39,7 +39,8 @@ class HostMemoryTest : public ::testing::Test {
 };
 
 TEST_F(HostMemoryTest, WithoutGroupsItIsTheHosts) {
-  EXPECT_GT(HostMemoryBytes(files()), 9000u << 10);  // of this machine
+  EXPECT_GT(HostMemoryBytes(files()),
+            9000u << 10);  // the memory of this machine
   EXPECT_EQ(AvailableMemoryBytes(files()), 8000u << 10);
 }
 
@@ -88,7 +89,7 @@ TEST_F(HostMemoryTest, GroupsOfVersion1AreRead) {
   EXPECT_EQ(AvailableMemoryBytes(files()), 550000u);
 }
 
-// A container that sees only its own groups, but its path on the host.
+// A container sees only its own groups, but is given its path on the host.
 TEST_F(HostMemoryTest, ContainersLimitIsFoundAtTheRoot) {
   Write("cgroup", "4:memory:/docker/1f\n");
   Write("groups/memory/memory.limit_in_bytes", "1000000\n");
@@ -102,8 +103,8 @@ TEST(ThisHostMemoryTest, SomeIsAvailableAndNotMoreThanThereIs) {
   EXPECT_LE(AvailableMemoryBytes(), HostMemoryBytes());
 }
 
-// Run in a child process, because the limit is permanent. It is far above what
-// a process with sanitizers uses.
+// The tests that set this limit run in a child process, because the limit is
+// permanent. It is far above what a process with sanitizers uses.
 constexpr uint64_t kAddressSpace = uint64_t{1} << 50;
 void LimitAddressSpace() {
   rlimit limit{};

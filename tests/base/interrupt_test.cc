@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-// Run in child processes, because a signal affects the whole process.
+// These tests run in child processes, because a signal affects the whole
+// process.
 TEST(InterruptDeathTest, FirstSignalSetsTheFlag) {
   for (const int signal : {SIGINT, SIGTERM}) {
     EXPECT_EXIT(

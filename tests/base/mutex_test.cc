@@ -90,7 +90,8 @@ TEST(NotificationTest, HappensOnceForAll) {
   EXPECT_DEATH(happened.Notify(), "notified");
 }
 
-// Like a notification on the stack of a thread that waits for another's call.
+// A notification may be on the stack of a thread that waits for another
+// thread's call.
 TEST(NotificationTest, WaiterMayDestroyIt) {
   for (int i = 0; i < 1000; ++i) {
     auto happened = std::make_unique<Notification>();

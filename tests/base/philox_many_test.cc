@@ -46,8 +46,8 @@ class PhiloxManyTest : public ::testing::Test {};
 using IdTypes = ::testing::Types<uint32_t, uint64_t>;
 TYPED_TEST_SUITE(PhiloxManyTest, IdTypes);
 
-// All sizes around those of a group, a mask and a block, and limits that select
-// none, few, some and all.
+// Tries all sizes around those of a group, a mask and a block, and limits that
+// select none, few, some and all.
 TYPED_TEST(PhiloxManyTest, EqualsPhiloxOneByOne) {
   std::vector<size_t> sizes(140);
   std::iota(sizes.begin(), sizes.end(), 0);
@@ -184,7 +184,8 @@ TYPED_TEST(PhiloxVectorTest, EqualsPhiloxWhateverTheLanes) {
   });
 }
 
-// Tests both, whichever PhiloxAtMost() chooses on this CPU.
+// Tests every implementation that this CPU can run, not only the one that
+// PhiloxAtMost() chooses.
 #if defined(__x86_64__)
 TEST(PhiloxUnitTest, Avx2EqualsPhilox) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";

@@ -79,7 +79,7 @@ TEST(ProgressTest, SummarySaysWhatWasDone) {
   EXPECT_EQ(SummaryText(Half()), "read edges: 1k edges, 30.0 s, 33/s");
 }
 
-// A terminal in place of stderr.
+// Replaces stderr by a terminal.
 class ProgressTerminalTest : public ::testing::Test {
  protected:
   void SetUp() override {

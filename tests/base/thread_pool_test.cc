@@ -40,7 +40,8 @@ TEST(ThreadPool, RefusesWhenFull) {
   Notification go;
   std::atomic<int> ran{0};
   ThreadPool pool("test", 2, 3);
-  // Two run and three wait, whether or not the threads have taken theirs yet.
+  // Two tasks run and three wait, whether or not the threads have taken theirs
+  // yet.
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(pool.TrySubmit([&go, &ran] {
       go.WaitForNotification();

@@ -52,8 +52,8 @@ class Namespace:
                 "name", LINKS[1], "netns", NAMESPACE)
             run("ip", "addr", "add", f"{HOST}/24", "dev", LINKS[0])
             run("ip", "link", "set", LINKS[0], "up")
-            # Used while the link is down: otherwise the default route would be
-            # taken, and something there might answer.
+            # This route is used while the link is down: otherwise the default
+            # route would be taken, and something there might answer.
             run("ip", "route", "add", *NO_ROUTE)
             self.inside("ip", "addr", "add", f"{GUEST}/24", "dev", LINKS[1])
             self.inside("ip", "link", "set", LINKS[1], "up")

@@ -31,7 +31,7 @@ class Clock:
         os.environ["SET_CLOCK_FILE"] = str(file)
 
     def set(self, ahead):
-        """Sets it to `ahead` seconds ahead of the real time."""
+        """Sets the time of day to `ahead` seconds ahead of the real time."""
         self.ahead = ahead
         with open(self.file, "r+b" if self.file.exists() else "wb") as file:
             file.write(struct.pack("q", ahead * 1_000_000_000))

@@ -14,7 +14,7 @@ import numpy as np
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
-SEEDS = 20_000  # in an epoch
+SEEDS = 20_000  # per epoch
 
 
 def run(*words):
@@ -183,7 +183,7 @@ class Faults(threading.Thread):
             raise RuntimeError("the run ended before all was done to it")
 
     def stop(self):
-        """Call when the run has ended."""
+        """Must be called when the run has ended."""
         self.ended.set()
         self.join()
 

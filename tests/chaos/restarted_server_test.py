@@ -23,7 +23,7 @@ class Outage(Faults):
     def __init__(self, server, peers, log, seconds):
         super().__init__(log)
         self.server, self.peers, self.seconds = server, peers, seconds
-        # Number of batches when the outage began and ended
+        # Numbers of batches when the outage began and ended.
         self.before = self.during = None
 
     def act(self):
@@ -36,7 +36,7 @@ class Outage(Faults):
 
 
 def check_outage(outage, log):
-    """The outage was within an epoch, and the trainers waited for its end."""
+    """Checks that the outage was within an epoch and that trainers waited."""
     if any(outage.during):
         sys.exit("the epoch of the outage ended before the server was back")
     if f"partition {outage.server.part}" not in log:

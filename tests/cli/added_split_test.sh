@@ -63,7 +63,7 @@ digest() {
     >digest.txt 2>client.txt
 }
 
-# A client that does not know the split runs through everything that follows.
+# A client that does not know the split runs during everything that follows.
 running=(--split test --fanouts 25,10 --batch-size 1)
 "$bin/millrace" digest --store cora "${running[@]}" >running-expected.txt
 start_group "$bin/millrace" digest --servers @fleet.list "${running[@]}" \
@@ -96,7 +96,7 @@ done
   cmp - <(head -n 2 before.txt) || fail "the split changed the fingerprints"
 "$bin/millrace" verify store || fail "verify of a store with an added split"
 
-# First a copy without the split, then one with a different split.
+# First serves a copy without the split, then one with a different split.
 start_server c copy 0
 list c a b
 digest "${job[@]}" || fail "a replica without the split is not left"

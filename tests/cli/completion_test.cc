@@ -84,7 +84,7 @@ TEST_F(CompletionTest, OffersValues) {
 }
 
 TEST_F(CompletionTest, OffersValuesBehindEquals) {
-  // In the form that zsh and fish use, and in that of bash.
+  // Tests the form that zsh and fish use, and that of bash.
   EXPECT_THAT(Complete({"mill", "grind", "--mode=s"}),
               ElementsAre("--mode=slow"));
   EXPECT_THAT(Complete({"mill", "grind", "--mode", "=", "s"}),

@@ -68,7 +68,7 @@ await_text() {
   done
 }
 
-# Neighbours out of range: the server that reads them notices.
+# If neighbours are out of range, the server that reads them notices.
 indices=part-00000/edges/node__to__node/in/indices.npy
 start_server one a 0
 start_server two b 0
@@ -88,7 +88,7 @@ if "$bin/millrace" status --servers @fleet.list >status.txt 2>&1; then
 fi
 stop_servers
 
-# Changed features: only the checksums can tell.
+# Only the checksums can tell that features have changed.
 rm -r a b
 cp -r sound a
 cp -r sound b

@@ -10,7 +10,7 @@ import() { "$bin/millrace" import ogb "$root/tests/data/cora" --split public "$@
 import --out cora >import.txt
 "$bin/millrace" partition cora --parts 2 --method hash --out store >out.txt
 "$bin/millrace" digest --store store --fanouts 5,5 >expected.txt
-# Only its edges, as names.
+# The triples are only the edges of Cora, as names.
 mkdir triples
 gunzip -c "$root/tests/data/cora/raw/edge.csv.gz" |
   sed 's/,/\tcites\t/' >triples/train.txt

@@ -72,7 +72,7 @@ TEST_F(LineageTest, LaterAttemptsMakeLinesVoid) {
   EXPECT_THAT(lineage->Faults(), ElementsAre());
 }
 
-// As with --drop-last, if a larger world finds no whole step left.
+// This happens with --drop-last, if a larger world finds no whole step left.
 TEST_F(LineageTest, AttemptsWithoutABatchMakeLinesVoid) {
   std::vector<std::string> valid;
   const auto lineage = Lineage::Read(

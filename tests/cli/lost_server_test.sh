@@ -65,7 +65,7 @@ await_warning() {
   done
 }
 
-# Lost while the client runs, and back some seconds later.
+# The server is lost while the client runs, and is back some seconds later.
 start_group "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
   --partition-wait 60s >digest.txt 2>client.txt
 client=$STARTED
@@ -79,7 +79,7 @@ await_client 80 || fail "the client fails though the server came back"
 forget_group "$client"
 cmp expected.txt digest.txt || fail "the batches changed"
 
-# Lost for good.
+# Now the server is lost for good.
 kill_server
 start=$SECONDS
 status=0

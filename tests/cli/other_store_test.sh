@@ -26,7 +26,8 @@ start_server() {
   wait_for_file "port-$1" "$STARTED" || fail "server $1 does not start"
   ADDRESSES[$1]=127.0.0.1:$(<"port-$1")
 }
-# replace_server NAME: by one of the other store at the same address.
+# replace_server NAME: replaces the server by one of the other store, at the
+# same address.
 replace_server() {
   kill -KILL "${SERVERS[$1]}"
   wait "${SERVERS[$1]}" || true
@@ -41,7 +42,8 @@ await_text() {
     sleep 0.05
   done
 }
-# is_short FILE: a waiting client writes only a line every few seconds.
+# is_short FILE: checks that a waiting client has written little, since it
+# should write a line only every few seconds.
 is_short() {
   (($(stat -c %s "$1") < 20000)) || fail "$1 has $(stat -c %s "$1") bytes"
 }
@@ -61,7 +63,7 @@ ends_with_both_names() {
   grep -Eq "^$(basename "$2").*(${ADDRESSES[a]}|${ADDRESSES[b]})" client.txt ||
     fail "the error names only ${ADDRESSES[c]}"
 }
-# The program may hear of either store first.
+# The program may learn of either store first.
 for list in "${ADDRESSES[a]},${ADDRESSES[b]},${ADDRESSES[c]}" \
   "${ADDRESSES[c]},${ADDRESSES[a]}"; do
   ends_with_both_names "$list" "$bin/millrace" digest "${job[@]}"

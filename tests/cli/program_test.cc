@@ -296,7 +296,7 @@ TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutOnce) {
                     HasSubstr("does not read MILLRACE_WHEELS; did you mean "
                               "MILLRACE_MILL_GRIND_WHEELS?")));
   EXPECT_EQ(wheels_, 3);
-  // Nor do processes that the program starts see it.
+  // Processes that the program starts do not see it either.
   EXPECT_EQ(std::getenv("MILLRACE_LSIT"), nullptr);
 }
 

@@ -33,7 +33,8 @@ help_is_tidy() {
   [[ -z $(awk 'length > 80' out.txt) ]] || report "lines of over 80 columns"
   ! grep -E 'TEXT|BYTES:|\.\.\. \.\.\.' out.txt || report "words of CLI11"
 }
-# Two lines that start with the program's name, whatever was logged before.
+# Checks that stderr ends with two lines that start with the program's name,
+# whatever was logged before.
 stderr_is_what_and_what_to_do() {
   [[ $(tail -n 2 err.txt | grep -c "^${last%% *}[^:]*: .") == 2 ]] ||
     report "stderr does not end in what and what to do"
@@ -95,8 +96,8 @@ run 0 millrace partition "$work/cora" --parts 2 --out "$work/store"
 stderr_has "METIS: [0-9.]* s$"
 run 0 millrace verify "$work/store"
 
-# Impossible numbers, missing options, lists that are not lists, and unknown
-# words.
+# Tests impossible numbers, missing options, lists that are not lists, and
+# unknown words.
 source=(--store "$work/store")
 wrong_usage() {
   run 2 "$@"
@@ -223,7 +224,8 @@ if [[ -x $bin/millrace-train ]]; then
   [[ $(grep -c "of --type item" err.txt) == 1 ]] || report "not said once"
 fi
 
-# Options that another method, or kind of split or seeds, would ignore.
+# Tests options that another method, or another kind of split or seeds, would
+# ignore.
 "$python" -c "import numpy as np; np.save('$work/ids', np.arange(4))
 np.save('$work/timed', np.ones((4, 2), np.int64))
 np.save('$work/scalar', np.int64(3))"
@@ -340,7 +342,7 @@ run 0 millrace partition "$work/cora" --parts 2 --out "$work/documented" \
   --config cora.toml
 run 0 millrace inspect "$work/documented"
 stdout_has "^partitioning ldg"
-# The same for every option that takes a list.
+# The same forms work for every option that takes a list.
 walk=(--method walk --walks 2 --walk-length 2 --batches 1 --metapath)
 relation=node__to__node
 run 0 millrace digest "${source[@]}" "${walk[@]}" $relation,$relation
@@ -370,7 +372,7 @@ fi
 echo 'fanoutz = 5' >misspelt.toml
 wrong_usage millrace digest --store "$work/store" --config misspelt.toml
 stderr_has "no option --fanoutz; did you mean fanouts?"
-# A pipe would be waited for.
+# A program would wait for a pipe, so it is refused.
 mkfifo fifo.toml
 wrong_usage millrace digest --store "$work/store" --config fifo.toml
 stderr_has "fifo.toml is not a regular file"
@@ -434,7 +436,7 @@ stderr_has "does not read MILLRACE_BATCHSIZE; did you mean MILLRACE_BATCH_SIZE?"
 MILLRACE_BATCHSIZE=7 run 0 millrace inspect "$work/store"
 ! grep -q MILLRACE err.txt || report "it speaks of what it has no use for"
 
-# Misspelt words.
+# Tests misspelt words.
 wrong_usage millrace improt
 stderr_has "no command improt; did you mean import?"
 wrong_usage millrace import npy --edge e.npy --out "$work/x"

@@ -52,7 +52,8 @@ expect "accuracy '$accuracy' is at least 0.78" \
 imported_nothing() { ! grep -q importing "$work/second.txt"; }
 expect "the second run imports nothing" imported_nothing
 
-# interrupt_at LINE SIGNAL STATUS: at the first output that contains LINE.
+# interrupt_at LINE SIGNAL STATUS: sends the signal at the first output that
+# contains LINE, and expects that exit status.
 interrupt_at() {
   local output="$work/interrupted-$2.txt" status=0 until pid
   (quickstart --epochs 100000) >"$output" 2>&1 &

@@ -7,7 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
 
-# Below the range from which connections and other tests' servers get ports.
+# Takes ports below the range from which connections and other tests' servers
+# get theirs.
 free_ports() {
   local port found=()
   while ((${#found[@]} < 2)); do
@@ -34,7 +35,7 @@ start_group env PATH="$bin:$PATH" bash commands.txt >output.txt 2>&1
 group=$STARTED
 wait "$group" || fail "a command of README fails"
 
-# What README says about them.
+# Checks what README says about the results.
 (($(grep -c '^127.* ready  ' output.txt) == 2)) || fail "two servers are not ready"
 grep -q '^best epoch' output.txt || fail "no accuracy is printed"
 digests=$(grep -c '^total ' output.txt) || fail "no digests are printed"

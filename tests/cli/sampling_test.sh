@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
-# The Python that has numpy.
+# The commands need the Python that has numpy.
 mkdir tools
 ln -s "${MILLRACE_PYTHON:-/usr/bin/python3}" tools/python3
 export PATH="$PWD/tools:$bin:$PATH"
@@ -23,7 +23,7 @@ wait "$STARTED" || fail "a command of the page fails"
 # The dataset needs the split of the store too.
 millrace split graph --type node__to__node --name links --all >>output.txt
 serve store 2
-# One command per line; only those of the page on the store.
+# Joins each command into a line, and keeps the digests on the store.
 sed -e ':a' -e '/\\$/ {N; s/\\\n *//; ba}' commands.txt |
   grep '^millrace digest --store store' >digests.txt
 (($(wc -l <digests.txt) >= 7)) || fail "the page has few digests"

@@ -57,7 +57,8 @@ for part in 0 1; do
 done
 write_list
 
-# fails STATUS PATTERN PROGRAM ARG...: fails like this within 20 s.
+# fails STATUS PATTERN PROGRAM ARG...: expects the program to fail like this
+# within 20 s.
 fails() {
   local status=0
   timeout -k 5 20 "${@:3}" >fails.txt 2>&1 || status=$?
@@ -71,13 +72,13 @@ mutual=(--tls-ca our-ca.pem --tls-cert client.pem --tls-key client.key)
 "$bin/millrace" digest --servers @fleet.list "${job[@]}" "${mutual[@]}" \
   >digest.txt || fail "no digest over TLS"
 cmp expected.txt digest.txt || fail "batches over TLS differ"
-# The same from the environment.
+# The options also work from the environment.
 MILLRACE_TLS_CA=our-ca.pem MILLRACE_TLS_CERT=client.pem \
   MILLRACE_TLS_KEY=client.key "$bin/millrace" digest --servers @fleet.list \
   "${job[@]}" >digest.txt || fail "no digest with options of the environment"
 cmp expected.txt digest.txt
 
-# Clients that are refused, or that refuse.
+# Tests clients that are refused, or that refuse the server.
 digest=("$bin/millrace" digest --servers @fleet.list "${job[@]}")
 first=127.0.0.1:$(<port-0)
 fails 1 "server $first: its certificate .* is not signed by --tls-ca their" \
@@ -112,7 +113,7 @@ fails 1 'cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
 fails 2 '--tls-ca is missing' "${digest[@]}" --tls-cert client.pem \
   --tls-key client.key
 
-# Servers that fail to start.
+# Tests servers that fail to start.
 server=("$bin/millrace-server" --store store --partition all)
 fails 2 'is beyond this host' "${server[@]}" --listen 0.0.0.0:0
 fails 2 '--plaintext and TLS' \
@@ -122,7 +123,7 @@ fails 1 'expired.pem expired at' "${server[@]}" --listen 127.0.0.1:0 \
 fails 2 '--tls-allow needs' \
   "${server[@]}" --listen 127.0.0.1:0 --tls-allow somebody
 
-# Renewed while clients come and go, starting with half a file.
+# Certificates are renewed while clients come and go, starting with half a file.
 serial() {
   # A client without a certificate is refused, but has seen the server's by
   # then.
@@ -182,7 +183,7 @@ wait "$client" || status=$?
 forget_group "$client"
 cmp expected.txt digest.txt || fail "batches differ after a wrong certificate"
 
-# Only some clients are allowed, on a server of their own.
+# Another server allows only some clients.
 start_server 0 127.0.0.1 "${secure[@]}" --tls-allow trainer.example
 alone=("$bin/millrace" status --servers "127.0.0.1:$(<port-0)" --tls-ca
   our-ca.pem)
@@ -213,5 +214,5 @@ END
 fails 1 'no ready server for partition 1' \
   "${alone[@]}" --tls-cert client.pem --tls-key client.key --timeout 5
 
-# Plaintext on request.
+# A server serves plaintext on request.
 start_server 1 0.0.0.0 --plaintext

@@ -50,7 +50,7 @@ up_and_status 1 '[0,1,2]'
 up_and_status 2 '[0]' '[1,2]'
 up_and_status 4 '[0]' '[1]' '[2]' '[0]'
 
-# If a server dies, the fleet ends with an error, and none is left.
+# If a server dies, the fleet ends with an error, and no server is left.
 start_group "$bin/millrace" up store >list.txt 2>up.txt
 group=$STARTED
 wait_for_file list.txt "$group" || fail "up prints no LIST"
@@ -75,7 +75,7 @@ wait "$group" || fail "up does not end with 0"
 forget_group "$group"
 [[ -z $(ls tmp) ]] || fail "up left $(ls tmp)"
 
-# There is no room for what the servers write.
+# The servers have no room for what they write.
 mkdir full
 if mount -t tmpfs -o size=8k tmpfs full 2>mount.txt; then
   trap 'umount full; stop_groups' EXIT

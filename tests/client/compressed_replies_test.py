@@ -94,7 +94,7 @@ class CompressedRepliesTest(unittest.TestCase):
     bin = None
 
     def serve(self, message, encoding):
-        """From now on answers every call like this; returns the address."""
+        """Answers every call like this from now on; returns the address."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 

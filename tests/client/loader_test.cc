@@ -106,7 +106,8 @@ TEST(LoaderTest, StepsComeInPlanOrder) {
   EXPECT_EQ(epoch, 3);
 }
 
-// 6 batches: 3 steps with 2 ranks, or 2 with 4, the last of which is ragged.
+// There are 6 batches: 3 steps with 2 ranks, or 2 steps with 4, the last of
+// which is ragged.
 TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
   const auto source = PathSource(23, "next_batch");
   for (const int world : {1, 2, 3, 4, 6, 7}) {
@@ -164,7 +165,7 @@ TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
   EXPECT_EQ(Drain(**loader).size(), 1);
 }
 
-// The rest of epoch 2, from batch 1 or 3 of 5 on, with three ranks.
+// Loads the rest of epoch 2, from batch 1 or 3 of 5 on, with three ranks.
 TEST(LoaderTest, DropLastResumesInALargerWorld) {
   const auto source = PathSource(20, "drop_resume");
   JobSpec spec = Job(4);

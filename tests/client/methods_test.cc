@@ -55,7 +55,7 @@ class MethodsTest : public ::testing::Test {
     return testing::PendingFetch(source, *job, std::move(request)).Wait();
   }
 
-  // Returns the batch of the fleet if it equals the one made without.
+  // Returns the batch of the fleet if it equals the one made without servers.
   static absl::StatusOr<Batch> ExpectSame(BatchSource& remote,
                                           const JobSpec& spec,
                                           const BatchRequest& request) {

@@ -345,8 +345,8 @@ TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
   }
 }
 
-// If it were retried, it would only end after partition_wait, or the test's
-// limit.
+// If the call were retried, it would end only after partition_wait, or at the
+// test's time limit.
 TEST_F(ScriptedTest, MessageThatIsTooLargeIsFinalAndNamesTheLimit) {
   Connect([this](int, const v1::SampleRequest& request, Writer& out) {
     return scripted_->Pass(request, out, [](v1::Frame& frame) {
@@ -386,7 +386,7 @@ TEST(RemoteBatchSourceTest, ReplicasShareCallsByOutstandingBytes) {
   const auto fetch = [&] {
     return Pending(**source, *job, BatchRequest()).Wait().status();
   };
-  // Until both are known.
+  // Waits until both are known.
   while (replicas[0]->calls() == 0 || replicas[1]->calls() == 0) {
     ASSERT_TRUE(fetch().ok());
   }

@@ -114,7 +114,7 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   options.listen = address;
   const auto again = SamplerServer::Start(servers_.store(), options);
   ASSERT_TRUE(again.ok()) << again.status();
-  // One of them connects by chance, so the server looks well.
+  // One channel may connect by chance, so that the server looks well.
   grpc::experimental::ChannelResetConnectionBackoff(channels[0].get());
   for (const auto& channel : channels) {
     EXPECT_TRUE(Await([&channel] {

@@ -47,7 +47,7 @@ learned() {
     fail "$file: accuracy '$accuracy' instead of $3 or more"
 }
 
-# Chance is 1 of 10 classes, or of 3 (heterogeneous).
+# By chance, 1 in 10 predictions would be right, or 1 in 3 (heterogeneous).
 example 000_multi_process
 learned 000_multi_process/metrics.jsonl 5 0.3
 
@@ -124,7 +124,8 @@ grep -q '^launch.sh: rank-[01] ended with status 2' refused.txt ||
   fail "it does not say which part failed"
 nothing_runs
 
-# interrupted SIGNAL STATUS: while it trains.
+# interrupted SIGNAL STATUS: sends the signal while launch.sh trains, and
+# expects that exit status.
 interrupted() {
   local launcher until=$((SECONDS + 60)) status=0
   (launch --epochs 100000) >interrupted.txt 2>&1 &

@@ -56,7 +56,7 @@ class Fleet:
 
 
 def random_graph(folder, rng):
-    """Arguments of `import npy`: papers, authors, weights, edge features."""
+    """Arguments of `import npy` for papers, authors, weights, edge features."""
     def save(name, array):
         np.save(folder / name, array)
         return str(folder / name) + ".npy"
@@ -78,7 +78,7 @@ def random_graph(folder, rng):
 
 
 def timed_graph(folder, rng):
-    """Arguments of `import npy`: one relation, times of edges and nodes."""
+    """Arguments of `import npy` for a relation with times at edges and nodes."""
     edges = rng.integers(0, 150, (2, 2000))
     node_times = rng.integers(20, 24, 150)
     later = rng.integers(0, 3, 2000) * 15

@@ -26,7 +26,7 @@ thread_local std::vector<fs::path>* synced = nullptr;
 }  // namespace
 }  // namespace millrace
 
-// In place of the C library's: does the same and notes the path.
+// Replaces the C library's fsync(): does the same, and notes the path.
 extern "C" int fsync(int fd) {
   if (millrace::synced != nullptr) {
     millrace::synced->push_back(
@@ -61,7 +61,8 @@ TEST_F(AtomicDirectoryTest, AppearsWholeAtCommit) {
   EXPECT_EQ(Entries(), 1u);
 }
 
-// Else a power cut may leave the name of a directory that lacks files.
+// Otherwise a power cut may leave a directory that has its final name but lacks
+// files.
 TEST_F(AtomicDirectoryTest, SyncsAllFoldersBeforeItAppearsAndItsParentAfter) {
   auto directory = AtomicDirectory::Create(directory_ / "store");
   ASSERT_TRUE(directory.ok()) << directory.status();
@@ -75,7 +76,7 @@ TEST_F(AtomicDirectoryTest, SyncsAllFoldersBeforeItAppearsAndItsParentAfter) {
   ASSERT_EQ(paths.size(), 4u);
   EXPECT_EQ(paths.back(), directory_);
   paths.pop_back();
-  // By the names that they had until then.
+  // The folders were synced under the names that they had before Commit().
   EXPECT_THAT(paths,
               UnorderedElementsAre(before, before / "a", before / "a/b"));
 }

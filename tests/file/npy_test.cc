@@ -180,7 +180,7 @@ TEST_F(NpyTest, RoundTripsEmptyArrays) {
 TEST_F(NpyTest, StreamsUnknownRows) {
   auto writer = NpyWriter::Create(path(), DType::kInt32, {2}, -1);
   ASSERT_TRUE(writer.ok()) << writer.status();
-  // Small and large pieces around the size of the buffer.
+  // Writes small and large pieces, around the size of the buffer.
   std::vector<int32_t> all;
   for (const size_t rows : {size_t{1}, size_t{100'000}, size_t{3},
                             size_t{200'000}, size_t{0}, size_t{131'072}}) {
@@ -292,8 +292,8 @@ TEST_F(NpyTest, DropRowsKeepsTheValues) {
   EXPECT_TRUE(std::ranges::equal(heap.As<int64_t>(), values));
 }
 
-// A limit on file sizes stands in for a full disk. Run in a child process,
-// because the limit is permanent.
+// A limit on file sizes stands in for a full disk. The test runs in a child
+// process, because the limit is permanent.
 TEST_F(NpyDeathTest, ReportsAFullDisk) {
   const Array big = Array::Allocate(DType::kUint8, {3 << 20});
   EXPECT_EXIT(

@@ -37,7 +37,7 @@ std::string Byte(size_t value) {
   return std::string(1, static_cast<char>(value));
 }
 
-// In the form that Input::Piece reads.
+// Encodes bytes in the form that Input::Piece reads.
 std::string Piece(const std::string& bytes) {
   MILLRACE_CHECK(bytes.size() < 1 << 16);
   return Byte(bytes.size() & 0xff) + Byte(bytes.size() >> 8) + bytes;
@@ -90,7 +90,7 @@ void WriteStreams() {
   }
 }
 
-// Requests that ask for far more than they have bytes.
+// Writes small requests that ask for huge walks.
 void WriteWideWalks() {
   for (const SampleMethod method : {SampleMethod::kWalk, SampleMethod::kPpr}) {
     for (FuzzJob job : RichJobs()) {
@@ -163,7 +163,7 @@ void WriteLeaves() {
   Write("request", "has_edges", Byte(4) + edges.SerializeAsString());
 }
 
-// Replies for replies_fuzz.cc.
+// Writes replies for replies_fuzz.cc.
 void WriteReplies() {
   ServerCore& core = RichServer();
   const ::grpc::CallbackServerContext context;
@@ -232,13 +232,13 @@ void WriteManifests() {
   Write("manifest", "small", FormatManifest((*store)->manifest()));
 }
 
-// Patches for store_fuzz.cc: file, offset, bytes.
+// Writes patches for store_fuzz.cc: file, offset, bytes.
 void WriteDamages() {
   constexpr size_t kFiles = 80;
   for (size_t number = 0; number < RichJobs().size(); ++number) {
     Write("store", "sound" + std::to_string(number), Byte(number));
   }
-  // The first value after a header of 128 bytes.
+  // Each patch changes the first value after a header of 128 bytes.
   for (size_t file = 0; file < kFiles; file += 2) {
     Write("store", "value" + std::to_string(file),
           Byte(file % RichJobs().size() | (file & 2) << 6) + Byte(file) +

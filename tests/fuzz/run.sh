@@ -18,14 +18,15 @@ program=$ROOT/build/asan/fuzz/fuzz_$name
 
 grown=$ROOT/build/asan/corpus/$name findings=$ROOT/build/asan/findings/$name
 mkdir -p "$grown" "$findings"
-# Uses memory if possible: targets write a file for each input.
+# Keeps files in memory if possible, since targets write one for each input.
 base=/dev/shm
 [[ -w $base ]] || base=${TMPDIR:-/tmp}
 TMPDIR=$(mktemp -d "$base/millrace-fuzz.XXXXXX")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
-# Every input needs less; a number in it must not determine the memory.
+# Every input needs less than these limits; no number in an input may decide how
+# much memory is allocated.
 ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1 \
   "$program" "$grown" "$ROOT/tests/fuzz/corpus/$name" \
   -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \

@@ -133,7 +133,8 @@ void Run(Input input) {
   if (auto store = Store::Open(patient->root()); store.ok()) {
     Sample(*std::move(store), job);
   }
-  // Without correct checksums it would find only that they are wrong.
+  // Without correct checksums VerifyStore() would find only that they are
+  // wrong.
   if (sealed) (void)VerifyStore(patient->root());
   patient->Heal();
 }

@@ -26,7 +26,7 @@ class Receiver {
 
   // Returns whether more messages may follow.
   bool TakeMessage(std::string_view message) {
-    // In slices, like gRPC's.
+    // Takes the message in slices, like gRPC's.
     const auto bytes = std::as_bytes(std::span(message));
     const size_t cut = bytes.size() / 3;
     const std::vector<std::span<const std::byte>> slices = {

@@ -36,7 +36,7 @@ void ReadConfig(const std::string& text) {
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Error&) {
-    // The program's main() reports it.
+    // The program's main() reports this error.
   }
 }
 
@@ -44,7 +44,7 @@ void ReadAddresses(std::string_view text) {
   if (const auto address = ParseHostPort(text); address.ok()) {
     MILLRACE_CHECK(ParseHostPort(address->WithPort(7)).ok());
   }
-  // Names are not resolved.
+  // Parse() does not resolve names.
   const auto list = AddressList::Parse(text);
   if (list.ok() && list->kind() == AddressList::Kind::kStatic) {
     MILLRACE_CHECK(list->Read().ok());

@@ -4,7 +4,7 @@
 and metrics to the last digit.
 
 Both builds make the stores and run their own servers. Every line of
---metrics-json but its times, every line of --consumed-log and every byte of
+--metrics-json except its times, every line of --consumed-log and every byte of
 --predict must be equal. Exit status: 0 all equal, 1 not.
 """
 import argparse
@@ -47,7 +47,7 @@ class Build:
         return self.folder / f"run-{number}"
 
     def train(self, number, training, more=""):
-        """Runs the training; returns what there was to say if it failed."""
+        """Runs the training; returns its error output if it failed."""
         source = self.source(training)
         folder = self.run_folder(number)
         folder.mkdir(exist_ok=True)
@@ -63,17 +63,17 @@ class Build:
 
 
 def without_times(line):
-    """An object without what depends on how fast the machine was."""
+    """Returns a line's object without the times."""
     return {key: value for key, value in json.loads(line).items()
             if not key.endswith("seconds")}
 
 
 def results(folder):
-    """All that must be equal: objects of lines, and bytes, by file."""
+    """Everything that must be equal, by file: objects of lines, or bytes."""
     metrics = (folder / "metrics.json").read_text().splitlines()
     found = {"metrics.json": [without_times(line) for line in metrics]}
     if (folder / "consumed.json").exists():
-        # Workers take turns as they like.
+        # Workers write their lines in any order.
         found["consumed.json"] = sorted(
             (folder / "consumed.json").read_text().splitlines())
     for path in sorted(folder.glob("*.npy")):
@@ -114,14 +114,14 @@ class Comparison:
         self.builds = builds
 
     def train_both(self, number, training, more=""):
-        """Side by side; returns the errors."""
+        """Trains with both builds side by side; returns the errors."""
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return [error.strip() for error in pool.map(
                 lambda build: build.train(number, training, more),
                 self.builds) if error]
 
     def compare(self, number, training):
-        """What differs, and what the losses were."""
+        """Returns what differs, and what the losses were."""
         folders = [build.run_folder(number) for build in self.builds]
         errors = self.train_both(number, training)
         if training.more and not errors:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the jobs of digests.json and compares what they give with what was
-recorded there: over datasets and stores in one process, and over fleets.
+"""Runs the jobs of digests.json and compares the results with those recorded
+there: over datasets and stores in one process, and over fleets.
 
 --record writes the digests of these programs into the file instead. A job
 whose digests depend on where its batches are made is an error then, too.
@@ -32,7 +32,7 @@ class Runner:
         self.bin, self.folder, self.sources = bin_folder, folder, sources
 
     def digest(self, job, source):
-        """What the job gives, or None and the error."""
+        """Returns the job's digests, or None and the error."""
         command, *options = job["command"].split()
         done = subprocess.run(
             [self.bin / "millrace", command, *self.sources[source], *options],
@@ -50,7 +50,7 @@ class Runner:
 
 
 def differences(job, results):
-    """What is wrong with the results of a job, a line each."""
+    """Returns what is wrong with the results of a job, as lines."""
     for source, (digest, error) in results.items():
         if digest != job["digest"]:
             got = f"{digest}, not {job['digest']}" if digest else error.strip()
@@ -59,7 +59,7 @@ def differences(job, results):
 
 
 def run_graph(bin_folder, data, folder, name, jobs):
-    """Pairs of a job and its results, of the jobs of one graph."""
+    """Returns pairs of a job of one graph and its results."""
     stores.make(bin_folder, data, folder, name)
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(stores.fleet(bin_folder, folder, store))

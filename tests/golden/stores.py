@@ -26,7 +26,7 @@ def run(bin_folder, folder, *words):
 
 
 def random_words(stream, count):
-    """The first 64-bit words of splitmix64, started at a number's hash."""
+    """The first 64-bit words of splitmix64, started at a hash of `stream`."""
     x = np.arange(1, count + 1, dtype=np.uint64)
     x = x * np.uint64(0x9E3779B97F4A7C15)
     x += np.uint64(stream * 0xD1342543DE82EF95 & _MASK)
@@ -36,12 +36,12 @@ def random_words(stream, count):
 
 
 def integers(stream, count, limit):
-    """Integers of [0, limit)."""
+    """Integers in [0, limit)."""
     return (random_words(stream, count) % np.uint64(limit)).astype(np.int64)
 
 
 def floats(stream, *shape):
-    """Floats of [0, 1), all of them exact."""
+    """Floats in [0, 1), all of them exact."""
     words = random_words(stream, int(np.prod(shape)))
     return ((words >> np.uint64(40)) / 2**24).astype(np.float32).reshape(shape)
 
@@ -54,7 +54,7 @@ def features(stream, labels, width):
 
 
 def weights(stream, count):
-    """From 2^-12 to 2^12, some equal and some 0."""
+    """Weights from 2^-12 to 2^12, some of them equal and some 0."""
     scale = np.ldexp(np.float32(1), integers(stream, count, 25) - 12)
     values = (scale * (floats(stream + 1, count) + 1)).astype(np.float32)
     kind = integers(stream + 2, count, 10)
@@ -165,7 +165,7 @@ def _make_cora(bin_folder, data, folder):
 
 
 def _make_links(bin_folder, data, folder):
-    """Cora without the edges that are to be told."""
+    """Cora without the edges that the model must predict."""
     run(bin_folder, folder, "import", "ogb", data / "cora", "--undirected",
         "--coalesce", "--edge-split-fractions", "0.85,0.05,0.1",
         "--normalize-features", "row", "--out", "links")

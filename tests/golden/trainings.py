@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Training:
-    """A run of millrace-train; with `more` a second one that goes on from its
+    """A run of millrace-train; with `more`, a second one that continues from its
     checkpoint with these options added."""
     name: str
-    store: str  # of stores.py; the one of two partitions ends with -2
+    store: str  # name in stores.py; that of two partitions ends with -2
     options: str
     workers: int = 1
-    fleet: bool = False  # of servers, instead of the store in the trainer
+    fleet: bool = False  # whether servers make the batches, not the trainer
     more: str = ""
-    swapped: bool = False  # goes on from the checkpoint of the other build
+    swapped: bool = False  # continues from the other build's checkpoint
 
 
 NODES = "--batch-size 20 --hidden 16 --lr 0.01 --epochs 2"

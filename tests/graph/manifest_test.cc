@@ -135,7 +135,8 @@ TEST(Manifest, SplitsHaveFingerprintsOfTheirOwn) {
   EXPECT_NE(manifest.fingerprint, before.fingerprint);
 }
 
-// As stores used to be written; SHA-256 of all five lines.
+// Stores used to be written like this: the fingerprint covers the files of
+// splits too.
 TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
   Json root = Json::parse(FormatManifest(Example()));
   root["version"] = 2;

@@ -51,7 +51,7 @@ TEST(GroupByOwnerTest, ItemsGoBackToTheirPlaces) {
   EXPECT_EQ(back, items);
 }
 
-// With partitions that own nothing at either end and in between.
+// Partitions that own nothing are at either end and in between.
 TEST(PartitionBookTest, OwnersAreThoseWhoseRangeHoldsTheId) {
   const std::vector<std::vector<uint64_t>> books = {
       {0, 5}, {0, 2, 5}, {0, 0, 3, 3, 5, 5}};

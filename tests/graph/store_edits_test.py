@@ -41,7 +41,7 @@ def places(value, path=()):
 
 
 def seal(text):
-    """`text` with its checksum in place of 16 zeros."""
+    """Returns `text` with its checksum in place of 16 zeros."""
     return text.replace(f'"checksum": "{NO_SUM}"',
                         f'"checksum": "{xxh3(text.encode())}"')
 
@@ -113,7 +113,7 @@ class Editor:
             self.parent(root, path[:-1])[path[-2]] = Repeated(pairs)
 
     def edit(self, text):
-        """(what was done, the text of another store.json)"""
+        """Returns what was done, and the text of the edited store.json."""
         root = json.loads(text)
         root["checksum"] = NO_SUM
         done = []
@@ -188,7 +188,7 @@ class StoreEditsTest(unittest.TestCase):
               flush=True)
 
     def test_files_that_are_not_there(self):
-        """Neither files nor anything else that is missing."""
+        """Missing files and folders, and files without the expected content."""
         _, store = self.make_store()
         text = (store / "store.json").read_text()
         for gone in ("part-00001", "splits"):

@@ -105,7 +105,7 @@ TEST_F(VerifyTest, AcceptsAGraphWithoutNodesOrEdges) {
 TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
   BuildRich(2);
   for (const FileInfo& info : ReadManifest().files) {
-    // The last byte: data if there is any, else padding of the header.
+    // Changes the last byte: data if there is any, else padding of the header.
     const std::string good = ReadFile(path() / info.path, 1 << 20).value();
     std::string damaged = good;
     damaged[damaged.size() - 1] ^= 1;

@@ -71,7 +71,7 @@ TEST(WeightSumsTest, DenormalsKeepTheirProportions) {
 }
 
 TEST(WeightSumsTest, FloorsWhatIsBelowAUnit) {
-  // 2^-31 and 1.5 * 2^-31 of the largest are one unit each.
+  // 2^-31 and 1.5 * 2^-31 times the largest weight are one unit each.
   EXPECT_THAT(
       WeightSums(std::vector<float>{1, 4.656612873e-10F, 6.984919309e-10F}),
       ElementsAre(kHalf, kHalf + 1, kHalf + 2));
@@ -83,7 +83,7 @@ TEST(WeightSumsTest, EqualsTheDefinitionForAllMagnitudes) {
     std::vector<float> weights(6);
     float largest = 0;
     for (float& weight : weights) {
-      // Any finite bits that are not negative; some zeros.
+      // Takes any bits of a finite number that is not negative; some are zero.
       const uint32_t bits =
           random() % 5 == 0 ? 0 : static_cast<uint32_t>(random() % 0x7F800000);
       std::memcpy(&weight, &bits, sizeof weight);

@@ -30,7 +30,7 @@ TEST(StatusTest, ErrorInfoComesBack) {
   EXPECT_FALSE(ErrorInfoOf(absl::UnavailableError("x")).partition.has_value());
 }
 
-// Those of a server that is not ours may hold any numbers.
+// The ErrorInfo of a foreign server may hold any numbers.
 TEST(StatusTest, HugeNumbersOfAnErrorInfoDoNotOverflow) {
   std::string bytes;
   bytes += "\x08\xff\xff\xff\xff\x0f";                      // field 1
@@ -59,7 +59,7 @@ TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
                     {.partition = {}, .retry_after = absl::Milliseconds(50)})));
   EXPECT_TRUE(IsRetryable(absl::UnknownError("Stream removed")));
   EXPECT_FALSE(IsRetryable(absl::OkStatus()));
-  // gRPC's own: a message that is too large.
+  // This is gRPC's own error for a message that is too large.
   EXPECT_FALSE(IsRetryable(absl::ResourceExhaustedError("")));
   EXPECT_FALSE(IsRetryable(absl::FailedPreconditionError("")));
   EXPECT_FALSE(IsRetryable(absl::InvalidArgumentError("")));

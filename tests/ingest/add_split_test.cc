@@ -100,8 +100,8 @@ TEST_F(AddSplitTest, FingerprintsTellSeedsAndNotPartitions) {
   EXPECT_NE(with_split(2, {3, 1, 6}), with_split(2, {3, 1, 7}));
 }
 
-// Written by an earlier version: its splits, one added to the dataset and one
-// to the store, have no fingerprints of their own.
+// An earlier version wrote this store: its splits, one added to the dataset and
+// one to the store, have no fingerprints of their own.
 TEST_F(AddSplitTest, StoresOfEarlierVersionsStayWhatTheyAre) {
   fs::copy(fs::path(MILLRACE_SOURCE_DIR) / "tests/golden/store-2", path_,
            fs::copy_options::recursive);
@@ -123,7 +123,7 @@ TEST_F(AddSplitTest, StoresOfEarlierVersionsStayWhatTheyAre) {
   EXPECT_EQ(after->manifest().dataset_fingerprint, kDataset);
   EXPECT_EQ(FingerprintOf("added"), added);
   EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
-  // The same split as in another store of today's version.
+  // The split has the same fingerprint in another store, of today's version.
   fs::remove_all(path_);
   const testing::TestGraph graph = {{{.count = 24}}, {{}}, {}};
   ASSERT_TRUE(testing::BuildDataset(graph, path_).ok());
@@ -144,7 +144,7 @@ TEST_F(AddSplitTest, OpenStoresFindTheNewSplits) {
   EXPECT_EQ((*now)->manifest().splits, fresh->manifest().splits);
   EXPECT_EQ((*now)->manifest().edge_splits, fresh->manifest().edge_splits);
   EXPECT_EQ((*(*now)->FindSplit(0, "mine"))->original_id.IntegerAt(2), 5);
-  // One graph, and one set of members and seeds, shared by all.
+  // All share one graph, and one set of members and seeds.
   EXPECT_EQ((*now)->partition(1), before->partition(1));
   EXPECT_EQ(*(*now)->MembersOf(0, "train"), *before->MembersOf(0, "train"));
   EXPECT_EQ(*(*now)->WithNewSplits(), nullptr);
@@ -215,10 +215,11 @@ TEST_F(AddSplitTest, OpenStoresTakeNothingElse) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(what));
     fs::remove_all(path_);
   };
-  Build(2);  // with another uuid
+  Build(2);  // has another uuid
   expect_refusal("another store");
   fs::copy(other, path_, fs::copy_options::recursive);
-  // Like a restored older copy to which a split of the same name was added.
+  // This is like a restored older copy to which a split of the same name was
+  // added.
   Manifest manifest = before->manifest();
   manifest.splits.pop_back();
   std::erase_if(manifest.files, [](const FileInfo& file) {

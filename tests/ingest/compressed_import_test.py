@@ -18,7 +18,7 @@ from limited_run import run_limited  # noqa: E402  (its folder comes first)
 
 MB = 1 << 20
 ADDRESS_SPACE = 1536 * MB
-LITTLE = 768 * MB  # of memory, part of which AddressSanitizer takes
+LITTLE = 768 * MB  # memory, part of which AddressSanitizer takes
 NODES = 50
 
 
@@ -94,7 +94,8 @@ class CompressedImportTest(unittest.TestCase):
         for name, data in {"edge": b"0,1\n1,2\n", "num_node_list": b"4\n",
                            "num_edge_list": b"2\n", **files}.items():
             path = raw / f"{name.replace('_', '-')}.csv.gz"
-            # Compressed as by gzip(1), unless the data already is.
+            # Compresses the data like gzip(1), unless it is compressed
+            # already.
             path.write_bytes(data if data[:2] == b"\x1f\x8b"
                              else gzip.compress(data))
         return raw.parent
@@ -134,7 +135,7 @@ class CompressedImportTest(unittest.TestCase):
                              self.write_ogb(num_edge_list=count))
 
     def test_edges_beyond_their_number(self):
-        """They are refused before the data that follows is read."""
+        """Surplus edges are refused before the data that follows is read."""
         errors = self.refused("edge.csv.gz", "ogb", self.write_ogb(
             edge=b"0,1\n" * MB + b"no edge\n"))
         self.assertIn("more than 2 edges, the number that ", errors)
@@ -215,8 +216,7 @@ class CompressedImportTest(unittest.TestCase):
                 self.assertLess(len(errors), 1000)
 
     def test_more_than_deflate_can_hold(self):
-        """A directory that claims that an entry of a few bytes expands to 4 GB.
-        """
+        """The directory claims that an entry of a few bytes expands to 4 GB."""
         folder = self.import_reddit("reddit_data", "node_ids", np.arange(5))
         path = folder / "reddit_data.npz"
         data = bytearray(path.read_bytes())

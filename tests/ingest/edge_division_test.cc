@@ -372,8 +372,8 @@ TEST_F(EdgeDivisionTest, OrdersPairsBetweenTwoTypes) {
     together += test.contains({edge.dst, edge.src}) ? 1 : 0;
     test.insert({edge.src, edge.dst});
   }
-  // Around 17 (870 / 2 * 0.2 * 0.2) of 90 pairs by chance; about 90 if all
-  // were.
+  // By chance, around 17 pairs (870 / 2 * 0.2 * 0.2) are in the split in both
+  // directions; if the two directions were divided together, about 90 would be.
   EXPECT_LT(together, 50);
 }
 

@@ -270,7 +270,7 @@ TEST_F(ImporterTest, MemoryDoesNotChangeTheBytes) {
 
 class TinyImportTest : public ImporterTest {
  protected:
-  // A graph of 4 nodes with edges 0->1, 1->2, 2->2.
+  // A graph of 4 nodes with the edges 0->1, 1->2 and 2->2.
   NpyInput Tiny() {
     NpyInput input;
     input.edges = {{"", Save(directory_ / "tiny.npy",
@@ -317,7 +317,7 @@ TEST_F(TinyImportTest, StandardizesColumnsAndZeroesConstants) {
               ElementsAreArray({-1.f, 0.f, 1.f, 0.f, -1.f, 0.f, 1.f, 0.f}));
 }
 
-// The sampler relies on it: it checks only the times of edges.
+// The sampler relies on this, since it checks only the times of edges.
 TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
   NpyInput input = Tiny();
   input.node_times[""] =
@@ -542,7 +542,7 @@ TEST_F(ImporterTest, FakeGraphsRepeat) {
       same_class += in.indices.As<uint32_t>()[i] % 4 == node % 4 ? 1 : 0;
     }
   }
-  // 5/8 expected; six standard deviations are 0.033.
+  // The expected share is 5/8; six standard deviations are 0.033.
   EXPECT_NEAR(static_cast<double>(same_class) / 8000, 0.625, 0.04);
 }
 
@@ -659,7 +659,7 @@ TEST_F(TinyImportTest, NamesTheFileThatSaysHowManyNodes) {
   ExpectRefusal(input, "has 2 nodes, because --num-nodes says so; ids are");
 }
 
-// Cheap checks come first: the edges are wrong too.
+// The edges are wrong too, but cheap checks come first.
 class CheapChecksTest : public TinyImportTest {
  protected:
   NpyInput WrongEdges(const std::string& relation = "") {

@@ -54,7 +54,7 @@ class NpyImportTest(unittest.TestCase):
         return options
 
     def run_import(self, options, out=None):
-        """Status, errors, and the fingerprint if there is one."""
+        """Returns the status, the errors, and the fingerprint if there is one."""
         self.imports += 1
         out = out or self.folder / f"dataset-{self.imports}"
         errors = self.folder / "errors.txt"

@@ -43,11 +43,11 @@ build_consumer() {
   "$cmake" --build "$work/$1"
 }
 build_consumer consumer -DMILLRACE_SOURCES="$sources"
-# As on systems where gRPC has no CMake config.
+# Builds as on systems where gRPC has no CMake config.
 build_consumer consumer-pkg-config -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON
 
 "$work/prefix/bin/millrace" import ogb "$here/../data/cora" \
   --split public --out "$work/cora"
 "$work/consumer/count_seeds" "$work/cora" | tee "$work/output.txt"
-# 140 training seeds in batches of 64.
+# The split has 140 training seeds, in batches of 64.
 grep -qx '3 batches, 140 seeds' "$work/output.txt"

@@ -134,7 +134,7 @@ TEST(ListeningSocketTest, SaysWhyItCannotListen) {
               StartsWith("--listen " + socket->address() +
                          ": cannot listen there: Address already in use\nstop "
                          "the program that uses the port"));
-  // An address reserved for documentation, which no host has.
+  // This address is reserved for documentation, so no host has it.
   EXPECT_THAT(WhyNot("192.0.2.1:0"),
               HasSubstr("Cannot assign requested address\ngive an address"));
   EXPECT_THAT(WhyNot("host.invalid:0"),

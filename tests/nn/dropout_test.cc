@@ -15,7 +15,7 @@ TEST(DropoutTest, DropsTheRateAndKeepsTheMean) {
       Dropout(at::ones({1000, 1001}), 0.3, {.seed = 9, .epoch = 1}, 0);
   const double n = 1000.0 * 1001.0;
   const double zeros = n - dropped.ne(0).sum().item().toDouble();
-  // 5 standard deviations: false alarm rate 6e-7.
+  // The bound is 5 standard deviations, so the rate of false alarms is 6e-7.
   EXPECT_NEAR(zeros / n, 0.3, 5 * std::sqrt(0.3 * 0.7 / n));
   EXPECT_NEAR(dropped.max().item().toDouble(), 1 / 0.7, 1e-4);
 }

@@ -171,7 +171,8 @@ TEST(ModelTest, LimitsLayers) {
   EXPECT_EQ(status.message(), "--layers is 256\nuse a number of at most 255");
 }
 
-// Seed 0 <- {1, 2}, 1 <- {2, 3}; 2 was expanded but has no neighbours.
+// The seeds have the lists 0 <- {1, 2} and 1 <- {2, 3}; 2 was expanded but has
+// no neighbours.
 Subgraph Tree() {
   Subgraph graph;
   graph.nodes = {

@@ -96,7 +96,7 @@ def forward(self, x, edge_index):
                              GraphShape::Homogeneous(2), "script_edges");
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)->outputs(), 2);
-  // Only the rows of the two seeds.
+  // The result has only the rows of the two seeds.
   EXPECT_TRUE(at::equal((*model)->Forward(ThreeNodes(), {})[0],
                         at::tensor({3.0f, 3.0f, 0.0f, 3.0f}).view({2, 2})));
 }

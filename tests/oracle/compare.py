@@ -64,7 +64,7 @@ class Comparison:
             return None, str(error)
 
     def verify(self, store):
-        """Checks those columns of a store that repeat others."""
+        """Checks the columns of a store that repeat others."""
         self.count += 1
         try:
             self.store(store).verify()
@@ -72,7 +72,7 @@ class Comparison:
             self.report(f'DIFFERENT: {error}')
 
     def compare(self, command, store, job, *more, refused=False):
-        """One comparison; returns the common output, or None.
+        """Makes one comparison; returns the common output, or None.
 
         `refused`: whether both programs must refuse; None: both or neither."""
         args = [command, '--store', store, *job, *more]
@@ -170,7 +170,7 @@ def case_jobs(case, folder, name):
 
 
 def compare_job(comparison, case, job, number, batches):
-    """One job, the case's number `number`, on all stores of the dataset."""
+    """Compares job `number` of the case on all stores of the dataset."""
     rng = np.random.default_rng([case.count, number])
     stores, totals = case.stores, set()
     timeless = job.temporal and not (job.pairs or job.times or

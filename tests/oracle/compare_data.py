@@ -17,7 +17,7 @@ METHODS = ('metis', 'ldg', 'random', 'hash')
 
 @dataclass
 class Case:
-    stores: list        # of one dataset
+    stores: list        # stores of one dataset
     extra: list         # options for all jobs
     count: int          # nodes of the seeds' type
     kinds: Kinds = None  # for jobs other than node-wise ones; None: none
@@ -41,7 +41,7 @@ def partition(make, dataset):
 
 
 def write_parts(folder, name, nodes, relations, all_parts=PARTS):
-    """The same with the oracle's own writer."""
+    """The dataset and its stores, by the oracle's own writer."""
     stores = []
     for parts in all_parts:
         stores.append(os.path.join(folder, f'{name}-{parts}'))
@@ -320,7 +320,7 @@ def imported_pairs(make, folder):
           '--labels', save(folder, 'p-l', rng.random(40)), '--negatives',
           save(folder, 'p-n', rng.integers(0, 50, (40, 3))))
     stores = partition(make, dataset)[:4]
-    for store in stores:  # of each store, later
+    for store in stores:  # added to each store, after partitioning
         split(store, 'train', '--pairs', files[0], '--times', times,
               '--edge-types', save(folder, 'p-k', pairs[:, 0]))
     of = {'a__to__b': (60, 50)}

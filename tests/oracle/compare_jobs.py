@@ -106,8 +106,8 @@ class Kinds:
     weights: bool = False
     times: bool = False         # whether lists and the seeds' type have times
     edge_features: bool = False
-    one_relation: bool = False  # of a type with itself
-    loop: str = ''              # the same, of several, at the seeds' type
+    one_relation: bool = False  # only one, which joins a type with itself
+    loop: str = ''              # else one from the seeds' type to itself
     paths: tuple = ('', '')     # metapaths over in-lists and over out-lists
 
     def jobs(self, extra, batch_size):
@@ -206,14 +206,14 @@ AROUND_PAIRS_TEMPORAL = [
 
 @dataclass
 class Pairs:
-    """What a dataset offers for pairs as seeds: the splits train, with times,
-    and given, with negatives, of relations; or only relations."""
+    """What a dataset offers for pairs as seeds: for each relation the splits
+    `train`, with times, and `given`, with negatives; or no splits."""
     relations: dict             # name: numbers of sources and destinations
     weights: bool = False
     times: bool = False
-    one_relation: bool = False  # of a type with itself
-    splits: list = ()           # in addition to those two
-    files: list = ()            # instead of splits: --seeds-file, with times
+    one_relation: bool = False  # only one, which joins a type with itself
+    splits: list = ()           # splits in addition to those two
+    files: list = ()            # seeds files with times, instead of splits
 
     def jobs(self, extra, batch_size):
         around = AROUND_PAIRS + (AROUND_PAIRS_WEIGHTED if self.weights else [])

@@ -52,7 +52,7 @@ def bounded(domain, node, tree, i, n, stream=()):
 
 
 def wide(domain, node, tree, i, n, stream=()):
-    """The same with 64 bits, whatever `n` is."""
+    """Draw `i` below `n`, with 64 bits whatever `n` is."""
     return _draw(domain, node, tree, i, n, 64, stream)
 
 

@@ -15,8 +15,8 @@ MAX_WALKERS_STEPS = 1 << 20
 
 @dataclass
 class Job:
-    kind: str = 'node'  # of seeds: 'node', 'edge' or 'graph'
-    type: str = ''      # of the seeds, or the relation of pairs
+    kind: str = 'node'  # kind of seeds: 'node', 'edge' or 'graph'
+    type: str = ''      # type of the seeds, or relation of pairs
     split: str = 'train'
     seeds_file: object = None  # rows: original ids, with or without times
     fanouts: list = field(default_factory=list)

@@ -16,12 +16,12 @@ MAX_REDRAWS = 20
 class Negatives:
     dst: list           # original ids
     trees: list         # trees of `dst` if the job is disjoint
-    src: list = None    # of drawn pairs
+    src: list = None    # sources of drawn pairs
     edges: int = None   # drawn pairs that are known to be edges; None: given
 
 
 def negatives_of(store, job, number, seeds, domain):
-    """The job's drawn negatives, else those that were given; None: neither.
+    """The job's drawn negatives, else those that were given, else None.
 
     `number` is that of the seeds' relation; `domain` makes the domain for a
     purpose, a hop and a relation."""

@@ -51,7 +51,7 @@ class Graph:
     import_options: list
     options: list
     fanouts: str
-    kinds: list     # with the fanouts
+    kinds: list     # jobs that also get the fanouts
     walks: list
     relation: str   # whose pairs are seeds
     pairs: list     # jobs around pairs, which have times

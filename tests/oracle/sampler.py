@@ -15,14 +15,14 @@ from seeds import Seeds, check_seeds, seed_times
 class Batch:
     epoch: int
     index: int
-    kind: str        # of the seeds, as Job.kind
-    seed_type: str   # or the relation of pairs
+    kind: str        # kind of seeds, as in Job
+    seed_type: str   # type of the seeds, or relation of pairs
     seeds: Seeds
     disjoint: bool
-    times: list      # of the seeds; None: none, or irrelevant
+    times: list      # the seeds' times; None if absent or irrelevant
     tree_times: list = None  # only in temporal jobs
     negatives: Negatives = None
-    # Local ids; for pairs those of the sources.
+    # Local ids of the seeds; for pairs, of the sources.
     seed_to_local: list = field(default_factory=list)
     dst_to_local: list = None
     negative_src_to_local: list = None
@@ -38,8 +38,8 @@ class Edge:
     src: int
     dst: int
     edge_id: int
-    place: tuple  # of its feature row
-    visits: int = None  # with --method ppr
+    place: tuple  # (partition, row) of its features
+    visits: int = None  # only with --method ppr
 
 
 class Builder:

@@ -72,14 +72,14 @@ class List:
     neighbours: list
     edge_ids: list
     places: list  # (partition, row) of the edge's features, or None
-    weights: list = None  # integers; None: the list has no weights
+    weights: list = None  # integers; None if the list has no weights
     times: list = None
 
     def __len__(self):
         return len(self.neighbours)
 
     def until(self, time):
-        """The admissible part; all of a list without times."""
+        """The admissible part: all of the list if it has no times."""
         if self.times is None:
             return self
         return self.part(range(bisect.bisect_right(self.times, time)))

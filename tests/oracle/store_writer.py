@@ -272,7 +272,7 @@ class _Writer:
             f.write(text)
 
     def fingerprint(self, counts):
-        """Over the files whose paths count."""
+        """The fingerprint of the files whose paths `counts` accepts."""
         lines = ''.join(f"{f['path']} {f['bytes']} {f['xxh3']}\n"
                         for f in sorted(self.files, key=lambda f: f['path'])
                         if counts(f['path']))

@@ -176,8 +176,7 @@ class LocalIdTest(StoreTest):
 
 
 class NegativeTest(StoreTest):
-    """For a relation between types of 7 and 5 nodes, or of a type with itself.
-    """
+    """Relations between types of 7 and 5 nodes, or of a type with itself."""
     SIZES = 7, 5
 
     def sample(self, edges, negatives, n=1, typed=True, seeds=None, **options):

@@ -68,7 +68,7 @@ class WeightTest(unittest.TestCase):
     def test_definition(self):
         rng = np.random.default_rng(21)
         bits = rng.integers(0, 0x7F800000, (300, 6)).astype('<u4')
-        for weights in bits.view('<f4').tolist():  # of all magnitudes
+        for weights in bits.view('<f4').tolist():  # weights of all magnitudes
             self.assertEqual(integer_weights(weights), self.defined(weights))
         for weights in rng.random((300, 6), '<f4').tolist():
             self.assertEqual(integer_weights(weights), self.defined(weights))
@@ -463,7 +463,7 @@ class WalkTest(StoreTest):
             self.assertEqual(path[end:], [-1] * (len(path) - end))
             for s in range(end - 1):
                 steps.append((path[s], s, w, path[s + 1]))
-            if end < len(path):  # only if there is no way on
+            if end < len(path):  # only where no edge leads on
                 node = batch.nodes['node'][path[end - 1]][1]
                 self.assertNotIn(node,
                                  edges[:, 1 if job.direction == 'in' else 0])

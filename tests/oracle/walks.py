@@ -54,7 +54,7 @@ def visit(builder, hop, number, frontier, fanout):
     Each is (original id, edge_id -1, no place, visits)."""
     job = builder.job
     threshold = int(job.restart * 2**32)
-    # For each walker the nodes it reached, in order.
+    # The nodes that each walker reached, in order.
     paths = [[] for _ in range(len(frontier) * job.walks)]
     walkers = list(range(len(paths)))
     here = [v for _, v in frontier for _ in range(job.walks)]

@@ -63,7 +63,8 @@ TEST(BuildMetisGraph, MergesEdgesOfBothDirectionsAndAllRelations) {
               ElementsAre(1, 3, 0, 2, 1, 4, 0, 2));
   EXPECT_THAT(std::span(built->edge_weights.get(), entries),
               ElementsAre(3, 3, 3, 1, 1, 1, 3, 1));
-  // For each vertex: whether it is a user, whether it is an item, its in-edges.
+  // Each vertex has three weights: whether it is a user, whether it is an item,
+  // and its in-edges.
   EXPECT_EQ(built->constraints, 3);
   EXPECT_THAT(built->weights, ElementsAre(1, 0, 2,  //
                                           1, 0, 3,  //

@@ -715,7 +715,8 @@ TEST_F(PartitionTest, PresampleCountsBatchesThatVisitANode) {
   options.hot_job = JobSpec();
   options.hot_job->fanouts = {2, 2};
   const Partitioned result = Run(options);
-  // Visited: 1 (degree 1), 2 (1), 0 (0). Not visited: 4 (2), 3 (1).
+  // The visited nodes are 1 (of degree 1), 2 (1) and 0 (0), the others 4 (2)
+  // and 3 (1).
   EXPECT_THAT(Originals(*result.store, 0), ElementsAre(1, 2, 0, 4, 3));
   const auto hotness = result.store->partition(0)->nodes[0].hotness.As<float>();
   std::vector<float> visits;

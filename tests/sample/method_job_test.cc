@@ -154,7 +154,8 @@ TEST(MethodJobTest, LargestWalksAreAllowed) {
   EXPECT_TRUE(ResolveJob(spec, Rich()).ok());
 }
 
-// A dataset's ids are original ids.
+// A dataset needs no original ids of neighbours, since its ids are original
+// ids.
 TEST(MethodJobTest, LaborNeedsNothingElseOfADataset) {
   JobSpec spec = Job();
   spec.method = SampleMethod::kLabor;

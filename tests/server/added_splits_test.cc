@@ -132,7 +132,7 @@ TEST_F(AddedTypesTest, OfAnotherTypeDoNotJoinATrainGraph) {
   Use(request, {type, "mine", FingerprintOf("mine")});
   EXPECT_EQ(Sample(request), absl::OkStatus());
   Add(other, "mine", {0, 1});
-  // The server has not looked yet.
+  // The server has not looked for new splits yet.
   EXPECT_EQ(Sample(request), absl::OkStatus());
   Describe(/*look=*/true);
   ExpectElsewhere(Sample(request), "which the client does not know");

@@ -398,7 +398,7 @@ TEST_F(ServerTest, AnswersOfPeersCountAsMemory) {
 TEST_F(ServerTest, ExcessCallsAreToldWhenToRetry) {
   ServerOptions options;
   options.max_sample_calls = 1;
-  // One call that is not read keeps the only place, because its frames exceed
+  // A call whose frames are not read keeps the only place, because they exceed
   // what gRPC sends ahead.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(3000, 5, 16 << 10), 1, options);
@@ -504,7 +504,7 @@ TEST_F(ServerTest, CallsWithoutADeadlineEndAtTheDefault) {
   auto reader = stub->Sample(&context, HugeRequest());
   v1::Frame frame;
   ASSERT_TRUE(reader->Read(&frame));
-  // The client reads nothing more, and still the server gets rid of the call.
+  // The client reads nothing more, but the server still gets rid of the call.
   EXPECT_TRUE(wide.server(0).Drain(absl::Seconds(20)));
   while (reader->Read(&frame)) {
   }
@@ -774,7 +774,8 @@ TEST_F(ServerTest, AnswersHealthChecks) {
   EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
 }
 
-// The damage is found while a batch is made; from then on others must be asked.
+// The damage is found while a batch is made; from then on other servers must be
+// asked.
 TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
   const std::string file =
       ListPath(0, "node__to__node", Direction::kIn, "indices");
@@ -794,7 +795,7 @@ TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
     EXPECT_EQ(ErrorInfoOf(status).partition, 0);
   };
   expect_elsewhere(SampleStatus(GoodRequest()));
-  // Also for requests that read no damaged file.
+  // This also holds for requests that read no damaged file.
   v1::GatherRequest gather;
   gather.set_partition(0);
   expect_elsewhere(CallGather(*fleet().Stub(0), gather).status);

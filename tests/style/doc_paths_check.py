@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the paths that the documentation names exist.
+"""Checks that the paths named in the documentation exist.
 
   tests/style/doc_paths_check.py [ROOT]
 
 Reads the Markdown files of ROOT (default: this repository) except CHANGELOG.md,
-which tells of files that are gone. A path is what begins with one of FOLDERS
-after a backtick; one with wildcards must match something. Exits with 1 if a
+which mentions files that are gone. A path is text after a backtick that begins
+with one of FOLDERS; one with wildcards must match something. Exits with 1 if a
 path leads nowhere.
 """
 import pathlib

@@ -4,8 +4,8 @@
 
   tests/style/grpc_internals_check.py [FOLDER]...
 
-Whatever is below impl/ or in namespace grpc::internal changes between versions
-of gRPC, and the code should compile with versions newer than Debian's. Prints
+Everything below impl/ or in namespace grpc::internal may change between
+versions of gRPC, and the code should compile with newer versions than Debian's. Prints
 the lines of the FOLDERs (default: everything that is installed) that name
 either, and exits with 1 if there are any."""
 import pathlib

@@ -47,7 +47,8 @@ class FleetHarness {
 
   // (Re)starts the server of a partition on a new port and lists it.
   void StartServer(int part) {
-    // Without a server no test can go on: value() throws what went wrong.
+    // No test can go on without a server: value() throws an exception that says
+    // what went wrong.
     servers_[part] =
         SamplerServer::Start(Store::Open(directory_ / "store", {part}).value(),
                              options_)

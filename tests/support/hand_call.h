@@ -24,7 +24,7 @@ class HandCall
            absl::Duration deadline = absl::Hours(1))
       : HandCall(Connect(address), method, deadline) {}
 
-  // One of several calls on a connection.
+  // Starts one of several calls on a connection.
   HandCall(const std::shared_ptr<::grpc::Channel>& channel,
            const std::string& method, absl::Duration deadline = absl::Hours(1))
       : stub_(channel) {
@@ -38,7 +38,7 @@ class HandCall
     done_.WaitForNotification();
   }
 
-  // A connection whose client accepts 64 KiB ahead and not a byte more.
+  // A connection whose client accepts 64 KiB ahead and no more.
   static std::shared_ptr<::grpc::Channel> Connect(
       const std::string& address,
       const std::shared_ptr<::grpc::ChannelCredentials>& credentials =
@@ -60,7 +60,7 @@ class HandCall
     return began_.WaitForNotificationWithTimeout(absl::Seconds(30)) && replied_;
   }
 
-  // Whether it has started to arrive.
+  // Whether the reply has started to arrive.
   bool HasReply() const { return began_.HasBeenNotified() && replied_; }
 
   // How the call ended; UNKNOWN if it has not ended within `time`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs our programs when hostile input may make them ask for too much."""
+"""Runs our programs on hostile input, which may make them ask for too much."""
 import dataclasses
 import functools
 import os
@@ -29,7 +29,7 @@ def run_limited(command, seconds=300, address_space=ADDRESS_SPACE):
 
 @functools.cache
 def _starts_in(program, address_space):
-    """False with sanitizers, which reserve terabytes."""
+    """Whether the program starts; with sanitizers, it reserves terabytes."""
     return _run([program, "--version"], 60, address_space).status == 0
 
 

@@ -24,8 +24,8 @@ class RandomRelation {
 
   RandomRelation& Edges(int64_t sources, int64_t destinations, int count) {
     for (int i = 0; i < count; ++i) {
-      // One after the other: compilers order the arguments of a call as they
-      // like.
+      // These are separate statements, because the arguments of a call are
+      // evaluated in any order.
       const int64_t dst = random_() % destinations;
       const int64_t src = random_() % sources;
       relation_.edges.emplace_back(src, dst);
@@ -34,7 +34,7 @@ class RandomRelation {
   }
   RandomRelation& Weights() {
     for (size_t i = 0; i < relation_.edges.size(); ++i) {
-      // A fifth of them are 0.
+      // A fifth of the weights are 0.
       relation_.weight.push_back(static_cast<float>(random_() % 5) / 4);
     }
     return *this;

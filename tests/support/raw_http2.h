@@ -144,7 +144,7 @@ class RawHttp2 {
 
   const SocketClient client_;
   uint32_t next_stream_ = 1;
-  int64_t window_ = 65535;  // of the connection
+  int64_t window_ = 65535;  // the connection's window for sending
   int pings_ = 0;           // sent and not yet answered
   bool closed_ = false;
 };

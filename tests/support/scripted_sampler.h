@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that misbehaves as a test tells it, in front of a real one.
+// A server in front of a real one, which misbehaves as a test tells it to.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -55,7 +55,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     edit_describe_ = std::move(edit);
   }
-  // From now on Expand does this first, and fails as it says.
+  // From now on, Expand runs `act` first and fails if it does.
   void OnExpand(std::function<::grpc::Status()> act) {
     MutexLock lock(&mutex_);
     on_expand_ = std::move(act);

@@ -74,11 +74,11 @@ static int64_t KernelTime(void) {
   return FromTimespec(&time);
 }
 
-// For a wait until `when`: the end of its next slice by the kernel's clock, and
-// whether that is the end of the whole.
+// Returns when the next slice of a wait until `when` ends by the kernel's
+// clock, and whether the whole wait ends then.
 static struct timespec EndOfSlice(const struct timespec* when, int* whole) {
   const int64_t soon = KernelTime() + kSlice;
-  // Far times must not overflow.
+  // Times far in the future must not overflow.
   const int64_t left = when->tv_sec > INT64_MAX / kSecond / 2
                            ? INT64_MAX / 2
                            : FromTimespec(when) - *ahead;
@@ -135,7 +135,7 @@ static int AfterSlice(int result, int whole) {
 int pthread_cond_timedwait(pthread_cond_t* restrict condition,
                            pthread_mutex_t* restrict mutex,
                            const struct timespec* restrict when) {
-  // glibc's mark of one that waits by CLOCK_MONOTONIC.
+  // glibc marks a condition variable that waits by CLOCK_MONOTONIC in this bit.
   if (condition->__data.__wrefs & 2) {
     return REAL(pthread_cond_timedwait, condition, mutex, when);
   }
@@ -181,7 +181,7 @@ int sem_clockwait(sem_t* restrict semaphore, clockid_t clock,
   return REAL(sem_clockwait, semaphore, clock, when);
 }
 
-// Abseil waits by futexes of its own.
+// Abseil calls futexes itself.
 long syscall(long number, ...) {
   long a[6];
   va_list arguments;

@@ -43,7 +43,7 @@ class SilentListener {
   void AwaitConnection() const {
     MILLRACE_CHECK(accept(socket_.get(), nullptr, nullptr) >= 0);
   }
-  // The same, but closes the connection.
+  // Blocks until a client connects, and closes the connection.
   void AcceptAndClose() const {
     const UniqueFd client(accept(socket_.get(), nullptr, nullptr));
     MILLRACE_CHECK(client.get() >= 0);

@@ -17,7 +17,7 @@
 namespace millrace::testing {
 namespace {
 
-// The rows `rows` of `array`, in that order.
+// Returns the given rows of `array`, in the order of `rows`.
 Array Take(const Array& array, const std::vector<int64_t>& rows) {
   std::vector<int64_t> shape = array.shape();
   shape[0] = static_cast<int64_t>(rows.size());

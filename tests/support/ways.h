@@ -29,7 +29,7 @@ struct Way {
   bool has_edge_ids() const { return Job().method != SampleMethod::kPpr; }
 };
 
-// All of them, over in-lists and over out-lists.
+// All ways to sample, over in-lists and over out-lists.
 inline std::vector<Way> WaysToSample() {
   const auto walk = [](JobSpec& s, SampleMethod method) {
     s.method = method;

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Compressed like gzip(1).
+// Compresses `text` like gzip(1).
 std::string Gzip(const std::string& text) {
   z_stream stream = {};
   EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED,
@@ -78,7 +78,7 @@ TEST_F(InflatedFileTest, GivesWhatWasPacked) {
       for (const size_t count : {1000, 4096, 2'000'000}) {
         EXPECT_EQ(*ReadAll(Gzip(text), count), text) << size << " " << count;
         EXPECT_EQ(*ReadAll(text, count, "file.csv"), text) << size;
-        // Recognised by its content.
+        // The file is recognised by its content.
         EXPECT_EQ(*ReadAll(Gzip(text), count, "file.csv"), text) << size;
       }
     }

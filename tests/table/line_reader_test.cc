@@ -49,7 +49,7 @@ class LineReaderTest : public DirectoryTest {
   }
 };
 
-// Lengths around those of the reads, for any size of file.
+// Tries lengths around those of the reads, for any size of file.
 TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
   std::mt19937 random(1);
   for (const size_t longest : {3, 5'000, 300'000}) {
@@ -66,7 +66,7 @@ TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
       for (const char* name : {"lines.csv", "lines.csv.gz"}) {
         SCOPED_TRACE(std::string(name) + " " + std::to_string(longest));
         ExpectLines(name, text, lines);
-        // The same if the last line has no line break.
+        // The result is the same if the last line has no line break.
         ExpectLines(name, text + "last", [&] {
           auto more = lines;
           more.push_back("last");
@@ -79,7 +79,7 @@ TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
   ExpectLines("empty.csv.gz", "", {});
 }
 
-// A few KB of gzip that expand to far more.
+// These are a few KB of gzip that expand to far more.
 TEST_F(LineReaderTest, GivesLongLinesOfSmallFiles) {
   const std::vector<std::string> lines = {std::string(3 << 20, 'x'), "",
                                           std::string(5 << 20, 'y')};

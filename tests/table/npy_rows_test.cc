@@ -226,7 +226,7 @@ TEST_F(NpyRowsTest, HoldsLittleOfAMatrixInFortranOrder) {
     most = std::max(most, ResidentBytes());
   }
   EXPECT_EQ(expected, 16 << 20);
-  EXPECT_LT(most - before, 24 << 20);  // of 64 MiB
+  EXPECT_LT(most - before, 24 << 20);  // the file has 64 MiB
 }
 
 }  // namespace

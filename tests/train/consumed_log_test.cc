@@ -81,7 +81,7 @@ TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfTheLog) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoint/last.pt"));
 }
 
-// As on two hosts: rank 0 cannot sync the other rank's file.
+// As on two hosts, rank 0 cannot sync the other rank's file.
 TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfAnotherHostsLog) {
   failing_name = "/1";
   RunRanks(2, [&](Collectives& collectives) {
@@ -111,7 +111,8 @@ TEST_F(ConsumedLogTest, IsNotSyncedWithoutCheckpoints) {
   EXPECT_EQ(syncs, 0);
 }
 
-// Whether or not it resumes, and whatever its checkpoint directory.
+// Another run is refused whether or not it resumes, and whatever its checkpoint
+// directory.
 TEST_F(ConsumedLogTest, AnotherRunLeavesItAlone) {
   RunRanks(1, [&](Collectives& collectives) {
     const auto running = Trainer::Create(source_, collectives, Run("log"));

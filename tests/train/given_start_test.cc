@@ -70,7 +70,8 @@ void ExpectEqual(const std::vector<NamedTensor>& got,
   }
 }
 
-// Written by Python's torch.save(model.state_dict(), FILE) in DGL's tutorial.
+// Python's torch.save(model.state_dict(), FILE) wrote this file in DGL's
+// tutorial.
 TEST(WeightsFileTest, ReadsTheStateDictOfPython) {
   const auto weights =
       ReadWeights(std::filesystem::path(MILLRACE_SOURCE_DIR) /
@@ -275,7 +276,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
     return std::string(status.message());
   };
   std::vector<int64_t> ids = EveryThird();
-  ids[7] = kSeeds + 3;  // in the valid split
+  ids[7] = kSeeds + 3;  // a node of the valid split
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is not one of the job's seeds"));
   ids[7] = ids[5];
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));
@@ -318,7 +319,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::reverse(other.begin(), other.end());
   options.order = WriteOrder(directory / "other.npy", other);
   EXPECT_THAT(Refusal(options).message(), HasSubstr("made with --order = "));
-  // The same list twice, and another one for the remaining epoch.
+  // The order has the same list twice, and another one for the remaining epoch.
   const std::vector<int64_t> first = EveryThird();
   std::vector<int64_t> lists = first;
   lists.insert(lists.end(), first.begin(), first.end());
@@ -333,7 +334,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
   EXPECT_THAT(Refusal(options).message(),
               HasSubstr("but this run has --order = "));
-  // Fewer epochs than the run has trained.
+  // These are fewer epochs than the run has trained.
   options.epochs = 1;
   options.order = WriteOrder(directory / "one.npy", other, 1);
   EXPECT_THAT(Refusal(options).message(), HasSubstr(" up to epoch 2"));

@@ -76,7 +76,7 @@ class GroupCase(unittest.TestCase):
         process.communicate()
 
     def run_ranks(self, *options, epochs=1000000):
-        """Runs ranks with their own options to their end: (status, stderr)."""
+        """Runs ranks, each with its options; returns each (status, stderr)."""
         port = free_port()
         ranks = [self.start_rank(rank, len(options), port, *more, epochs=epochs)
                  for rank, more in enumerate(options)]
@@ -85,7 +85,7 @@ class GroupCase(unittest.TestCase):
                 for rank, (_, stderr) in zip(ranks, ends)]
 
     def secret(self, content="sixteen bytes or more"):
-        """The options of a group with this secret."""
+        """The options of a rank in a group with this secret."""
         path = pathlib.Path(self.directory.name) / f"secret of {content}"
         path.write_text(content)
         path.chmod(0o600)

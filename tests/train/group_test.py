@@ -21,7 +21,7 @@ def connections(pid, port):
 
 class GroupTest(GroupCase):
     def start_ranks(self, world):
-        """Returns when all ranks have finished an epoch."""
+        """Waits until all ranks have finished an epoch."""
         port = free_port()
         ranks = [self.start_rank(rank, world, port) for rank in range(world)]
         self.assertIn("epoch 0", ranks[0].stdout.readline())
@@ -79,8 +79,8 @@ class GroupTest(GroupCase):
             self.assertEqual(one[0], 2, one[1])
             self.assertIn(f"{option} of rank 1: ", one[1])
             self.assertIn("start every rank with the same options", one[1])
-            # Wrong usage by one rank is that of all, also for their
-            # supervisors.
+            # All ranks exit with the status of wrong usage, so that their
+            # supervisors do not restart them.
             self.assertEqual(zero[0], 2, zero[1])
             self.assertIn(f"{option} of rank 1: ", zero[1])
             self.assertIn("(says rank 1)", zero[1])
@@ -117,7 +117,7 @@ class GroupTest(GroupCase):
             stdout, stderr = process.communicate(timeout=LIMIT)
             self.assertEqual(process.returncode, 0, stderr)
             self.assertIn(f"rank {rank} of 2 (SLURM_PROCID, ", stderr)
-            # Rank 0 prints for both.
+            # Only rank 0 prints, for both.
             self.assertEqual("epoch 0" in stdout, rank == 0)
 
     def assert_gone(self, pids):

@@ -78,7 +78,7 @@ def written(value):
 
 
 def wrong_views():
-    """(name, a wrong description of a matrix [n, 4] in a pickle)"""
+    """Pairs of a name and a wrong description of a matrix [n, 4] in a pickle."""
     most = 2**63 - 1
     return [("a negative size", {"sizes": (-1, 4)}),
             ("a negative stride", {"strides": (-4, 1)}),
@@ -104,7 +104,7 @@ def wrong_views():
 
 
 def wrong_storages():
-    """(name, a wrong description of a storage in a pickle)"""
+    """Pairs of a name and a wrong description of a storage in a pickle."""
     return [("one element more", lambda storage: {"count": storage.count + 1}),
             ("-1 elements", lambda _: {"count": -1}),
             ("2^61 elements", lambda _: {"count": 2**61}),  # 2^63 bytes
@@ -138,7 +138,7 @@ class Items:
 
 
 def large_pickles():
-    """(name, instructions that ask for much memory)"""
+    """Pairs of a name and instructions that ask for much memory."""
     return [("many marks", b"\x80\x02" + b"(" * 5_000_000 + b"."),
             ("many lists", b"\x80\x02" + b"]" * 5_000_000 + b"."),
             ("nested lists", b"\x80\x02]" + b"](" * 1_000_000 + b"."),
@@ -262,7 +262,7 @@ class HostileCheckpointTest(unittest.TestCase):
                 if name.startswith(STORAGES)}
 
     def test_sound_checkpoints_are_taken(self):
-        """Also if Python wrote the zip file or the pickle."""
+        """They are accepted even if Python wrote the zip file or the pickle."""
         for content in (self.sound, self.changed(lambda entries: None),
                         self.with_value(lambda value: None)):
             self.last.write_bytes(content)
@@ -274,7 +274,8 @@ class HostileCheckpointTest(unittest.TestCase):
         sound = self.entries()[PICKLE]
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             evil = pickle.dumps(command, protocol)
-            # Before the true content, where Python would leave no trace of it.
+            # Below, the pickle also comes before the true content, where its
+            # result is dropped.
             header = 2 if protocol >= 2 else 0
             body = evil[header:-1]
             with self.subTest(protocol=protocol):

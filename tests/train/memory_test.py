@@ -15,8 +15,8 @@ import unittest
 import numpy as np
 
 MB = 1 << 20
-LIMIT = 8192 * MB  # of address space, part of which the libraries take
-LITTLE = 2048 * MB  # of memory
+LIMIT = 8192 * MB  # address space, part of which the libraries take
+LITTLE = 2048 * MB  # memory
 
 
 class MemoryTest(unittest.TestCase):
@@ -50,7 +50,7 @@ class MemoryTest(unittest.TestCase):
                               capture_output=True, text=True, check=True)
 
     def run_limited(self, program, *arguments, limit=LIMIT):
-        """Status and errors of a program that must take little memory."""
+        """Returns status and errors of a program that must take little memory."""
         command = [str(word) for word in (self.bin / program, *arguments)]
         errors = self.folder / "errors.txt"
         with open(errors, "w", encoding="utf-8") as file:
@@ -188,7 +188,7 @@ class MemoryTest(unittest.TestCase):
         self.assertFalse((self.folder / "fake").exists())
 
     def test_graph_must_fit(self):
-        """In servers that load it into memory, and in METIS."""
+        """Checks servers that load the graph into memory, and METIS."""
         subprocess.run([self.bin / "millrace", "import", "fake", "--nodes",
                         "100000", "--avg-degree", "15", "--features", "64",
                         "--classes", "2", "--out", self.folder / "wide"],
@@ -204,7 +204,7 @@ class MemoryTest(unittest.TestCase):
                            "--listen", "127.0.0.1:0", option, "ram")
 
     def test_running_out_is_no_bug(self):
-        """Also where nothing was compared beforehand."""
+        """No bug is reported even where nothing was compared beforehand."""
         met = 0
         for limit in range(384 * MB, 1024 * MB, 64 * MB):
             status, errors = self.run_limited(

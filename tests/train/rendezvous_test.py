@@ -16,7 +16,7 @@ from group_case import GroupCase, LIMIT, free_port, main, sockets
 
 LISTEN = "0A"
 LONG = 200.0  # seconds, for a whole run
-# How a rank reports a wrong option: as INVALID_ARGUMENT.
+# A rank reports a wrong option like this, as INVALID_ARGUMENT.
 LIE = b"3 --lr 1e99 is not allowed"
 KINDS = ("rank", "hello", "welcome", "failed", "end", "beat", "failures")
 KEYS = [f"/millrace/{kind}/{rank}".encode()
@@ -154,7 +154,7 @@ class RendezvousTest(GroupCase):
         self.assertIn("epoch 0", attacked.stdout.readline())
         port = self.port_of(self.children(attacked)[0])
         stranger = Stranger(self, port)
-        # Long enough for each rank to look, and too short to lose one.
+        # This is long enough for each rank to look, and too short to lose one.
         end = time.monotonic() + 4
         choices = random.Random(1)
         while time.monotonic() < end:
@@ -163,7 +163,7 @@ class RendezvousTest(GroupCase):
             stranger = Stranger(self, port)
         for rank in (0, 1):
             stranger.delete(b"/millrace/rank/%d" % rank)
-        # Not even a command.
+        # Garbage is sent that is not even a command.
         for garbage in (b"GET / HTTP/1.1\r\n\r\n", bytes([Stranger.SET]) * 99,
                         b"\xff" * 1000):
             Stranger(self, port).socket.sendall(garbage)

@@ -21,7 +21,7 @@ import unittest
 import numpy as np
 
 LIMIT = 60.0  # seconds, for anything
-NODES = 2708  # of Cora
+NODES = 2708  # nodes of Cora
 
 
 def lines_of(path):
@@ -41,7 +41,7 @@ def batches_of(lines):
 
 
 def valid_lines(lines):
-    """The lines of batches that count, as docs/training.md defines."""
+    """The lines of batches that count, as docs/training.md defines them."""
     start = {line["attempt"]: tuple(map(int, line["checkpoint"].split(":")))
              for line in lines}
     return [line for line in batches_of(lines)
@@ -188,7 +188,7 @@ class ResumeTest(unittest.TestCase):
                   for line in lines_of(calm_metrics)}
         lines = lines_of(self.folder / "run.json")
         self.assertGreaterEqual(len(lines), len(losses))
-        # Also for the steps that were lost and repeated.
+        # This holds also for the steps that were lost and repeated.
         for line in lines:
             key = (line["step"], line["seconds"] > 0)
             self.assertEqual(line["loss"], losses[key], key)

@@ -33,7 +33,7 @@ std::string SaveStateDict(const std::filesystem::path& file);
 TestScript SageScript(const std::vector<NamedTensor>& weights,
                       double dropout = 0);
 
-// The same with initial weights that are a function of `seed`.
+// A script like the above with initial weights that are a function of `seed`.
 TestScript SageScript(int64_t in, int64_t hidden, int64_t out, uint64_t seed,
                       double dropout = 0);
 

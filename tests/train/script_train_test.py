@@ -75,7 +75,7 @@ class Tied(torch.nn.Module):
 
 
 class Halves(torch.nn.Module):
-    """Tied only by memory."""
+    """Two weights that are tied only because they share memory."""
 
     def __init__(self):
         super().__init__()
@@ -180,7 +180,7 @@ def check_tied(runs):
     keys = Tied(0.5).load_state_dict(weights, strict=False)
     assert keys == ([], ["scale"]), keys
 
-    # A script with other weights, which --init replaces.
+    # This script has other weights, which --init replaces.
     runs.script = runs.directory / "other.pt"
     torch.jit.script(Tied(0.5)).save(str(runs.script))
     init, start = runs.directory / "init.pt", module.state_dict()

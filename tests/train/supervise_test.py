@@ -17,7 +17,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
 LIMIT = 90.0  # seconds, for anything
-NODES = 2708  # of Cora
+NODES = 2708  # nodes of Cora
 
 
 def children_of(pid):
@@ -260,8 +260,8 @@ class SuperviseTest(unittest.TestCase):
         for host in hosts:
             _, stderr = host.communicate(timeout=LIMIT)
             self.assertEqual(host.returncode, 0, stderr)
-            # Once for each loss, and once more if the old store closes just
-            # when it is found.
+            # It restarts once for each loss, and once more if the old store
+            # closes just when it is found.
             self.assertIn(stderr.count("starting again"), (2, 3), stderr)
             told += stderr
         self.assertIn("rank 1 failed: it was started again", told)

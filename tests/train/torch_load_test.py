@@ -131,7 +131,7 @@ def check(flags, directory, model_name, restate, matrix, x):
           "--epochs", "2")
     saved = torch.load(run / "last.pt")
     assert saved["counters"]["epoch"] == 2, saved["counters"]
-    # The default of newer versions: nothing but plain data.
+    # Newer versions load only plain data by default.
     safe = torch.load(run / "last.pt", weights_only=True)
     assert safe["identity"]["--model"] == model_name, safe["identity"]
     got = restate(saved["model"], x, matrix, batch_norm)

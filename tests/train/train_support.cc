@@ -151,7 +151,7 @@ void ConnectRanks(int world, const std::function<void(Collectives&)>& use) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
     ranks.emplace_back([=, &use] {
-      // Ranks, and tests that run in parallel, share few cores.
+      // Ranks, and tests that run in parallel, share a few cores.
       at::set_num_threads(1);
       auto collectives = Collectives::Connect({rank, world, "127.0.0.1", port});
       ASSERT_TRUE(collectives.ok()) << collectives.status();

@@ -56,7 +56,7 @@ TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
   }
 }
 
-// The digests would cover other features than those trained on.
+// Otherwise the digests would cover other features than those trained on.
 TEST(TrainerOptionsTest, AConsumedLogHoldsFeaturesAsTheyAreStored) {
   TrainOptions options;
   options.consumed_log = "log";

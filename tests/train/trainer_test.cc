@@ -38,7 +38,8 @@ std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
   return losses;
 }
 
-// Batch norm and dropout: everything that might depend on something else.
+// Uses batch norm and dropout, whose results might depend on more than the
+// batch.
 TrainOptions NoisyRun() {
   TrainOptions options = SmallRun();
   options.model.norm = NormKind::kBatch;
@@ -77,7 +78,8 @@ TEST(TrainerTest, PartitionsDoNotChangeLosses) {
 
 class WorldTest : public ::testing::TestWithParam<int> {};
 
-// W * B + 1 seeds leave one rank a batch of one row, and the others none.
+// With W * B + 1 seeds, the last step has a batch of one row for one rank, and
+// none for the others.
 TEST_P(WorldTest, UsesEverySeedOncePerEpoch) {
   const int world = GetParam();
   const int64_t seeds = world * 16 + 1;
@@ -558,7 +560,8 @@ TEST(TrainerTest, PredictsEveryNodeInOriginalOrder) {
   const Array two = MapNpy(options.predict).value();
   EXPECT_EQ(two.shape(), (std::vector<int64_t>{100, 4}));
 
-  // The dataset in one partition, with one rank, from the same weights.
+  // This run uses the dataset in one partition, with one rank, from the same
+  // weights.
   options.checkpoint = (directory / "run").string();
   TrainRanks(2, source, options);
   options.resume = true;

@@ -17,7 +17,7 @@ import tempfile
 import numpy as np
 
 EPOCHS = 5
-# With one process: the loss of the first batch, and the sums of epochs.
+# The loss of the first batch, and the sums of epochs, with one process.
 DGL_FIRST = 112.784348
 DGL_SUMS = [2520.8, 224.7, 66.6, 56.3, 70.3]
 

@@ -62,7 +62,7 @@ TEST_P(TypedTrainerTest, PartitionsDoNotChangeLosses) {
   EXPECT_EQ(Losses(whole), Losses(parts));
 }
 
-// Including those of embeddings.
+// The gradients include those of embeddings.
 TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
   const auto source = Serve(PaperGraph(100, 30), "typed_gradient");
   ModelConfig config;

@@ -74,7 +74,7 @@ class BatchAssemblerTest : public ::testing::TestWithParam<int> {
         BatchAssembler::Create(Asked(0), layout).status().message());
   }
 
-  // How the assembler ends that gets all of it.
+  // The status of an assembler that gets the whole stream.
   absl::Status Written(const Sent& sent) const {
     auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
     return assembler.ok() ? assembler->Write(sent.bytes) : assembler.status();
@@ -360,7 +360,7 @@ TEST_P(BatchAssemblerTest, RefusesSeedsOfOtherTypesThanTheJobs) {
     if (info.kind != ArrayKind::kHopOffsets || info.index != other) continue;
     const uint32_t count = batch_.nodes[other].count();
     ASSERT_GT(count, 0u);
-    // As if all had been there from the start.
+    // The array looks as if all had been there from the start.
     for (int64_t i = 1; i < info.shape[0]; ++i) {
       std::memcpy(sent.bytes.data() + info.offset + i * sizeof count, &count,
                   sizeof count);
@@ -375,7 +375,7 @@ TEST_P(BatchAssemblerTest, RefusesMoreBytesThanAnnounced) {
   EXPECT_THAT(std::string(Written(sent).message()), HasSubstr("has more"));
 }
 
-// Refused before memory is allocated for them.
+// They are refused before memory is allocated for them.
 TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
   const Sent sent = Send(0);
   for (const ArrayKind kind : {ArrayKind::kNodeId, ArrayKind::kSeedToLocal}) {
@@ -425,7 +425,8 @@ TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
     }
     auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
     ASSERT_TRUE(assembler.ok());
-    // Either an error, or a batch whose numbers are in range.
+    // The result must be either an error, or a batch whose numbers are in
+    // range.
     if (!assembler->Write(sent.bytes).ok()) continue;
     const Batch& batch = assembler->batch();
     for (size_t r = 0; r < batch.edges.size(); ++r) {

@@ -181,7 +181,7 @@ TEST_F(FeatureCacheTest, WholeCacheLeavesNoFeatureToSend) {
   EXPECT_NEAR(static_cast<double>(rest + features),
               static_cast<double>(plain->received_bytes()),
               8.0 * kBatches * kParts * 4);
-  // All rows of the types that the job reaches, each once.
+  // The cache holds all rows of the types that the job reaches, each once.
   const uint64_t held = sizeof(float) * (kPapers * kRowFloats + 2 * 3);
   EXPECT_EQ(before - rest, held);
 }
@@ -247,7 +247,7 @@ TEST_F(FeatureCacheTest, LostPartitionIsNamedAndClosingEndsTheWait) {
   EXPECT_TRUE(again.Wait().ok()) << again.Wait().status();
 }
 
-// However often the lost partition is asked for.
+// Rows that have arrived are kept, however often the lost partition is asked.
 TEST_F(FeatureCacheTest, RowsThatCameAreNotAskedForAgain) {
   const auto source = Connect(1, absl::Milliseconds(500));
   const ResolvedJob job = Resolved(source->manifest());
@@ -338,7 +338,7 @@ TEST_F(FeatureCacheTest, HeadOfEachPartitionOfReachedTypesIsAskedForOnce) {
     const PartitionBook& book = store.book(type);
     for (int part = 0; part < kParts; ++part) {
       const uint64_t owned = book.end(part) - book.begin(part);
-      const uint64_t half = (owned + 1) / 2;  // 1 of 1
+      const uint64_t half = (owned + 1) / 2;  // 1 if it owns 1
       EXPECT_EQ((*features)->CountsOf(part)[type], half);
       for (uint64_t i = 0; i < owned; ++i) {
         const uint64_t id = book.begin(part) + i;

@@ -161,7 +161,8 @@ TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
   source_.reset();
 }
 
-// Like a server that was replaced at its address since it was last asked.
+// The server seems to have been replaced at its address since it was last
+// asked.
 TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
   std::unique_ptr<ScriptedSampler> moved, sound;

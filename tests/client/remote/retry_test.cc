@@ -35,7 +35,7 @@ TEST(RetryTest, FinalErrorsAreReturnedAtOnce) {
   EXPECT_EQ(retry.After(failure, kStart).status(), failure);
 }
 
-// gRPC's own refusals; busy servers say when to ask again.
+// gRPC itself refuses such messages; busy servers say when to ask again.
 TEST(RetryTest, MessagesThatAreTooLargeAreFinal) {
   Retry retry(absl::Seconds(20));
   const absl::Status failure =
@@ -157,7 +157,7 @@ TEST(RetryTest, CallsGetWhatIsLeftOfTheWait) {
   EXPECT_EQ(retry.TimeoutOf(absl::Seconds(2), kStart), absl::Seconds(2));
 }
 
-// Batches whose frames take longer than the wait for a lost partition.
+// The frames of these batches take longer than the wait for a lost partition.
 TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   Retry retry(absl::Seconds(10));
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(7.5));
@@ -166,7 +166,7 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   const SteadyTime now = kStart + absl::Seconds(8);
   EXPECT_TRUE(retry.After(Lost(1), now).ok());
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), now), absl::Minutes(1));
-  // But the allowed silence does not grow.
+  // The allowed silence does not grow, though.
   EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
 }
 
@@ -191,8 +191,8 @@ TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_st>(log)));
-  // Two fetches, both failing every second for 9 s: two warnings in all, at 1 s
-  // and at 6 s.
+  // Two fetches that both fail every second for 9 s cause two warnings in all,
+  // at 1 s and at 6 s.
   Retry one(absl::Seconds(20)), two(absl::Seconds(20));
   for (int second = 0; second < 10; ++second) {
     const SteadyTime now = kStart + absl::Seconds(second);

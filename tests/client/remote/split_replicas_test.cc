@@ -118,7 +118,7 @@ TEST_F(SplitReplicasTest, OwnersThatLackItEndTheRunAtOnceAndAreNamed) {
 TEST_F(SplitReplicasTest, OwnersAddedToTheListAreAskedBeforeTheRunEnds) {
   Serve("new", 0);
   for (int i = 0; i < 2; ++i) Serve("old", 1);
-  // With this the home has learned of all servers so far.
+  // By this fetch the home learns of all servers so far.
   EXPECT_TRUE(absl::IsFailedPrecondition(FetchSome({0, 2, 4})));
   Serve("new", 1);
   EXPECT_EQ(FetchSome({0, 2, 4}), absl::OkStatus());

@@ -41,7 +41,7 @@ void Touch(const void* data, size_t bytes) {
 
 namespace {
 
-constexpr int64_t kMaxValues = 1 << 14;  // in memory
+constexpr int64_t kMaxValues = 1 << 14;  // number of values read at a time
 constexpr int kMaxReads = 64;
 
 template <typename T, typename Read>

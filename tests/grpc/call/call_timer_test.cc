@@ -116,7 +116,7 @@ TEST(CallTimerTest, RestsWhileItWaits) {
             absl::ToDoubleSeconds(SteadyNow() - start) / 20);
 }
 
-// Each sleeper is either removed or woken, on whatever thread.
+// Each sleeper is either removed or woken, on any thread.
 TEST(CallTimerTest, ManyThreadsAddAndRemove) {
   class Count final : public Sleeper {
    public:

@@ -43,7 +43,7 @@ class Leg final : public Call {
       MutexLock lock(&mutex_);
       if (std::exchange(over_, true)) return;
     }
-    // Also ends what these hold.
+    // Destroying the events also ends what they hold.
     const HedgedCallOptions::Events events = std::move(events_);
     member_.reset();
     events.done(std::move(status));
@@ -135,7 +135,8 @@ class HedgedCallTest : public ::testing::Test {
              }});
   }
 
-  // The call started as number `index`, counted from 0; waits for it.
+  // Waits for the call that is started as number `index`, counted from 0, and
+  // returns it.
   Leg& At(size_t index) {
     MutexLock lock(&mutex_);
     const auto started = [this, index]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -222,7 +223,7 @@ TEST_F(HedgedCallTest, SuccessIsNotHiddenByAFailureBeforeIt) {
   NoteAnswers(absl::Milliseconds(10));
   Start();
   Leg& hedge = At(1);
-  // While the failure of the first is being handled, the other succeeds.
+  // The second call succeeds while the failure of the first is being handled.
   on_end_ = [&] {
     EXPECT_TRUE(hedge.Sign().ok());
     hedge.End(absl::OkStatus());
@@ -280,7 +281,7 @@ TEST_F(HedgedCallTest, KeepsASilentReplicaThatIsAlive) {
   EXPECT_EQ(legs(), 1u);
 }
 
-// gRPC's own timers may be late.
+// The call does not rely on gRPC's own timers, which may be late.
 TEST_F(HedgedCallTest, EndsAtItsDeadlineWithoutASign) {
   NoteAnswers(absl::Seconds(100));
   deadline_ = SteadyNow() + absl::Milliseconds(300);

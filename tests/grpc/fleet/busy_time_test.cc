@@ -27,7 +27,7 @@ TEST(BusyTime, LastsAsLongAsTheServerSaysUpToALimit) {
   EXPECT_FALSE(nonsense.IsBusy(kStart));
 }
 
-// Replies to calls that were sent before the first refusal.
+// These answers are to calls that were sent before the first refusal.
 TEST(BusyTime, DoesNotGrowByAnswersThatCameMeanwhile) {
   BusyTime busy;
   for (int i = 0; i < 20; ++i) busy.Note(20 * kMs, kStart + i * kMs);

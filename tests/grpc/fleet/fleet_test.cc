@@ -162,7 +162,7 @@ TEST(FleetTest, DoesNotWaitWhenAllAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1:1: "));
 }
 
-// A split that was added to one copy of a store.
+// A split was added to only one copy of the store.
 TEST(FleetTest, KnowsTheSplitsOfAllMembers) {
   FleetHarness servers(testing::SmallGraph(), 1);
   testing::ScriptedSampler first(servers.Stub(0), {});
@@ -310,7 +310,7 @@ class TwoReplicasTest : public ::testing::Test {
     return MemberAt(real_.server(0).address());
   }
 
-  // Like a server whose memory is all reserved.
+  // Refuses a call, like a server whose memory is all reserved.
   void Refuse(const FleetMember& member, absl::Duration retry_after) const {
     fleet_->ReportFailure(
         member,
@@ -324,8 +324,8 @@ class TwoReplicasTest : public ::testing::Test {
   std::unique_ptr<Fleet> fleet_;
 };
 
-// For example when a call was cancelled because its member was lost: others
-// that wait for the member's answer must still learn of it.
+// A call may be cancelled because its member was lost, for example; others that
+// wait for the member's answer must still learn of it.
 TEST_F(TwoReplicasTest, IgnoresFailuresOfLostMembers) {
   const auto member = real();
   real_.StopServer(0);
@@ -346,7 +346,7 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   Refuse(*busy, absl::Hours(1));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
   EXPECT_FALSE(fleet_->IsLost(*busy));
-  // Better than none.
+  // A busy member is better than none.
   EXPECT_EQ(*fleet_->Pick(0, Soon(), {free.get()}), busy);
 }
 
@@ -391,7 +391,7 @@ TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
   EXPECT_EQ(fleet_->Owners(0).size(), 2u);
 }
 
-// Removing a line from the file ends no call.
+// Removing a line from the file must not end any call.
 TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   auto member = scripted();
   const std::weak_ptr<grpc::Channel> channel = member->channels[0];
@@ -399,7 +399,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
   EXPECT_EQ(*fleet_->Pick(0, Soon()), real());
   EXPECT_FALSE(fleet_->IsLost(*member));
-  // It is still asked, and found lost when it is.
+  // It is still asked, and so its loss is noticed.
   const int before = scripted_.describes();
   EXPECT_TRUE(Await([&] {
     fleet_->Suspect(*member);

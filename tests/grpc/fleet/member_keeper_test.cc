@@ -19,7 +19,8 @@ std::weak_ptr<::grpc::Channel> AddChannel(FleetMember& member) {
   return member.channels.back();
 }
 
-// As in a callback of gRPC, on whose thread no channel may be destroyed.
+// The last holder may be a callback of gRPC, on whose thread no channel may be
+// destroyed.
 TEST(MemberKeeperTest, ChannelsOutliveTheLastHolderUntilTheyAreEnded) {
   MemberKeeper keeper;
   std::shared_ptr<FleetMember> member = keeper.Make();

@@ -107,7 +107,7 @@ TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   EXPECT_THAT(LoadError(options), HasSubstr("cert.pem is not valid before 20"));
   options.clock = [] { return absl::Now() + 30 * kDay - absl::Hours(1); };
   EXPECT_EQ(LoadError(options), "");
-  // Only the CA.
+  // Only the CA is given.
   options.cert = options.key = "";
   options.clock = [] { return absl::Now() + 3651 * kDay; };
   EXPECT_THAT(LoadError(options), HasSubstr("ca.pem expired at 20"));
@@ -158,7 +158,7 @@ TEST_F(CertificatesTest, RefusesOtherNames) {
   EXPECT_THAT(PeerError(leaf, "elsewhere.example"),
               HasSubstr("is not for elsewhere.example"));
   EXPECT_THAT(PeerError(leaf, "127.0.0.2"), HasSubstr("is not for 127.0.0.2"));
-  // A common name is not an address.
+  // A common name does not count as an address.
   CertificateSpec bare;
   bare.names = "";
   EXPECT_THAT(PeerError(ca_.Issue(bare).certificate, "localhost"),

@@ -88,7 +88,7 @@ class TlsTest : public testing::DirectoryTest {
     return (*fleet)->WaitForManifest(SteadyNow() + patience).status();
   }
 
-  // The same, for a failure that waiting cannot resolve.
+  // Like Connect, for a failure that waiting cannot resolve.
   static absl::Status ConnectInVain(const std::string& list,
                                     const TlsOptions& tls) {
     const SteadyTime start = SteadyNow();
@@ -98,7 +98,8 @@ class TlsTest : public testing::DirectoryTest {
     return status;
   }
 
-  // The status of an empty call of any method, on a connection of its own.
+  // Makes a call of any method with an empty request, on its own connection;
+  // returns its status.
   static absl::Status Call(const std::string& address,
                            const std::shared_ptr<TlsFiles>& files,
                            const std::string& method) {
@@ -292,7 +293,8 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   const TlsOptions tls = NewTls(ca_, "client");
   ASSERT_TRUE(Connect(address, tls).ok());
 
-  // Half a file, or the key of another certificate: the old identity stays.
+  // With half a file, or the key of another certificate, the old identity stays
+  // in use.
   const auto read = [&](const char* name) {
     return *ReadFile(directory_ / name, 1 << 20);
   };
@@ -304,7 +306,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   absl::SleepFor(absl::Milliseconds(1500));
   EXPECT_TRUE(Connect(address, tls).ok());
 
-  // Another name: visible to clients that ask for it once both files are there.
+  // Clients that require the new name succeed once both files are there.
   TlsOptions renamed = tls;
   renamed.server_name = "renewed.example";
   EXPECT_FALSE(Connect(address, renamed).ok());
@@ -313,7 +315,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   WriteIdentity("server", ca_, spec);
   EXPECT_TRUE(SoonConnects(address, renamed, true));
 
-  // Another CA for the clients.
+  // The server now accepts clients of another CA.
   Write("server-ca.pem", other_ca_.pem());
   EXPECT_TRUE(SoonConnects(address, renamed, false));
   Write("server-ca.pem", other_ca_.pem() + ca_.pem());
@@ -330,7 +332,8 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   ASSERT_TRUE(fleet.ok());
   ASSERT_TRUE((*fleet)->Pick(0, SteadyNow() + kLong).ok());
 
-  // The whole fleet moves to another CA, while the client's process stays.
+  // The whole fleet moves to another CA, while the client's process keeps
+  // running.
   WriteIdentity("server", other_ca_);
   Write("server-ca.pem", other_ca_.pem());
   WriteIdentity("client", other_ca_);

@@ -53,7 +53,7 @@ def companions(root, name, count, torch_save=save):
     for split, rest in (("train", 0), ("val", 1), ("test", 2)):
         seeds = ids[ids % 4 == rest]
         for part, share in enumerate(seeds.split(-(-len(seeds) // PARTS))):
-            # A view: its storage is that of all seeds.
+            # This is a view, whose storage holds all seeds.
             torch_save(share, root / f"{name}-{split}-partitions" /
                        f"partition{part}.pt")
 
@@ -91,7 +91,7 @@ def pyg_homogeneous(root, name, rich):
     for part in range(PARTS):
         where = folder / f"part_{part}"
         ids = in_order(torch.nonzero(edge_map == part).flatten(), dst)
-        # Beyond 2^31, like node counts and storages of large graphs.
+        # 2^35 is beyond 32 bits, like the node counts of large graphs.
         save({"edge_id": ids, "row": src[ids], "col": dst[ids],
               "size": (N, 2**35 if rich else N)}, where / "graph.pt")
         start, end = bounds[part], bounds[part + 1]

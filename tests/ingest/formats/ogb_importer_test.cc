@@ -189,7 +189,7 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
 
-// It is refused before as much is written as the file claims.
+// The file is refused before as much is written as it claims to need.
 TEST_F(OgbImporterTest, RefusesWildNodeCounts) {
   ExpectRefusal("raw/num-node-list.csv.gz", "1000000000000\n",
                 "3 rows for 1000000000000 nodes");

@@ -312,7 +312,8 @@ TEST_F(PartitionImportersTest, RefusesRowsThatWereAppendedTwice) {
               HasSubstr("rows for 40 nodes; a program that ran twice"));
 }
 
-// The number of rows is right, but one id occurs twice and another is missing.
+// The number of rows is right, but one id occurs twice and another one is
+// missing.
 TEST_F(PartitionImportersTest, RefusesRepeatedIds) {
   for (const uint64_t memory : {0, 1 << 20}) {
     SCOPED_TRACE(memory);

@@ -33,7 +33,7 @@ using NamedTriples = std::vector<std::array<std::string, 3>>;
 
 constexpr std::array<const char*, 3> kParts = {"train", "valid", "test"};
 
-// By split.
+// The triples of each split.
 const std::array<NamedTriples, 3> kNamed = {
     NamedTriples{{"b", "likes", "a"},
                  {"a", "likes", "c"},
@@ -41,7 +41,8 @@ const std::array<NamedTriples, 3> kNamed = {
                  {"b", "likes", "a"}},
     NamedTriples{{"d", "knows", "b"}},
     NamedTriples{{"a", "fears", "e"}, {"e", "likes", "d"}}};
-// b a c d e; likes knows fears.
+// The numbers of the names: b, a, c, d, e are nodes 0 to 4, and likes, knows,
+// fears are relations 0 to 2.
 const std::array<Triples, 3> kNumbered = {
     Triples{{0, 0, 1}, {1, 0, 2}, {2, 1, 2}, {0, 0, 1}}, Triples{{3, 1, 0}},
     Triples{{1, 2, 4}, {4, 0, 3}}};

@@ -97,7 +97,8 @@ TEST_F(TuImporterTest, MakesFeaturesOfDegrees) {
               ElementsAreArray({0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0}));
 }
 
-// Equal to the lengths of the in-lists, whatever options change the graph.
+// The degrees equal the lengths of the in-lists, whatever options change the
+// graph.
 TEST_F(TuImporterTest, DegreesAreThoseOfTheImportedGraph) {
   for (int bits = 0; bits < 12; ++bits) {
     SCOPED_TRACE(bits);
@@ -174,7 +175,7 @@ TEST_F(TuImporterTest, SplitsGraphsByFractions) {
   }
 }
 
-// The counts of the published collection.
+// The expected counts are those of the published collection.
 TEST_F(TuImporterTest, ReadsShippedMutag) {
   const auto graph = DescribeTu({MILLRACE_TEST_DATA "/mutag"});
   ASSERT_TRUE(graph.ok()) << graph.status();

@@ -263,7 +263,7 @@ TEST_F(DistributionTest, NeighbouringSlotsOfLongListsAreIncludedEqually) {
   EXPECT_GT(ChiSquareP(counts), kAlpha);
 }
 
-// The whole distribution: every subset of the size of the fanout.
+// Tests the whole distribution: every subset of the size of the fanout.
 TEST_F(DistributionTest, SubsetsOfShortListsAreEquallyLikely) {
   const std::vector<std::pair<uint64_t, int>> cases = {
       {0, 1}, {0, 2}, {1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}, {2, 3}, {2, 15}};

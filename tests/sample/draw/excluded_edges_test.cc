@@ -72,7 +72,7 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
         excluded.Add(kHub, neighbor, time);
         out.emplace(neighbor, time);
       }
-      excluded.Add(7, 1, 0);  // in another list
+      excluded.Add(7, 1, 0);  // an entry of another list
       excluded.Sort();
       EXPECT_EQ(excluded.by_node.at(kHub).size(), out.size());
       std::vector<int64_t> want;

@@ -220,7 +220,8 @@ TEST_F(DrawLawTest, WeightedPicksWithReplacementAreIndependent) {
   }
 }
 
-// All subsets of size k are equally likely: k / d, k (k - 1) / (d (d - 1)), ...
+// All subsets of size k are equally likely, so one slot is included with
+// probability k / d, two with k (k - 1) / (d (d - 1)), and so on.
 TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
   for (const int k : {1, 3, 8}) {
     std::map<Slots, double> law;

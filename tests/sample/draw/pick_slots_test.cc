@@ -25,7 +25,7 @@ constexpr DrawDomain kDomain = {
     .job_seed = 0x123456789ABCDEF, .epoch = 2, .batch = 3, .hop = 1};
 constexpr uint64_t kNode = 0x500000007;
 constexpr uint32_t kTree = 9;
-constexpr int64_t kBegin = 13;  // of the list in its files
+constexpr int64_t kBegin = 13;  // where the list begins in its files
 
 // The key of retry `r` of kDomain.
 PhiloxKey KeyOf(uint32_t r) {
@@ -79,7 +79,7 @@ Slots Weighted(std::vector<uint64_t> weights, int k, bool replace,
   return picks;
 }
 
-// weight_sum, with other lists around this one.
+// The weight_sum column, with other lists around this one.
 std::vector<uint64_t> SumsOf(const std::vector<uint64_t>& weights) {
   std::vector<uint64_t> sums(kBegin, 4711);
   uint64_t sum = 0;
@@ -92,7 +92,7 @@ Slots Picked(const std::vector<uint64_t>& weights, int k, bool replace,
              uint64_t node = kNode) {
   const std::vector<uint64_t> sums = SumsOf(weights);
   WordStream words(kDomain, kDomain.Key(), node, kTree);
-  Slots slots = {-1};  // of earlier nodes
+  Slots slots = {-1};  // a slot of an earlier node
   PickWeighted(words, {kBegin, static_cast<int64_t>(weights.size())}, sums, k,
                replace, slots);
   EXPECT_EQ(slots.front(), -1);
@@ -104,13 +104,13 @@ std::vector<uint64_t> SomeWeights(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<uint64_t> weights(count);
   for (uint64_t& weight : weights) {
-    // Weights of all magnitudes; a quarter of them 0.
+    // The weights have all magnitudes, and a quarter of them are 0.
     weight = random() % 4 == 0 ? 0 : random() >> random() % 32;
   }
   return weights;
 }
 
-// Below and above the fanout from which draws use a tree of sums.
+// Tries fanouts below and above the one from which draws use a tree of sums.
 TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
   for (const size_t degree : {2u, 3u, 49u, 64u, 65u, 300u}) {
     const std::vector<uint64_t> weights =
@@ -128,7 +128,7 @@ TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
   }
 }
 
-// Lengths for which up to half of the words are rejected.
+// With these lengths up to half of the words are rejected.
 TEST(WordStreamTest, BoundedIsDrawnWithoutBias) {
   for (const uint64_t n :
        {uint64_t{3} << 30, (uint64_t{1} << 31) + 1, (uint64_t{1} << 32) - 1}) {

@@ -302,7 +302,7 @@ TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
 }
 
 TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
-  // A property of every sampler: x == X[n_id].
+  // Every sampler must have the property x == X[n_id].
   const TestGraph graph = testing::SmallGraph();
   const auto source = OpenGraph(graph, "rows");
   JobSpec spec = Job({2, 2});

@@ -116,7 +116,7 @@ std::vector<std::vector<int64_t>> PathsOf(const absl::StatusOr<Batch>& batch) {
   return paths;
 }
 
-// One step, two steps, three steps, and each given the steps before.
+// Tests one, two and three steps, and each step given the steps before it.
 TEST(WalkLawTest, PathsFollowTheirExactLaw) {
   const auto source = OpenGraph(WalkGraph(), 0);
   for (const bool weighted : {false, true}) {

@@ -39,7 +39,7 @@ JobSpec Walk(SampleMethod method, int walks, int length) {
 class WalkTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Partitions, WalkTest, ::testing::Values(0, 1, 3));
 
-// pyg-lib's case: walks of 5 steps on a cycle of 4.
+// This is pyg-lib's case of walks of 5 steps on a cycle of 4.
 TEST_P(WalkTest, StepsOfACycleGoToNeighbours) {
   const auto source = OpenGraph(testing::Cycle(4), GetParam());
   const auto batch =
@@ -84,7 +84,8 @@ TEST_P(WalkTest, EveryStepIsAnEdgeOfTheMetapath) {
   const Schema& schema = source->manifest().schema;
   int64_t checked = 0;
   for (const Direction direction : {Direction::kIn, Direction::kOut}) {
-    // From items: over in-lists buys, likes; over out-lists the reverse.
+    // Walks start at items, so they follow buys, then likes over in-lists, and
+    // the reverse over out-lists.
     const std::vector<size_t> metapath = direction == Direction::kIn
                                              ? std::vector<size_t>{2, 0, 1}
                                              : std::vector<size_t>{2, 1, 0};
@@ -174,7 +175,7 @@ TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
       std::vector<std::tuple<int64_t, int64_t, int64_t>> want, got;
       for (size_t s = 0; s < seeds.size(); ++s) {
         std::map<int64_t, int64_t> visits;
-        std::vector<int64_t> order;  // of first visits
+        std::vector<int64_t> order;  // nodes by first visit
         for (size_t at = s * kWalks * 6; at < (s + 1) * kWalks * 6; ++at) {
           const int32_t local = walks->walks.As<int32_t>()[at];
           if (at % 6 == 0 || local < 0 || original[local] == seeds[s]) continue;

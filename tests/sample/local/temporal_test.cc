@@ -240,7 +240,7 @@ TEST_P(PartitionsTest, NothingIsLaterThanItsSeed) {
         ++checked;
       }
     }
-    // Nor are nodes later, if edges have their own times: items.
+    // If edges have their own times, nodes (items) are not later either.
     for (const SampledNode& node : NodesOf(*batch, 1)) {
       if (node.original == seeds.ids[node.tree]) continue;
       ASSERT_LE(graph_.types[1].time[node.original], times[node.tree]);
@@ -419,7 +419,7 @@ TEST(TemporalTest, SeedsOfASplitWithoutTimesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--node-times"));
 }
 
-// The times of nodes are no substitute.
+// The times of nodes do not take the place of the missing times of edge seeds.
 TEST(TemporalTest, EdgeSeedsWithoutTimesAreRefused) {
   const auto source = OpenGraph(EdgeTimes(), 0);
   JobSpec spec = Temporal({2});

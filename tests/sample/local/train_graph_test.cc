@@ -43,7 +43,7 @@ TestGraph PlainGraph(uint32_t seed) {
   return graph;
 }
 
-// The same without the edges to neighbours outside the split of items, and for
+// A graph without the edges to neighbours outside the split of items, and for
 // each relation the original numbers of its edges.
 struct Reduced {
   TestGraph graph;
@@ -166,7 +166,7 @@ std::vector<JobSpec> Methods(Direction direction) {
 }
 
 std::vector<Case> Cases(Direction direction) {
-  // 0, 3 and 30 are not in the split
+  // Items 0, 3 and 30 are not in the split.
   const Seeds seeds = {{5, 0, 3, 7, 0, 30}};
   std::vector<Case> cases;
   for (const JobSpec& spec : Methods(direction)) {
@@ -210,7 +210,7 @@ TEST(TrainGraphTest, IsTheGraphWithoutEdgesToOthers) {
   EXPECT_GT(edges, 1000u);
 }
 
-// The distribution for pairs that the graph contains.
+// Tests jobs around pairs that the graph contains.
 TEST(TrainGraphTest, LeavesOutTheEdgesOfSeedsToo) {
   const TestGraph graph = PlainGraph(4);
   const auto source = OpenGraph(graph, 2);
@@ -259,7 +259,7 @@ TEST(TrainGraphTest, NamesTheSplitsWhereThereIsNoSuch) {
 TEST(TrainGraphTest, SplitsOfTypesThatNoEdgeLeadsToAreRefused) {
   const auto source = OpenGraph(RandomGraph(1), 0);
   JobSpec spec = ExplicitJob({}, "item");
-  spec.train_graph = "train";  // of items
+  spec.train_graph = "train";  // a split of items
   const auto status = [&] {
     return ResolveJob(spec, source->manifest()).status();
   };

@@ -59,7 +59,8 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
     const auto store = OpenDataset(graph);
     std::vector<uint64_t> src, dst;
     std::vector<uint8_t> want;
-    // Mixed owners, some pairs twice, and some pairs of a hub only.
+    // Owners are mixed, some pairs occur twice, and in a third of them one end
+    // is almost always a hub.
     for (uint64_t i = 0; i < 3000; ++i) {
       src.push_back((i * 7) % 1500);
       dst.push_back(i % 3 == 0 ? i % (kHubs + 1) : (i * 7 + i % 5) % kNodes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Negatives against docs/determinism.md section 6, written here again without
-// any of its shortcuts.
+// Negatives, compared with docs/determinism.md, section 6, implemented here
+// again without shortcuts.
 #include "common/sample/seeds/negatives.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ int64_t Draw(uint32_t redraw, uint32_t q, uint32_t i, uint64_t n) {
   }
 }
 
-// Ids are original ids the other way round; edges are by original ids.
+// Ids are the original ids in reverse order; edges are given by original ids.
 class FakeDirectory final : public EdgeDirectory {
  public:
   explicit FakeDirectory(std::set<Pair> edges) : edges_(std::move(edges)) {}
@@ -159,7 +159,7 @@ TEST_F(NegativesTest, TripletsAreDrawnUntilTheyAreNoEdges) {
 TEST_F(NegativesTest, PairsAreDrawnUntilTheyAreNoEdges) {
   const std::set<Pair> edges = ManyPairs();
   FakeDirectory directory(edges);
-  // 7.5 pairs are 8.
+  // 7.5 pairs are rounded up to 8.
   ASSERT_TRUE(DrawAll({NegativeMode::kBinary, 1.5}, directory).ok());
   ASSERT_EQ(seeds_.negative_dst.size(), 8u);
   ExpectIds(seeds_.negative_src, 0);
@@ -177,7 +177,7 @@ TEST_F(NegativesTest, PairsAreDrawnUntilTheyAreNoEdges) {
   }
 }
 
-// With all pairs in the graph the last of the redraws stays.
+// If all pairs are edges of the graph, the last redraw is kept.
 TEST_F(NegativesTest, EdgesThatAreLeftAfterTwentyRedrawsStayAndAreCounted) {
   FakeDirectory directory(AllPairs());
   ASSERT_TRUE(DrawAll({NegativeMode::kTriplet, 2}, directory).ok());
@@ -207,7 +207,7 @@ TEST_F(NegativesTest, GivenOnesAreKeptUnlessTheJobHasItsOwn) {
   EXPECT_THAT(seeds_.negative_dst.original_ids, IsEmpty());
 }
 
-// Before any is drawn, and before memory is set aside for them.
+// They are refused before any is drawn or memory is reserved for them.
 TEST_F(NegativesTest, MoreThanABatchCanHoldAreRefused) {
   constexpr size_t kSeeds = 65;
   seeds_.ids.resize(kSeeds, 0);

@@ -146,7 +146,7 @@ TEST(AdmissionTest, EndsTheStreamThatWaitedLongestForAClientBelowItsShare) {
   const auto good = calls.Reserve("good", "good", 50);
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_THAT(calls.ended(), ElementsAre("first", "second"));
-  // Until they are gone, they still hold their memory.
+  // Until the ended calls are gone, they still hold their memory.
   EXPECT_EQ(calls.admission().in_use(), 150u);
 }
 
@@ -211,7 +211,7 @@ TEST(AdmissionTest, EndsStalledStreamsOfGreedyClientsForAnyClient) {
   EXPECT_THAT(calls.ended(), ElementsAre("other"));
 }
 
-// However long they have waited.
+// Clients within their share keep their calls, however long these have waited.
 TEST(AdmissionTest, LeavesClientsWithinTheirShareAlone) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto modest = calls.Waiting("modest", "modest", 10);

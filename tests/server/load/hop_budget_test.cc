@@ -64,7 +64,7 @@ TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
   const std::vector<Frontier> frontiers = {Everything(3)};
   ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
   const uint64_t before = admission.in_use();
-  // 3 picks for each node, of at least 8 bytes.
+  // Each node has 3 picks of at least 8 bytes.
   EXPECT_GT(before, 1000u + 3 * kNodes * 8);
   ASSERT_TRUE(budget.ExpectReply({true}).ok());
   ASSERT_TRUE(budget.AddPicks(0, 3 * kNodes / 2).ok());
@@ -92,7 +92,7 @@ TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
   const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
   ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
   const uint64_t own = admission.in_use();
-  // The reply itself: at most all edges.
+  // The reply itself holds at most all edges.
   ASSERT_TRUE(budget.ExpectReply({true}).ok());
   const uint64_t asked = admission.in_use();
   EXPECT_EQ(asked - own, kNodes * kDegree * sizeof(uint32_t));

@@ -76,7 +76,7 @@ TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
     for (Context* context : {call, other}) calls.Leave(context);
     EXPECT_TRUE(
         calls.Enter(other, "client", SteadyTime::InfiniteFuture()).ok());
-    // Ended in a later round.
+    // This call is ended in a later round.
     EXPECT_TRUE(
         calls.Enter(&last, "client", SteadyNow() + absl::Seconds(1)).ok());
   });
@@ -117,7 +117,7 @@ class Clients {
   LiveCalls& calls() { return calls_; }
   const absl::Status& status() const { return status_; }
 
-  // The first `count` calls that were ended; waits for them.
+  // Waits for the first `count` calls that are ended, and returns them.
   std::vector<Context*> AwaitEnded(size_t count) {
     MutexLock lock(&mutex_);
     const auto enough = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -182,7 +182,7 @@ TEST(LiveCallsTest, EndsACallOnlyOnce) {
   ASSERT_NE(clients.Enter("greedy"), nullptr);
 }
 
-// Although they take long to leave.
+// No call is ended twice, although the calls take long to leave.
 TEST(LiveCallsTest, EndsEachCallOnce) {
   std::array<Context, 3> contexts;
   Mutex mutex;

@@ -142,7 +142,8 @@ TEST(OpenConnectionsTest, DistinguishesSocketsThatReuseADescriptor) {
   EXPECT_TRUE(SoonCounts(connections, 0));
   EXPECT_EQ(connections.Add(number, "a"), Verdict::kAdded);
   EXPECT_TRUE(SoonCounts(connections, 1));
-  // It would not be accepted with that number if it were open.
+  // The connection would not be accepted with that number if it were still
+  // open.
   EXPECT_EQ(connections.Add(number, "b"), Verdict::kAdded);
   EXPECT_EQ(connections.Add(other.get(), "a"), Verdict::kAdded);
   EXPECT_TRUE(SoonCounts(connections, 2));

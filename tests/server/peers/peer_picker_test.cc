@@ -73,7 +73,8 @@ absl::Status Busy() {
                        {.partition = {}, .retry_after = kRetryAfter});
 }
 
-// The client knows better when to come back.
+// The server is not asked again, since its client can better decide when to
+// retry.
 TEST_F(PeerPickerTest, AsksABusyServerWithoutReplicasOnce) {
   Fail(*replicas_[0], Busy());
   Start(1);

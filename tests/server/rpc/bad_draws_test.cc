@@ -85,7 +85,7 @@ class BadDrawsTest : public ::testing::Test {
   }
 
   static FleetHarness* rich_;   // owned by the suite
-  static FleetHarness* plain_;  // likewise
+  static FleetHarness* plain_;  // owned by the suite
 };
 FleetHarness* BadDrawsTest::rich_ = nullptr;
 FleetHarness* BadDrawsTest::plain_ = nullptr;
@@ -135,7 +135,7 @@ TEST_F(BadDrawsTest, UnknownSplitsAreRefused) {
   };
   ExpectRefused(within("trian"), kInvalid, "within \"trian\"");
   ExpectRefused(within("trian"), kInvalid, "\nuse the name of a split");
-  EXPECT_TRUE(within("train").ok());  // of items only
+  EXPECT_TRUE(within("train").ok());  // items have such a split
   EXPECT_TRUE(within("").ok());
 }
 
@@ -168,7 +168,7 @@ TEST_F(BadDrawsTest, AmongHasNoFanout) {
                 kInvalid, "fanout 2 of a set of nodes is not -1");
 }
 
-// Whatever else a request with this rule contains.
+// This holds whatever else a request with this rule contains.
 TEST_F(BadDrawsTest, AmongNoNodesGivesNoNeighbours) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
@@ -187,7 +187,8 @@ TEST_F(BadDrawsTest, RulesWithoutTheirColumnsAreRefused) {
           [](auto& r, auto&) { r.set_rule(v1::ExpandRequest::RULE_WEIGHTED); },
           plain_),
       kLacks, "node__to__node have no weights");
-  // Times where the lists have none: every entry is admissible.
+  // If the lists have no times, every entry is admissible, whatever times the
+  // request has.
   v1::ExpandRequest request = GoodExpand();
   request.mutable_frontiers(0)->set_fanout(kAllNeighbors);
   v1::ExpandReply all, timed;

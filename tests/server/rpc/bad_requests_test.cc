@@ -366,7 +366,7 @@ TEST_F(BadRequestsTest, EachIsAnsweredAndNothingGrows) {
   for (const std::string method :
        {"Sample", "Gather", "Expand", "Resolve", "HasEdges"}) {
     kinds.push_back({"garbage for " + method, [&, method](auto&) {
-                       // A field of 9 bytes that is cut off.
+                       // This field of 9 bytes is cut off.
                        std::string bytes = "\x0a\x09";
                        for (auto i = random() % 9; i > 0; --i) {
                          bytes += static_cast<char>(random());
@@ -429,7 +429,8 @@ TEST_F(BadRequestsTest, FloodsOfFieldsTakeNoMemory) {
   const absl::Status status =
       SendGarbage(generic, "/millrace.v1.Sampler/Expand", frontiers);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  // The bytes themselves, several times, because malloc keeps them.
+  // The bound allows for the bytes themselves, several times, because malloc
+  // keeps them.
   EXPECT_LT(Memory() - before, int64_t{128} << 20);
 }
 
@@ -467,11 +468,12 @@ TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
     for (int calls = 0; calls < 30; ++calls) {
       clients.back()->SendData(
           clients.back()->Open("/millrace.v1.Sampler/Gather"), half);
-      // Later the server may refuse.
+      // The server may refuse later ones.
       ASSERT_TRUE(i > 0 || calls >= 10 || !clients.back()->closed());
     }
   }
-  // Half of both limits, plus what malloc keeps, instead of 720 MB.
+  // The bound is half of both limits, plus what malloc keeps, instead of 720
+  // MB.
   EXPECT_LT(Memory() - before, int64_t{400} << 20);
 }
 

@@ -31,8 +31,8 @@ std::string Ids(const std::vector<uint32_t>& ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * 4};
 }
 
-// As many seeds as a batch may have, all from the other partition: with trees
-// and times they do not fit into one message.
+// The batch has as many seeds as it may, all from the other partition: with
+// trees and times they do not fit into one message.
 TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
   constexpr size_t kSeeds = size_t{1} << 20;
   static_assert(kSeeds * (4 + 4 + 8) >= kMaxMessageBytes);

@@ -119,7 +119,7 @@ TEST_F(LongListsTest, ManyPairsOfAHubAreFoundAtOnce) {
   EXPECT_EQ(reply.found(), std::string(kPairs, '\0'));
 }
 
-// So would comparing every entry with each excluded one.
+// Comparing every entry with each excluded one would take minutes, too.
 TEST_F(LongListsTest, ManyExcludedEntriesOfAHubAreFoundAtOnce) {
   v1::ExpandRequest request;
   constexpr size_t kExcluded = 1000000;

@@ -108,11 +108,12 @@ TEST(ParseRequestTest, InvalidMessagesAreRefused) {
 TEST(ParseRequestTest, UnknownFieldsAreAccepted) {
   for (const std::string& text : {std::string(), std::string("\xa2\x06\x01x"),
                                   std::string("\xa3\x06\xa4\x06"),
-                                  // Looks like a frontier, but is none inside a
+                                  // This looks like a frontier, but is inside a
                                   // group.
                                   std::string("\xa3\x06\x42\x01\xff\xa4\x06"),
                                   std::string("\x42\x02\x7b\x7c"),
-                                  // A number where the known field has bytes.
+                                  // This is a number where the known field has
+                                  // bytes.
                                   std::string("\x40\x05")}) {
     EXPECT_TRUE(MemoryOf<v1::ExpandRequest>(text).ok());
     EXPECT_TRUE(v1::ExpandRequest().ParseFromString(text));

@@ -84,7 +84,7 @@ TEST(ResetCallsTest, RunningCallsDoNotTakePlacesOfOthers) {
         CallSample(*stub, Request(), absl::Minutes(5)).status;
     EXPECT_TRUE(status.ok()) << status;
   };
-  // As many as the server has sampling threads.
+  // There are as many calls as the server has sampling threads.
   for (int i = 0; i < 2; ++i) waiting.emplace_back(sample);
   RawHttp2 attacker(fleet.server(0).address());
   ResetWholeCalls(attacker, 5000);

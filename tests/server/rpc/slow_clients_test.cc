@@ -23,7 +23,7 @@ using testing::WideGraph;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-// Replies are 4 MB.
+// Returns a request with a reply of 4 MB.
 v1::ExpandRequest LargeExpand() {
   v1::ExpandRequest request;
   request.set_replace(true);
@@ -107,7 +107,8 @@ void ExpectServed(FleetHarness& fleet) {
   }
 }
 
-// One connection first, then more calls than there can be of that kind.
+// One connection makes such calls first, then several make more calls than the
+// limit for that kind.
 TEST(SlowClientsTest, MissingRequestsDoNotTakePlacesOfOthers) {
   FleetHarness fleet(WideGraph(3000, 5, 4), 1);
   const auto one = SilentCalls(fleet, "Sample", 1, 1100);

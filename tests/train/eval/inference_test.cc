@@ -178,11 +178,11 @@ TEST_F(InferenceMemoryTest, RanksHoldAllInputAndTheirOwnOutput) {
     const MemoryNeed narrow = NeedOf(4, false, pair, same_host);
     EXPECT_EQ(narrow.process, (8 + 8 / 2) * kColumnBytes);
     EXPECT_EQ(narrow.host, (2 * 8 + 8) * kColumnBytes);
-    // Here it is reached with the rows of the last layer.
+    // Here the peak is reached with the rows of the last layer.
     const MemoryNeed predicted = NeedOf(100, true, pair, same_host);
     EXPECT_EQ(predicted.process, (100 + 100 / 2) * kColumnBytes);
     EXPECT_EQ(predicted.host, (2 * 100 + 100) * kColumnBytes);
-    // On two hosts.
+    // The two ranks are on two hosts.
     EXPECT_EQ(NeedOf(100, false, pair, {}).host, wide.process);
   });
 }

@@ -34,7 +34,7 @@ at::Tensor Longs(std::vector<int64_t> values) {
 double ValueOf(const std::string& task, const std::string& metric,
                const at::Tensor& logits, const at::Tensor& labels) {
   Metric counted(Task::Parse(task, metric).value(), logits.size(1));
-  // In two pieces, like batches.
+  // The rows are added in two pieces, like batches.
   const int64_t half = logits.size(0) / 2;
   counted.Add(logits.narrow(0, 0, half), labels.narrow(0, 0, half));
   counted.Add(logits.narrow(0, half, logits.size(0) - half),
@@ -114,7 +114,8 @@ TEST(MetricTest, F1OfColumns) {
   EXPECT_DOUBLE_EQ(ValueOf("multi", "accuracy", logits, labels), 6.0 / 8);
 }
 
-// Predicted 0, 1, 1, 2 for 0, 1, 2, 2: F1 is 1, 2/3, 2/3.
+// The predictions are 0, 1, 1, 2 for the labels 0, 1, 2, 2, so F1 is 1, 2/3,
+// 2/3.
 TEST(MetricTest, F1OfClasses) {
   const at::Tensor logits =
       Floats({4, 3}, {1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1});
@@ -169,7 +170,7 @@ TEST(TaskTest, RocAucOfClassesNeedsTwo) {
 TEST(TaskTest, LossesLeaveOutTheUnlabelled) {
   const at::Tensor logits = Floats({2, 2}, {0, 2, -1, 100});
   const at::Tensor labels = Floats({2, 2}, {1, 0, kNan, kNan});
-  // log 2 for the first, log(1 + e^2) for the second.
+  // The loss is log 2 for the first, and log(1 + e^2) for the second.
   EXPECT_NEAR(LossSum(TaskKind::kMulti, logits, labels).item().toDouble(),
               std::log(2.0) + std::log1p(std::exp(2.0)), 1e-5);
   EXPECT_NEAR(LossSum(TaskKind::kRegression, logits, labels).item().toDouble(),

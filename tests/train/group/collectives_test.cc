@@ -50,7 +50,7 @@ TEST(CollectivesTest, RankZeroNamesAPortThatIsTaken) {
       << status;
 }
 
-// Heartbeats with a short timeout.
+// Options for heartbeats with a short timeout.
 CollectiveOptions Impatient() {
   CollectiveOptions options;
   options.heartbeat.interval = absl::Milliseconds(50);

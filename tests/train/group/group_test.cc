@@ -57,7 +57,7 @@ std::string MessageOf(const Variables& variables) {
   return std::string(status.message());
 }
 
-// Set by srun in the second of three processes on two hosts.
+// The variables that srun sets in the second of three processes on two hosts.
 const Variables kSrun = {{"SLURM_PROCID", "1"},
                          {"SLURM_NTASKS", "3"},
                          {"SLURM_NODEID", "0"},

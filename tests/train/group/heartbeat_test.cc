@@ -112,7 +112,7 @@ TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
             "rank 1 failed: the disk is full\nmake room");
 }
 
-// So that the program on each host exits with the status of wrong usage.
+// The program on each host must exit with the status of wrong usage.
 TEST_F(HeartbeatTest, WrongUsageByOneRankIsReportedByAll) {
   const auto zero = Start(0, 3);
   const auto one = Start(1, 3);
@@ -160,7 +160,7 @@ TEST_F(HeartbeatTest, IgnoresMessagesOfStrangers) {
     EXPECT_TRUE(zero->WaitForLoss(absl::Milliseconds(300)).ok());
     EXPECT_TRUE(one->WaitForLoss(absl::Milliseconds(1)).ok());
   }
-  // Nor do they keep the ranks from hearing each other.
+  // Strangers do not keep the ranks from hearing each other either.
   one->Fail(absl::ResourceExhaustedError("the disk is full"));
   EXPECT_EQ(FirstLine(zero->WaitForLoss(absl::Seconds(30))),
             "rank 1 failed: the disk is full");
@@ -218,7 +218,8 @@ TEST_F(HeartbeatTest, EndsAProcessThatDoesNotEndItself) {
       "rank 0 is (lost|gone): its port 127.0.0.1");
 }
 
-// Otherwise its beats would pass for those of the rank that was lost.
+// Otherwise the beats of the new process would pass for those of the rank that
+// was lost.
 TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
   const auto zero = Start(0, 3);
   auto one = Start(1, 3);

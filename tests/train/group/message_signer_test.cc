@@ -22,7 +22,7 @@ TEST(MessageSignerTest, VerifiesWhatItSigned) {
   }
 }
 
-// Expected value computed with Python's hmac.
+// The expected value was computed with Python's hmac.
 TEST(MessageSignerTest, SignsWithHmacSha256) {
   EXPECT_EQ(absl::BytesToHexString(
                 MessageSigner(kSecret, "run").Sign("key", "message")),

@@ -60,7 +60,7 @@ TEST(RendezvousTest, BindsToAnIpv6Address) {
   EXPECT_TRUE(bound->loopback);
 }
 
-// An address reserved for documentation, which no host has.
+// The address is reserved for documentation, so no host has it.
 TEST(RendezvousTest, NamesAnAddressOfAnotherHost) {
   const absl::Status status =
       BindAtMeetingPoint(At("192.0.2.77", 1234), absl::Seconds(30)).status();

@@ -63,7 +63,7 @@ TEST_F(RunHandshakeTest, AllGetTheIdThatRankZeroDrew) {
   EXPECT_NE(Of(0).run(), zero.run());
 }
 
-// It answered an earlier process.
+// The answer was to an earlier process.
 TEST_F(RunHandshakeTest, IgnoresAReplayedAnswer) {
   RunHandshake zero = Of(0);
   {
@@ -137,7 +137,7 @@ TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
     RunHandshake zero, one;
   };
   Group groups[] = {{"", kSecret}, {kSecret, ""}, {kSecret, "another secret"}};
-  // It takes seconds to be sure.
+  // The handshake takes seconds to be sure.
   for (Group& group : groups) {
     while (group.zero.mismatch().ok() || group.one.mismatch().ok()) {
       for (Group& each : groups) {
@@ -151,7 +151,7 @@ TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
   }
 }
 
-// A rank with another secret would write again.
+// A rank with another secret would write such a value again.
 TEST_F(RunHandshakeTest, OneValueThatIsNotSignedIsOnlySuspicious) {
   RunHandshake zero = Of(0);
   SetRaw("hello/1", "a stranger");

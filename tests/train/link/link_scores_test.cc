@@ -174,7 +174,8 @@ TEST_P(LinkScoresTest, ComparesWithSharedNegativesAtBothEnds) {
   one.Expect(Run(LinkLoss::kSoftmax, links, false));
 }
 
-// Even if the two ends have different types; equal ends do not compete.
+// This holds even if the two ends have different types; equal ends do not
+// compete.
 TEST_P(LinkScoresTest, ComparesWithTheOtherSeeds) {
   const LinkBatch links = SomeLinks(NegativeShape::kInBatch);
   Sums sums;
@@ -214,7 +215,7 @@ TEST_P(LinkScoresTest, RanksAmongAllLessKnownOnes) {
   rows_[7].copy_(rows_[4]);
   rows_[8].copy_(rows_[4]);
   const LinkTable own{links.id.src, links.id.dst, links.edge_type};
-  // Known edges: one of the ties, and another edge twice.
+  // The known edges are one of the ties, and another edge twice.
   const LinkTable other{at::tensor({0, 0, 0, 7}, at::kLong),
                         at::tensor({7, 1, 1, 5}, at::kLong),
                         at::tensor({0, 0, 0, 1}, at::kLong)};

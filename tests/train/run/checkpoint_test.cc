@@ -53,7 +53,7 @@ TEST(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_EQ(read.values, want.values);
 }
 
-// As many as the relations of a knowledge graph need with Adam.
+// The relations of a knowledge graph need this many with Adam.
 TEST(CheckpointTest, ReadsManyTensors) {
   const std::filesystem::path path = TestDirectory("many") / "last.pt";
   Checkpoint checkpoint = Sample();
@@ -73,7 +73,7 @@ TEST(CheckpointTest, ReadsManyTensors) {
   }
 }
 
-// As tied weights do, and the parts of a fused weight.
+// Tied weights share a storage, and so do the parts of a fused weight.
 TEST(CheckpointTest, ReadsTensorsThatShareAStorage) {
   Checkpoint checkpoint = Sample();
   const at::Tensor whole = at::arange(6, at::kFloat).view({2, 3});
@@ -95,7 +95,7 @@ TEST(CheckpointTest, DamageIsDataLoss) {
             absl::string_view::npos);
 }
 
-// Wherever it is: in a tensor, the dictionary, or the records of the zip file.
+// The byte may be in a tensor, the dictionary, or the records of the zip file.
 TEST(CheckpointTest, DetectsAnyChangedByte) {
   const std::vector<char> whole = SerializeCheckpoint(Sample()).value();
   const Checkpoint want = Sample();

@@ -75,7 +75,7 @@ TEST(LineFileTest, DevicesBelongToAllRuns) {
   EXPECT_TRUE(WriteLine("/dev/null", /*append=*/false, "line").ok());
 }
 
-// Like a descriptor that the shell passes by 3>log and /dev/fd/3.
+// The shell passes such a descriptor by 3>log and /dev/fd/3.
 TEST(LineFileTest, WritesToADescriptor) {
   const std::string path = TestDirectory("descriptor") / "log";
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
@@ -96,7 +96,7 @@ TEST(LineFileTest, KnowsAFileByAnyName) {
   EXPECT_NE(identity("log"), identity("other"));
 }
 
-// For lines shorter and longer than the part that is read first.
+// Tries lines shorter and longer than the part that is read first.
 TEST(LineFileTest, CutsOffATornLine) {
   const std::string path = TestDirectory("torn") / "log";
   for (const size_t whole : {0u, 1u, 100000u}) {
