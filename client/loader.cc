@@ -196,7 +196,7 @@ class PrefetchingLoader final : public Loader {
     return first ? CheckWindow() : absl::OkStatus();
   }
 
-  // Call before the window grows to what the options allow.
+  // Checks that a full window fits in memory. RESOURCE_EXHAUSTED: it does not.
   absl::Status CheckWindow() const {
     const uint64_t more =
         static_cast<uint64_t>(options_.prefetch_batches) - window_.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns LibTorch's exceptions into statuses; the only place that does.
+// Turns LibTorch's exceptions into statuses.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -14,7 +14,8 @@
 
 namespace millrace {
 
-// `wanted`: how much more was needed, such as "24 bytes"; empty if unknown.
+// Returns RESOURCE_EXHAUSTED. `what` ran out of memory; `wanted` is how much
+// more it needed, such as "24 bytes", or empty if that is not known.
 inline absl::Status OutOfMemory(std::string_view what,
                                 std::string_view wanted = "") {
   return absl::ResourceExhaustedError(StrCat(
@@ -24,8 +25,9 @@ inline absl::Status OutOfMemory(std::string_view what,
       "on this host"));
 }
 
-// Classifies an exception by its message, because LibTorch's CPU allocator has
-// no exception type of its own.
+// Returns RESOURCE_EXHAUSTED or INTERNAL for an exception with this message.
+// Goes by the message because LibTorch's CPU allocator has no exception type of
+// its own.
 inline absl::Status TorchError(std::string_view what,
                                std::string_view message) {
   constexpr std::string_view kTried =
