@@ -33,9 +33,9 @@ class SamplerServer {
   // "HOST:PORT" with the actual port.
   const std::string& address() const;
 
-  // Makes health checks and clients turn to other servers, refuses new Sample
-  // calls (but not leaf calls), and waits for running ones to finish. Returns
-  // false if `timeout` passes first.
+  // Reports to health checks and clients that the server is about to stop,
+  // refuses new Sample calls (but not leaf calls), and waits for running calls
+  // to finish. Returns false if `timeout` passes first.
   bool Drain(absl::Duration timeout);
 
   // Ends all running calls. Idempotent.
@@ -43,7 +43,7 @@ class SamplerServer {
 
   bool draining() const;
 
-  // Whether it still serves any partition: not all of them are damaged.
+  // Whether it still serves a partition, because not all of them are damaged.
   bool sound() const;
 
   // Whether the port answers; see PortCheck::Ask().
