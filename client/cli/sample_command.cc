@@ -41,7 +41,8 @@ struct SampleFlags {
   bool json = true;
 };
 
-// Refuses columns without seeds, and seeds given twice.
+// Refuses --seed-dst-ids and --seed-times without --seed-ids, and --seed-ids
+// together with --seeds-file.
 absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
