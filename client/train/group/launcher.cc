@@ -39,14 +39,14 @@
 namespace millrace {
 namespace {
 
-// The least memory a rank takes, besides the code that all share.
+// Minimum memory of a rank, not counting the code that all share.
 constexpr int64_t kWorkerBytes = 50 << 20;
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
 // Other users cannot read the environment of a process.
 constexpr char kSecretVariable[] = "MILLRACE_LAUNCHER_SECRET";
 
-// This program's file; by its own name, so that ps and pkill show it.
+// Returns the path of this program, by its name, so that ps shows that.
 std::string Program() {
   std::error_code error;
   const std::filesystem::path path =
@@ -54,19 +54,19 @@ std::string Program() {
   return error ? "/proc/self/exe" : path.string();
 }
 
-// A rank that was asked to end may take this long to unwind; less after a
-// failure, when it may hang in a collective.
+// How long a rank that was asked to end may take; less after a failure, since
+// it may hang in a collective.
 constexpr absl::Duration kUnwind = absl::Seconds(10);
 constexpr absl::Duration kUnwindAfterFailure = absl::Seconds(3);
 
-// What a rank ends with that was started with wrong options (ExitStatus).
+// Exit status of a rank that was started with wrong options; see ExitStatus.
 constexpr int kWrongUsage = 2;
 
 struct Worker {
   pid_t pid = -1;
   UniqueFd pid_fd;      // readable once the process has ended
-  UniqueFd log;         // read end of its stderr; none for rank 0
-  std::string partial;  // the start of a line of the log
+  UniqueFd log;         // read end of its stderr; not used for rank 0
+  std::string partial;  // start of an incomplete line of the log
   bool running = false;
 };
 
@@ -88,7 +88,7 @@ absl::StatusOr<uint16_t> FreePort() {
   return ntohs(address.sin_port);
 }
 
-// Our environment with `overrides` in place of equal names.
+// Returns our environment with the variables of `overrides` set.
 std::vector<std::string> Environment(
     const std::map<std::string, std::string>& overrides) {
   std::vector<std::string> variables;
@@ -111,8 +111,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Own process group: Ctrl-C in a terminal reaches the launcher alone, which
-// passes it on once. Default signal mask: ours is blocked.
+// Gives the process its own group, so that Ctrl-C in a terminal reaches only
+// the launcher, which passes it on once; and an empty signal mask.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int log_write_end) {
@@ -263,7 +263,7 @@ void Launcher::Reap(int rank) {
                   "its own message stands above; start again with --resume to "
                   "go on from the last checkpoint"));
     SignalAll(SIGTERM);
-    // A stopped process takes SIGTERM only when it runs again.
+    // A stopped process receives SIGTERM only when it runs again.
     SignalAll(SIGCONT);
     kill_at_ = SteadyNow() + kUnwindAfterFailure;
   }
@@ -295,7 +295,7 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
     wait = absl::ToTimespec(
         std::max(absl::ZeroDuration(), kill_at_ - SteadyNow()));
   }
-  // Signals arrive only here, so none is missed between look and wait.
+  // Signals arrive only here, so none is missed between checking and waiting.
   if (ppoll(fds.data(), fds.size(), bounded ? &wait : nullptr, &while_waiting) <
       0) {
     return;
@@ -318,7 +318,7 @@ absl::Status Launcher::WaitForAll() {
   sigprocmask(SIG_BLOCK, &ours, &before);
   bool passed_on = false;
   while (AnyRunning()) {
-    // First, for a signal that came while the workers were being started.
+    // Comes first, for a signal that came while workers were being started.
     if (Interrupted() && !passed_on) {
       passed_on = true;
       SignalAll(SIGTERM);
@@ -371,8 +371,8 @@ bool IsWorker() {
   int launcher = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &launcher)) return false;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The launcher may have died before the line above; and the variable may
-  // have come down from a worker to a program that it started.
+  // The launcher may have died before the line above. Or a program that a
+  // worker started has inherited the variable.
   if (getppid() == launcher) return true;
   if (kill(launcher, 0) == 0) return false;
   _exit(1);
