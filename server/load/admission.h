@@ -80,7 +80,7 @@ class Admission {
     explicit Reservation(std::unique_ptr<Holding> holding);
     void Release();
 
-    std::unique_ptr<Holding> holding_;  // null: nothing reserved
+    std::unique_ptr<Holding> holding_;  // null if nothing is reserved
   };
 
   // `what`: what error messages call a call, such as "batch"; a string literal.
@@ -91,7 +91,8 @@ class Admission {
         stalled_after_(stalled_after),
         shares_(limit) {}
 
-  // `job`: a hash that is equal for similar calls. Errors as GrowTo.
+  // Reserves at least `least_bytes` for a call. `job`: a hash that is equal for
+  // similar calls. Errors as GrowTo.
   absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
                                       uint64_t least_bytes);
 
