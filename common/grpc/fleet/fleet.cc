@@ -176,7 +176,7 @@ class Fleet::Core {
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // thread_ has something to do
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // last: runs on all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 Fleet::Core::Core(FleetOptions options, AddressList list)

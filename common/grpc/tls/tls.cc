@@ -30,7 +30,8 @@ namespace tls = ::grpc::experimental;
 // How often gRPC checks for a new identity, which is in memory.
 constexpr unsigned kIdentityLookSeconds = 1;
 
-// A single one may come from a server that was being stopped.
+// Unanswered handshakes that show that a server refuses us. A single one may
+// come from a server that was being stopped.
 constexpr int kHandshakesThatTell = 2;
 
 std::string_view View(::grpc::string_ref text) {
