@@ -31,7 +31,6 @@ struct Slot {
   absl::StatusOr<Batch> batch ABSL_GUARDED_BY(mutex) = Batch();
 };
 
-// The steps of a plan in order.
 class StepSequence {
  public:
   StepSequence(const LoaderOptions& options, uint32_t batches, bool drop_ragged)

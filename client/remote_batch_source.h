@@ -24,7 +24,6 @@ struct RemoteOptions {
   // another replica. Capped by what remains of partition_wait, but never below
   // 1 s.
   absl::Duration call_timeout = absl::Seconds(60);
-  // Largest batch to accept.
   uint64_t max_batch_bytes = uint64_t{4} << 30;
 
   // Share of each partition's feature rows, hottest first, to keep here; 0 for

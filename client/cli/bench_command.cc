@@ -29,7 +29,6 @@ struct BenchFlags {
   bool json = false;
 };
 
-// What one run consumed.
 struct Measured {
   int64_t batches = 0;
   int64_t nodes = 0;

@@ -189,7 +189,6 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
       ->needs(fractions);
 }
 
-// Options that all importers share.
 void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
   ImportOptions& options = flags.options;
   command.add_option("--out", flags.target, "dataset to write; must not exist")

@@ -45,7 +45,6 @@ bool ParsePlace(const std::string& text, BatchPlace& place) {
          absl::SimpleAtoi(parts[1], &place.batch) && IsValid(place);
 }
 
-// Returns nullopt unless `json` is a 64-bit integer.
 std::optional<int64_t> Integer(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<uint64_t>() > kMaxNumber) {
@@ -144,7 +143,6 @@ class TornLines {
 
 }  // namespace
 
-// The parts of a line that matter here.
 struct Lineage::Batch {
   BatchPlace place;
   int64_t rank = 0;

@@ -57,7 +57,6 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
              " belongs to --seed-ids\ngive those too, or leave it out"));
 }
 
-// The seeds of --seed-ids, --seed-dst-ids and --seed-times.
 absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
                                     const ResolvedJob& job) {
   const bool edges = job.spec.seed_kind == SeedKind::kEdge;

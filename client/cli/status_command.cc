@@ -81,7 +81,6 @@ std::string UptimeText(absl::Duration uptime) {
   return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
-// Remarks about a member apart from the numbers; may be empty.
 std::string Remarks(const FleetMemberInfo& member) {
   std::string remarks = FirstLine(member.error);
   for (const auto& [partition, what] : member.damaged) {

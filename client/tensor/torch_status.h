@@ -14,8 +14,7 @@
 
 namespace millrace {
 
-// Returns RESOURCE_EXHAUSTED. `what` ran out of memory; `wanted` is how much
-// more it needed, such as "24 bytes", or empty if that is not known.
+// `wanted`: how much more was needed, such as "24 bytes"; empty if unknown.
 inline absl::Status OutOfMemory(std::string_view what,
                                 std::string_view wanted = "") {
   return absl::ResourceExhaustedError(StrCat(
@@ -25,9 +24,8 @@ inline absl::Status OutOfMemory(std::string_view what,
       "on this host"));
 }
 
-// Returns RESOURCE_EXHAUSTED or INTERNAL for an exception with this message.
-// Goes by the message because LibTorch's CPU allocator has no exception type of
-// its own.
+// Classifies an exception by its message, because LibTorch's CPU allocator has
+// no exception type of its own.
 inline absl::Status TorchError(std::string_view what,
                                std::string_view message) {
   constexpr std::string_view kTried =

@@ -40,7 +40,6 @@ class RunLogs {
   void BeginEpoch(const RunState& state, uint32_t steps);
   // Logs a step, which `state` already counts.
   absl::Status LogStep(const RunState& state, const StepSums& sums);
-  // Ends what BeginEpoch() started.
   void EndSteps() { progress_.reset(); }
   // Logs an epoch, or an evaluation without one.
   absl::Status LogEpoch(const MetricsRecord& record);
@@ -61,7 +60,6 @@ class RunLogs {
   absl::Status OpenConsumed(RunState& state);
   // Returns each rank's number. All ranks call it.
   absl::StatusOr<std::vector<int64_t>> GatherNumbers(int64_t number);
-  // Prints `line`, and adds `record` to --metrics-json.
   absl::Status Print(const std::string& line, const MetricsRecord& record);
 
   const TrainOptions& options_;

@@ -21,7 +21,6 @@ namespace {
 // well below the receive limit.
 constexpr size_t kMaxRequestBytes = 4 << 20;
 
-// Returns the bytes that one node takes in a request.
 size_t NodeBytes(const OwnedFrontier& owned, DType ids) {
   return ItemBytes(ids) + (owned.trees.empty() ? 0 : sizeof(uint32_t)) +
          (owned.times.empty() ? 0 : sizeof(int64_t));
@@ -144,7 +143,6 @@ std::string OwnerExpand::AmongOf(size_t f) const {
   return bytes;
 }
 
-// Appends the excluded entries of the requested lists.
 void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
                                  size_t first, size_t count,
                                  v1::ExpandRequest::Frontier& out) const {

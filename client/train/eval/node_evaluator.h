@@ -40,7 +40,6 @@ class NodeEvaluator final : public Evaluator {
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:
-  // The number of nodes of the seeds' type.
   absl::StatusOr<int64_t> SeedNodes() const;
   std::vector<const SeedTable*> CountedTables() const;
   absl::Status CountFull(const std::vector<const SeedTable*>& tables,

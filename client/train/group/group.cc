@@ -123,7 +123,6 @@ absl::StatusOr<int> LocalWorld(const LaunchVariables& launcher, int world) {
                     : BadValue(name, "not a number of tasks for each host");
 }
 
-// A value, and the variable that it came from.
 template <typename Value>
 struct Found {
   Value value;

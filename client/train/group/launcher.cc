@@ -88,7 +88,6 @@ absl::StatusOr<uint16_t> FreePort() {
   return ntohs(address.sin_port);
 }
 
-// Returns our environment with the variables of `overrides` set.
 std::vector<std::string> Environment(
     const std::map<std::string, std::string>& overrides) {
   std::vector<std::string> variables;
@@ -154,7 +153,6 @@ class Launcher {
   void PollOnce(const sigset_t& while_waiting);
   void ForwardLog(int rank);
   void PrintLine(int rank, const std::string& line);
-  // Collects a rank that has ended.
   void Reap(int rank);
   void SignalAll(int signal);
   void EndAll();

@@ -58,7 +58,6 @@ class LinkEvaluator final : public Evaluator {
                 Model& model, Collectives& collectives, const Splits& splits,
                 const EvaluationOptions& options);
 
-  // Returns what the edges of a split are compared with.
   EvalNegatives NegativesOf(const std::string& split) const;
   Negatives DrawnOf(EvalNegatives negatives) const;
   absl::Status Check(const std::string& split) const;
@@ -71,7 +70,6 @@ class LinkEvaluator final : public Evaluator {
       const std::optional<std::string>& split);
   absl::Status CountBatch(const Batch& batch, NegativeMode mode, bool among_all,
                           Metric& metric);
-  // Returns the rows of the ends of a batch's edges.
   absl::StatusOr<LinkEnds> RowsOf(const Batch& batch, const LinkBatch& links);
   void CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
                      Metric& metric) const;

@@ -24,14 +24,12 @@
 namespace millrace {
 namespace {
 
-// The ranks of a host share its cores.
 int ThreadsPerRank(int asked, int workers) {
   if (asked > 0) return asked;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, cores / workers);
 }
 
-// Writes LibTorch's warnings to our log.
 class WarningLines : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {

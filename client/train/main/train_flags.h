@@ -47,8 +47,7 @@ class TrainFlags {
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
-  // Sets the job's seeds to the kind that --task learns; fails if --seeds gave
-  // another.
+  // INVALID_ARGUMENT: --seeds gave another kind than --task learns.
   absl::Status TakeSeedKind(SeedKind kind, const char* word,
                             JobSpec& job) const;
   absl::Status FillTask(TrainOptions& options) const;

@@ -32,8 +32,6 @@ constexpr char kFormat[] = "millrace checkpoint";
 constexpr int64_t kVersion = 1;
 // Far more than any run reaches, with room for sums.
 constexpr int64_t kMaxCounter = int64_t{1} << 53;
-
-// Far more than the options of any run take.
 constexpr size_t kMaxTextBytes = size_t{16} << 20;
 
 // Takes the next bytes of a file.
@@ -100,8 +98,7 @@ absl::Status TorchSave(const c10::IValue& value, const Sink& sink) {
   return taken;
 }
 
-// Stores doubles as scalar tensors, since old versions of the safe mode do not
-// read floats.
+// Makes scalar tensors, since old versions of the safe mode do not read floats.
 c10::IValue FromDoubles(const std::map<std::string, double>& map) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, value] : map) {
@@ -143,9 +140,8 @@ constexpr char kUnreadAdvice[] =
     "put a good copy of it there, remove it to start from the beginning, or "
     "name another --checkpoint folder";
 
-// Returns the value of a key in a checkpoint's dictionary. LibTorch's
-// pickle_load is not used, because it trusts what a pickle says about its texts
-// and tensors.
+// LibTorch's pickle_load is not used, because it trusts what a pickle says of
+// its texts and tensors.
 absl::StatusOr<const PickleValue*> Find(const PickledFile& file,
                                         std::string_view key, PickleKind kind) {
   const PickleValue* value = FindKey(file.root(), key);
@@ -157,8 +153,7 @@ absl::StatusOr<const PickleValue*> Find(const PickledFile& file,
                                        PickleKindName(kind))));
 }
 
-// Returns a dictionary whose values, all of `kind`, are converted by
-// `value_of`.
+// Returns a dictionary of values of `kind`, converted by `value_of`.
 template <typename Value, typename ValueOf>
 absl::StatusOr<std::map<std::string, Value>> FindMap(const PickledFile& file,
                                                      std::string_view key,

@@ -46,7 +46,6 @@ class CheckpointWriter {
   absl::Status Finish();
 
  private:
-  // The checkpoints that wait to be written.
   struct Waiting {
     std::shared_ptr<const Checkpoint> best, last;
   };

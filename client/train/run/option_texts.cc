@@ -37,7 +37,6 @@ const char* NormName(NormKind norm) {
   return "none";
 }
 
-// Returns --method with the options that belong to it.
 std::string MethodText(const JobSpec& job) {
   const auto walks = [&job](const char* name) {
     return StrCat(name, " ", job.walks, " of ", job.walk_length, " ",

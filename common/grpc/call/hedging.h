@@ -33,7 +33,6 @@ class Hedging {
   static constexpr size_t kLeastTimes = 20;
   static constexpr size_t kMostTimes = 256;
 
-  // Counts a call.
   void NoteCall();
   // Records that the first message of an answer came `time` after the call's
   // start.

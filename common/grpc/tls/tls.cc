@@ -89,7 +89,6 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
 
   virtual absl::Status Check(const Request& request) = 0;
 
-  // Checks the peer with the current CAs.
   absl::Status CheckCertificate(const Request& request, Certificates::Peer peer,
                                 const std::string& host) const {
     return files_->current()->CheckPeer(peer, View(request.peer_cert()),
@@ -160,7 +159,6 @@ class ClientVerifier final : public PeerVerifier {
   QuietWarnings warnings_;
 };
 
-// Trusts every peer.
 class AnyPeer final : public PeerVerifier {
  public:
   explicit AnyPeer(std::shared_ptr<TlsFiles> files)
