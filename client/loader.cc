@@ -48,7 +48,6 @@ class StepSequence {
     return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
   }
 
-  // Number of steps that Next() has yet to return.
   uint64_t Remaining() const {
     if (epoch_ >= end_epoch_) return 0;
     return StepsFrom(begin_batch_) - step_ +

@@ -15,7 +15,8 @@ namespace millrace {
 // Serves the mapped partitions of a store over gRPC, with the health service
 // ("" and "partition/N") and reflection.
 // States: serving -> draining -> ended.
-// Threads: any thread may call any method, but Drain() and Stop() only once.
+// Threads: any thread may call any method, but calls of Drain() and Stop() must
+// not overlap.
 class SamplerServer {
  public:
   // Returns a server that already accepts calls. Does not wait for its peers.
@@ -43,7 +44,7 @@ class SamplerServer {
 
   bool draining() const;
 
-  // Whether it still serves a partition, because not all of them are damaged.
+  // Whether at least one partition is not damaged and is still served.
   bool sound() const;
 
   // Whether the port answers; see PortCheck::Ask().

@@ -137,7 +137,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   return manifest;
 }
 
-// Adds advice to errors about the input that do not have any.
+// Adds advice to errors about the input if they have none.
 absl::Status AdviseOnInput(const absl::Status& status) {
   const std::string what(status.message());
   if (what.starts_with("--") || what.find('\n') != std::string::npos) {

@@ -28,8 +28,7 @@ struct EdgeTensors {
   at::Tensor feature;   // [e, d]; undefined if absent
 };
 
-// The columns of one node type; undefined if absent. hop_offsets: see
-// NodeBlock.
+// The columns of one node type; undefined if absent.
 struct NodeTensors {
   std::vector<uint32_t> hop_offsets;
   at::Tensor feature;      // [n, d], as stored

@@ -39,7 +39,6 @@ class Admission {
   // How long a stream may wait for its reader while others need its memory.
   static constexpr absl::Duration kStalledAfter = absl::Seconds(5);
 
-  // The call that memory is reserved for.
   struct Caller {
     std::string client;  // see ClientName()
     // Makes another thread end the call soon (see EndedForOthers()). Called

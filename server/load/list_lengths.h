@@ -32,8 +32,7 @@ class ListLengths {
 // list.)
 inline constexpr int64_t kMaxSlotsAtOnce = int64_t{1} << 20;
 
-// Returns how many of `ids`, from the first, to draw for at once: at least 1
-// (unless there are none), at most `max_nodes`.
+// Returns how many of `ids` to draw for at once, from 1 to `max_nodes`.
 size_t NodesAtOnce(const ListLengths& lengths, std::span<const uint64_t> ids,
                    size_t max_nodes);
 

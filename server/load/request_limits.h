@@ -9,8 +9,7 @@
 
 namespace millrace {
 
-// Largest number of bytes of picks in one ExpandReply; the caller asks again
-// for the rest. A single longer list is still sent whole.
+// Byte limit for picks in one ExpandReply; the caller asks again for the rest.
 inline constexpr size_t kMaxExpandReplyBytes = 8 << 20;
 
 // Largest message accepted from another server. It exceeds kMaxExpandReplyBytes

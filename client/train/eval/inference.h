@@ -83,7 +83,6 @@ class FullInference {
   absl::Status ForEachChunk(const std::string& what, TypeIndex type,
                             int32_t fanout, const Columns& columns,
                             Use&& use) const;
-  // This rank's rows of the output types after `layers` layers.
   absl::StatusOr<PerType> RunTypes(int layers);
   // What layer 0 reads for this rank's range of `type`.
   absl::StatusOr<at::Tensor> RunInput(TypeIndex type);

@@ -29,7 +29,7 @@ class Metric {
   Metric(const Task& task, int64_t outputs);
   Metric(Metric&&) = default;
 
-  // Adds logits [n, outputs] and labels (see ReadLabels) of `n` seeds. Throws
+  // Adds logits [n, outputs] and labels (see ReadLabels) of n seeds. Throws
   // what LibTorch throws.
   void Add(const at::Tensor& logits, const at::Tensor& labels);
   // Adds ranks [n] kDouble, from 1; tied ones may lie between two integers.

@@ -103,7 +103,7 @@ absl::Duration StartInterval(int world) {
 
 void Heartbeat::State::Lose(const std::string& why) {
   if (!loss.ok()) return;
-  // Some messages say themselves what to do.
+  // The message may already say what to do.
   loss = absl::UnavailableError(
       StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
   changed.NotifyAll();

@@ -46,7 +46,7 @@ constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
 // Other users cannot read the environment of a process.
 constexpr char kSecretVariable[] = "MILLRACE_LAUNCHER_SECRET";
 
-// Returns the path of this program, by its name, so that ps shows that.
+// Returns the real path of this program, so that ps shows its name.
 std::string Program() {
   std::error_code error;
   const std::filesystem::path path =

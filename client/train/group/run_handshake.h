@@ -22,7 +22,7 @@ class RunHandshake {
   RunHandshake(const GroupAddress& group,
                c10::intrusive_ptr<c10d::TCPStore> store);
 
-  // The run's id; empty until AskRankZero() has returned true.
+  // The run's id; empty on other ranks than 0 until AskRankZero() returns true.
   const std::string& run() const { return run_; }
   // Whether another process had this rank in the same run before.
   bool restarted() const { return restarted_; }

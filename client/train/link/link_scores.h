@@ -27,7 +27,6 @@ struct LinkScores {
 LinkScores ScoreLinks(const Decoder& decoder, const LinkBatch& batch,
                       const LinkEnds& rows, LinkSide side);
 
-// Scores a batch and computes its loss.
 // kBce: the sum of binary cross-entropies over all seeds and negatives (or, if
 // there are no negatives, over seeds with their labels, without NaN). A score
 // with the right sign is correct.

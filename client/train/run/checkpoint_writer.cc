@@ -23,7 +23,7 @@ constexpr char kBest[] = "best.pt";
 absl::StatusOr<UniqueFd> Lock(const std::filesystem::path& folder) {
   UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return FileError("open", folder, errno);
-  // Some network file systems cannot lock folders; there it goes without one.
+  // Does without a lock if the (network) file system cannot lock folders.
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         StrCat("another run writes its checkpoints to ", folder.string(),

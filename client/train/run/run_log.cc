@@ -36,8 +36,7 @@ Json OrNull(const std::optional<Value>& value) {
 // Number of bytes at the end of a file to read first.
 constexpr uint64_t kTailBytes = uint64_t{1} << 16;
 
-// Returns the last `bytes` bytes of a file of `size` bytes, or all if it has
-// fewer.
+// Returns the last bytes, at most `bytes`, of a file of `size` bytes.
 absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
                                      uint64_t size, uint64_t bytes) {
   std::string tail(std::min(size, bytes), '\0');
@@ -121,8 +120,8 @@ absl::StatusOr<LineFile> LineFile::Open(const std::string& path, bool append) {
 
 absl::Status LineFile::Begin() {
   if (!regular_) return absl::OkStatus();
-  // The system releases the lock when the process ends, however it ends. Some
-  // network file systems have no locks; there it goes without one.
+  // The system releases the lock when the process ends, however it ends. Does
+  // without a lock if the (network) file system has none.
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         StrCat("another run writes its lines to ", path_,

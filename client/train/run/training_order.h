@@ -21,11 +21,11 @@ struct TrainingOrder {
   uint64_t ChecksumOf(uint32_t count) const;
 };
 
-// Reads original ids from a .npy of int64: [n], or [epochs, n]. Each row must
-// hold every seed of `seeds`, the job's, once.
-// INVALID_ARGUMENT: another dtype or shape; fewer rows than `epochs`; a seed
-// that is not the job's, occurs twice or is missing (names the first); a job
-// that has a seed twice. Errors of MapNpy.
+// Reads original ids from a .npy of integers, [n] or [epochs, n]. Each row must
+// contain every seed of `seeds`, the job's, once.
+// INVALID_ARGUMENT: fewer rows than `epochs`; a seed that is not the job's,
+// occurs twice or is missing (names the first); a job that has a seed twice.
+// Also errors of ReadNpyIntegers.
 absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
                                                 const SeedList& seeds,
                                                 uint32_t epochs);

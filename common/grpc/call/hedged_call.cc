@@ -73,7 +73,6 @@ class HedgedCall final : public Call,
  private:
   static constexpr int kNobody = -1;
 
-  // A call to one replica.
   struct Attempt {
     std::shared_ptr<FleetMember> member;
     std::shared_ptr<Call> call;  // while it runs, once it has been started
