@@ -31,7 +31,6 @@ struct Slot {
   absl::StatusOr<Batch> batch ABSL_GUARDED_BY(mutex) = Batch();
 };
 
-// The steps of a plan in order.
 class StepSequence {
  public:
   StepSequence(const LoaderOptions& options, uint32_t batches, bool drop_ragged)
@@ -49,7 +48,6 @@ class StepSequence {
     return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
   }
 
-  // Number of steps that Next() has yet to return.
   uint64_t Remaining() const {
     if (epoch_ >= end_epoch_) return 0;
     return StepsFrom(begin_batch_) - step_ +
@@ -196,7 +194,7 @@ class PrefetchingLoader final : public Loader {
     return first ? CheckWindow() : absl::OkStatus();
   }
 
-  // Call before the window grows to what the options allow.
+  // Checks that a full window fits in memory. RESOURCE_EXHAUSTED: it does not.
   absl::Status CheckWindow() const {
     const uint64_t more =
         static_cast<uint64_t>(options_.prefetch_batches) - window_.size();

@@ -31,15 +31,15 @@ struct LoaderOptions {
   int rank = 0;
   int world = 1;
 
-  // Where to start: the epoch, and the batch within it (a checkpoint's
+  // The epoch to start with, and the batch within it (a checkpoint's
   // next_batch). Later epochs start at batch 0.
   uint32_t first_epoch = 0;
   uint32_t first_batch = 0;
-  // Number of epochs, including the first. 0: nothing to do.
+  // Number of epochs, including the first. If 0, there are no steps.
   uint32_t epochs = 1;
 
-  // Size of the window, that is, of the batches fetched or in flight that were
-  // not returned yet. At least one batch is in flight whatever the size, and at
+  // Limits of the window, that is, of the batches that have been requested but
+  // not returned yet. It holds at least one batch, whatever its size, and at
   // most 4 until the first has arrived and shown how large batches are.
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
@@ -48,22 +48,22 @@ struct LoaderOptions {
 
   // Seeds to use instead of the job's split.
   std::optional<SeedList> seeds = {};
-  // Seeds of each epoch, starting at epoch 0, to use instead of both of the
-  // above; every epoch must have equally many.
+  // Seeds of each epoch, starting at epoch 0, to use instead of the job's split
+  // and of `seeds`. Every epoch must have the same number of them.
   std::vector<SeedList> epoch_seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.
 struct LoaderStep {
   uint32_t epoch = 0;
-  uint32_t step = 0;        // since the (re)start of the epoch
-  uint32_t next_batch = 0;  // of the epoch, for all ranks
+  uint32_t step = 0;        // counts from where the epoch was (re)started
+  uint32_t next_batch = 0;  // first batch of the epoch's next step
   bool last_of_epoch = false;
-  std::optional<Batch> batch;  // nullopt: none for this rank
+  std::optional<Batch> batch;  // nullopt if this rank has none in this step
 };
 
-// Starts fetching the batches of the next epoch before this one ends. Returns
-// batches in plan order, in whatever order they arrive.
+// Returns batches in plan order, in whatever order they arrive. Starts fetching
+// the batches of the next epoch before this one ends.
 // Threads: one thread calls Next(). The source is shared with its opener; if
 // the loader is destroyed first, fetches in flight keep alive what they need.
 class Loader {
@@ -75,18 +75,19 @@ class Loader {
       LoaderOptions options);
   virtual ~Loader() = default;
 
-  // The next step; nullopt when all epochs are done. Blocks until its batch has
-  // arrived. After an error (those of BatchSource::Fetch) the loader stays at
-  // this step, and every further call returns the same error.
+  // Returns the next step, or nullopt when all epochs are done. Blocks until
+  // the step's batch has arrived. After an error of BatchSource::Fetch, the
+  // loader stays at this step, and every further call returns the same error.
   virtual absl::StatusOr<std::optional<LoaderStep>> Next() = 0;
 
-  // Batches of a whole epoch over all ranks, and steps of a whole epoch.
+  // Numbers of batches (of all ranks) and of steps in a whole epoch.
   virtual uint32_t batches_per_epoch() const = 0;
   virtual uint32_t steps_per_epoch() const = 0;
-  // Steps of first_epoch from first_batch on. 0: nothing of it is left, or less
-  // than a whole step with drop_last; then the next epoch's steps come first.
+  // Number of steps of first_epoch from first_batch on. 0 if nothing of it is
+  // left or, with drop_last, less than a whole step; Next() then begins with
+  // the next epoch.
   virtual uint32_t steps_of_first_epoch() const = 0;
-  // Seeds of a whole epoch over all ranks.
+  // Number of seeds (of all ranks) in a whole epoch.
   virtual int64_t seeds_per_epoch() const = 0;
   // Time Next() has spent waiting so far.
   virtual absl::Duration waited() const = 0;

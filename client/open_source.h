@@ -17,16 +17,18 @@ struct SourceOptions {
   std::string store;    // a dataset or store, read in this process
   std::string servers;  // LIST: host:port,host:port | @FILE | dns:///name:port
 
-  // Only for servers: PEM files, as for --tls-ca and so on; empty: plaintext.
+  // Only for servers: the PEM files of --tls-ca and so on; empty for plaintext.
   TlsOptions tls = {};
 
-  // Threads that make batches in this process; 0: one per core.
+  // Only for store: threads that make batches in this process; 0 for one per
+  // core.
   int threads = 0;
-  // How long to wait for a partition that has no living server.
+  // Only for servers: how long to wait for a partition that has no living
+  // server.
   absl::Duration partition_wait = absl::Minutes(5);
-  // Share of each partition's feature rows, hottest first, to keep in this
-  // process; 0: none. Only for servers: the page cache keeps those of a mapped
-  // store anyway.
+  // Only for servers: share of each partition's feature rows, hottest first, to
+  // keep in this process; from 0 to 1. (The page cache keeps the rows of a
+  // mapped store anyway.)
   double cache_ratio = 0;
 };
 

@@ -199,7 +199,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   const Manifest& manifest_;  // owned by fleet_
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
-  std::unique_ptr<FeatureCache> cache_;  // null: no cache
+  std::unique_ptr<FeatureCache> cache_;  // null without --cache-ratio
   Notification closing_;
   Mutex mutex_;
   CondVar fetch_ended_;
@@ -246,8 +246,8 @@ absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(
   return ids;
 }
 
-// Waits only for servers that do not answer, and logs now and then which these
-// are.
+// Waits for servers that do not answer, and logs every few seconds which ones.
+// Returns any other error at once.
 absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
                                               SteadyTime deadline) {
   while (true) {

@@ -15,22 +15,21 @@ namespace millrace {
 
 struct RemoteOptions {
   std::string servers;  // LIST, as for --servers
-  TlsOptions tls = {};  // empty: plaintext
+  TlsOptions tls = {};  // empty for plaintext
 
   // How long to wait for a partition without a living server before calls that
   // need it fail.
   absl::Duration partition_wait = absl::Minutes(5);
-  // Timeout of one attempt of one call, capped by what remains of
-  // partition_wait but never below 1 s; then the call is retried on another
-  // replica.
+  // Timeout of one attempt of one call, after which the call is retried on
+  // another replica. Capped by what remains of partition_wait, but never below
+  // 1 s.
   absl::Duration call_timeout = absl::Seconds(60);
-  // Largest batch to accept.
   uint64_t max_batch_bytes = uint64_t{4} << 30;
 
-  // Share of each partition's feature rows, hottest first, to keep here; at
-  // most half of the memory available when they are fetched, which happens
-  // once, before the first batch that has features of the node type. 0: none.
-  // (Edge features are not kept, and the processes of a host share nothing.)
+  // Share of each partition's feature rows, hottest first, to keep here; 0 for
+  // none. They are fetched once, before the first batch that has features of
+  // the node type, and take at most half of the memory available then. (Edge
+  // features are not kept, and the processes of a host share nothing.)
   double cache_ratio = 0;
 };
 

@@ -28,7 +28,8 @@ std::string ListeningPort(const HostPort& address) {
                               : address.WithPort(address.port);
 }
 
-// Why CivetWeb cannot listen on the address if it cannot by design, else empty.
+// Returns why CivetWeb, as it was built, cannot listen on the address; empty if
+// it can.
 std::string Obstacle(const HostPort& address) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return v6 && mg_check_feature(MG_FEATURES_IPV6) == 0

@@ -23,7 +23,7 @@ struct HttpResponse {
 
 // Makes a page. Runs on a thread of the server and may take a few seconds.
 using HttpPage = std::function<HttpResponse()>;
-using HttpPages = std::map<std::string, HttpPage>;  // by path: "/metrics"
+using HttpPages = std::map<std::string, HttpPage>;  // by path, e.g. "/metrics"
 
 // A small HTTP/1.1 server for the few pages that monitoring programs read: GET
 // and HEAD, one request per connection, no TLS. CivetWeb does the work.
@@ -35,7 +35,7 @@ using HttpPages = std::map<std::string, HttpPage>;  // by path: "/metrics"
 // Threads: several pages may run at once.
 class HttpServer {
  public:
-  // The server accepts requests when this returns. `option`, such as
+  // Returns a server that already accepts requests. `option`, such as
   // "--metrics", is used in messages.
   // UNAVAILABLE: cannot listen (names the address and the cause).
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
@@ -56,7 +56,7 @@ class HttpServer {
 
   const HttpPages pages_;
   std::string address_;
-  mg_context* context_ = nullptr;  // null: not started
+  mg_context* context_ = nullptr;  // null until started
 };
 
 }  // namespace millrace

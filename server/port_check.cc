@@ -30,8 +30,8 @@ PortCheck::PortCheck(const std::string& address,
 absl::Status PortCheck::Ask(absl::Duration timeout) const {
   const SteadyTime deadline = SteadyNow() + timeout;
   absl::Status status = AskUntil(deadline);
-  // The connection ended during the call, as an idle one may at any time, and
-  // the channel may take a moment to notice.
+  // An idle connection may end at any time, also during the call, and the
+  // channel may take a moment to notice. So UNAVAILABLE is worth another try.
   while (absl::IsUnavailable(status) && SteadyNow() + kPause < deadline) {
     absl::SleepFor(kPause);
     status = AskUntil(deadline);

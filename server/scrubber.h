@@ -52,7 +52,7 @@ class Scrubber {
   const double bytes_per_second_;
   Damage& damage_;
 
-  // Used only by the thread.
+  // Used only by thread_.
   SteadyTime next_piece_;
   int failures_ = 0;  // bad or unreadable files in this round
   std::set<std::string>
@@ -62,7 +62,7 @@ class Scrubber {
   Mutex mutex_;
   CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: runs on all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace

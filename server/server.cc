@@ -41,7 +41,7 @@ void EnablePlugins() {
   });
 }
 
-// Shared with the credentials for both directions; null: plaintext.
+// Shared with the credentials for both directions; null for plaintext.
 using TlsFilesPtr = std::shared_ptr<TlsFiles>;
 
 absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
@@ -111,7 +111,7 @@ size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
 }
 
-// Passes connections accepted elsewhere to gRPC.
+// Passes connections that Acceptor has accepted to gRPC.
 using Intake = ::grpc::experimental::ExternalConnectionAcceptor;
 
 void Limit(const ServerOptions& options, ::grpc::ServerBuilder& builder) {
@@ -228,7 +228,7 @@ void SamplerServer::Stop() {
   // server. The calls report none once they are done, so only the scrubber
   // matters.
   if (state_->scrubber != nullptr) state_->scrubber->Stop();
-  // Allows replies a moment to be sent, then cancels the calls.
+  // Leaves replies a moment to be sent, then cancels the calls.
   state_->server->Shutdown(ToGrpcTime(SteadyNow() + absl::Milliseconds(100)));
   state_->server->Wait();
   state_->server.reset();

@@ -15,7 +15,8 @@ namespace millrace {
 // Serves the mapped partitions of a store over gRPC, with the health service
 // ("" and "partition/N") and reflection.
 // States: serving -> draining -> ended.
-// Threads: any thread may call any method, but Drain() and Stop() only once.
+// Threads: any thread may call any method, but calls of Drain() and Stop() must
+// not overlap.
 class SamplerServer {
  public:
   // Returns a server that already accepts calls. Does not wait for its peers.
@@ -33,9 +34,9 @@ class SamplerServer {
   // "HOST:PORT" with the actual port.
   const std::string& address() const;
 
-  // Makes health checks and clients turn to other servers, refuses new Sample
-  // calls (but not leaf calls), and waits for running ones to finish. Returns
-  // false if `timeout` passes first.
+  // Reports to health checks and clients that the server is about to stop,
+  // refuses new Sample calls (but not leaf calls), and waits for running calls
+  // to finish. Returns false if `timeout` passes first.
   bool Drain(absl::Duration timeout);
 
   // Ends all running calls. Idempotent.
@@ -43,7 +44,7 @@ class SamplerServer {
 
   bool draining() const;
 
-  // Whether it still serves any partition: not all of them are damaged.
+  // Whether at least one partition is not damaged and is still served.
   bool sound() const;
 
   // Whether the port answers; see PortCheck::Ask().

@@ -43,7 +43,7 @@ class StatusPages {
   // Null while starting.
   std::shared_ptr<SamplerServer> server_ ABSL_GUARDED_BY(mutex_);
 
-  std::unique_ptr<HttpServer> http_;  // last: its pages use all of the above
+  std::unique_ptr<HttpServer> http_;  // last, as its pages use all of the above
 };
 
 }  // namespace millrace

@@ -66,8 +66,9 @@ Json ArrayJson(const Array& array) {
   return rows;
 }
 
-// Calls `add` with the key and the JSON of each array that is written by
-// rule: of the batch, of node types or of relations, as `member` says.
+// Calls `add` with the key and the JSON of each array that has a key. Member
+// says whose arrays: those of the batch, or those of the node type or relation
+// `index`.
 template <typename Member, typename Add>
 void ForEachArray(const Batch& batch, int index, Add add) {
   for (const BatchArray& array : BatchArrays()) {

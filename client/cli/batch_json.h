@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// A batch as the object that `millrace sample` prints. Contains every node type
-// and relation of the schema, even if empty. `batch` must have original ids and
-// edge ids. `with_features` adds "x" and "y".
+// Returns a batch as the object that `millrace sample` prints. It contains
+// every node type and relation of the schema, even if empty. `batch` must have
+// original ids and edge ids. `with_features` adds "x" and "y".
 nlohmann::ordered_json BatchJson(const Batch& batch, const Schema& schema,
                                  bool with_features);
 

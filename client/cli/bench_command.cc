@@ -29,7 +29,6 @@ struct BenchFlags {
   bool json = false;
 };
 
-// What one run consumed.
 struct Measured {
   int64_t batches = 0;
   int64_t nodes = 0;
@@ -118,7 +117,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, flags.job.Seeds(spec.seed_kind));
   options.prefetch_batches = flags.job.prefetch_batches();
   options.prefetch_bytes = flags.job.prefetch_bytes();
-  options.epochs = flags.batches;  // an epoch has >= 1 batch
+  options.epochs = flags.batches;  // enough, since an epoch has >= 1 batch
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             flags.source.Open());
   if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);

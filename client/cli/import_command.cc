@@ -117,7 +117,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
                                 const ImportFormat& format) {
   ImportFlags resolved = flags;
   ImportOptions& options = resolved.options;
-  // Fractions next to folds can only be the format's default.
+  // If there are folds, the fractions can only be the format's default.
   if (options.folds != 0) options.split_fractions.clear();
   options.self_loops = kSelfLoops.at(flags.self_loops);
   options.normalize_features = kNormalizations.at(flags.normalize_features);
@@ -137,7 +137,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   return manifest;
 }
 
-// Adds advice to errors about the input that give none.
+// Adds advice to errors about the input if they have none.
 absl::Status AdviseOnInput(const absl::Status& status) {
   const std::string what(status.message());
   if (what.starts_with("--") || what.find('\n') != std::string::npos) {
@@ -189,7 +189,6 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
       ->needs(fractions);
 }
 
-// Options that all importers share.
 void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
   ImportOptions& options = flags.options;
   command.add_option("--out", flags.target, "dataset to write; must not exist")

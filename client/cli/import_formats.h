@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// Options as typed.
+// The options as they were given.
 struct ImportFlags {
   ImportOptions options;
   std::string self_loops = "keep";
@@ -48,7 +48,8 @@ struct ImportFormat {
   const char* example;  // follows `millrace import`
   // Adds the options that only this format has.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
-  // Errors that start with "--" are wrong usage.
+  // Describes the input's graph. Errors whose message starts with "--" are
+  // about the options, others about the input.
   absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
 };
 

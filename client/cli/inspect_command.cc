@@ -92,7 +92,7 @@ Json DescribeSplits(const Manifest& manifest) {
   return list;
 }
 
-// Bytes on disk: all, and those of node and edge features.
+// Bytes on disk: of all files, and of node and edge features.
 struct Sizes {
   uint64_t all = 0;
   uint64_t features = 0;

@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// {"labelled", "classes", "largest", "largest_node", "sparse"}, or only
-// "labelled" if the labels are not classes.
+// Returns an object with "labelled", "classes", "largest", "largest_node" and
+// "sparse", or with "labelled" alone if the labels are not classes.
 nlohmann::ordered_json LabelJson(const LabelSummary& summary);
 
 }  // namespace millrace

@@ -45,7 +45,6 @@ bool ParsePlace(const std::string& text, BatchPlace& place) {
          absl::SimpleAtoi(parts[1], &place.batch) && IsValid(place);
 }
 
-// nullopt unless `json` is a 64-bit integer.
 std::optional<int64_t> Integer(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<uint64_t>() > kMaxNumber) {
@@ -54,7 +53,7 @@ std::optional<int64_t> Integer(const Json& json) {
   return json.get<int64_t>();
 }
 
-// The integer with that name; nullopt if it is missing or negative.
+// Returns the integer with that name; nullopt if it is missing or negative.
 std::optional<int64_t> Count(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end()) return std::nullopt;
@@ -101,19 +100,20 @@ absl::Status ForEachLine(
   return absl::OkStatus();
 }
 
-// Finds torn lines of a file that nothing explains. A process that is killed or
-// finds the disk full leaves one torn line. Each of the other ranks that write
-// to the file may still add one whole line, but no more, because their step
-// never ends.
+// Finds torn lines of a file that cannot be explained by the end of an attempt.
+// A process that is killed or finds the disk full leaves one torn line. Each of
+// the other ranks that write to the file may still add one whole line, but no
+// more, because their step never ends.
 class TornLines {
  public:
-  // The next line is torn.
+  // Notes that the next line is torn.
   void Torn() {
     ++number_;
     if (since_ == 0) first_ = number_;
     Count();
   }
-  // The next line is whole. `rank`: nullopt if it only starts an attempt.
+  // Notes that the next line is whole. `rank`: nullopt if the line only starts
+  // an attempt.
   void Whole(int64_t attempt, std::optional<int64_t> rank) {
     ++number_;
     if (rank.has_value()) ranks_.insert(*rank);
@@ -143,7 +143,6 @@ class TornLines {
 
 }  // namespace
 
-// The parts of a line that matter here.
 struct Lineage::Batch {
   BatchPlace place;
   int64_t rank = 0;
@@ -252,7 +251,8 @@ absl::StatusOr<Lineage> Lineage::Read(
     const std::function<void(const std::string&)>& valid) {
   Lineage lineage;
   Line line;
-  // Later attempts make lines void, also those of another host's file.
+  // All files come first, since a later attempt also makes lines void that are
+  // in the file of another host.
   for (const std::string& path : paths) {
     MILLRACE_RETURN_IF_ERROR(lineage.ReadAttempts(path));
   }

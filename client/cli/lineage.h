@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the logs of `millrace-train --consumed-log` of a run that may have been
-// ended and resumed several times.
+// Reads the logs that `millrace-train --consumed-log` wrote in a run, which may
+// have been ended and resumed several times.
 #pragma once
 
 #include <compare>
@@ -23,15 +23,15 @@ struct BatchPlace {
 };
 
 // What the logs say. A line is void if a later attempt started at its batch or
-// before: that attempt continued without the effect of the line. Attempts are
-// ordered by their numbers. Each begins with a line without a batch, which is
-// not counted; older logs have no such lines, so there an attempt is known only
-// by its batches.
+// before it, because that attempt continued without the effect of the line.
+// Attempts are ordered by their numbers. Each begins with a line without a
+// batch, which is not counted. Older logs have no such lines, so they show an
+// attempt only by its batches.
 class Lineage {
  public:
   struct Attempt {
     BatchPlace start;   // position of its checkpoint
-    int64_t lines = 0;  // with batches
+    int64_t lines = 0;  // lines with batches
     int64_t void_lines = 0;
   };
   struct Epoch {
@@ -52,12 +52,13 @@ class Lineage {
   // Sums over the lines that are not void.
   const std::map<int64_t, Epoch>& epochs() const { return epochs_; }
   int64_t torn_lines() const { return torn_; }
-  // Reasons why the lines that are not void do not contain each seed once per
-  // epoch: there are no such lines; a batch or seed occurs twice; a batch or
-  // epoch (from 0) is missing; an epoch, except the last, has fewer batches
-  // than another or, if `seeds` > 0, another number of seeds; or there are torn
-  // lines other than at the end of an attempt. At most 20, in the order of the
-  // epochs. Edge seeds may repeat, so for these only batches are compared.
+  // Returns reasons why the lines that are not void do not contain each seed
+  // once per epoch: there are no such lines; a batch or seed occurs twice; a
+  // batch or epoch (from 0) is missing; an epoch other than the last has fewer
+  // batches than another; an epoch does not have `seeds` seeds, if `seeds` > 0;
+  // or there are torn lines other than at the end of an attempt. At most 20, in
+  // the order of the epochs. Edge seeds may repeat, so only their batches and
+  // their number are compared.
   std::vector<std::string> Faults(int64_t seeds = 0) const;
 
  private:
@@ -69,12 +70,13 @@ class Lineage {
   };
 
   static bool Parse(const std::string& text, Line& line);
-  // First of two passes; the second adds up the lines that are not void.
+  // The first of two passes over a file; the second adds up the lines that are
+  // not void.
   absl::Status ReadAttempts(const std::string& path);
   std::vector<std::string> EpochFaults(int64_t number, int64_t most,
                                        int64_t seeds) const;
   absl::Status AddAttempt(const Line& line);
-  // For lines with a batch.
+  // `line` must have a batch.
   bool IsVoid(const Line& line) const;
   void Add(int64_t attempt, const Batch& batch);
 

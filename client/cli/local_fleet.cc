@@ -26,10 +26,10 @@ namespace {
 
 constexpr absl::Duration kStartLimit = absl::Seconds(30);
 constexpr absl::Duration kStopLimit = absl::Seconds(30);
-// A server reports its port through a file, so it has to be polled.
+// How often to look for the file through which a server reports its port.
 constexpr absl::Duration kPortFileInterval = absl::Milliseconds(10);
 
-// Least memory of a server, without the code that all of them share.
+// Minimum memory of a server, not counting the code that all of them share.
 constexpr int64_t kServerBytes = 10 << 20;
 
 constexpr char kPeersFile[] = "peers";
@@ -39,7 +39,7 @@ bool MeansStop(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
 }
 
-// The signal received, or 0 after `limit`.
+// Returns the signal received, or 0 after `limit`.
 int WaitSignal(const sigset_t& signals, absl::Duration limit) {
   const timespec time = absl::ToTimespec(limit);
   const int signal = sigtimedwait(&signals, nullptr, &time);

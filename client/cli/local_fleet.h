@@ -15,9 +15,9 @@ namespace millrace {
 
 // Server processes on loopback, for `millrace up`. No server outlives this
 // process, however it ends.
-// Threads: one. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are
-// blocked in the thread that created it, which waits for them. Start no other
-// threads before.
+// Threads: only the one that created the object. While the object lives,
+// SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked in that thread, which waits
+// for them. No other threads may have been started before.
 class LocalFleet {
  public:
   // `program`: path of millrace-server.
@@ -36,8 +36,8 @@ class LocalFleet {
   absl::StatusOr<std::string> Start(const std::filesystem::path& store,
                                     int parts, int servers);
 
-  // Waits. OK: SIGINT, SIGTERM or SIGHUP arrived. UNAVAILABLE: a server ended
-  // (names its partitions).
+  // Waits until SIGINT, SIGTERM or SIGHUP arrives. UNAVAILABLE: a server ended
+  // first (names its partitions).
   absl::Status WaitForSignal();
 
  private:

@@ -41,7 +41,8 @@ struct SampleFlags {
   bool json = true;
 };
 
-// Refuses columns without seeds, and seeds given twice.
+// Refuses --seed-dst-ids and --seed-times without --seed-ids, and --seed-ids
+// together with --seeds-file.
 absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
@@ -56,7 +57,6 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
              " belongs to --seed-ids\ngive those too, or leave it out"));
 }
 
-// The seeds of --seed-ids, --seed-dst-ids and --seed-times.
 absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
                                     const ResolvedJob& job) {
   const bool edges = job.spec.seed_kind == SeedKind::kEdge;

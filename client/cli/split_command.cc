@@ -30,7 +30,7 @@ void Print(const SplitFlags& flags, int64_t count, const char* what) {
   }
 }
 
-// Refuses columns that only pairs can have.
+// Refuses options that only --pairs can have.
 absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
   const char* option = nullptr;
   if (!split.negatives.empty()) option = "--negatives";

@@ -59,8 +59,8 @@ std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
   return missing;
 }
 
-// How many members before this one in the list serve the same partition; if it
-// serves several, the maximum over its partitions.
+// Returns how many members before this one in the list serve the same
+// partition; if it serves several, the maximum over its partitions.
 int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
   int number = 0;
   for (const int partition : members[index].partitions) {
@@ -81,7 +81,6 @@ std::string UptimeText(absl::Duration uptime) {
   return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
 }
 
-// Remarks about a member apart from the numbers; may be empty.
 std::string Remarks(const FleetMemberInfo& member) {
   std::string remarks = FirstLine(member.error);
   for (const auto& [partition, what] : member.damaged) {
@@ -142,8 +141,8 @@ void PrintJson(const std::vector<FleetMemberInfo>& members,
   absl::PrintF("%s\n", all.dump());
 }
 
-// Why nothing is known of the store, for after each server's reason was
-// printed.
+// Returns the error to end with if nothing is known of the store. Each server's
+// reason has been printed already.
 absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
   if (!absl::IsUnavailable(status) || servers == 0) return status;
   return absl::UnavailableError(absl::StrCat(

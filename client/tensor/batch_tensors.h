@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// A tensor over the memory of `array`, which it keeps alive. Treat it as
-// read-only: the memory may be a mapped file or shared with other tensors.
+// Returns a tensor over the memory of `array`, which it keeps alive. Treat it
+// as read-only: the memory may be a mapped file or shared with other tensors.
 // Unsigned 32-bit arrays become kInt and unsigned 64-bit ones kLong, bit for
 // bit; the caller must know that the values fit (see BatchTensors).
 // INVALID_ARGUMENT: the array is absent.
@@ -44,12 +44,12 @@ struct BatchTensors {
   at::Tensor seed_to_local;        // [seeds] kInt
 };
 
-// OUT_OF_RANGE: a node type or relation has 2^31 rows or more, so that local
-// ids would not fit kInt.
+// Views all arrays of a batch. OUT_OF_RANGE: a node type or relation has 2^31
+// rows or more, so local ids do not fit kInt.
 absl::StatusOr<BatchTensors> ToTensors(const Batch& batch);
 
-// The ids of the batch's nodes of one type as kLong; copies unless they are
-// stored with 64 bits.
+// Returns the ids of the batch's nodes of one type, [n] kLong. Copies them
+// unless they are stored with 64 bits.
 absl::StatusOr<at::Tensor> NodeIds(const NodeBlock& block);
 
 }  // namespace millrace

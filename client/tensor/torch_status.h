@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns LibTorch's exceptions into statuses; the only place that does.
+// Turns LibTorch's exceptions into statuses.
 #pragma once
 
 #include <c10/util/Exception.h>

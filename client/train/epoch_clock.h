@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// Adds up the parts of an epoch's training on this rank.
+// Measures where the time of an epoch goes on this rank.
 // Threads: one at a time.
 struct EpochClock {
   double cpu_at_start = ProcessCpuSeconds();
@@ -15,9 +15,9 @@ struct EpochClock {
   SteadyTime mark = start;
   absl::Duration wait, copy, compute;
 
-  // What comes next counts from here on.
+  // Starts to time the next part.
   void Mark() { mark = SteadyNow(); }
-  // Books the time since the last Mark() or Lap().
+  // Adds the time since the last Mark() or Lap() to `part`.
   void Lap(absl::Duration& part) {
     const SteadyTime now = SteadyNow();
     part += now - mark;
@@ -25,7 +25,7 @@ struct EpochClock {
   }
 
   double CpuSeconds() const { return ProcessCpuSeconds() - cpu_at_start; }
-  // The times of the record, but for CPU and evaluation.
+  // Fills in the record's times, except those of the CPU and of evaluation.
   void FillIn(MetricsRecord& record) const {
     record.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
     record.wait_seconds = absl::ToDoubleSeconds(wait);

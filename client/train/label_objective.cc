@@ -58,7 +58,7 @@ absl::Status LabelObjective::CheckGraph(const RunPlan& plan,
                                               "dataset with --labels F.npy"));
 }
 
-// Whether seeds have labels is known once they are read.
+// Whether the seeds have labels is known only after they have been read.
 absl::Status LabelObjective::CheckSplit(const RunPlan&, const Manifest&) const {
   return absl::OkStatus();
 }
@@ -69,7 +69,7 @@ absl::Status LabelObjective::ReadTables(std::shared_ptr<BatchSource> source,
   MILLRACE_ASSIGN_OR_RETURN(tables_.train,
                             ReadSeedTable(source, options.job, task_.kind,
                                           options.job.split, options.seeds));
-  // A split that was named must be there.
+  // Only a split that no option names may be missing.
   const auto read_other = [&](const std::string& named, const char* usual,
                               std::optional<SeedTable>& table) -> absl::Status {
     if (named.empty() &&
@@ -87,8 +87,8 @@ absl::Status LabelObjective::ReadTables(std::shared_ptr<BatchSource> source,
   return read_other(options.test_split, "test", tables_.test);
 }
 
-// What a model must predict of a seed: its class, or the columns of the labels;
-// 0 when nothing is labelled.
+// Returns the number of outputs that a model needs: one per class, or one per
+// column of the labels; 0 if nothing is labelled.
 absl::StatusOr<int64_t> LabelObjective::CountOutputs(int64_t classes) const {
   std::vector<const SeedTable*> present;
   for (const auto* table : {&tables_.train, &tables_.valid, &tables_.test}) {
@@ -102,7 +102,7 @@ absl::StatusOr<int64_t> LabelObjective::CountOutputs(int64_t classes) const {
 
 absl::Status LabelObjective::CheckLabels(const RunPlan& plan,
                                          int64_t outputs) const {
-  // Without an epoch only the number of outputs is learned from them.
+  // Without epochs, the labels only determine the number of outputs.
   const bool unused = plan.options.epochs == 0 && outputs > 0;
   const SeedTable& train = *tables_.train;
   if (unused || CountLabelled(train.label) > 0) return absl::OkStatus();

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// Learns the labels of seeds: of nodes, or of graphs, which are nodes of a type
-// of their own.
+// Learns the labels of nodes or graphs. (Graphs are nodes of a type of their
+// own.)
 class LabelObjective : public Objective {
  public:
   explicit LabelObjective(const Task& task) : task_(task) {}
@@ -44,7 +44,7 @@ class LabelObjective : public Objective {
   absl::Status CheckLabels(const RunPlan& plan, int64_t outputs) const;
 
   const Task task_;
-  NodeEvaluator::Tables tables_;  // of Read(), until MakeEvaluator() takes them
+  NodeEvaluator::Tables tables_;  // set by Read(), moved by MakeEvaluator()
 };
 
 class NodeObjective final : public LabelObjective {

@@ -27,7 +27,7 @@ absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
   return sums;
 }
 
-// Running statistics are averaged over ranks, for evaluation elsewhere.
+// Averages running statistics over ranks, for whoever evaluates the checkpoint.
 absl::StatusOr<std::vector<NamedTensor>> Learner::CopyOfModel() {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
                             step_.MeanBuffers());

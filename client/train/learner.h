@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// A model and what changes it: the tensors of a checkpoint.
+// A model and its optimizer, whose tensors make up a checkpoint.
 // Threads: one at a time; all ranks make the same calls.
 class Learner {
  public:
@@ -27,20 +27,21 @@ class Learner {
   Model& model() { return *model_; }
   int64_t optimizer_steps() const { return optimizer_.steps(); }
 
-  // Takes one step at rate `rate` by the gradients of all ranks. `minibatch`:
-  // see TrainStep::Run. The model stays as it is if nothing was labelled or the
-  // loss is not finite.
+  // Takes one optimizer step with learning rate `rate` and the gradients of all
+  // ranks. `minibatch`: see TrainStep::Run. Leaves the model unchanged if
+  // nothing was labelled or the loss is not finite.
   absl::StatusOr<StepSums> Step(const Minibatch* minibatch,
                                 const DropoutKey& dropout, double rate);
 
-  // TrainStep::AverageBuffers.
+  // See TrainStep::AverageBuffers.
   absl::Status AverageBuffers() { return step_.AverageBuffers(); }
 
-  // Copies all tensors into `checkpoint`, and goes on as if it had not; the
-  // optimizer's on rank 0 alone.
+  // Copies all tensors into `checkpoint`, those of the optimizer only on rank
+  // 0. Training continues as if this had not been called.
   absl::Status SaveTo(Checkpoint& checkpoint);
-  // The reverse. `same_world`: as many ranks wrote the checkpoint. Errors of
-  // ParameterSet::Load, Optimizer::Load and TrainStep::LoadRankBuffers.
+  // Restores the tensors. `same_world`: the checkpoint was written by as many
+  // ranks as there are now. Errors of ParameterSet::Load, Optimizer::Load and
+  // TrainStep::LoadRankBuffers.
   absl::Status Load(const Checkpoint& checkpoint, int64_t optimizer_steps,
                     bool same_world);
 

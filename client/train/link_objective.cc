@@ -11,13 +11,14 @@
 namespace millrace {
 namespace {
 
-// Whether edges have types, which the decoder tells apart.
+// Whether the edges have types that the decoder distinguishes.
 bool TypesEdges(const RunPlan& plan, const Schema& schema) {
   return schema.relations[plan.seed_relation].has_type &&
          plan.options.model.decoder == DecoderKind::kDistMult;
 }
 
-// The splits to evaluate: those that are named, or have the usual names.
+// Returns the splits to evaluate: those that options name, or else those with
+// the usual names that exist.
 LinkEvaluator::Splits EvaluatedSplits(const RunPlan& plan,
                                       const Manifest& manifest) {
   const auto name = [&](const std::string& named,
@@ -92,7 +93,7 @@ absl::Status LinkObjective::CheckSplit(const RunPlan& plan,
                    : manifest.EdgeSplit(plan.seed_relation, options.job.split));
 }
 
-// `split`: null where the seeds are listed.
+// `split`: null if --seeds-file lists the seeds.
 absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
                                            const EdgeSplitInfo* split) const {
   const std::string& name = plan.options.job.split;

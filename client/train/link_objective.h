@@ -38,21 +38,21 @@ class LinkObjective final : public Objective {
                   const Pass& pass) const override;
 
  private:
-  // Edges that the evaluation, or the size of the model, depends on.
+  // The edges that the evaluation or the size of the model depends on.
   struct Tables {
     std::optional<LinkTable> train, listed, valid, test;
     std::vector<const LinkTable*> All() const;
   };
   absl::Status CheckNegatives(const RunPlan& plan,
                               const EdgeSplitInfo* split) const;
-  // Whether edges are ranked among all nodes, of which those that are known to
-  // be edges do not count as negatives.
+  // Whether the evaluation ranks edges against all nodes, so that it must know
+  // all edges in order not to count them as negatives.
   bool NeedsKnownEdges(const EvaluationOptions& evaluation) const;
   absl::Status ReadTables(const std::shared_ptr<BatchSource>& source,
                           const RunPlan& plan);
 
   const Task task_;
-  Tables tables_;  // of Read(), until MakeEvaluator() takes them
+  Tables tables_;  // set by Read(), moved by MakeEvaluator()
 };
 
 }  // namespace millrace

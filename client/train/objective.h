@@ -24,33 +24,34 @@ namespace millrace {
 
 // What a run reads before it makes its model.
 struct RunInputs {
-  ModelConfig model;                   // the plan's, with its outputs
+  ModelConfig model;                   // the plan's, with all sizes filled in
   std::optional<TrainingOrder> order;  // --order
 };
 
 // What a run learns from its seeds, and all that depends on it: what the graph
 // must have, how large the model's output is, the loss and the evaluation.
-// To be used in the order of its methods.
+// Call the methods in the order of their declaration.
 // Threads: one at a time.
 class Objective {
  public:
   virtual ~Objective() = default;
 
-  // The graph as a model for these seeds sees it. Errors of
+  // Returns the graph as a model for these seeds sees it. Errors of
   // GraphShape::OfGraphs.
   virtual absl::StatusOr<GraphShape> Shape(const ResolvedJob& job,
                                            const Schema& schema) const = 0;
-  // The seeds' node type or relation.
+  // Returns the name of the seeds' node type or relation.
   virtual std::string SeedsName(const ResolvedJob& job,
                                 const Schema& schema) const = 0;
-  // Whether the evaluation, the prediction and the graph suit what is learned.
-  // The plan is complete up to its shape.
+  // Checks that the evaluation, the prediction and the graph suit what is
+  // learned. Of the plan, the members up to `shape` are set.
   virtual absl::Status Check(const RunPlan& plan,
                              const Schema& schema) const = 0;
-  // Seeds of the plan's split. NOT_FOUND: there is no such split.
+  // Returns the number of seeds in the plan's split. NOT_FOUND: there is no
+  // such split.
   virtual absl::StatusOr<int64_t> CountSeeds(
       const RunPlan& plan, const Manifest& manifest) const = 0;
-  // Whether the split, or the listed seeds, have what is learned.
+  // Checks that the split, or the listed seeds, have what is learned.
   virtual absl::Status CheckSplit(const RunPlan& plan,
                                   const Manifest& manifest) const = 0;
 
@@ -59,18 +60,18 @@ class Objective {
   // ReadTrainingOrder. FAILED_PRECONDITION: no seed has a label.
   virtual absl::StatusOr<RunInputs> Read(std::shared_ptr<BatchSource> source,
                                          const RunPlan& plan) = 0;
-  // For the splits that Read() found. Keeps references to `model` and
-  // `collectives`. Errors of LinkEvaluator::Create.
+  // Returns an evaluator for the splits that Read() found, which keeps
+  // references to `model` and `collectives`. Errors of LinkEvaluator::Create.
   virtual absl::StatusOr<std::unique_ptr<Evaluator>> MakeEvaluator(
       std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
       Collectives& collectives) = 0;
 
-  // The loss of a forward pass over a batch. Throws what LibTorch throws.
+  // Runs a forward pass over a batch. Throws what LibTorch throws.
   virtual Outcome Forward(Model& model, const Minibatch& minibatch,
                           const Pass& pass) const = 0;
 };
 
-// kEdge if and only if the task is kLink.
+// `seeds` must be kEdge if and only if the task is kLink.
 std::unique_ptr<Objective> MakeObjective(const Task& task, SeedKind seeds);
 
 }  // namespace millrace

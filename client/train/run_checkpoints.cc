@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
 
-// No bytes: there is no file.
+// Returns no bytes if there is no file.
 absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
   if (absl::IsNotFound(content.status())) return std::vector<char>();
@@ -31,12 +31,12 @@ absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
     CheckpointWriter::Write write) {
   auto checkpoints =
       std::unique_ptr<RunCheckpoints>(new RunCheckpoints(options, collectives));
-  // Without an epoch a checkpoint is only read.
+  // A run without epochs only reads a checkpoint.
   if (collectives.rank() != 0 || options.checkpoint.empty() ||
       options.epochs == 0) {
     return checkpoints;
   }
-  // First, for its lock: only then is a file that is tried out nobody else's.
+  // Locks the folder before CheckWritableFolder() tries out a file in it.
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
       CheckpointWriter::Open(options.checkpoint, options.resume,
                              std::move(write));
@@ -66,7 +66,7 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
   if (options_.epochs == 0) {
     return absl::NotFoundError(StrCat("no checkpoint ", path()));
   }
-  // A supervisor starts every attempt alike; the first has nothing yet.
+  // A supervisor adds --resume to every attempt, also to the first.
   if (leader) {
     LogInfo(StrCat("no checkpoint in ", options_.checkpoint,
                    ", starting at the beginning"));

@@ -17,37 +17,37 @@
 
 namespace millrace {
 
-// The checkpoints of a run: those that it may go on from, and those that it
-// writes. Rank 0 alone reads and writes files.
+// The checkpoints of a run: those that it may resume from, and those that it
+// writes. Only rank 0 reads and writes files.
 // Threads: one at a time; all ranks make the same calls.
 class RunCheckpoints {
  public:
-  // Where the run trains and keeps checkpoints: locks its folder, for `write`.
-  // Keeps references to both. Errors of CheckpointWriter::Open and
-  // CheckWritableFolder, naming the option.
+  // Locks the folder of checkpoints if the run trains and keeps any; `write`
+  // writes them. Keeps references to `options` and `collectives`. Errors of
+  // CheckpointWriter::Open and CheckWritableFolder, naming --checkpoint.
   static absl::StatusOr<std::unique_ptr<RunCheckpoints>> Open(
       const TrainOptions& options, Collectives& collectives,
       CheckpointWriter::Write write);
 
-  // The file that a run starts from: of a run without epochs that keeps the
-  // best model, that one.
+  // The file that the run starts from: last.pt, or best.pt if the run has no
+  // epochs and keeps the best model.
   std::string path() const;
-  // The checkpoint in path(), on every rank; none if it is not there, and the
-  // run may start at the beginning. NOT_FOUND: there is none to evaluate.
-  // Errors of ReadFile and ParseCheckpoint.
+  // Returns the checkpoint in path() on every rank; nullopt if there is none
+  // and the run can start at the beginning. NOT_FOUND: there is none, and the
+  // run has no epochs. Errors of ReadFile and ParseCheckpoint.
   absl::StatusOr<std::optional<Checkpoint>> Read();
-  // Whether the best model is of a later epoch than `epoch`, which last.pt is
-  // of: best.pt is written first, so that a run that was killed in between has
-  // a model in it that this one has not come to yet.
+  // Whether best.pt is from a later epoch than last.pt, which is from `epoch`.
+  // best.pt is written first, so a run that was killed in between has left a
+  // model there that this run has not reached yet.
   absl::StatusOr<bool> BestIsAhead(uint32_t epoch);
 
-  // CheckpointWriter::Save; rank 0 alone calls it.
+  // See CheckpointWriter::Save. Only rank 0 calls it.
   void Save(std::shared_ptr<const Checkpoint> checkpoint, bool best) {
     writer_->Save(std::move(checkpoint), best);
   }
   // The first error of a write.
   absl::Status status() const;
-  // Waits for the disk; returns status().
+  // Waits until everything is on disk; returns status().
   absl::Status Finish();
 
  private:
@@ -56,7 +56,7 @@ class RunCheckpoints {
 
   const TrainOptions& options_;
   Collectives& collectives_;
-  std::unique_ptr<CheckpointWriter> writer_;  // rank 0, if it trains
+  std::unique_ptr<CheckpointWriter> writer_;  // rank 0 only, if the run trains
 };
 
 // Adds the path of a checkpoint to an error about what it holds.

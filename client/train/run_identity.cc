@@ -21,7 +21,7 @@ std::string SeedsText(const RunPlan& plan) {
                 HexText(plan.seeds_checksum));
 }
 
-// The seeds of the epochs that have begun; later ones may change.
+// Covers the seeds of the epochs that have begun; later ones may change.
 std::string OrderText(const RunInputs& inputs, const RunState& state) {
   if (!inputs.order.has_value()) return "none";
   const uint32_t begun = state.epoch + (state.next_batch > 0 ? 1 : 0);

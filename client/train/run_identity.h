@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// What a run that goes on from a checkpoint must share with the one that wrote
-// it, when that one was in `state`.
+// Returns what a run must have in common with the run that wrote a checkpoint
+// in `state` in order to resume from it.
 OptionTexts RunIdentity(const RunPlan& plan, const RunInputs& inputs,
                         const Model& model, const RunState& state);
 

@@ -29,8 +29,8 @@ absl::Status RunLogs::Open(bool resumed, RunState& state) {
   return options_.consumed_log.empty() ? absl::OkStatus() : OpenConsumed(state);
 }
 
-// Attempts are told apart by their numbers, also those that end before their
-// first checkpoint, and on every host that has a file of its own.
+// Gives the attempt a number that no other has, in the files of all hosts,
+// even if that other one ended before its first checkpoint.
 absl::Status RunLogs::OpenConsumed(RunState& state) {
   const std::string& path = options_.consumed_log;
   MILLRACE_ASSIGN_OR_RETURN(consumed_, LineFile::Open(path, options_.resume));
@@ -48,7 +48,7 @@ absl::Status RunLogs::OpenConsumed(RunState& state) {
   if (options_.resume) {
     MILLRACE_ASSIGN_OR_RETURN(last, LastAttempt(path));
   }
-  // No rank writes before all have come here, and so begun their files.
+  // No rank writes before all are here and have thus begun their files.
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> lasts,
                             GatherNumbers(last));
   state.attempt = std::max(state.attempt,
@@ -58,7 +58,7 @@ absl::Status RunLogs::OpenConsumed(RunState& state) {
     MILLRACE_RETURN_IF_ERROR(consumed_->Write(AttemptLine(
         {.attempt = state.attempt, .checkpoint = state.started_from})));
   }
-  // No line of a batch comes before it.
+  // Puts this line before any line of a batch.
   return collectives_.Barrier();
 }
 
@@ -150,8 +150,8 @@ absl::Status RunLogs::SyncConsumed() const {
   return consumed_.has_value() ? consumed_->Sync() : absl::OkStatus();
 }
 
-// Rank 0 syncs its own file before it writes a checkpoint, beside the steps.
-// The other hosts' must be on their disks before it hears of a checkpoint.
+// Rank 0's host syncs its file on the thread that writes checkpoints. The other
+// hosts' files must be on disk before that thread gets a checkpoint.
 absl::Status RunLogs::SyncOtherHosts() {
   if (!several_consumed_) return absl::OkStatus();
   if (owns_consumed_ && !leader()) {

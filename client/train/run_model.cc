@@ -15,8 +15,8 @@
 namespace millrace {
 namespace {
 
-// Each parameter is there as its value, its gradient, in the exchange between
-// ranks, and with what the optimizer keeps.
+// Each parameter takes memory for its value, its gradient, the exchange between
+// ranks, and what the optimizer keeps.
 absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
   if (model.kind == "script") return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(const int64_t values,
@@ -49,7 +49,7 @@ absl::Status CheckScriptTensors(const Model& model, const std::string& file) {
   return absl::OkStatus();
 }
 
-// `wanted`: the outputs that the labels need.
+// `wanted`: the number of outputs that the labels need.
 absl::Status CheckScriptOutputs(const RunPlan& plan, const ScriptModel& script,
                                 int64_t wanted) {
   const bool classes = plan.options.task.kind == TaskKind::kSingle;
@@ -63,8 +63,8 @@ absl::Status CheckScriptOutputs(const RunPlan& plan, const ScriptModel& script,
              classes ? "at least " : "", wanted, " outputs"));
 }
 
-// Rank 0's values on every rank, as bytes: a script's tensors may have any
-// dtype and any strides.
+// Copies rank 0's values to every rank, as bytes, because a script's tensors
+// may have any dtype and any strides.
 absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
   const at::Tensor own = tensor.detach();
   if (own.numel() == 0) return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
                                                     const ModelConfig& config,
                                                     Collectives& collectives) {
   MILLRACE_RETURN_IF_ERROR(CheckModelMemory(plan, config));
-  // No rank takes memory that another has yet to count as available.
+  // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                             Model::Create(config, plan.shape));

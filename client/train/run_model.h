@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// Makes the model of a plan by `config`, which says how many outputs it has.
-// All ranks call it. RESOURCE_EXHAUSTED: training it does not fit in the memory
-// that is available. INVALID_ARGUMENT: a script with other outputs, or one that
-// checkpoints cannot hold. FAILED_PRECONDITION: a script that is not rank 0's.
-// Errors of Model::Create.
+// Makes the model of a plan from `config`, which has the number of outputs. All
+// ranks call it. RESOURCE_EXHAUSTED: training it does not fit in the memory
+// that is available. INVALID_ARGUMENT: a script whose outputs do not fit the
+// labels, or whose tensors checkpoints cannot hold. FAILED_PRECONDITION: a
+// script that differs from rank 0's. Errors of Model::Create.
 absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
                                                     const ModelConfig& config,
                                                     Collectives& collectives);

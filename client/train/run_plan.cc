@@ -26,7 +26,7 @@ absl::Status CheckTask(const TrainOptions& options) {
       "--seeds edge and --task link belong together\nuse both or neither");
 }
 
-// Nodes of other splits are evaluated at their own times.
+// Evaluation takes nodes at their own times, so they must have some.
 absl::Status CheckEvaluationTimes(const TrainOptions& options,
                                   const ResolvedJob& job,
                                   const Manifest& manifest) {
@@ -137,7 +137,7 @@ absl::Status CheckOrder(const TrainOptions& options) {
 uint64_t ChecksumOf(const SeedList& seeds) {
   uint64_t checksum = 0;
   const auto add = [&checksum](const void* data, uint64_t bytes) {
-    // Where a column ends counts too.
+    // The length too, so that values cannot move to the next column unnoticed.
     checksum = XXH3_64bits_withSeed(&bytes, sizeof(bytes), checksum);
     checksum = XXH3_64bits_withSeed(data, bytes, checksum);
   };
@@ -150,8 +150,8 @@ uint64_t ChecksumOf(const SeedList& seeds) {
   return checksum;
 }
 
-// The seeds of the splits that the run trains on or evaluates. A split that
-// does not exist has no text, and neither has one whose seeds are listed.
+// Returns the fingerprints of the splits that the run trains on or evaluates,
+// without splits that do not exist or whose seeds are listed.
 OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
                           const Manifest& manifest) {
   ResolvedJob used;
@@ -175,7 +175,7 @@ OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
   return texts;
 }
 
-// What the graph says about a run whose options are checked.
+// Fills in what the graph says about a run whose options have been checked.
 void Complete(const ResolvedJob& job, const Manifest& manifest, RunPlan& plan) {
   TrainOptions& options = plan.options;
   plan.splits = TextsOfSplits(options, job, manifest);

@@ -15,15 +15,15 @@
 namespace millrace {
 namespace {
 
-// Plans the run as rank 0 does, or says in what the ranks differ.
+// Plans the run. Fails if the plans of the ranks differ, and says in what.
 absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     const Manifest& manifest,
                                     Collectives& collectives) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
-  // Before anything that options decide is said to other ranks.
+  // Compares the options before they determine what ranks send to each other.
   MILLRACE_RETURN_IF_ERROR(CheckSameTexts(collectives, TextsOfRanks(options)));
   // Each host's supervisor adds --resume by itself. Rank 0, which has the
-  // checkpoints, knows whether there was a start before this one.
+  // checkpoints, knows whether this is the first start.
   MILLRACE_ASSIGN_OR_RETURN(options.resume,
                             collectives.ShareAnswer(options.resume));
   MILLRACE_ASSIGN_OR_RETURN(RunPlan plan,
@@ -42,8 +42,8 @@ absl::Status OpenFiles(Collectives& collectives, RunParts& run) {
           options, collectives,
           [&logs = *run.logs](const std::filesystem::path& path,
                               const Checkpoint& checkpoint) -> absl::Status {
-            // The lines of its steps first: a host that loses its power must
-            // not keep a checkpoint that is ahead of the log.
+            // Syncs the lines of its steps first, because a host that loses
+            // power must not keep a checkpoint that is ahead of the log.
             MILLRACE_RETURN_IF_ERROR(logs.SyncConsumed());
             return WriteCheckpoint(path, checkpoint);
           }));
@@ -73,7 +73,7 @@ absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
       run.objective->MakeEvaluator(run.source, *run.plan, *model, collectives));
   MILLRACE_RETURN_IF_ERROR(run.evaluator->CheckMemory(
       !options.predict.empty() && !options.predict_embeddings));
-  // No rank takes memory that another has yet to count as available.
+  // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
   run.learner = std::make_unique<Learner>(std::move(model), options.optimizer,
                                           *run.objective, collectives);
@@ -97,7 +97,7 @@ absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
   return absl::OkStatus();
 }
 
-// Whether there was a checkpoint to go on from.
+// Returns whether there was a checkpoint to resume from.
 absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
   MILLRACE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
                             run.checkpoints->Read());
@@ -107,8 +107,8 @@ absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
       InCheckpoint(path, Restore(*checkpoint, collectives.world(), run)));
   MILLRACE_ASSIGN_OR_RETURN(const bool best_is_ahead,
                             run.checkpoints->BestIsAhead(run.state.epoch));
-  // The best model before is gone: the next one that is evaluated is the best
-  // there is.
+  // The best model up to here has been overwritten, so the next one that is
+  // evaluated becomes the best.
   if (best_is_ahead) run.state.best_valid.reset();
   if (collectives.rank() == 0) {
     LogInfo(StrCat("resumed from epoch ", run.state.epoch, ", batch ",

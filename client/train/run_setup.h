@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// A run that is ready for its first step. Parts refer to those above them.
+// A run that is ready for its first step. Parts may refer to those above them.
 struct RunParts {
   std::shared_ptr<BatchSource> source;  // shared with loaders
   std::unique_ptr<const RunPlan> plan;
@@ -30,8 +30,8 @@ struct RunParts {
   RunState state;
 };
 
-// Makes the plan, and from it all the parts; resumes if asked to. All ranks
-// call it. `collectives` must outlive the parts. Errors of Trainer::Create.
+// Makes the plan and all other parts, and resumes if asked to. All ranks call
+// it. `collectives` must outlive the parts. Errors of Trainer::Create.
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
                                   TrainOptions options);

@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 // Calls `visit` with each field of a checkpoint, by its name in the file.
-// Integers are counters, the others values; optional ones may be missing.
+// Integers are counters, others are values; optional values may be missing.
 template <typename State, typename Visitor>
 void VisitFields(State& state, Visitor& visit) {
   visit("epoch", state.epoch);

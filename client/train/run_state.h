@@ -13,43 +13,42 @@
 
 namespace millrace {
 
-// Where a run is and what it has seen: what a checkpoint holds besides tensors
-// and the run's identity.
+// The position of a run and its results so far: what a checkpoint holds besides
+// tensors and the run's identity.
 struct RunState {
   uint32_t epoch = 0;
   uint32_t next_batch = 0;
-  uint32_t step = 0;            // of the epoch
-  StepSums sums;                // of the epoch
-  int64_t attempt = 0;          // starts of this run so far, from 0
-  int64_t world = 0;            // ranks, when the checkpoint was written
-  int64_t optimizer_steps = 0;  // as `world`
+  uint32_t step = 0;            // steps of the epoch so far
+  StepSums sums;                // over the epoch so far
+  int64_t attempt = 0;          // number of this start of the run, from 0
+  int64_t world = 0;            // ranks when the checkpoint was written
+  int64_t optimizer_steps = 0;  // steps when the checkpoint was written
   std::optional<double> best_valid;
   std::optional<double> test_at_best;
   std::optional<double> train_at_best;
   uint32_t best_epoch = 0;
-  uint32_t since_best = 0;  // evaluations
+  uint32_t since_best = 0;  // evaluations since the best one
 
-  // Not in a checkpoint: "EPOCH:BATCH" that this attempt started from.
+  // "EPOCH:BATCH" that this attempt started from. Not in a checkpoint.
   std::string started_from = "0:0";
 
   // Fills in the checkpoint's counters and values.
   void SaveTo(Checkpoint& checkpoint) const;
-  // The state that SaveTo() wrote. DATA_LOSS: a counter is missing or out of
-  // range (names it).
+  // Returns the state that SaveTo() wrote. DATA_LOSS: a field is missing or out
+  // of range (names it).
   static absl::StatusOr<RunState> From(const Checkpoint& checkpoint);
 
-  // The state of the next attempt, which starts from here.
+  // Turns this into the state of a new attempt that starts here.
   void BeginAttempt();
-  // From here on a checkpoint starts the next epoch; `sums` stay.
+  // Moves to the start of the next epoch, but keeps `sums`.
   void EndEpoch();
-  // Whether the model that was evaluated is the best one so far; without a
-  // metric of valid the latest is.
+  // Notes an evaluation, and returns whether its model is the best so far;
+  // without accuracy.valid, the latest is.
   bool NoteEvaluation(uint32_t epoch, const Accuracy& accuracy,
                       const Task& task);
 };
 
-// The epoch of a checkpoint whose other fields are not of interest. DATA_LOSS:
-// it has none.
+// Returns the epoch of a checkpoint. DATA_LOSS: it has none.
 absl::StatusOr<int64_t> EpochOf(const Checkpoint& checkpoint);
 
 }  // namespace millrace

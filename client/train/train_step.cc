@@ -23,7 +23,7 @@ namespace {
 // float32 up to 2^24 labels a step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
-// The tensors of all ranks, one row each, to the last bit.
+// Returns the tensors of all ranks, one row each, bit for bit.
 absl::StatusOr<at::Tensor> GatherRows(Collectives& collectives,
                                       const at::Tensor& own) {
   const at::Tensor bytes = own.contiguous().reshape({-1}).view(at::kByte);
@@ -50,8 +50,8 @@ TrainStep::TrainStep(Model& model, Collectives& collectives,
   gradient_ = exchange_.narrow(0, 0, size);
 }
 
-// Batches are of similar size, so only those twice as large as any checked
-// before are checked.
+// Batches have similar sizes, so it is enough to check those that are twice as
+// large as any checked before.
 absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   const uint64_t bytes = model_.LayerBytes(minibatch.graph);
   if (bytes / 2 < checked_bytes_) return absl::OkStatus();
@@ -72,7 +72,8 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
     at::Tensor parameter = named.tensor;
     parameter.mutable_grad().reset();
   }
-  // No parameter has a say in graphs without nodes and a head.
+  // The loss may depend on no parameter, if graphs have no nodes and the model
+  // has no head.
   if (outcome.loss.requires_grad()) outcome.loss.backward();
   c10::NoGradGuard no_grad;
   int64_t begin = 0;
@@ -118,7 +119,7 @@ absl::StatusOr<std::vector<at::Tensor>> TrainStep::MeanBuffers() {
       "averaging running statistics", [&]() -> absl::StatusOr<Means> {
         int64_t size = 1;  // the weight
         for (const NamedTensor& buffer : buffers) size += buffer.tensor.numel();
-        // Doubles, so that batch counts survive and equal values stay equal.
+        // Doubles keep batch counts exact and equal values equal.
         at::Tensor flat = at::zeros({size}, at::kDouble);
         const auto weight = static_cast<double>(seeds_since_average_);
         int64_t begin = 0;
@@ -167,8 +168,8 @@ absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
   if (buffers.empty() || collectives_.world() == 1) return Ranks();
   return CatchTorch(
       "gathering running statistics", [&]() -> absl::StatusOr<Ranks> {
-        // Weights that are not learned are buffers too, large perhaps, and
-        // equal everywhere: checksums tell.
+        // Compares checksums first: buffers may be large weights that are not
+        // learned and thus equal on all ranks.
         std::vector<int64_t> own = {seeds_since_average_};
         for (const NamedTensor& buffer : buffers) {
           const at::Tensor bytes = buffer.tensor.contiguous();

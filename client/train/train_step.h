@@ -16,46 +16,48 @@ namespace millrace {
 
 class Objective;
 
-// What one step saw, over all ranks.
+// Sums of one step over all ranks.
 struct StepSums {
   double loss = 0;       // summed over labelled values
-  int64_t labelled = 0;  // labelled values: one a seed, or one a column; of
-                         // edges see LinkOutcome
-  int64_t correct = 0;   // of them; see CountCorrect
+  int64_t labelled = 0;  // labelled values: one per seed, or one per column;
+                         // for edges see LinkOutcome
+  int64_t correct = 0;   // correct ones among them; see CountCorrect
 };
 
-// Gradients of one step over all ranks: every rank sums its losses, one
-// all-reduce adds gradients, losses and counts, and the sum is divided once
+// Computes the gradients of steps over all ranks: every rank sums its losses,
+// one all-reduce adds gradients, losses and counts, and the sum is divided once
 // by the number of labelled values of all ranks.
-// Threads: one at a time; all ranks step together.
+// Threads: one at a time; all ranks make the same calls.
 class TrainStep {
  public:
-  // Keeps references to all.
+  // Keeps references to all arguments.
   TrainStep(Model& model, Collectives& collectives, const Objective& objective);
 
-  // `minibatch` null, or without a label: this rank runs no forward
-  // pass and joins with zeros. Errors of Collectives; INTERNAL from LibTorch.
+  // If `minibatch` is null or has no label, this rank runs no forward pass and
+  // adds zeros. RESOURCE_EXHAUSTED: the batch does not fit in memory. Errors of
+  // Collectives; INTERNAL from LibTorch.
   absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
                                const DropoutKey& dropout);
 
-  // The mean gradient of the last step, all parameters flattened in their
-  // order; valid until the next Run(). Zeros when no rank had a labelled
-  // seed.
+  // The mean gradient of the last step, [values of all parameters] kFloat, in
+  // the order of the parameters; valid until the next Run(). Zeros if no rank
+  // had a labelled seed.
   const at::Tensor& gradient() const { return gradient_; }
 
   // Averages the model's running statistics over ranks, weighted by the
   // seeds that each trained on since the last call. All ranks call it.
   absl::Status AverageBuffers();
 
-  // What AverageBuffers() would make of the buffers, in their order; they stay
-  // as they are. Empty: it would change none. All ranks call it.
+  // Returns what AverageBuffers() would set the buffers to, in their order,
+  // without changing them. Empty if it would change none. All ranks call it.
   absl::StatusOr<std::vector<at::Tensor>> MeanBuffers();
-  // What ranks need beside that to go on as if nothing had been averaged: by
-  // name, the buffers that differ between ranks, and kRankSeeds; a row a rank
-  // each. Empty where no rank has trained since the last average. All ranks
-  // call it.
+  // Returns what ranks need besides that to resume as if nothing had been
+  // averaged: kRankSeeds and the buffers that differ between ranks, with one
+  // row per rank. Empty if no rank has trained since the last average. All
+  // ranks call it.
   absl::StatusOr<std::vector<NamedTensor>> RankBuffers();
-  // Takes this rank's rows. INVALID_ARGUMENT: another model's or world's.
+  // Restores this rank's rows. INVALID_ARGUMENT: they are from another model or
+  // another number of ranks.
   absl::Status LoadRankBuffers(const std::vector<NamedTensor>& ranks);
   static constexpr char kRankSeeds[] = "seeds since the last average";
 

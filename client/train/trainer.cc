@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
 
 absl::Status Trainer::TrainOnStep(const LoaderStep& step, EpochClock& clock) {
   const bool some = step.batch.has_value();
-  // Before the step, which ends only when every rank has come to it: so the
-  // lines of all ranks are written before a checkpoint can say that they count.
+  // Logs before the step, which ends only after every rank has reached it. So
+  // the lines of all ranks are written before a checkpoint counts them.
   if (some) {
     MILLRACE_RETURN_IF_ERROR(run_->logs->LogConsumed(
         *step.batch, run_->source->manifest().schema, state_));
@@ -208,7 +208,7 @@ absl::Status Trainer::TrainAndEvaluate() {
   if (state_.epoch < options_.epochs && !IsOutOfPatience()) {
     MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                               MakeLoader());
-    // None when a resumed epoch has no whole step left for this world.
+    // 0 if a resumed epoch has no whole step left for this world.
     uint32_t steps = loader->steps_of_first_epoch();
     while (state_.epoch < options_.epochs && !IsOutOfPatience()) {
       MILLRACE_RETURN_IF_ERROR(TrainEpoch(*loader, steps));
@@ -222,7 +222,7 @@ absl::Status Trainer::EndRun() {
   MetricsRecord record;
   record.epoch = state_.epoch;
   if (!evaluated_) {
-    // Evaluation alone; epochs that ran have evaluated after the last.
+    // No epoch was run, since the last one is always evaluated.
     const RunState before = state_;
     MILLRACE_RETURN_IF_ERROR(Evaluate(record).status());
     state_ = before;

@@ -22,8 +22,8 @@ struct LoaderStep;
 struct RunParts;
 
 // Trains a model on the seeds of a job, data parallel over the ranks of a
-// group. The same bits for equal options, source content, world, threads, build
-// and kind of CPU. Results go to stdout, progress to stderr, from rank 0.
+// group. Gives the same bits for equal options, source content, world, threads,
+// build and kind of CPU. Rank 0 prints results on stdout, progress on stderr.
 // Threads: one at a time; all ranks make the same calls.
 class Trainer {
  public:
@@ -33,18 +33,18 @@ class Trainer {
   // (says how to import them), a checkpoint of another job (names what
   // differs), a store, a script, seeds or an order that differ from rank 0's,
   // or files that another run writes.
-  // INVALID_ARGUMENT: layers that do not fit the fanouts, options that are not
-  // rank 0's, a folder with another run's checkpoints. Errors of files that
-  // cannot be written later, of MakeRunPlan, Model::Create, the source and the
-  // group.
+  // INVALID_ARGUMENT: layers that do not fit the fanouts, options that differ
+  // from rank 0's, a folder with another run's checkpoints. Also errors of
+  // output files that cannot be written, of MakeRunPlan, Model::Create, the
+  // source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
       TrainOptions options);
   ~Trainer();
 
-  // Trains the epochs that are left, evaluates, predicts; returns when the
-  // checkpoints are on the disk. CANCELLED when interrupted. An error of
-  // writing a checkpoint ends the run at its next step.
+  // Trains the epochs that are left, evaluates and predicts; returns when the
+  // checkpoints are on disk. CANCELLED: interrupted. If a checkpoint cannot be
+  // written, the run ends at its next step.
   absl::Status Run();
 
   Model& model();
@@ -56,15 +56,15 @@ class Trainer {
 
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
   absl::Status TrainAndEvaluate();
-  // The rest of the state's epoch, `steps` steps.
+  // Trains the rest of the state's epoch, which has `steps` steps.
   absl::Status TrainEpoch(Loader& loader, uint32_t steps);
   absl::Status TrainOnStep(const LoaderStep& step, EpochClock& clock);
   absl::Status EndEpoch(const EpochClock& clock);
   // Fills in the metrics, and returns whether they are the best so far.
   absl::StatusOr<bool> Evaluate(MetricsRecord& record);
   bool IsOutOfPatience() const;
-  // Hands a copy of all there is to the writer of checkpoints. All ranks call
-  // it. `best`: best.pt is to hold it too.
+  // Hands a copy of the run to the writer of checkpoints; `best`: for best.pt
+  // too. All ranks call it.
   absl::Status Save(bool best);
   absl::Status EndRun();
   absl::Status WritePrediction();

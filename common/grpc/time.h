@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-// For ClientContext::set_deadline() and the like. Uses gRPC's monotonic clock,
-// so that setting the time of day does not move a deadline.
+// Returns a time for ClientContext::set_deadline() and the like. Uses gRPC's
+// monotonic clock, so that setting the time of day does not move a deadline.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
-// For ServerContext::raw_deadline(); InfiniteFuture means no deadline.
+// Converts ServerContext::raw_deadline(); InfiniteFuture means no deadline.
 SteadyTime FromGrpcTime(gpr_timespec time);
 
 }  // namespace millrace

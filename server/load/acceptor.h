@@ -79,7 +79,7 @@ class Acceptor {
 
   std::unique_ptr<ListeningSocket> socket_;  // null once stopped
 
-  // Used only by the thread.
+  // Used only by thread_.
   Unreported unreported_refusals_;
   Unreported unreported_ends_;
 
@@ -88,7 +88,7 @@ class Acceptor {
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t ended_for_others_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::thread thread_;  // last: uses all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace

@@ -102,8 +102,7 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
     holdings_.insert(holding.get());
   }
   Reservation reservation(std::move(holding));
-  // The average must never refuse a call for ever, so it is capped by the
-  // limit.
+  // Capped by the limit, so that the average cannot refuse a call forever.
   MILLRACE_RETURN_IF_ERROR(
       reservation.GrowTo(std::max(least_bytes, std::min(expected, limit_))));
   reservation.holding_->peak = least_bytes;
@@ -155,12 +154,12 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
-// The calls to end so that there is room for `more`; empty if they could not
-// free all of it, since ending them would then help nobody.
+// Returns the calls to end so that there is room for `more`; none if they could
+// not free all of it, since ending them would then help nobody.
 std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
                                                   uint64_t more) const {
   const uint64_t missing = more - room();
-  // No more than the limit again may be waiting to be returned.
+  // At most `limit_` bytes may be waiting to be returned.
   if (ending_bytes_ + missing > limit_) return {};
   const std::string& client = asking.caller.client;
   const uint64_t share = shares_.ShareOf(client);
@@ -183,7 +182,7 @@ std::vector<Admission::Holding*> Admission::ToEnd(const Holding& asking,
   return chosen;
 }
 
-// Calls that may be ended for another call, in the order to end them.
+// Returns calls that may be ended for another call, in the order to end them.
 std::vector<Admission::Holding*> Admission::Candidates(
     const Holding& asking, bool only_stalled) const {
   const SteadyTime stalled = SteadyNow() - stalled_after_;

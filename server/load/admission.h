@@ -39,7 +39,6 @@ class Admission {
   // How long a stream may wait for its reader while others need its memory.
   static constexpr absl::Duration kStalledAfter = absl::Seconds(5);
 
-  // The call that memory is reserved for.
   struct Caller {
     std::string client;  // see ClientName()
     // Makes another thread end the call soon (see EndedForOthers()). Called
@@ -80,7 +79,7 @@ class Admission {
     explicit Reservation(std::unique_ptr<Holding> holding);
     void Release();
 
-    std::unique_ptr<Holding> holding_;  // null: nothing reserved
+    std::unique_ptr<Holding> holding_;  // null if nothing is reserved
   };
 
   // `what`: what error messages call a call, such as "batch"; a string literal.
@@ -91,7 +90,8 @@ class Admission {
         stalled_after_(stalled_after),
         shares_(limit) {}
 
-  // `job`: a hash that is equal for similar calls. Errors as GrowTo.
+  // Reserves at least `least_bytes` for a call. `job`: a hash that is equal for
+  // similar calls. Errors as GrowTo.
   absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
                                       uint64_t least_bytes);
 

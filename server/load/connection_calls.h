@@ -48,7 +48,8 @@ class ConnectionCalls {
   ConnectionCalls(const ConnectionCalls&) = delete;
   ConnectionCalls& operator=(const ConnectionCalls&) = delete;
 
-  // `connection`: gRPC's name for the peer, such as "ipv4:127.0.0.1:4711".
+  // Adds a call of `connection`, gRPC's name for the peer, such as
+  // "ipv4:127.0.0.1:4711".
   // RESOURCE_EXHAUSTED: the connection has reached its limit; says when to
   // retry.
   absl::StatusOr<Place> Enter(std::string connection);

@@ -17,7 +17,7 @@ constexpr uint64_t kBytesPerEdgeId = 16;
 constexpr uint64_t kBytesPerFeatureRow = 16;
 constexpr uint64_t kBytesPerNode = 24;  // for grouping by owner
 
-// Sum of the degrees of those nodes whose lists are mapped here.
+// Returns the sum of the degrees of those nodes whose lists are mapped here.
 uint64_t LocalDegrees(const Store& store, const DrawContext& draw,
                       const Frontier& frontier) {
   const Relation& relation = store.schema().relations[frontier.relation];

@@ -47,8 +47,8 @@ class HopBudget {
  private:
   // A frontier of the current hop.
   struct Expected {
-    uint64_t room = 0;         // picks of replies reserved for
-    uint64_t reply_bytes = 0;  // largest reply not foreseen
+    uint64_t room = 0;         // number of picks already reserved for
+    uint64_t reply_bytes = 0;  // largest reply that is not foreseen
   };
   Expected Expect(const DrawContext& draw, const Frontier& frontier);
   absl::Status Grow() { return reservation_.GrowTo(bytes_ + reply_bytes_); }

@@ -24,7 +24,7 @@ class ListLengths {
  private:
   const std::span<const int64_t> indptr_;
   const int64_t entries_;
-  const uint64_t begin_;  // first of the partition's ids
+  const uint64_t begin_;  // first id of the partition
 };
 
 // Upper bound on list entries scanned between two cancellation checks, unless a
@@ -32,7 +32,7 @@ class ListLengths {
 // list.)
 inline constexpr int64_t kMaxSlotsAtOnce = int64_t{1} << 20;
 
-// How many of `ids` to draw for at once: at least 1, at most `max_nodes`.
+// Returns how many of `ids` to draw for at once, from 1 to `max_nodes`.
 size_t NodesAtOnce(const ListLengths& lengths, std::span<const uint64_t> ids,
                    size_t max_nodes);
 

@@ -41,8 +41,8 @@ LiveCalls::~LiveCalls() {
   reaper_.join();
 }
 
-// Uses our own status: TryCancel() would tell the client that it gave up
-// itself. gRPC sends only code and message here: see kEndedForOthers.
+// Uses our own status, because TryCancel() would tell the client that it gave
+// up itself. gRPC sends only code and message here; see kEndedForOthers.
 void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
   if (why.ok()) return context->TryCancel();
   const std::string message(why.message());
@@ -65,7 +65,7 @@ absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
   if (places_.total() < places_.limit()) return absl::OkStatus();
   const uint64_t held = places_.HeldBy(client);
   const uint64_t share = places_.ShareOf(client);
-  // No more than as many calls again may be on their way out.
+  // At most as many calls as there are places may be ending at the same time.
   if (held < share && calls_.size() < 2 * places_.limit()) {
     return absl::OkStatus();
   }

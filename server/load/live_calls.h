@@ -82,10 +82,10 @@ class LiveCalls {
     SteadyTime entered;
     SteadyTime waiting_since = SteadyTime::InfiniteFuture();
     SteadyTime client_until = SteadyTime::InfiniteFuture();
-    bool for_others = false;  // is to be ended for other clients
+    bool for_others = false;  // must be ended for other clients
     bool ended = false;       // has been ended, but has not left yet
 
-    // Whether this call is to be ended for others before `other`.
+    // Whether to end this call for others before `other`.
     bool EndsBefore(const Call& other) const {
       return waiting_since < other.waiting_since ||
              (waiting_since == other.waiting_since && entered > other.entered);
@@ -123,7 +123,7 @@ class LiveCalls {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread reaper_;  // last: uses all of the above
+  std::thread reaper_;  // last, because it uses all of the above
 };
 
 // The status of a call that was ended for other clients.

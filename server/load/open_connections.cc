@@ -31,8 +31,8 @@ std::optional<uint64_t> CookieOf(int socket) {
 }
 
 // Shuts a connection down unless it is already closed. Returns false if no file
-// descriptor is left to do it with. gRPC may close `socket` at any time, and
-// its number may then be reused for another file, hence the duplicate.
+// descriptor is left to do it with. Works on a duplicate, because gRPC may
+// close `socket` at any time and its number may then be reused.
 bool End(int socket, uint64_t cookie) {
   const UniqueFd copy(fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (copy.get() < 0) return errno == EBADF;

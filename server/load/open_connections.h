@@ -21,7 +21,7 @@ ConnectionLimits DecideLimits(const ConnectionLimits& given);
 
 // Tracks which connections are open and where they come from. gRPC owns them
 // and does not say when it closes one, but the kernel gives each socket a
-// unique cookie, which tells whether a descriptor is still the same socket.
+// unique cookie, which shows whether a descriptor is still the same socket.
 //
 // When all places are taken, a connection from an address below its fair share
 // (all places divided by the number of addresses) takes the place of the newest
@@ -38,7 +38,7 @@ class OpenConnections {
   Verdict Add(int socket, const std::string& address);
   const std::string& last_ended_address() const { return last_ended_address_; }
 
-  // Number of open connections; may be slightly out of date.
+  // Number of open connections, which may be slightly out of date.
   int Count();
 
  private:

@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// Most bytes of picks in one ExpandReply; the caller asks again for the rest.
+// Byte limit for picks in one ExpandReply; the caller asks again for the rest.
 inline constexpr size_t kMaxExpandReplyBytes = 8 << 20;
 
 // Largest message accepted from another server. It exceeds kMaxExpandReplyBytes
 // because a reply always holds whole lists, however long.
 inline constexpr int kMaxPeerMessageBytes = 1 << 30;
 
-// Most fields of a request, including those of its submessages.
+// Largest number of fields in a request, including its submessages.
 inline constexpr uint64_t kMaxRequestFields = 1 << 20;
 
 // Largest Describe request. It has no fields today, but may get some.

@@ -13,8 +13,8 @@ namespace v1 {
 class ExpandReply_Picks;
 }  // namespace v1
 
-// Appends to `picks` an owner's answer for the nodes of a frontier, or for the
-// first of them; returns for how many nodes.
+// Appends to `picks` an owner's answer for all nodes of a frontier or for the
+// first ones. Returns for how many nodes.
 // INTERNAL, INVALID_ARGUMENT: the answer contradicts itself or the request.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply_Picks& in,
                                    const Schema& schema,

@@ -12,7 +12,7 @@ namespace millrace {
 
 // State shared by all draws of one hop. All references must outlive it.
 struct HopContext : CallScope {
-  // As CallScope::CheckLive, but the error names the hop.
+  // Same as CallScope::CheckLive, but errors name the hop.
   absl::Status CheckLive() const;
 
   const DrawContext& draw;

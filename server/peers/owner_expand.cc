@@ -17,11 +17,10 @@
 namespace millrace {
 namespace {
 
-// Bytes of nodes, with their trees and times, in one request; keeps it well
-// below the receive limit.
+// Limit for the nodes, with their trees and times, in one request; keeps it
+// well below the receive limit.
 constexpr size_t kMaxRequestBytes = 4 << 20;
 
-// Bytes that one node takes in a request.
 size_t NodeBytes(const OwnedFrontier& owned, DType ids) {
   return ItemBytes(ids) + (owned.trees.empty() ? 0 : sizeof(uint32_t)) +
          (owned.times.empty() ? 0 : sizeof(int64_t));
@@ -127,8 +126,8 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
   }
 }
 
-// The node set of a frontier with DrawRule::kAmong in its wire form; else
-// empty.
+// Returns the node set of a frontier with DrawRule::kAmong in its wire form;
+// empty for other frontiers.
 std::string OwnerExpand::AmongOf(size_t f) const {
   std::string bytes;
   const NodeSet* among = hop_.frontiers[f].among;
@@ -144,7 +143,6 @@ std::string OwnerExpand::AmongOf(size_t f) const {
   return bytes;
 }
 
-// Appends the excluded entries of the requested lists.
 void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
                                  size_t first, size_t count,
                                  v1::ExpandRequest::Frontier& out) const {

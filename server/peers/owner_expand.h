@@ -21,8 +21,7 @@ class ExpandRequest;
 class ExpandRequest_Frontier;
 }  // namespace v1
 
-// The nodes of one frontier that one partition owns, and what was drawn for
-// them.
+// The nodes of one frontier that one partition owns, and their picks.
 struct OwnedFrontier {
   std::vector<uint64_t> ids;
   std::vector<uint32_t> trees;  // only for disjoint jobs

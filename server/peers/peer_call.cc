@@ -16,7 +16,7 @@ struct PeerCall::Attempt {
   std::shared_ptr<Call> call;  // shared with gRPC's callbacks
   ::grpc::ByteBuffer reply;
   absl::Status status;
-  std::shared_ptr<FleetMember> member;  // that answered; shared with the fleet
+  std::shared_ptr<FleetMember> member;  // answered; shared with the fleet
   Notification done;
 };
 

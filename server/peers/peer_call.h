@@ -20,11 +20,12 @@ namespace millrace {
 // Makes calls, one after another, to the owner of another partition. Each goes
 // to the replica with the fewest outstanding bytes, also to a second one if
 // that is slow (see common/grpc/call/hedged_call.h), and to another if it
-// fails. Threads: one. Start() does not wait for the answer; Finish() does.
+// fails.
+// Threads: one. Start() does not wait for the answer; Finish() does.
 class PeerCall {
  public:
-  // `method` is the RPC's full name: "/millrace.v1.Sampler/Expand". `scope`
-  // must outlive it.
+  // `method` is the RPC's full name, such as "/millrace.v1.Sampler/Expand".
+  // `scope` must outlive this object.
   PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
            std::string method);
   // Cancels the call in flight, if any.
@@ -51,7 +52,7 @@ class PeerCall {
   const std::string method_;
   PeerPicker picker_;
   ::grpc::ByteBuffer request_;
-  std::unique_ptr<Attempt> attempt_;  // in flight
+  std::unique_ptr<Attempt> attempt_;  // the one in flight, if any
 };
 
 }  // namespace millrace

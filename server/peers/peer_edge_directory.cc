@@ -18,18 +18,18 @@
 namespace millrace {
 namespace {
 
-// Most items in one call; keeps it well below the receive limit.
+// Largest number of items in one call; keeps it well below the receive limit.
 constexpr size_t kMaxItemsPerCall = 1 << 19;
 
 // A question about items that several partitions own.
 template <typename Request, typename Reply, typename Answer>
 struct Question {
-  std::string method;  // "/millrace.v1.Sampler/Resolve"
+  std::string method;  // such as "/millrace.v1.Sampler/Resolve"
   // Makes the request about a group, without partition and fingerprint.
   std::function<Request(const OwnerGroup&)> request;
-  // Reads a reply: one answer per item.
+  // Reads a reply, which has one answer per item.
   std::function<absl::StatusOr<std::vector<Answer>>(const Reply&)> read;
-  // Answers for a group whose partition is read here.
+  // Returns the answers for a group whose partition is read here.
   std::function<absl::StatusOr<std::vector<Answer>>(const OwnerGroup&)> look_up;
 };
 

@@ -63,7 +63,6 @@ Groups GroupNodes(const HopContext& hop) {
   return groups;
 }
 
-// For each frontier, whether the owner has nodes of it.
 std::vector<bool> AskedFrontiers(const std::vector<OwnedFrontier>& owned) {
   std::vector<bool> asked;
   for (const OwnedFrontier& part : owned) asked.push_back(!part.ids.empty());

@@ -33,8 +33,8 @@ class PeerNeighborSource final : public NeighborSource {
   void Release(uint64_t bytes) override { budget_.Release(bytes); }
   absl::Status CheckLive() const override { return scope_.CheckLive(); }
 
-  // Time spent so far on waiting for peers: for their answers, and for a peer
-  // to become available.
+  // Time spent so far waiting for answers of peers and for a peer to become
+  // available.
   absl::Duration peer_wait() const { return peer_wait_; }
 
  private:

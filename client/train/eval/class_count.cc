@@ -26,7 +26,7 @@ LabelledNode LargestOf(const std::vector<const SeedTable*>& tables) {
   return largest;
 }
 
-// The different labels, or `enough` if there are as many.
+// Returns the number of different labels, or `enough` if that is less.
 int64_t CountOccurring(const std::vector<const SeedTable*>& tables,
                        int64_t enough) {
   std::unordered_set<int64_t> occurring;

@@ -18,60 +18,62 @@ namespace millrace {
 
 enum class InferenceKind { kFull, kSampled };
 
-// What edges of valid and test are compared with.
+// The negatives that edges of valid and test are compared with.
 enum class EvalNegatives {
   kDefault,  // see LinkEvaluator
   kGiven,    // the split's own
-  kDrawn,    // as the job's are drawn
-  kAll,      // all nodes at either end, less known edges ("filtered")
+  kDrawn,    // drawn as EvaluationOptions::drawn says
+  kAll,      // all nodes at either end, except known edges ("filtered")
 };
 
 struct EvaluationOptions {
   Task task;
-  InferenceKind kind = InferenceKind::kFull;  // of graphs: kSampled
-  Fanouts fanouts;                            // kSampled; empty: the job's
+  InferenceKind kind = InferenceKind::kFull;  // graph seeds need kSampled
+  Fanouts fanouts;  // for kSampled; empty for the job's
   InferenceOptions inference;
   EvalNegatives negatives = EvalNegatives::kDefault;
-  Negatives drawn;  // kDrawn
+  Negatives drawn;  // for kDrawn
 };
 
-// The job of `trained` without what only training does: all seeds in their
-// order, in the whole graph, with the options' fanouts.
+// Returns the job of `trained` without what only training needs: all seeds in
+// their order, the whole graph, and the options' fanouts.
 JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options);
 
-// Errors of ResolveJob for a job that evaluates, naming the options of
-// evaluation.
+// Checks a job for evaluation. Errors of ResolveJob, which name the options of
+// evaluation instead of those of training.
 absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest);
 
-// For batches that the ranks that evaluate share.
+// Returns options that divide the batches among the ranks that evaluate.
 LoaderOptions SharedBatches(const InferenceOptions& inference,
                             const Collectives& collectives);
 
 // The task's metric over each split.
 struct Accuracy {
-  std::optional<double> train;  // nodes by kFull alone: free there
+  std::optional<double> train;  // only nodes with kFull, where it is free
   std::optional<double> valid;
   std::optional<double> test;
 };
 
-// The metric of the model as it is.
-// Threads: one at a time; all ranks run together and get the same numbers.
+// Computes the metrics of a model as it is when Run() is called.
+// Threads: one at a time; all ranks make the same calls and get the same
+// numbers.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // RESOURCE_EXHAUSTED: what Run(), or with `predicts` Predict(), keeps of all
+  // RESOURCE_EXHAUSTED: what Run() or, with `predicts`, Predict() keeps for all
   // nodes does not fit in the memory that is available. Embeddings take no more
-  // than Run(). Called once, before any rank of the host runs: what others hold
-  // already would count twice.
+  // than Run(). Call it once, before any rank of the host runs, or what other
+  // ranks hold already counts twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
   // Errors of FullInference, Loader and Collectives.
   virtual absl::StatusOr<Accuracy> Run() = 0;
 
-  // Rows of all nodes of the seeds' type in original id order, on every rank:
-  // what the model computes, or the input of its last layer, by exact
-  // inference of nodes alone. Of edges by exact inference alone.
+  // Returns a row for every node of the seeds' type, kFloat in the order of
+  // original ids, on every rank: the model's output, [n, outputs], or the input
+  // of its last layer, [n, width]. Embeddings need node seeds and kFull; edge
+  // seeds need kFull.
   virtual absl::StatusOr<at::Tensor> Predict(bool embeddings) = 0;
 };
 

@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-// Neighbours other than the node itself, of each expanded node.
+// Counts the neighbours of each expanded node other than the node itself.
 at::Tensor OtherNeighbors(const EdgeTensors& edges) {
   const int64_t rows = edges.indptr.size(0) - 1;
   at::Tensor others = at::empty({rows}, at::kInt);
@@ -35,8 +35,8 @@ at::Tensor OtherNeighbors(const EdgeTensors& edges) {
   return others;
 }
 
-// As SampledWeights of aggregate.cc, where the subgraph is the whole graph:
-// `others` are the whole graph's counts.
+// Does what SampledWeights() in aggregate.cc does for a subgraph, but for the
+// whole graph, whose counts are `others`.
 void WholeGraphWeights(const at::Tensor& others, Neighbors& lists) {
   lists.edge_weight = at::empty({lists.index.size(0)}, at::kFloat);
   const at::Tensor inverse_root = others.to(at::kDouble).add(1.0).rsqrt();
@@ -96,9 +96,9 @@ uint64_t FullInference::MatrixBytes(int layer, int begin_rank, int end_rank,
   return bytes;
 }
 
-// The ranks exchange their rows before each layer but the first, and `for_all`
-// at the end: each keeps its own until it has those of all nodes. A rank that
-// is alone has them already.
+// The ranks exchange their rows before each layer but the first and, with
+// `for_all`, at the end. Each keeps its own rows until it has those of all
+// nodes. A single rank has them already.
 uint64_t FullInference::PeakBytes(int layers, bool for_all, int holders,
                                   int workers) const {
   const int rank = collectives_.rank();
@@ -178,7 +178,7 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
   const size_t types = tensors.nodes.size();
   LayerInput chunk{PerType(types), PerType(types),
                    std::vector<Neighbors>(tensors.edges.size())};
-  // Lists may point into the matrices of all nodes: that saves a copy.
+  // Lets lists point into the matrices of all nodes, which saves a copy.
   const bool whole = layer > 0 && !model_.works_on_sources();
   for (size_t t = 0; t < types; ++t) {
     const auto index = static_cast<TypeIndex>(t);

@@ -21,43 +21,44 @@
 namespace millrace {
 
 struct InferenceOptions {
-  int64_t chunk = 4096;   // nodes asked for at once
-  bool all_ranks = true;  // else rank 0 does all the work
+  int64_t chunk = 4096;   // nodes per batch
+  bool all_ranks = true;  // if false, rank 0 does all the work
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
-  int ranks_on_host = 1;  // that share its memory
+  int ranks_on_host = 1;  // ranks that share the memory of this host
 };
 
-// Exact inference of all nodes of the model's output types, layer by layer over
-// all neighbours: what the whole graph at once would give. Each rank computes a
-// contiguous range of original ids per type and they tell each other between
-// layers, so that each holds a layer's input of all nodes, and its own rows of
-// the output.
-// Threads: one at a time; all ranks run together.
+// Exact inference for all nodes of the model's output types, layer by layer
+// over all neighbours; gives what a forward pass over the whole graph would.
+// Each rank computes a contiguous range of original ids per type. The ranks
+// exchange rows between layers, so each holds a layer's input for all nodes,
+// but only its own rows of the output.
+// Threads: one at a time; all ranks make the same calls.
 class FullInference {
  public:
-  // Keeps references to all but `job`, of which the direction counts.
+  // Keeps references to `model` and `collectives`. Uses only the direction of
+  // `job`.
   FullInference(std::shared_ptr<BatchSource> source, const JobSpec& job,
                 Model& model, Collectives& collectives,
                 const InferenceOptions& options);
 
-  // The rows of this rank's range (see begin(), end()) of the seeds' type
-  // after `layers` layers; 0: what the first layer reads. Errors of Loader and
-  // Collectives.
+  // Returns the rows of the seeds' type after `layers` layers (0: what the
+  // first layer reads) in this rank's range, [end() - begin(), width] kFloat.
+  // Errors of Loader and Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
-  // The same of all nodes, [n, width], on every rank.
+  // The same for all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);
-  // The same after all layers per node type, defined for the output types.
+  // The same after all layers, per node type; defined for the output types.
   absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
 
-  // The matrices that Run(layers), or with `for_all` RunForAll() and
-  // RunForAllTypes(), hold at once, at most.
+  // The most bytes of matrices that Run(layers) holds at once or, with
+  // `for_all`, RunForAll() and RunForAllTypes() do.
   MemoryNeed MemoryNeeded(int layers, bool for_all) const;
   // RESOURCE_EXHAUSTED: they do not fit in the memory that is available (names
   // the numbers and --inference sampled).
   absl::Status CheckMemory(int layers, bool for_all) const;
 
-  // This rank's original ids.
+  // The range of this rank's original ids.
   int64_t begin() const { return BoundOf(seed_type(), collectives_.rank()); }
   int64_t end() const { return BoundOf(seed_type(), collectives_.rank() + 1); }
 
@@ -68,8 +69,8 @@ class FullInference {
   int64_t CountOf(TypeIndex type) const;
   // The first original id of a rank's range.
   int64_t BoundOf(TypeIndex type, int rank) const;
-  // The bytes of `copies` copies of the rows that `layer` computes (-1: that
-  // layer 0 reads) on the ranks [begin_rank, end_rank).
+  // The bytes of `copies` copies of the rows that `layer` computes (for -1,
+  // that layer 0 reads) on the ranks [begin_rank, end_rank).
   uint64_t MatrixBytes(int layer, int begin_rank, int end_rank,
                        int copies) const;
   // The most bytes that `holders` ranks, each with the rows of all nodes, and
@@ -77,30 +78,29 @@ class FullInference {
   // once.
   uint64_t PeakBytes(int layers, bool for_all, int holders, int workers) const;
   // Calls `use` with batches of one hop of `fanout` around this rank's nodes
-  // of `type`; rank 0 shows how far it is, as progress of `what`.
+  // of `type`, and with the first row of each. Rank 0 shows progress of `what`.
   template <typename Use>
   absl::Status ForEachChunk(const std::string& what, TypeIndex type,
                             int32_t fanout, const Columns& columns,
                             Use&& use) const;
-  // This rank's rows of the output types after `layers` layers.
   absl::StatusOr<PerType> RunTypes(int layers);
-  // What layer 0 reads of this rank's range of `type`.
+  // What layer 0 reads for this rank's range of `type`.
   absl::StatusOr<at::Tensor> RunInput(TypeIndex type);
-  // One layer over this rank's range of `type`. `input`: the rows of all
+  // Runs one layer over this rank's range of `type`. `input`: the rows of all
   // nodes from the layer before.
   absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,
                                       const PerType& input);
   absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,
                         const Batch& batch, const at::Tensor& output) const;
-  // What `layer` reads of a chunk whose first seed has the original id
+  // What `layer` reads for a chunk whose first seed has the original id
   // `first`.
   LayerInput ChunkOf(int layer, TypeIndex type, const PerType& input,
                      int64_t first, const BatchTensors& tensors) const;
   Neighbors ListsOf(const NodeTensors& nodes, const EdgeTensors& edges) const;
-  // Rows of all ranks from this rank's.
+  // Returns the rows of all ranks; `own` has this rank's.
   absl::StatusOr<at::Tensor> Exchange(TypeIndex type,
                                       const at::Tensor& own) const;
-  // Degrees without self loops, for GcnNorm::kSampled; by original id.
+  // Sets others_ to the degrees without self loops, for GcnNorm::kSampled.
   absl::Status CountOthers();
 
   const std::shared_ptr<BatchSource> source_;  // shared with the trainer
@@ -108,7 +108,7 @@ class FullInference {
   Model& model_;
   Collectives& collectives_;
   const InferenceOptions options_;
-  at::Tensor others_;  // [n] kInt; see CountOthers
+  at::Tensor others_;  // [n] kInt, by original id; see CountOthers
 };
 
 }  // namespace millrace

@@ -22,8 +22,8 @@ bool IsF1(MetricKind kind) {
   return kind == MetricKind::kF1Micro || kind == MetricKind::kF1Macro;
 }
 
-// By the rank sum of Mann and Whitney; nullopt without both labels. A logit
-// that is NaN is on the wrong side of all others.
+// Uses the rank sum of Mann and Whitney. Returns nullopt unless both labels
+// occur. A NaN logit counts as being on the wrong side of all others.
 std::optional<double> ColumnRocAuc(const at::Tensor& logits,
                                    const at::Tensor& labels) {
   const at::Tensor own_logits = logits.contiguous();
@@ -114,7 +114,7 @@ void Metric::AddConfusion(const at::Tensor& logits, const at::Tensor& labels) {
           1));
 }
 
-// The same of one class a row, in memory that does not grow with the classes.
+// The same for one class per row, without a matrix of all rows and classes.
 void Metric::AddClasses(const at::Tensor& logits, const at::Tensor& labels) {
   const at::Tensor rows = Labelled(labels).nonzero().squeeze(1);
   const at::Tensor predicted = at::argmax(logits, 1).index_select(0, rows);
@@ -142,7 +142,7 @@ absl::Status Metric::AddOverRanks(Collectives& collectives) {
   MILLRACE_RETURN_IF_ERROR(collectives.AllReduceSum(counts));
   const int64_t first =
       counts.narrow(0, 0, collectives.rank()).sum().item().toLong();
-  // Each row is one rank's; the sum with the others' zeros is it.
+  // Each row is zero on all ranks but one, so the sum is that rank's row.
   at::Tensor all =
       at::zeros({counts.sum().item().toLong(), width}, at::kDouble);
   all.narrow(0, first, own.size(0)).copy_(own);

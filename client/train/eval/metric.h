@@ -20,23 +20,23 @@ namespace millrace {
 // f1-micro, f1-macro: of classes (single) or columns (multi, binary); macro
 // is the mean over those that occur as a label or as a prediction.
 // rocauc: of one column's logit, the mean over columns that have both labels
-// (multi); of the second logit less the first (single, 2 classes). Ties count
+// (multi); of the second logit minus the first (single, 2 classes). Ties count
 // half.
 // rmse: over all labelled values.
-// mrr, hits@K: of ranks, which take the place of logits.
+// mrr, hits@K: of ranks, which are added instead of logits.
 class Metric {
  public:
   Metric(const Task& task, int64_t outputs);
   Metric(Metric&&) = default;
 
-  // Logits [n, outputs] and labels (as ReadLabels gives them) of more seeds.
-  // Throws what LibTorch throws.
+  // Adds logits [n, outputs] and labels (see ReadLabels) of n seeds. Throws
+  // what LibTorch throws.
   void Add(const at::Tensor& logits, const at::Tensor& labels);
-  // Ranks [n] kDouble from 1 on; a tie may stand between two.
+  // Adds ranks [n] kDouble, from 1; tied ones may lie between two integers.
   void AddRanks(const at::Tensor& ranks);
   // All ranks call it, once. Errors of Collectives.
   absl::Status AddOverRanks(Collectives& collectives);
-  // nullopt: nothing that the metric needs was labelled.
+  // nullopt if nothing that the metric needs was labelled.
   std::optional<double> Value() const;
 
  private:
@@ -48,11 +48,11 @@ class Metric {
 
   const Task task_;
   const int64_t outputs_;
-  // What adds up. accuracy: right, labelled. rmse: squared errors, labelled.
-  // mrr: 1 / rank, ranks. hits@K: ranks up to K, ranks.
+  // Sums. accuracy: correct, labelled values. rmse: squared errors, labelled
+  // values. mrr: 1 / rank, number of ranks. hits@K: ranks up to K, all ranks.
   // f1: [outputs, 3] true positives, false positives, false negatives.
   at::Tensor sums_;  // kDouble
-  // rocauc: [n, columns] logits beside as many columns of labels; kDouble.
+  // rocauc: [n, 2 * columns] kDouble, all logits before all labels.
   std::vector<at::Tensor> scores_;
 };
 

@@ -151,7 +151,7 @@ absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
   MILLRACE_ASSIGN_OR_RETURN(const int64_t nodes, SeedNodes());
   std::vector<int64_t> seeds(static_cast<size_t>(nodes));
   std::iota(seeds.begin(), seeds.end(), 0);
-  // Each row is written by one rank; the sum with the others' zeros is it.
+  // Each row is zero on all ranks but one, so the sum is that rank's row.
   at::Tensor rows = at::zeros({nodes, model_.config().out}, at::kFloat);
   MILLRACE_RETURN_IF_ERROR(
       ForEachSampled("predict", std::move(seeds),

@@ -22,7 +22,7 @@
 
 namespace millrace {
 
-// Labels of nodes or graphs, by exact or by sampled inference.
+// Evaluates labels of nodes or graphs by exact or sampled inference.
 class NodeEvaluator final : public Evaluator {
  public:
   struct Tables {
@@ -36,19 +36,18 @@ class NodeEvaluator final : public Evaluator {
 
   absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<Accuracy> Run() override;
-  // `embeddings`: of at least 2 layers.
+  // `embeddings` needs a model of at least 2 layers.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:
-  // The number of nodes of the seeds' type.
   absl::StatusOr<int64_t> SeedNodes() const;
   std::vector<const SeedTable*> CountedTables() const;
   absl::Status CountFull(const std::vector<const SeedTable*>& tables,
                          std::vector<Metric>& metrics);
   absl::Status CountSampled(const SeedTable& table, Metric& metric);
   absl::StatusOr<at::Tensor> PredictSampled();
-  // This rank's logits of seeds and of which, batch by batch; rank 0 shows how
-  // far it is, as progress of `what`.
+  // Calls `use` with each of this rank's batches of `seeds`, as a Batch and as
+  // a Minibatch, and its logits. Rank 0 shows progress of `what`.
   template <typename Use>
   absl::Status ForEachSampled(const std::string& what,
                               std::vector<int64_t> seeds, Use&& use);

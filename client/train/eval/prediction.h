@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// Writes a float32 matrix as .npy; a file that is there is replaced whole.
-// Errors of NpyWriter and the file system.
+// Writes a matrix as a .npy file of float32. Replaces an existing file in one
+// step. Errors of WriteNpy and the file system.
 absl::Status WriteMatrix(const std::filesystem::path& path,
                          const at::Tensor& rows);
 

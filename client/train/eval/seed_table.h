@@ -16,11 +16,11 @@
 
 namespace millrace {
 
-// The seeds of one split with their labels: what a metric is counted over.
+// The seeds of one split with their labels, which a metric is computed over.
 struct SeedTable {
   std::string split;
   at::Tensor original_id;  // [n] kLong
-  at::Tensor label;        // [n] or [n, k], as ReadLabels
+  at::Tensor label;        // [n] or [n, k]; see ReadLabels
 
   int64_t size() const { return original_id.size(0); }
 };

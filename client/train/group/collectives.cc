@@ -27,8 +27,8 @@
 namespace millrace {
 namespace {
 
-// Collectives have no deadline of their own that a slow evaluation of
-// another rank could miss: losses are the heartbeat's business.
+// Practically none: a slow evaluation on another rank must not end a
+// collective. The heartbeat notices ranks that are lost.
 constexpr std::chrono::hours kNoDeadline{24 * 7};
 
 // How soon an interrupt is noticed.
@@ -88,7 +88,7 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
   silence_ = options.heartbeat.silence;
   const SteadyTime deadline = SteadyNow() + options.meet_timeout;
   absl::Status met = Meet(options, deadline);
-  // Until the group of an earlier start has ended, and has left the port.
+  // Tries until the group of an earlier start has ended and freed the port.
   while (!met.ok() && heartbeat_ != nullptr && heartbeat_->group_is_old() &&
          SteadyNow() < deadline) {
     heartbeat_.reset();
@@ -100,8 +100,8 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
   return ConnectGloo(interfaces, options.meet_timeout);
 }
 
-// Every call to the store of a rank 0 that is stopped hangs, the first one too.
-// So only the heartbeat, which can tell, calls it until all ranks have come.
+// If rank 0 is stopped, every call to its store hangs, even the first one. So
+// only the heartbeat, which notices that, calls it until all ranks have come.
 absl::Status Collectives::Meet(const CollectiveOptions& options,
                                SteadyTime deadline) {
   meeting_point_ = group_;
@@ -174,7 +174,8 @@ absl::Status Collectives::WaitForAll(absl::Duration timeout) {
   WaitNotice notice(deadline);
   while (true) {
     const std::vector<int> missing = heartbeat_->WaitForAll(kSlice);
-    // Before the status: others that are interrupted as well look failed.
+    // Comes before the status, because ranks that are interrupted as well look
+    // as if they had failed.
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(heartbeat_->status());
     if (missing.empty()) return absl::OkStatus();
@@ -193,11 +194,11 @@ absl::Status Collectives::WaitForAll(absl::Duration timeout) {
   }
 }
 
-// Gloo has no deadline of its own for a peer whose port swallows packets.
+// Gloo has no deadline of its own for a peer whose port drops packets.
 absl::Status Collectives::ConnectGloo(
     const std::vector<std::string>& interfaces, absl::Duration timeout) {
   auto options = Gloo::Options::create(absl::ToChronoMilliseconds(timeout));
-  // Signed, so that strangers cannot give a rank an address of theirs.
+  // Signed, so that strangers cannot make a rank connect to them.
   auto store =
       c10::make_intrusive<SignedStore>(c10d_->store, heartbeat_->signer());
   const auto connect = [=, rank = group_.rank, world = group_.world,
@@ -232,7 +233,7 @@ absl::Status Collectives::ConnectGloo(
              "GLOO_SOCKET_IFNAME chooses the interface"));
 }
 
-// A torn connection comes before the silence that names the rank.
+// A connection breaks before the silence that shows which rank was lost.
 absl::Status Collectives::LossAfterError() const {
   return heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
 }
@@ -284,7 +285,7 @@ absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
       "keep the ranks in a network that nobody else reaches");
 }
 
-// Rank 0's bytes, if nobody has changed them on the way.
+// Returns rank 0's bytes, which strangers may have changed on the way.
 absl::StatusOr<std::vector<char>> Collectives::BroadcastBytes(
     std::vector<char> bytes) {
   return CatchTorch("sharing rank 0's bytes",
@@ -327,7 +328,7 @@ void Collectives::Fail(const absl::Status& why) {
   if (heartbeat_ == nullptr || ended_) return;
   ended_ = true;
   heartbeat_->Fail(why);
-  // Rank 0's store ends with it: the others get the time to read why.
+  // Rank 0's store ends with it, so the others need time to read the reason.
   if (group_.rank == 0) heartbeat_->WaitForOthers(absl::Seconds(3));
 }
 

@@ -26,44 +26,45 @@ struct CollectiveOptions {
   HeartbeatOptions heartbeat;
 };
 
-// What trainers say to each other: c10d over Gloo. All ranks make the same
-// calls in the same order. A group of one makes no connection and every call
-// is a no-op.
-// Errors of all calls: UNAVAILABLE naming the rank that is lost or failed;
-// INTERNAL what the transport says, when every rank is alive.
+// Communication between trainers, by c10d over Gloo. All ranks make the same
+// calls in the same order. In a group of one, there are no connections and
+// every call is a no-op.
+// Errors of all calls: UNAVAILABLE: a rank is lost or has failed (names it).
+// INTERNAL: the transport failed although every rank is alive.
 // Threads: one at a time.
 class Collectives {
  public:
-  // Meets the other ranks, and logs which it waits for. UNAVAILABLE: rank 0 is
-  // not at the group's address within meet_timeout, or cannot listen there, or
-  // a rank that came is lost (named), or ranks cannot reach each other.
-  // DEADLINE_EXCEEDED names the ranks that did not come within start_timeout.
+  // Meets the other ranks, and logs which ones it waits for. UNAVAILABLE: rank
+  // 0 is not at the group's address within meet_timeout, or cannot listen
+  // there, or a rank that came is lost (names it), or ranks cannot reach each
+  // other. DEADLINE_EXCEEDED: ranks did not come within start_timeout (names
+  // them).
   // FAILED_PRECONDITION: the group's address is not rank 0's, or ranks have
   // different secrets. INVALID_ARGUMENT: GLOO_SOCKET_IFNAME names an interface
   // that this host does not have. CANCELLED: interrupted.
   static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
       const GroupAddress& group, const CollectiveOptions& options = {});
-  // Ends the group for this rank; without Finish() before, as if Fail() had
-  // been called.
+  // Ends the group for this rank: calls Fail() unless Finish() or Fail() was
+  // called before.
   ~Collectives();
 
   int rank() const { return group_.rank; }
   int world() const { return group_.world; }
 
-  // In place; contiguous CPU tensors of equal shape on all ranks. The same
-  // bits on every rank and in every run.
+  // Sums in place. The tensor must be contiguous, on the CPU and of equal shape
+  // on all ranks. The result has the same bits on every rank and in every run.
   absl::Status AllReduceSum(at::Tensor tensor);
   // Copies root's tensor into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
-  // Rank 0's bytes, of any length, on every rank. UNAVAILABLE also: the bytes
-  // that came are not signed with the group's secret.
+  // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the
+  // bytes that came are not signed with the group's secret.
   absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
-  // Rank 0's answer on every rank.
+  // Returns rank 0's answer on every rank.
   absl::StatusOr<bool> ShareAnswer(bool answer);
   absl::Status Barrier();
 
-  // This rank is done; waits for the others to be done too (rank 0 serves
-  // them until then).
+  // Tells the others that this rank is done, and waits until they are done too
+  // (rank 0 serves them until then).
   absl::Status Finish();
   // Tells the others why this rank ends.
   void Fail(const absl::Status& why);
@@ -87,9 +88,9 @@ class Collectives {
 
   const GroupAddress group_;
   absl::Duration silence_;
-  GroupAddress meeting_point_;  // the group's, by a numeric address
-  std::string own_address_;     // of this host, towards rank 0's
-  std::string loopback_note_;   // for the log: only this host reaches rank 0
+  GroupAddress meeting_point_;  // group_ with a numeric address
+  std::string own_address_;     // address of this host on the way to rank 0
+  std::string loopback_note_;   // for the log if only this host reaches rank 0
   int64_t shared_ = 0;          // calls of ShareBytes
   bool ended_ = false;
   std::unique_ptr<Group> c10d_;           // null in a group of one

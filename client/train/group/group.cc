@@ -39,7 +39,7 @@ constexpr char kLaunchHost[] = "SLURM_LAUNCH_NODE_IPADDR";
 constexpr char kMasterAddr[] = "MASTER_ADDR";
 constexpr char kMasterPort[] = "MASTER_PORT";
 
-// Null if it is not set or empty.
+// Returns null if the variable is not set or empty.
 const char* Variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? nullptr : text;
@@ -50,7 +50,7 @@ absl::Status BadValue(const char* name, std::string_view why) {
       StrCat(name, " is \"", Variable(name), "\", ", why));
 }
 
-// The value of a variable that is set.
+// Returns the value of a variable, which must be set.
 absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
   int value = 0;
   if (absl::SimpleAtoi(Variable(name), &value) && value >= low &&
@@ -102,7 +102,7 @@ absl::StatusOr<std::optional<LaunchVariables>> FindLauncher() {
   }
   const std::optional<LaunchVariables> srun = Srun();
   MILLRACE_ASSIGN_OR_RETURN(const bool pmi, IsSet(kPmi));
-  // srun --mpi=pmi2 sets these as well, and its own say more.
+  // srun --mpi=pmi2 sets these too, but its own variables say more.
   if (pmi && !(srun.has_value() && AreEqual(kPmi.rank, srun->rank) &&
                AreEqual(kPmi.world, srun->world))) {
     return kPmi;
@@ -123,7 +123,6 @@ absl::StatusOr<int> LocalWorld(const LaunchVariables& launcher, int world) {
                     : BadValue(name, "not a number of tasks for each host");
 }
 
-// A value, and the variable that it came from.
 template <typename Value>
 struct Found {
   Value value;
@@ -199,7 +198,7 @@ absl::StatusOr<GroupAddress> GroupFromEnvironment() {
   MILLRACE_ASSIGN_OR_RETURN(const auto port, FindPort(*launcher));
   group.host = host.value;
   group.port = port.value;
-  // A bool as Python prints it. Only torchrun sets it, with RANK.
+  // A bool as Python prints it. Only torchrun sets it, together with RANK.
   const char* agent = Variable("TORCHELASTIC_USE_AGENT_STORE");
   group.agent_listens = agent != nullptr && agent == std::string_view("True");
   group.origin =

@@ -18,21 +18,22 @@ struct GroupAddress {
   int local_world = 1;  // ranks on this host
   // torchrun itself listens at that port, so rank 0 must not.
   bool agent_listens = false;
-  // Signs the messages between ranks; empty: anyone can forge them.
+  // Signs the messages between ranks; if empty, anyone can forge them.
   std::string secret{};
   // For the log: which variables this came from, or why those that are set were
   // ignored; empty if none is set.
   std::string origin{};
 };
 
-// This process's place according to its environment. The first of these that is
+// Returns this process's place according to its environment. The first that is
 // set decides: torchrun's RANK and WORLD_SIZE, mpirun's variables (of Open MPI,
 // MVAPICH2, or PMI for MPICH and Intel MPI), srun's SLURM_PROCID and
 // SLURM_STEP_NUM_TASKS. MASTER_ADDR and MASTER_PORT say where to meet; without
 // them, under Slurm, it is the step's first host and a port derived from the
-// numbers of job and step. Without any of them this is a group of one, as it is
-// in a shell or batch script of Slurm, whose processes srun did not start.
-// INVALID_ARGUMENT names a variable that is missing or has a bad value.
+// numbers of job and step. If no launcher's variables are set, or if srun did
+// not start the process (as in a shell or batch script of Slurm), returns a
+// group of one.
+// INVALID_ARGUMENT: a variable is missing or has a bad value (names it).
 absl::StatusOr<GroupAddress> GroupFromEnvironment();
 
 }  // namespace millrace

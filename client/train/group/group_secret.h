@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-// The secret of a group of trainers on several hosts: the bytes of a file, at
-// least 16 of them. Logs a warning if other users can read the file. Errors
-// name --rendezvous-secret. INVALID_ARGUMENT: too short; others are those of
-// ReadFile().
+// Reads the secret of a group of trainers on several hosts: the bytes of a
+// file. Logs a warning if other users can read the file.
+// INVALID_ARGUMENT: fewer than 16 bytes. Also errors of ReadFile(). All name
+// --rendezvous-secret.
 absl::StatusOr<std::string> ReadGroupSecret(const std::string& path);
 
 }  // namespace millrace

@@ -58,14 +58,14 @@ struct Heartbeat::State {
 
   const GroupAddress group;
   const HeartbeatOptions options;
-  // Used by the beating thread alone.
-  c10::intrusive_ptr<c10d::TCPStore> connection;  // null: not connected yet
-  std::unique_ptr<RunHandshake> handshake;        // null: not connected yet
-  c10::intrusive_ptr<SignedStore> store;          // null: in no run yet
+  // Used only by the beating thread.
+  c10::intrusive_ptr<c10d::TCPStore> connection;  // null until connected
+  std::unique_ptr<RunHandshake> handshake;        // null until connected
+  c10::intrusive_ptr<SignedStore> store;          // null until in a run
   int64_t beats = 0;
 
   Mutex mutex;
-  CondVar changed;  // anything below but the times
+  CondVar changed;  // anything below, except the times
   absl::Duration watched ABSL_GUARDED_BY(mutex);             // time that counts
   std::vector<absl::Duration> heard ABSL_GUARDED_BY(mutex);  // per rank
   std::vector<int64_t> counter ABSL_GUARDED_BY(mutex);       // per rank
@@ -73,10 +73,10 @@ struct Heartbeat::State {
   absl::Duration answered ABSL_GUARDED_BY(mutex);            // by the store
   absl::Status loss ABSL_GUARDED_BY(mutex);
   bool finishing ABSL_GUARDED_BY(mutex) = false;
-  absl::Status failing ABSL_GUARDED_BY(mutex);    // why; OK: not failing
+  absl::Status failing ABSL_GUARDED_BY(mutex);    // the reason; OK if none
   bool published ABSL_GUARDED_BY(mutex) = false;  // finishing or failing
   bool old_group ABSL_GUARDED_BY(mutex) = false;
-  std::string run ABSL_GUARDED_BY(mutex);  // its id; empty: in none yet
+  std::string run ABSL_GUARDED_BY(mutex);  // its id; empty until in one
   bool stop ABSL_GUARDED_BY(mutex) = false;
   bool beat_ended ABSL_GUARDED_BY(mutex) = false;
   bool watch_ended ABSL_GUARDED_BY(mutex) = false;
@@ -93,8 +93,8 @@ constexpr char kAdvice[] =
 // How long a rank waits for its last message to reach the store.
 constexpr absl::Duration kLastMessage = absl::Seconds(3);
 
-// Between two exchanges while ranks are missing: short, so that a small group
-// starts at once, but not too short for rank 0 to serve all of a large one.
+// Time between two exchanges while ranks are missing: short, so that a small
+// group starts at once, but long enough for rank 0 to serve a large one.
 absl::Duration StartInterval(int world) {
   return std::max(absl::Milliseconds(100), world * absl::Milliseconds(10));
 }
@@ -103,7 +103,7 @@ absl::Duration StartInterval(int world) {
 
 void Heartbeat::State::Lose(const std::string& why) {
   if (!loss.ok()) return;
-  // Unless the message says itself what to do.
+  // The message may already say what to do.
   loss = absl::UnavailableError(
       StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
   changed.NotifyAll();
@@ -112,8 +112,8 @@ void Heartbeat::State::Lose(const std::string& why) {
 void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
   ended[rank] = true;
   changed.NotifyAll();
-  // Only ranks that know a secret can end this one with the status of wrong
-  // usage.
+  // Only a rank that knows a secret can make this one end with the status of
+  // wrong usage.
   if (group.secret.empty() || !absl::StartsWith(why.message(), "--")) {
     return Lose(StrCat("rank ", rank, " failed: ", why.message()));
   }
@@ -134,7 +134,7 @@ bool Heartbeat::State::OthersEnded() const {
   return true;
 }
 
-// The other ranks that have not beaten once.
+// Returns the other ranks that have not beaten yet.
 std::vector<int> Heartbeat::State::Missing() const {
   std::vector<int> missing;
   for (int r = 0; r < group.world; ++r) {
@@ -143,7 +143,7 @@ std::vector<int> Heartbeat::State::Missing() const {
   return missing;
 }
 
-// May hang: a rank 0 that is stopped takes connections and answers nothing.
+// May hang, because a stopped rank 0 accepts connections but does not answer.
 void Heartbeat::State::Connect() {
   c10d::TCPStoreOptions store_options;
   store_options.port = group.port;
@@ -152,8 +152,8 @@ void Heartbeat::State::Connect() {
   handshake = std::make_unique<RunHandshake>(group, connection);
 }
 
-// A supervisor may start a rank again before the others have noticed its loss,
-// and if it sent its beats they never would.
+// A supervisor may start a rank again before the others have noticed its loss.
+// If the new process sent beats, they never would.
 void Heartbeat::State::EndOldGroup() {
   MutexLock lock(&mutex);
   Lose(StrCat("the group at ", group.host, ":", group.port,
@@ -163,8 +163,8 @@ void Heartbeat::State::EndOldGroup() {
   failing = absl::AbortedError("it was started again");
 }
 
-// Returns whether this rank is in a run. Rank 0 is from the beginning, and lets
-// the others join.
+// Returns whether this rank is in a run. Rank 0 is in one from the beginning,
+// and lets the others join.
 bool Heartbeat::State::JoinRun() {
   if (group.rank == 0) {
     std::vector<bool> joined(group.world);
@@ -238,13 +238,13 @@ void Heartbeat::State::ExchangeStates() {
   }
   if (JoinRun()) {
     WriteOwnState();
-    // TCPStore does not wait for an answer to a write; once these reads have
-    // answers, the store has the own state.
+    // TCPStore does not wait for an answer to a write. Once these reads have
+    // been answered, the store has this rank's state.
     ReadOthers();
   }
   MutexLock lock(&mutex);
   answered = watched;
-  // A rank that has not joined a run has no one to tell.
+  // A rank that has not joined a run has nobody to tell.
   published = published || last;
   changed.NotifyAll();
 }
@@ -280,7 +280,7 @@ void Heartbeat::State::Beat() {
   changed.NotifyAll();
 }
 
-// Whether somebody has been silent for too long.
+// Looks for ranks that have been silent for too long.
 void Heartbeat::State::Look() {
   if (published) return;  // others may be gone already
   if (watched - answered > options.silence) {
@@ -305,8 +305,8 @@ void Heartbeat::State::Watch() {
   while (!stop && loss.ok()) {
     WaitFor(options.interval / 2, stopped);
     const SteadyTime now = options.now();
-    // A longer step means that this process slept, and perhaps all did: the
-    // others get the time to be heard again.
+    // A longer step means that this process, and perhaps the others too, did
+    // not run. Counts only a part of it, so that the others can be heard again.
     watched += std::clamp(now - last, absl::ZeroDuration(),
                           std::max(options.interval, options.silence / 4));
     last = now;
@@ -328,7 +328,7 @@ std::unique_ptr<Heartbeat> Heartbeat::Start(const GroupAddress& group,
       new Heartbeat(std::make_shared<State>(group, options)));
 }
 
-// The threads are detached because one may hang in the store for ever; the
+// The threads are detached because one may hang in the store forever. The
 // destructor waits for those that can end.
 Heartbeat::Heartbeat(std::shared_ptr<State> state) : state_(std::move(state)) {
   std::thread([state = state_] { state->Beat(); }).detach();

@@ -28,12 +28,12 @@ struct HeartbeatOptions {
   std::function<SteadyTime()> now = SteadyNow;
 };
 
-// Notices ranks that died, hang in the kernel or were stopped, and says which:
-// a blocked collective cannot. From a thread of its own, each rank writes its
-// state to rank 0's store again and again, and reads those of the others. A
-// second thread watches the first one, because the store of a rank 0 that is
-// stopped never answers. Messages are signed with the group's secret; those
-// that are not signed are ignored.
+// Notices ranks that died, hang in the kernel or were stopped, and says which
+// ones; a blocked collective cannot. On a thread of its own, each rank writes
+// its state to rank 0's store again and again, and reads those of the others. A
+// second thread watches the first one, because the store never answers if rank
+// 0 is stopped. Messages are signed with the group's secret; those that are not
+// signed are ignored.
 // States: beating -> ended, by Finish() or Fail() or a loss.
 // Threads: any may call any method.
 class Heartbeat {
@@ -45,16 +45,16 @@ class Heartbeat {
   // lost to the others.
   ~Heartbeat();
 
-  // OK, or UNAVAILABLE naming the first rank that was lost or has failed, and
-  // why. FAILED_PRECONDITION: another rank has another secret. In a group with
-  // a secret, a failure that names an option first ("--...") keeps its code.
+  // UNAVAILABLE: a rank was lost or has failed (says which was first, and why).
+  // FAILED_PRECONDITION: another rank has another secret. In a group with a
+  // secret, a failure whose message begins with an option keeps its code.
   absl::Status status() const;
-  // Whether the group that was found is one of an earlier start, of which
-  // another process was this rank. That group learns that it has lost a rank.
-  // Then status() is an error, and a new group is to meet at the same address.
+  // Whether the group that was found is from an earlier start, in which another
+  // process had this rank. That group learns that it has lost a rank. status()
+  // is then an error, and a new group has to meet at the same address.
   bool group_is_old() const;
-  // Signs messages of this run. To be called after WaitForAll() has returned no
-  // rank.
+  // Signs messages of this run. Call it only after WaitForAll() has returned no
+  // ranks.
   MessageSigner signer() const;
   // Waits until all ranks have come up or status() is an error, for at most
   // `timeout`; returns the ranks that have not come up.

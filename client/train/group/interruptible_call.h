@@ -14,10 +14,10 @@
 
 namespace millrace {
 
-// Calls `function`, which blocks where an interrupt does not reach it and must
-// not throw, in a thread of its own, and returns what it returns. CANCELLED as
-// soon as the program is interrupted, DEADLINE_EXCEEDED at `deadline`: then the
-// thread is left to itself, so `function` must own all that it uses.
+// Calls `function`, which may block and must not throw, on a thread of its own,
+// and returns its result. CANCELLED: the program was interrupted.
+// DEADLINE_EXCEEDED: `deadline` passed. After these errors the thread keeps
+// running, so `function` must own all that it uses.
 template <typename Function>
 auto CallInterruptibly(SteadyTime deadline, Function function)
     -> absl::StatusOr<decltype(function())> {

@@ -38,14 +38,14 @@
 namespace millrace {
 namespace {
 
-// The least memory a rank takes, besides the code that all share.
+// Minimum memory of a rank, not counting the code that all share.
 constexpr int64_t kWorkerBytes = 50 << 20;
 
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
 // Other users cannot read the environment of a process.
 constexpr char kSecretVariable[] = "MILLRACE_LAUNCHER_SECRET";
 
-// This program's file; by its own name, so that ps and pkill show it.
+// Returns the real path of this program, so that ps shows its name.
 std::string Program() {
   std::error_code error;
   const std::filesystem::path path =
@@ -53,18 +53,18 @@ std::string Program() {
   return error ? "/proc/self/exe" : path.string();
 }
 
-// A rank that was asked to end may take this long to unwind; less after a
-// failure, when it may hang in a collective.
+// How long a rank that was asked to end may take; less after a failure, since
+// it may hang in a collective.
 constexpr absl::Duration kUnwind = absl::Seconds(10);
 constexpr absl::Duration kUnwindAfterFailure = absl::Seconds(3);
 
-// What a rank ends with that was started with wrong options (ExitStatus).
+// Exit status of a rank that was started with wrong options; see ExitStatus.
 constexpr int kWrongUsage = 2;
 
 struct Worker {
   ChildProcess process;
-  UniqueFd log;              // read end of its stderr; none for rank 0
-  std::string partial = "";  // the start of a line of the log
+  UniqueFd log;              // read end of its stderr; not used for rank 0
+  std::string partial = "";  // start of an incomplete line of the log
 };
 
 absl::StatusOr<uint16_t> FreePort() {
@@ -99,7 +99,6 @@ class Launcher {
   void PollOnce(const sigset_t& while_waiting);
   void ForwardLog(int rank);
   void PrintLine(int rank, const std::string& line);
-  // Collects a rank that has ended.
   void Reap(int rank);
   void SignalAll(int signal);
   bool AnyRunning() const {
@@ -200,7 +199,7 @@ void Launcher::Reap(int rank) {
                   "its own message stands above; start again with --resume to "
                   "go on from the last checkpoint"));
     SignalAll(SIGTERM);
-    // A stopped process takes SIGTERM only when it runs again.
+    // A stopped process receives SIGTERM only when it runs again.
     SignalAll(SIGCONT);
     kill_at_ = SteadyNow() + kUnwindAfterFailure;
   }
@@ -230,7 +229,7 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
     wait = absl::ToTimespec(
         std::max(absl::ZeroDuration(), kill_at_ - SteadyNow()));
   }
-  // Signals arrive only here, so none is missed between look and wait.
+  // Signals arrive only here, so none is missed between checking and waiting.
   if (ppoll(fds.data(), fds.size(), bounded ? &wait : nullptr, &while_waiting) <
       0) {
     return;
@@ -253,7 +252,7 @@ absl::Status Launcher::WaitForAll() {
   sigprocmask(SIG_BLOCK, &ours, &before);
   bool passed_on = false;
   while (AnyRunning()) {
-    // First, for a signal that came while the workers were being started.
+    // Comes first, for a signal that came while workers were being started.
     if (Interrupted() && !passed_on) {
       passed_on = true;
       SignalAll(SIGTERM);

@@ -8,25 +8,25 @@
 namespace millrace {
 
 // Starts `workers` copies of this program with the same arguments on this
-// host, as ranks 0 .. workers - 1 of one group (torchrun's variables), and
-// waits for them. Rank 0 shares our stdout and stderr; the stderr of the
-// others comes line by line behind "[rank R] ". A rank that ends otherwise
-// than with status 0 makes the launcher end the rest; an interrupt of the
-// launcher is passed on. No rank outlives the launcher, however it ends.
-// `threads`: each rank's, for the OpenMP of LibTorch; 0: cores / workers.
-// UNAVAILABLE names the rank that failed and how, INVALID_ARGUMENT one that
-// was started with wrong options; CANCELLED: interrupted.
+// host, as ranks 0 .. workers - 1 of one group (with torchrun's variables), and
+// waits for them. Rank 0 shares our stdout and stderr; each line on the stderr
+// of the others is printed after "[rank R] ". If a rank does not end with
+// status 0, the launcher ends the rest. It passes on interrupts. No rank
+// outlives the launcher, however it ends.
+// `threads`: OpenMP threads of each rank; 0 for cores / workers.
+// UNAVAILABLE: a rank failed (says which and how). INVALID_ARGUMENT: a rank was
+// started with wrong options (says which). CANCELLED: interrupted.
 absl::Status RunWorkers(char** argv, int workers, int threads);
 
-// Whether this process was started by RunWorkers.
+// Returns whether RunWorkers() started this process.
 bool IsWorker();
 
-// In a worker: the secret of its group, which RunWorkers drew.
+// Returns the secret of this worker's group, which RunWorkers() drew.
 std::string LauncherSecret();
 
-// Makes idle OpenMP threads sleep instead of spin: spinning ones steal the
-// cores that samplers and other ranks need. OpenMP reads this before main(),
-// so the program starts itself again where it was not set.
+// Makes idle OpenMP threads sleep instead of spin, which would take cores from
+// samplers and other ranks. OpenMP reads this setting before main(), so the
+// program starts itself again unless OMP_WAIT_POLICY is set.
 void EnsurePassiveThreads(char** argv);
 
 }  // namespace millrace

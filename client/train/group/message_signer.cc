@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kSignatureBytes = 32;
 
-// Puts the length before a text, so that different lists of texts never result
-// in the same bytes.
+// Puts the length before a text, so that different lists of texts never give
+// the same bytes.
 std::string Framed(std::string_view text) {
   return StrCat(text.size(), ":", text);
 }

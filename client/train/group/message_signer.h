@@ -9,10 +9,10 @@
 namespace millrace {
 
 // Signs the messages that the ranks of a group leave for each other under the
-// keys of a store, which strangers may be able to reach, and tells messages of
-// a rank from others. The signature is HMAC-SHA256 with the group's secret. It
-// covers the key and the run, so a message that was overheard is worthless
-// under another key or in another run.
+// keys of a store, which strangers may be able to reach, and tells them from
+// other messages. The signature is HMAC-SHA256 (RFC 2104) with the group's
+// secret. It covers the key and the run, so a message that was overheard is
+// worthless under another key or in another run.
 // Immutable. Threads: any.
 class MessageSigner {
  public:
@@ -20,10 +20,10 @@ class MessageSigner {
   // the messages by which ranks agree on it.
   MessageSigner(std::string secret, std::string run);
 
-  // The signed form of `message`, to be stored under `key`.
+  // Returns the signed form of `message`, to be stored under `key`.
   std::string Sign(std::string_view key, std::string_view message) const;
-  // The message of a signed form; none if it was not signed with this secret
-  // for this key and this run.
+  // Returns the message of a signed form; nullopt unless it was signed with
+  // this secret for this key and this run.
   std::optional<std::string> Verify(std::string_view key,
                                     std::string_view signed_message) const;
 
@@ -34,7 +34,7 @@ class MessageSigner {
   const std::string run_;
 };
 
-// Unpredictable bytes, for secrets and nonces.
+// Returns unpredictable bytes, for secrets and nonces.
 std::string RandomBytes(size_t count);
 
 }  // namespace millrace

@@ -22,8 +22,8 @@ std::string Cleaned(absl::string_view message) {
 
 }  // namespace
 
-// BEATS FINISHED(0 or 1) CODE MESSAGE, the last two of the failure; code 0 is
-// none.
+// The text is BEATS FINISHED CODE MESSAGE. FINISHED is 0 or 1; CODE and MESSAGE
+// are those of the failure, with CODE 0 for none.
 std::string ToText(const RankState& state) {
   return StrCat(state.beats, " ", state.finished ? 1 : 0, " ",
                 state.failure.raw_code(), " ", state.failure.message());

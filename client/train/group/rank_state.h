@@ -14,13 +14,13 @@ namespace millrace {
 struct RankState {
   int64_t beats = 0;      // grows by one each time
   bool finished = false;  // it is done, and this is its last message
-  absl::Status failure;   // why it has ended; OK: it has not failed
+  absl::Status failure;   // why it has failed; OK if it has not
 };
 
 std::string ToText(const RankState& state);
-// Nothing if the text is not a state. In a failure's message, control
-// characters other than line ends become '?', and a long message is cut off:
-// in a group without a secret anyone may have written it.
+// Returns nullopt if the text is not a state. In a failure's message, replaces
+// control characters other than line ends by '?' and cuts off a long message,
+// since anyone may have written it if the group has no secret.
 std::optional<RankState> RankStateFrom(std::string_view text);
 
 }  // namespace millrace

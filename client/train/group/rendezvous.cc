@@ -26,7 +26,7 @@
 namespace millrace {
 namespace {
 
-// Between two attempts, and how long one address has to answer.
+// Time between two attempts, and for one address to answer.
 constexpr int kSliceMs = 100;
 
 struct LookedUp {
@@ -42,7 +42,7 @@ LookedUp LookUp(const std::string& host, uint16_t port) {
   return {*std::move(found), ""};
 }
 
-// The resolver may take longer than a rank can wait.
+// Returns no addresses if the resolver takes too long.
 absl::StatusOr<LookedUp> LookUpUntil(const GroupAddress& group,
                                      SteadyTime deadline) {
   absl::StatusOr<LookedUp> found = CallInterruptibly(
@@ -58,8 +58,8 @@ std::string Text(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(1)));
 }
 
-// Whether somebody listens there. If so, `own` becomes the address of this end
-// of the connection, else `error` says why not.
+// Returns whether somebody listens there. If so, sets `own` to the address of
+// this end of the connection, otherwise `error` to the reason.
 bool Reaches(const SocketAddress& address, SocketAddress& own,
              std::string& error) {
   const UniqueFd fd(

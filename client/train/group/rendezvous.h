@@ -38,16 +38,16 @@ struct BoundSocket {
 
 // Binds rank 0's socket to the group's address alone: the first address of its
 // host name that this host has, IPv4 before IPv6. Waits up to `timeout` for the
-// name to have an address. FAILED_PRECONDITION: this host has none of its
-// addresses, or it is 0.0.0.0 or ::. UNAVAILABLE: it has no address, or the
-// port is taken.
+// name to have an address. FAILED_PRECONDITION: this host has none of the
+// name's addresses, or the address is 0.0.0.0 or ::. UNAVAILABLE: the name has
+// no address, or the port is taken.
 absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
                                                absl::Duration timeout);
 
 struct MeetingPoint {
-  std::string address;      // numeric, where somebody listens
-  std::string own_address;  // numeric, of this host on the way there
-  bool loopback = false;    // no other host can reach it
+  std::string address;      // numeric; somebody listens there
+  std::string own_address;  // numeric, of this end of the connection
+  bool loopback = false;    // no other host can reach `address`
 };
 
 // Waits up to `timeout` until somebody listens at the group's address.
@@ -55,9 +55,9 @@ struct MeetingPoint {
 absl::StatusOr<MeetingPoint> FindMeetingPoint(const GroupAddress& group,
                                               absl::Duration timeout);
 
-// The interfaces that GLOO_SOCKET_IFNAME names, separated by commas; none if it
-// is not set. INVALID_ARGUMENT: this host has no such interface, or it has no
-// address; the message names those that it has.
+// Returns the interfaces that GLOO_SOCKET_IFNAME names, separated by commas;
+// none if it is not set. INVALID_ARGUMENT: this host has no such interface with
+// an address (names those that it has).
 absl::StatusOr<std::vector<std::string>> GlooInterfaces();
 
 }  // namespace millrace

@@ -10,13 +10,13 @@ namespace {
 
 constexpr size_t kNonceBytes = 16;
 
-// In an answer, between the nonce and the run's id.
+// These are between the nonce and the run's id in an answer.
 constexpr char kFirstProcess = 'f';
 constexpr char kRestarted = 'r';
 
-// Values that are not signed mean another secret when this many came within at
-// least this time. Rank 0 gives up first: the others learn from its messages
-// that it has another secret, and would otherwise only see it leave.
+// Values that are not signed mean another secret if at least this many come,
+// over at least this time. Rank 0 gives up first: when the others see it leave,
+// they know from its messages that it has another secret.
 constexpr int kTimes = 10;
 constexpr absl::Duration kPatienceOfRankZero = absl::Seconds(3);
 constexpr absl::Duration kPatience = absl::Seconds(6);
@@ -41,7 +41,7 @@ SignedStore::Value RunHandshake::ReadFrom(int rank, const std::string& key) {
   NotSigned& not_signed = not_signed_[rank];
   if (value.kind == Kind::kSigned) not_signed = {};
   if (value.kind != Kind::kNotSigned) return value;
-  // It counts again only if it is written again.
+  // Ensures that a value counts again only if it is written again.
   store_.Remove(key);
   if (not_signed.times++ == 0) not_signed.since = SteadyNow();
   suspected_mismatch_ = absl::FailedPreconditionError(StrCat(

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// How the ranks of a group agree on the id of their run, which is part of
+// Lets the ranks of a group agree on the id of their run, which is part of
 // every signature afterwards. Rank 0 draws the id. Each other rank asks for it
 // with a nonce of its own and accepts only an answer with that nonce, so that
 // messages which were overheard in an earlier run are of no use.
@@ -22,22 +22,22 @@ class RunHandshake {
   RunHandshake(const GroupAddress& group,
                c10::intrusive_ptr<c10d::TCPStore> store);
 
-  // The run's id; empty until AskRankZero() has returned true.
+  // The run's id; empty on other ranks than 0 until AskRankZero() returns true.
   const std::string& run() const { return run_; }
-  // Whether another process was this rank in the same run before.
+  // Whether another process had this rank in the same run before.
   bool restarted() const { return restarted_; }
 
-  // Rank 0: answers all ranks that have asked. `joined` tells, for each rank,
+  // On rank 0: answers all ranks that have asked. `joined` says, for each rank,
   // whether it has used the answer.
   void AnswerRanks(const std::vector<bool>& joined);
-  // Other ranks: asks, and looks for an answer. To be called again until it
+  // On other ranks: asks, and looks for an answer. Call it again until it
   // returns true.
   bool AskRankZero();
 
   // FAILED_PRECONDITION: what another rank writes is not signed with this
   // rank's secret. A rank with another secret writes again and again, so
-  // mismatch() needs that to go on for seconds; one such value, which may be a
-  // stranger's, is enough for suspected_mismatch().
+  // mismatch() reports it only after some seconds. For suspected_mismatch(),
+  // one such value is enough, which may come from a stranger.
   const absl::Status& mismatch() const { return mismatch_; }
   const absl::Status& suspected_mismatch() const { return suspected_mismatch_; }
 

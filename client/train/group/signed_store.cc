@@ -29,9 +29,9 @@ SignedStore::SignedStore(c10::intrusive_ptr<c10d::TCPStore> store,
       store_(std::move(store)),
       signer_(std::move(signer)) {}
 
-// TCPStore::get() waits where there is no value, and a value that a check has
-// found may be gone when get() asks. compareSet() does not wait: with the same
-// value twice it changes nothing, and returns that value where there is none.
+// TCPStore::get() waits if there is no value, and a value that check() has
+// found may be gone when get() asks. compareSet() does not wait. Given the same
+// value twice, it changes nothing, and returns that value if there is none.
 SignedStore::Value SignedStore::Read(const std::string& key) {
   const std::vector<uint8_t> absent = {'?'};
   const std::vector<uint8_t> value =

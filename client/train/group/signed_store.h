@@ -13,8 +13,8 @@
 namespace millrace {
 
 // A TCPStore whose values are signed messages of a group's ranks. Values that
-// no rank of the group has signed count as absent. Its keys have a namespace of
-// their own.
+// no rank of the group has signed count as absent. Puts its keys into a
+// namespace of their own.
 // Threads: any. All calls throw what TCPStore throws.
 class SignedStore final : public c10d::Store {
  public:
@@ -25,7 +25,7 @@ class SignedStore final : public c10d::Store {
     Kind kind = Kind::kAbsent;
     std::string message;  // empty unless it is signed
   };
-  // What is under `key` now; does not wait.
+  // Returns what is under `key` now, without waiting.
   Value Read(const std::string& key);
   void Write(const std::string& key, std::string_view message);
   void Remove(const std::string& key);
@@ -42,7 +42,7 @@ class SignedStore final : public c10d::Store {
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override;
   bool hasExtendedApi() const override { return false; }
-  // Not used, and not possible with signed values: they throw.
+  // Not possible with signed values; these throw.
   int64_t add(const std::string& key, int64_t value) override;
   bool deleteKey(const std::string& key) override;
   int64_t getNumKeys() override;

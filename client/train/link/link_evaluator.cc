@@ -22,10 +22,10 @@
 namespace millrace {
 namespace {
 
-constexpr double kDrawnToRank = 100;  // destinations a seed
+constexpr double kDrawnToRank = 100;  // destinations per seed
 
-// Seeds of a batch that reads about as many nodes as `chunk`, and whose
-// scores fit well in memory.
+// Returns the number of seeds of a batch that reads about `chunk` nodes, and
+// whose scores do not take much memory.
 int64_t SeedsAtOnce(int64_t chunk, const Negatives& negatives) {
   constexpr int64_t kScores = int64_t{1} << 22;
   const auto each =
@@ -35,7 +35,7 @@ int64_t SeedsAtOnce(int64_t chunk, const Negatives& negatives) {
       1, std::min(chunk / (shared ? 2 : 2 + each), kScores / each));
 }
 
-// How many of a batch's seeds are edges, by the lists of the seed relation.
+// Counts the seeds of a batch that are edges in the lists of their relation.
 int64_t CountEdges(const Batch& batch) {
   const EdgeBlock& block = batch.edges[batch.edge_seeds.relation];
   const bool in = batch.direction == Direction::kIn;
@@ -105,7 +105,7 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
   if (!step.has_value() || !step->batch.has_value()) return absl::OkStatus();
   const int64_t seeds = step->batch->seed_count();
   const int64_t edges = CountEdges(*step->batch);
-  // A pair may well be joined by an edge of another type or time.
+  // Some pairs may also be joined by an edge of another type or time.
   if (2 * edges <= seeds) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat("--inference full sees the edges of split ", split,
@@ -162,7 +162,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
 EvalNegatives LinkEvaluator::NegativesOf(const std::string& split) const {
   if (options_.negatives != EvalNegatives::kDefault) return options_.negatives;
   const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
-  // Trained on labels alone.
+  // Whether labels take the place of negatives, as in training.
   const bool labels = options_.task.negatives == NegativeMode::kNone &&
                       info != nullptr && info->label.present();
   if (labels || (info != nullptr && info->negatives > 0)) {
@@ -222,7 +222,7 @@ void LinkEvaluator::CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
 
 void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
                                 Metric& metric) const {
-  // Through double, so that equal rows tie in whatever order they are added.
+  // Scores in double, so that equal rows tie whatever the order of additions.
   const auto precise = [](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.to(at::kDouble) : tensor;
   };

@@ -24,24 +24,25 @@ namespace millrace {
 
 // Evaluates how well a model tells the edges of splits from negatives.
 //
-// kFull: rows of all nodes once, by exact inference; kSampled: rows from
-// batches around the edges, as in training (temporal jobs).
-// EvalNegatives::kDefault is kGiven where a split has negatives; else for mrr
-// and hits@K kAll with kFull and 100 destinations a seed with kSampled, for
-// others one pair a seed. The same negatives in each evaluation.
-// mrr and hits@K count the destinations; with kAll both ends.
+// kFull computes the rows of all nodes once, by exact inference; kSampled takes
+// them from batches around the edges, as in training (for temporal jobs).
+// EvalNegatives::kDefault means kGiven for a split that has negatives or, if
+// the model is trained on labels, labels. Otherwise, for mrr and hits@K it
+// means kAll with kFull and 100 destinations per seed with kSampled, and for
+// other metrics one pair per seed. Each evaluation uses the same negatives.
+// mrr and hits@K rank the destinations; with kAll both ends.
 class LinkEvaluator final : public Evaluator {
  public:
   struct Splits {
     std::optional<std::string> valid, test;
-    // kAll: edges that do not count as negatives.
+    // For kAll: edges that do not count as negatives.
     std::vector<const LinkTable*> known;
   };
 
   // Keeps references to `model` and `collectives`.
-  // INVALID_ARGUMENT: negatives that do not fit the metric or the inference
-  // (says which do) or their job; kFull, where most edges of a split are in the
-  // graph. Errors of the source, which is asked for some.
+  // INVALID_ARGUMENT: negatives that do not suit the metric, the inference or
+  // the job (says which do); kFull although most edges of a split are in the
+  // graph. Errors of the source, which is asked for some edges.
   static absl::StatusOr<std::unique_ptr<LinkEvaluator>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
       Collectives& collectives, const Splits& splits,
@@ -49,7 +50,7 @@ class LinkEvaluator final : public Evaluator {
 
   absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<Accuracy> Run() override;
-  // Rows of the destinations' type.
+  // Returns rows of the destinations' type.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
  private:
@@ -57,20 +58,18 @@ class LinkEvaluator final : public Evaluator {
                 Model& model, Collectives& collectives, const Splits& splits,
                 const EvaluationOptions& options);
 
-  // What the edges of a split are compared with.
   EvalNegatives NegativesOf(const std::string& split) const;
   Negatives DrawnOf(EvalNegatives negatives) const;
   absl::Status Check(const std::string& split) const;
   absl::Status CheckGiven(const std::string& split) const;
   // Checks that exact inference does not see the edges that it evaluates.
   absl::Status CheckUnseen(const std::string& split) const;
-  // The job that brings the edges of a split, and whatever they need.
+  // Returns the job that fetches the edges of a split and what they need.
   JobSpec JobOf(const std::string& split, const Negatives& negatives) const;
   absl::StatusOr<std::optional<double>> Count(
       const std::optional<std::string>& split);
   absl::Status CountBatch(const Batch& batch, NegativeMode mode, bool among_all,
                           Metric& metric);
-  // The rows of the ends of a batch's edges.
   absl::StatusOr<LinkEnds> RowsOf(const Batch& batch, const LinkBatch& links);
   void CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
                      Metric& metric) const;
@@ -86,7 +85,7 @@ class LinkEvaluator final : public Evaluator {
   const EvaluationOptions options_;
   FullInference full_;
   const KnownLinks known_;
-  std::vector<at::Tensor> rows_;  // kFull: per type, of all nodes; while Run()
+  std::vector<at::Tensor> rows_;  // kFull, in Run(): per type, of all nodes
 };
 
 }  // namespace millrace

@@ -13,13 +13,12 @@ namespace {
 
 constexpr int64_t kScoresAtOnce = int64_t{1} << 24;
 
-// Share of |a| |b| by which the product of two rows in float32 may be off.
+// The product of two rows in float32 may be off by this times |a| |b|.
 constexpr float kRounding = 1e-5f;
 
-// One edge among the candidates of one end. Scores that rounding could have
-// put before or behind the edge's own are computed once more, in double and
-// in one order, so that equal rows tie whatever the matrix product did to
-// them.
+// One edge among the candidates for one end. Scores that rounding could have
+// put before or behind the edge's own are computed again, in double and in a
+// fixed order, so that equal rows tie whatever the matrix product did to them.
 class Standing {
  public:
   // scores: [count] of candidates [count, width]; query: [width]; bound: at
@@ -57,7 +56,8 @@ class Standing {
   bool IsNear(int64_t i) const {
     return !(scores_[i] < low_) && !(scores_[i] > high_);
   }
-  // 2: before the edge itself, also where it is NaN; 1: a tie.
+  // Returns 2 if candidate `i` comes before the edge itself or its score is
+  // NaN, 1 for a tie, and 0 otherwise.
   int64_t TwiceAhead(int64_t i) const {
     if (!IsNear(i)) return scores_[i] > high_ ? 2 : 0;
     const double exact = Exact(i);

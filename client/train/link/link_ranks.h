@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of edges among all nodes, less the edges that are known ("filtered",
-// Bordes et al. 2013).
+// Ranks of edges among all nodes except the ends of known edges ("filtered",
+// Bordes et al. 2013, TransE).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,26 +24,27 @@ class KnownLinks {
     int64_t type, from, to;
     friend auto operator<=>(const Link&, const Link&) = default;
   };
-  // The links from `from`, each once: to destinations (kDestination: `from`
-  // is a source), or to sources.
+  // Returns the links from `from`, each once: to destinations if `from` is a
+  // source (kDestination), or to sources.
   std::span<const Link> Of(LinkSide side, int64_t type, int64_t from) const;
 
  private:
   std::array<std::vector<Link>, 2> links_;  // by LinkSide; sorted
 };
 
-// What ranks are asked for: n edges.
+// n edges to rank, by one of their ends.
 struct RankQuery {
   LinkSide side = LinkSide::kDestination;
-  at::Tensor query;  // [n, d] float, of the ends that stay
-  at::Tensor type;   // [n] kLong; undefined: all 0
+  at::Tensor query;  // [n, d] kFloat, of the ends that stay
+  at::Tensor type;   // [n] kLong; undefined if all are 0
   at::Tensor from;   // [n] kLong, original ids of the ends that stay
-  at::Tensor to;     // [n] kLong, of the other ends: rows of the candidates
+  at::Tensor to;     // [n] kLong, original ids (candidate rows) of the others
 };
 
-// [n] kDouble: the ranks, from 1, of the edges' own ends among all
-// `candidates` [N, d] without those that `known` has; a tie counts half, and a
-// score that is NaN is last. Uses the threads of LibTorch.
+// Returns the ranks, [n] kDouble from 1, of the edges' own ends among all
+// `candidates`, [N, d] kFloat, without those that `known` has. A tie counts
+// half, and a NaN score is last. Uses the threads of LibTorch. Throws what
+// LibTorch throws.
 at::Tensor RanksAmongAll(const RankQuery& query, const at::Tensor& candidates,
                          const KnownLinks& known);
 

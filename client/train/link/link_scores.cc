@@ -20,8 +20,8 @@ at::Tensor PairScores(const at::Tensor& query, const at::Tensor& rows) {
   return query.mul(rows).sum(1);
 }
 
-// Each seed's types, over and over: pairs have those of the seeds that they
-// were drawn for.
+// Repeats the types of the seeds, because each pair has the type of the seed
+// that it was drawn for.
 at::Tensor TypesOfPairs(const LinkBatch& batch, int64_t pairs) {
   if (!batch.edge_type.defined() || batch.size() == 0) return {};
   const int64_t repeats = (pairs + batch.size() - 1) / batch.size();
@@ -35,7 +35,7 @@ void ScoreCandidates(const at::Tensor& query, const at::Tensor& own_id,
   scores.counted = own_id.unsqueeze(1).ne(id.unsqueeze(0));
 }
 
-// The logit and target of a yes or no each; a weight of 0 leaves one out.
+// Logits and targets of binary decisions; a weight of 0 leaves one out.
 struct Answers {
   at::Tensor logit, target, weight;
 };
@@ -66,7 +66,7 @@ Outcome BceOutcome(const LinkBatch& batch, const LinkScores& scores) {
           right.mul(answers.weight).sum().item().toLong()};
 }
 
-// Negatives that do not count win nothing.
+// Returns the scores of negatives, with those that do not count put last.
 at::Tensor Rivals(const LinkScores& scores) {
   if (!scores.counted.defined()) return scores.negative;
   return scores.negative.masked_fill(scores.counted.logical_not(),

@@ -9,36 +9,36 @@
 
 namespace millrace {
 
-// Which end of a seed the negatives stand in for.
+// The end of a seed that negatives take the place of.
 enum class LinkSide { kDestination, kSource };
 
-// The scores of a batch of edges and of its negatives. n seeds, k negatives
-// each.
+// The scores of a batch of n edges and of the k negatives of each.
 struct LinkScores {
   at::Tensor positive;  // [n]
-  at::Tensor negative;  // [n, k], or [m] of kPairs; undefined: none
-  // [n, k] bool: false where a negative is the end that it stands in for;
-  // undefined: all count.
+  at::Tensor negative;  // [n, k], or [m] for kPairs; undefined if none
+  // [n, k] bool: false for a negative that equals the end that it replaces;
+  // undefined if all count.
   at::Tensor counted;
 };
 
-// `rows`: see TakeEnds. kSource: of kShared and kInBatch alone; of kShared
-// the ends must be of one type. Differentiable in `rows`. Throws what LibTorch
-// throws.
+// Scores a batch. `rows`: see TakeEnds. kSource is only for kInBatch and, if
+// both ends are of one type, kShared. Differentiable in `rows`. Throws what
+// LibTorch throws.
 LinkScores ScoreLinks(const Decoder& decoder, const LinkBatch& batch,
                       const LinkEnds& rows, LinkSide side);
 
-// kBce: a yes or no for each seed and each negative (without negatives: the
-// seeds' labels, NaN left out), the sum of the cross-entropies; correct is who
-// has the sign.
-// kSoftmax: the seed among its negatives, once for each end where that can
-// be (`one_type`: both ends are of one type); correct is who is first.
+// kBce: the sum of binary cross-entropies over all seeds and negatives (or, if
+// there are no negatives, over seeds with their labels, without NaN). A score
+// with the right sign is correct.
+// kSoftmax: the sum of cross-entropies of each seed among its negatives, for
+// each end if possible (`one_type`: both ends are of one type). A seed that
+// comes first is correct.
 Outcome LinkOutcome(LinkLoss loss, const Decoder& decoder,
                     const LinkBatch& batch, const LinkEnds& rows,
                     bool one_type);
 
-// [n] kDouble: the ranks of the seeds among their own negatives [n, k], from
-// 1; a tie counts half, and a NaN score is last.
+// Returns the ranks, [n] kDouble from 1, of the seeds among their own
+// negatives, [n, k]. A tie counts half, and a NaN score is last.
 at::Tensor RanksAmongNegatives(const LinkScores& scores);
 
 }  // namespace millrace

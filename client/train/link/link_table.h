@@ -18,15 +18,15 @@ namespace millrace {
 struct LinkTable {
   at::Tensor src;        // [n] kLong, original ids
   at::Tensor dst;        // [n] kLong
-  at::Tensor edge_type;  // [n] kLong; all 0 where the split has none
+  at::Tensor edge_type;  // [n] kLong; all 0 if the split has none
 
   int64_t size() const { return src.size(0); }
-  // 1 + the largest type; 1 without edges.
+  // One more than the largest type; 1 if there are no edges.
   int64_t edge_types() const;
 };
 
-// A job for the seeds of one split of `job`'s seed relation, in the order of
-// the split, without neighbours and negatives.
+// Returns a job for the seeds of one split of `job`'s seed relation, in the
+// order of the split, without neighbours and negatives.
 JobSpec BareLinkJob(const JobSpec& job, const std::string& split);
 
 // Reads the split of `job`'s seed relation (or `seeds`) from the source.

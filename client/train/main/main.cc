@@ -24,14 +24,12 @@
 namespace millrace {
 namespace {
 
-// Ranks of one host share its cores.
 int ThreadsPerRank(int asked, int workers) {
   if (asked > 0) return asked;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, cores / workers);
 }
 
-// LibTorch's warnings, as lines of our log.
 class WarningLines : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {
@@ -39,8 +37,8 @@ class WarningLines : public c10::WarningHandler {
   }
 };
 
-// Turns off c10d's log and its stack traces unless the user has asked for them:
-// errors reach the user as statuses.
+// Turns off c10d's log and its stack traces unless the user has asked for them,
+// since errors reach the user as statuses.
 void SetUpTorchLog() {
   setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   c10::initLogging();
@@ -87,7 +85,8 @@ absl::Status Train(const SourceFlags& source_flags,
                             train_flags.Options(group.world));
   options.ranks_on_host = group.local_world;
   const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
-  // LibTorch would wait for ever for threads that the system does not give.
+  // Fails here if the system does not give us as many threads, for which
+  // LibTorch would wait forever.
   ThreadPool("check", threads, /*capacity=*/0).Close();
   at::set_num_threads(threads);
   at::set_num_interop_threads(1);
@@ -121,7 +120,7 @@ int Main(int argc, char** argv) {
     if (worker || flags.workers() <= 1) {
       return Train(source, flags, worker);
     }
-    // Wrong usage is said once, by the launcher.
+    // Checks the options here so that wrong usage is reported only once.
     MILLRACE_RETURN_IF_ERROR(flags.Options(flags.workers()).status());
     return RunWorkers(argv, flags.workers(), source.threads());
   });

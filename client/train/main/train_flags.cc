@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// For --model: one of the words, or script:FILE.
+// Accepts the values of --model: one of the words, or script:FILE.
 CLI::Validator ModelWord() {
   CLI::Validator words =
       OneOf({"sage", "gat", "gcn", "gin", "rgcn", "embedding", "script:FILE"});

@@ -18,19 +18,20 @@ class TrainFlags {
  public:
   void AddTo(CLI::App& app);
 
-  // Trainer processes to start; 0: --workers was not given.
+  // Trainer processes to start; 0 if --workers was not given.
   int workers() const { return workers_.value_or(0); }
-  // File of ReadGroupSecret; empty: none.
+  // File for ReadGroupSecret(); empty if there is none.
   const std::string& rendezvous_secret() const { return rendezvous_secret_; }
 
-  // Of --model, before the file.
+  // Prefix of the file in --model.
   static constexpr std::string_view kScript = "script:";
 
-  // INVALID_ARGUMENT: a value out of range. UNIMPLEMENTED: one that belongs
-  // to a later version. Both name the option.
+  // Returns the options of a run with `world` ranks. INVALID_ARGUMENT: a value
+  // out of range. UNIMPLEMENTED: one that is not supported yet. Both name the
+  // option.
   absl::StatusOr<TrainOptions> Options(int world) const;
 
-  // JobFlags::InferSeedType of the job of Options().
+  // Calls JobFlags::InferSeedType() for the job of Options().
   bool InferSeedType(const Manifest& manifest, JobSpec& job) const {
     return job_.InferSeedType(manifest, job);
   }
@@ -46,20 +47,20 @@ class TrainFlags {
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
-  // The kind of seeds that --task learns, unless --seeds gave another.
+  // INVALID_ARGUMENT: --seeds gave another kind than --task learns.
   absl::Status TakeSeedKind(SeedKind kind, const char* word,
                             JobSpec& job) const;
   absl::Status FillTask(TrainOptions& options) const;
   absl::Status FillEvaluation(TrainOptions& options) const;
 
-  const CLI::App* app_ = nullptr;  // of AddTo
+  const CLI::App* app_ = nullptr;  // set by AddTo()
   JobFlags job_;
   std::optional<int> workers_;
   std::string rendezvous_secret_;
 
   std::string model_ = "sage";
   int64_t hidden_ = 256;
-  int layers_ = 0;  // 0: as many as fanouts
+  int layers_ = 0;  // 0 for as many as fanouts
   int heads_ = 1;
   std::string aggregation_ = "mean";
   int bases_ = 0;
@@ -69,7 +70,7 @@ class TrainFlags {
   std::string task_ = "single";
   int64_t classes_ = 0;
   std::string decoder_ = "dot";
-  std::string loss_;  // empty: that of --negatives
+  std::string loss_;  // empty for the one that suits --negatives
   int gin_mlp_ = 2;
   std::string readout_ = "sum";
   std::string graph_head_ = "mlp";
@@ -88,10 +89,10 @@ class TrainFlags {
 
   std::string valid_split_;
   std::string test_split_;
-  std::string metric_;  // empty: the task's own
+  std::string metric_;  // empty for the task's own
   std::string eval_negatives_;
   uint32_t eval_every_ = 1;
-  std::string inference_;  // empty: full, of scripts sampled
+  std::string inference_;  // empty for full; scripts and graphs: sampled
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
   std::string eval_ranks_ = "all";

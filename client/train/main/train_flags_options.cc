@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options of millrace-train mean.
+// Turns the options of millrace-train into TrainOptions.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// Values that later versions may have.
+// The error for a value that later versions may support.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
   return absl::UnimplementedError(
@@ -21,7 +21,7 @@ absl::Status Later(const char* option, const std::string& value,
              option, " ", served));
 }
 
-// As ResolveJob counts them once the graph is known.
+// Counts hops as ResolveJob does once the graph is known.
 int Hops(const JobSpec& job) {
   size_t hops = job.fanouts.size();
   for (const auto& [relation, fanouts] : job.relation_fanouts) {
@@ -148,7 +148,7 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
     return absl::OkStatus();
   }
   MILLRACE_RETURN_IF_ERROR(TakeSeedKind(SeedKind::kEdge, "edge", options.job));
-  // Otherwise the model could read the edges that it is to learn off the batch.
+  // Otherwise the model could see the edges that it has to predict.
   if (!job_.excludes_seed_edges()) {
     options.job.exclude = ExcludeSeedEdges::kReverse;
   }

@@ -30,21 +30,19 @@ namespace {
 
 constexpr char kFormat[] = "millrace checkpoint";
 constexpr int64_t kVersion = 1;
-// Far beyond what any run comes to, with room for sums.
+// Far more than any run reaches, with room for sums.
 constexpr int64_t kMaxCounter = int64_t{1} << 53;
-
-// Far beyond what the options of any run come to.
 constexpr size_t kMaxTextBytes = size_t{16} << 20;
 
 // Takes the next bytes of a file.
 using Sink = std::function<absl::Status(const void* data, size_t size)>;
 
-// torch.load's safe mode reads plain dictionaries of these.
+// Returns a dictionary that torch.load's safe mode reads as a plain one.
 c10::impl::GenericDict NewDict() {
   return c10::impl::GenericDict(c10::StringType::get(), c10::AnyType::get());
 }
 
-// A file holds whole storages: a view must not bring the rest of its own.
+// A file contains whole storages, so a view needs a copy of its own part.
 at::Tensor WithOwnStorage(const at::Tensor& tensor) {
   const at::Tensor own = tensor.detach();
   return own.storage().nbytes() == own.nbytes() ? own : own.clone();
@@ -65,9 +63,10 @@ c10::IValue FromMap(const std::map<std::string, Value>& map) {
   return dict;
 }
 
-// The file format of torch.save, piece by piece into `sink`. Not LibTorch's
-// pickle_save: that marks each dictionary with its TorchScript type by a global
-// that torch.load's safe mode, the default since 2.6, refuses.
+// Writes the file format of torch.save to `sink`, piece by piece. LibTorch's
+// pickle_save cannot be used, because it marks each dictionary with its
+// TorchScript type by a global that torch.load's safe mode, the default since
+// 2.6, refuses.
 absl::Status TorchSave(const c10::IValue& value, const Sink& sink) {
   std::string pickled;
   torch::jit::Pickler pickler(
@@ -82,8 +81,8 @@ absl::Status TorchSave(const c10::IValue& value, const Sink& sink) {
   absl::Status taken;
   caffe2::serialize::PyTorchStreamWriter writer(
       [&](const void* data, size_t size) {
-        // Told of a failure, the writer throws in its destructor: after the
-        // first one it goes on for nothing.
+        // If told of a failure, the writer would throw in its destructor. So it
+        // goes on after one, but its output is dropped.
         if (taken.ok()) taken = sink(data, size);
         return size;
       });
@@ -99,7 +98,7 @@ absl::Status TorchSave(const c10::IValue& value, const Sink& sink) {
   return taken;
 }
 
-// Doubles are scalar tensors: old versions of the safe mode know no floats.
+// Makes scalar tensors, since old versions of the safe mode do not read floats.
 c10::IValue FromDoubles(const std::map<std::string, double>& map) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, value] : map) {
@@ -123,7 +122,7 @@ absl::Status Serialize(const Checkpoint& checkpoint, const Sink& sink) {
   });
 }
 
-// The bytes into a file that is on the disk on return.
+// Writes a file that is on disk when this returns.
 absl::Status WriteWhole(const std::filesystem::path& path,
                         const Checkpoint& checkpoint) {
   const UniqueFd fd(
@@ -141,8 +140,8 @@ constexpr char kUnreadAdvice[] =
     "put a good copy of it there, remove it to start from the beginning, or "
     "name another --checkpoint folder";
 
-// The value of a key in a checkpoint's dictionary. LibTorch's pickle_load is
-// not used, because it trusts what a pickle says of its texts and tensors.
+// LibTorch's pickle_load is not used, because it trusts what a pickle says of
+// its texts and tensors.
 absl::StatusOr<const PickleValue*> Find(const PickledFile& file,
                                         std::string_view key, PickleKind kind) {
   const PickleValue* value = FindKey(file.root(), key);
@@ -154,7 +153,7 @@ absl::StatusOr<const PickleValue*> Find(const PickledFile& file,
                                        PickleKindName(kind))));
 }
 
-// A dictionary whose values, all of `kind`, are converted by `value_of`.
+// Returns a dictionary of values of `kind`, converted by `value_of`.
 template <typename Value, typename ValueOf>
 absl::StatusOr<std::map<std::string, Value>> FindMap(const PickledFile& file,
                                                      std::string_view key,
@@ -236,7 +235,7 @@ absl::StatusOr<Checkpoint> FromFile(const PickledFile& file) {
   MILLRACE_ASSIGN_OR_RETURN(checkpoint.model, FindTensors(file, "model"));
   MILLRACE_ASSIGN_OR_RETURN(checkpoint.optimizer,
                             FindTensors(file, "optimizer"));
-  if (FindKey(file.root(), "ranks") != nullptr) {  // not in files of old
+  if (FindKey(file.root(), "ranks") != nullptr) {  // not in old files
     MILLRACE_ASSIGN_OR_RETURN(checkpoint.ranks, FindTensors(file, "ranks"));
   }
   MILLRACE_ASSIGN_OR_RETURN(
@@ -254,7 +253,7 @@ absl::StatusOr<Checkpoint> FromBytes(const std::vector<char>& bytes,
   MILLRACE_ASSIGN_OR_RETURN(
       const std::shared_ptr<const ZipArchive> archive,
       ZipArchive::Of(origin, {bytes.data(), bytes.size()}));
-  // Or a run would go on from damaged weights.
+  // Otherwise a run could resume from damaged weights.
   MILLRACE_RETURN_IF_ERROR(CheckEntries(archive));
   MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, ReadTorchZip(archive));
   return FromFile(file);

@@ -18,12 +18,12 @@ namespace {
 constexpr char kLast[] = "last.pt";
 constexpr char kBest[] = "best.pt";
 
-// Two runs would write to the same temporary file. The system ends the lock
-// with the process, however that ends.
+// Keeps two runs from writing to the same temporary file. The system releases
+// the lock when the process ends, however it ends.
 absl::StatusOr<UniqueFd> Lock(const std::filesystem::path& folder) {
   UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return FileError("open", folder, errno);
-  // Some network file systems know no locks of folders: better none then.
+  // Does without a lock if the (network) file system cannot lock folders.
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         StrCat("another run writes its checkpoints to ", folder.string(),
@@ -73,8 +73,7 @@ void CheckpointWriter::Save(std::shared_ptr<const Checkpoint> snapshot,
                             bool best) {
   MutexLock lock(&mutex_);
   if (!status_.ok()) return;
-  // A best.pt that waits is wanted even if a newer last.pt comes before it is
-  // written.
+  // A waiting best.pt is still wanted if a newer last.pt replaces its last.pt.
   if (best) waiting_.best = snapshot;
   waiting_.last = std::move(snapshot);
   changed_.NotifyAll();
@@ -113,7 +112,7 @@ void CheckpointWriter::Run() {
       writing_ = true;
     }
     const absl::Status written = WriteBoth(files);
-    files = {};  // its memory, before the next one is made
+    files = {};  // frees its memory before the next one is made
     MutexLock lock(&mutex_);
     writing_ = false;
     if (!written.ok()) {

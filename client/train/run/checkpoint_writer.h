@@ -15,10 +15,10 @@
 
 namespace millrace {
 
-// The checkpoints of a run, written to its folder by a thread of its own:
-// last.pt, and best.pt of the best evaluation. One write is under way and one
-// waits; a newer checkpoint takes the place of the one that waits, so a slow
-// disk costs checkpoints and neither time nor memory.
+// Writes the checkpoints of a run to its folder, on a thread of its own:
+// last.pt, and best.pt from the best evaluation. At most one waits while
+// another is written; a newer one replaces it, so a slow disk costs checkpoints
+// but neither time nor memory.
 // Threads: one calls Save() and Finish().
 class CheckpointWriter {
  public:
@@ -26,19 +26,19 @@ class CheckpointWriter {
                                            const Checkpoint&)>;
 
   // Makes the folder, locks it for this writer and removes the unfinished
-  // file of a run that was killed. `resume`: checkpoints that are there are of
-  // this run, which goes on. FAILED_PRECONDITION: another run has the lock.
-  // INVALID_ARGUMENT: there are checkpoints of another run. Errors of
+  // file of a run that was killed. `resume`: the folder may have checkpoints,
+  // which are this run's. FAILED_PRECONDITION: another run has the lock.
+  // INVALID_ARGUMENT: there are checkpoints, but `resume` is false. Errors of
   // FileError.
   static absl::StatusOr<std::unique_ptr<CheckpointWriter>> Open(
       const std::filesystem::path& folder, bool resume,
       Write write = WriteCheckpoint);
-  // As Finish().
+  // Waits as Finish() does.
   ~CheckpointWriter();
 
-  // Hands over a snapshot, whose tensors nobody changes from now on; does not
-  // wait for the disk. `best`: best.pt is to hold it too. It is written first,
-  // so that last.pt never speaks of a best.pt that is not there.
+  // Hands over a snapshot, whose tensors must not change any more; does not
+  // wait for the disk. `best`: writes it to best.pt too, and does so first, so
+  // that last.pt never mentions a best model that is not in best.pt.
   void Save(std::shared_ptr<const Checkpoint> snapshot, bool best);
   // The first error of a write; nothing is written after it.
   absl::Status status() const;
@@ -46,7 +46,6 @@ class CheckpointWriter {
   absl::Status Finish();
 
  private:
-  // What waits to be written.
   struct Waiting {
     std::shared_ptr<const Checkpoint> best, last;
   };
@@ -66,7 +65,7 @@ class CheckpointWriter {
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace

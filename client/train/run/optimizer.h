@@ -15,7 +15,7 @@
 namespace millrace {
 
 enum class OptimizerKind { kAdam, kAdamW, kSgd };
-// "adam", "adamw", "sgd"; INVALID_ARGUMENT: another word.
+// Takes "adam", "adamw" or "sgd". INVALID_ARGUMENT: another word.
 absl::StatusOr<OptimizerKind> OptimizerFromName(std::string_view name);
 
 struct OptimizerConfig {
@@ -34,18 +34,19 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config,
             const std::vector<NamedTensor>& parameters);
 
-  // One step with learning rate `lr`. `gradient`: all parameters' gradients
-  // flattened, in their order. Throws what LibTorch throws.
+  // Takes one step with learning rate `lr`. `gradient`: [size()] kFloat, the
+  // gradients of all parameters in their order. Throws what LibTorch throws.
   void Step(const at::Tensor& gradient, double lr);
 
   // Elements of the flat gradient.
   int64_t size() const { return flat_.numel(); }
   int64_t steps() const { return steps_; }
 
-  // State as per-parameter tensors, "exp_avg.NAME" and "exp_avg_sq.NAME"
-  // (none for kSgd), for checkpoints. Load is the reverse.
+  // Returns copies of the state, for checkpoints: "exp_avg.NAME" and
+  // "exp_avg_sq.NAME" in the shape of each parameter; none for kSgd.
   std::vector<NamedTensor> State() const;
-  // INVALID_ARGUMENT: tensors missing or of another shape.
+  // Restores what State() and steps() returned. INVALID_ARGUMENT: tensors are
+  // missing or have another shape.
   absl::Status Load(const std::vector<NamedTensor>& state, int64_t steps);
 
  private:
@@ -78,7 +79,7 @@ class LearningRate {
   enum class Kind { kConstant, kCosine, kStep };
   Kind kind_ = Kind::kConstant;
   double lr_ = 0;
-  uint32_t epochs_ = 1;  // kCosine: of the run; kStep: of one step
+  uint32_t epochs_ = 1;  // kCosine: in the run; kStep: in one step
   double factor_ = 1;
 };
 

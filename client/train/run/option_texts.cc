@@ -37,7 +37,6 @@ const char* NormName(NormKind norm) {
   return "none";
 }
 
-// The --method, with what belongs to it.
 std::string MethodText(const JobSpec& job) {
   const auto walks = [&job](const char* name) {
     return StrCat(name, " ", job.walks, " of ", job.walk_length, " ",
@@ -122,7 +121,7 @@ const char* OptimizerName(OptimizerKind kind) {
   return "adam";
 }
 
-// All digits that tell it from other numbers, and no more.
+// Returns the shortest text that no other number has.
 std::string NumberText(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
@@ -204,7 +203,8 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
 
 OptionTexts TextsOfRanks(const TrainOptions& options) {
   const EvaluationOptions& evaluation = options.evaluation;
-  // Some of these are in TextsOfRun() in fewer digits, or by their content.
+  // These take precedence over those of TextsOfRun(), which has some of them
+  // with fewer digits or by content.
   OptionTexts texts = {
       {"--lr", NumberText(options.optimizer.lr)},
       {"--weight-decay", NumberText(options.optimizer.weight_decay)},

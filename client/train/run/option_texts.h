@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a run in words, to be compared with those of another process.
+// Options of a run as texts, to be compared with those of another process.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 namespace millrace {
 
-// By the option's name; "": not given.
+// By the option's name; "" if it was not given.
 using OptionTexts = std::map<std::string, std::string>;
 
 // Begins the names of texts that are the fingerprints of splits.
 inline constexpr char kSplitText[] = "split ";
 
-// What a run that goes on from a checkpoint must share with the one that wrote
-// it, as far as the options say it.
+// Returns the options that a run must have in common with the run that wrote
+// the checkpoint from which it resumes.
 OptionTexts TextsOfRun(const TrainOptions& options);
-// What all ranks of a group must share: it decides what they compute, and what
-// they say to each other. Of files, whether they are given: they are compared
-// when they are read.
+// Returns the options that all ranks of a group must have in common, because
+// they determine what ranks compute and send. For files, only says whether they
+// were given; their contents are compared when they are read.
 OptionTexts TextsOfRanks(const TrainOptions& options);
 
 std::string EvalNegativesText(const EvaluationOptions& evaluation);

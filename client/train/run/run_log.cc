@@ -33,10 +33,10 @@ Json OrNull(const std::optional<Value>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
-// How many bytes at the end of a file are read first.
+// Number of bytes at the end of a file to read first.
 constexpr uint64_t kTailBytes = uint64_t{1} << 16;
 
-// The last bytes of a file that is `size` long.
+// Returns the last bytes, at most `bytes`, of a file of `size` bytes.
 absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
                                      uint64_t size, uint64_t bytes) {
   std::string tail(std::min(size, bytes), '\0');
@@ -47,8 +47,8 @@ absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
   return tail;
 }
 
-// Cuts off what follows the last line break: a process that was killed, or
-// found the disk full, leaves part of a line.
+// Cuts off what follows the last line break. A process that was killed or found
+// the disk full leaves part of a line.
 absl::Status CutTornLine(int fd, const std::string& path) {
   const off_t end = lseek(fd, 0, SEEK_END);
   if (end < 0) return FileError("seek in", path, errno);
@@ -69,8 +69,8 @@ absl::Status CutTornLine(int fd, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Of a file among those of all hosts: inodes are numbered by device, and
-// devices by the running kernel.
+// Identifies a file among those of all hosts: inodes are numbered per device,
+// and devices per running kernel.
 uint64_t IdentityOf(const struct stat& info) {
   std::string kernel;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), kernel);
@@ -78,8 +78,8 @@ uint64_t IdentityOf(const struct stat& info) {
   return XXH3_64bits(name.data(), name.size());
 }
 
-// Of the last whole line of `text` that has one. `text` may begin within a
-// line.
+// Returns the attempt of the last whole line of `text` that has one. `text` may
+// begin within a line.
 std::optional<int64_t> AttemptIn(const std::string& text) {
   std::optional<int64_t> attempt;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -120,8 +120,8 @@ absl::StatusOr<LineFile> LineFile::Open(const std::string& path, bool append) {
 
 absl::Status LineFile::Begin() {
   if (!regular_) return absl::OkStatus();
-  // The system ends the lock with the process, however that ends. Some network
-  // file systems know no locks: better none then.
+  // The system releases the lock when the process ends, however it ends. Does
+  // without a lock if the (network) file system has none.
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         StrCat("another run writes its lines to ", path_,
@@ -133,8 +133,8 @@ absl::Status LineFile::Begin() {
   } else if (ftruncate(fd_.get(), 0) != 0) {
     return FileError("truncate", path_, errno);
   }
-  // Its name too, wherever a link or a descriptor (/dev/fd/3) leads: Sync()
-  // sees to the content alone.
+  // Syncs the file's name too, wherever a link or a descriptor (/dev/fd/3)
+  // leads, because Sync() only covers its content.
   std::error_code error;
   const auto file = std::filesystem::canonical(path_, error);
   return error ? absl::OkStatus() : SyncPath(file.parent_path());
@@ -201,7 +201,7 @@ absl::StatusOr<int64_t> LastAttempt(const std::string& path) {
   uint64_t size = 0;
   absl::StatusOr<UniqueFd> fd = OpenForReading(path, &size);
   if (absl::IsNotFound(fd.status()) || absl::IsInvalidArgument(fd.status())) {
-    return -1;  // a pipe, a terminal
+    return -1;  // missing, a pipe or a terminal
   }
   if (!fd.ok()) return fd.status();
   for (uint64_t bytes = kTailBytes;; bytes *= 4) {

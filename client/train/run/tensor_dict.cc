@@ -43,7 +43,7 @@ at::ScalarType ScalarTypeOf(ElementType type) {
   return found->second;
 }
 
-// The bytes from the first element of a tensor to its last.
+// Returns the bytes from the first element of a tensor to its last.
 std::string_view BytesOf(const StoredTensor& stored) {
   int64_t elements = 1;
   for (size_t i = 0; i < stored.sizes.size(); ++i) {
@@ -54,7 +54,7 @@ std::string_view BytesOf(const StoredTensor& stored) {
           static_cast<size_t>(elements * ElementBytes(stored.format.type))};
 }
 
-// Ranges in the order of their addresses; those that overlap become one.
+// Sorts ranges by address, and joins those that overlap.
 std::vector<std::string_view> Merge(std::vector<std::string_view> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](std::string_view left, std::string_view right) {
@@ -77,9 +77,9 @@ std::vector<std::string_view> Merge(std::vector<std::string_view> ranges) {
 
 using StoredByName = std::vector<std::pair<std::string_view, StoredTensor>>;
 
-// The tensors of a file, in its own memory, so that the file need not stay as
-// it is. Bytes that tensors share, as tied weights do, are copied once: the
-// copies take no more memory than the file, whatever its tensors are.
+// Copies of the tensors of a file, which do not depend on the file. Bytes that
+// tensors share, as tied weights do, are copied once, so the copies never take
+// more memory than the file.
 class TensorCopies {
  public:
   static absl::StatusOr<TensorCopies> Of(const std::string& name,
@@ -104,7 +104,8 @@ class TensorCopies {
     return copies;
   }
 
-  // A view of the copies. INVALID_ARGUMENT: it shares parts of elements.
+  // Returns a view of the copies. INVALID_ARGUMENT: the tensor begins within an
+  // element of another.
   absl::StatusOr<at::Tensor> View(const std::string& where,
                                   const StoredTensor& stored) const {
     const std::string_view bytes = BytesOf(stored);

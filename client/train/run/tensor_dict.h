@@ -12,14 +12,14 @@
 
 namespace millrace {
 
-// Whether files can have tensors of this type for CopyTensors.
+// Whether CopyTensors can read tensors of this type.
 bool IsReadFromFiles(at::ScalarType type);
 
-// The tensors of a dictionary by their keys, copied. Those that share bytes in
-// the file share the copies, which take no more memory than the file; strides
-// are those of the file. `name`, of the file, begins messages.
-// INVALID_ARGUMENT: something else than a dictionary, or than a tensor by name,
-// or a name that occurs twice. RESOURCE_EXHAUSTED: no memory for the copies.
+// Copies the tensors of a dictionary, named by their keys. Those that share
+// bytes in the file share the copies, which take no more memory than the file.
+// Strides are those of the file. Messages begin with `name`, the file's.
+// INVALID_ARGUMENT: `dict` is not a dictionary of tensors by name, or has a
+// name twice. RESOURCE_EXHAUSTED: the copies do not fit in memory.
 absl::StatusOr<std::vector<NamedTensor>> CopyTensors(const std::string& name,
                                                      const PickleValue& dict);
 

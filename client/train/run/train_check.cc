@@ -93,7 +93,7 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
              ", rank 0 the ", what, " ", first, "\n", advice));
 }
 
-// A list of servers may name those of two stores, and each rank believes the
+// A list of servers may contain those of two stores, and each rank believes the
 // first one that answers.
 absl::Status CheckSameSource(Collectives& collectives,
                              const Manifest& manifest) {
@@ -105,7 +105,7 @@ absl::Status CheckSameSource(Collectives& collectives,
                               kAdvice);
 }
 
-// A split may have been added, under one name, to copies of a store.
+// Different splits may have been added under one name to copies of a store.
 absl::Status CheckSameSplits(Collectives& collectives,
                              const OptionTexts& splits) {
   std::string all;

@@ -16,7 +16,8 @@
 
 namespace millrace {
 
-// Everything of a run but its source and its group; command-line names.
+// Everything about a run except its source and its group. Members are named
+// after the command line's options.
 struct TrainOptions {
   JobSpec job;
   std::optional<SeedList> seeds;       // instead of the job's split
@@ -24,40 +25,40 @@ struct TrainOptions {
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
 
-  // File of ReadTrainingOrder for the job's seeds, which are not shuffled
-  // then; empty: none.
+  // File for ReadTrainingOrder() of the job's seeds, which are then not
+  // shuffled; empty for none.
   std::string order;
 
   ModelConfig model;  // `in` and `out` come from the data
-  std::string init;   // file of ReadWeights; empty: by the model's seed
+  std::string init;   // file for ReadWeights(); empty to use the model's seed
   Task task;
-  int64_t classes = 0;  // of kSingle; 0: as many as the labels need
+  int64_t classes = 0;  // for kSingle; 0 for as many as the labels need
   OptimizerConfig optimizer;
   std::string lr_schedule = "constant";
   uint32_t epochs = 10;
-  uint32_t patience = 0;  // evaluations without a better valid; 0: no limit
+  uint32_t patience = 0;  // evaluations without a better valid; 0 for no limit
 
   EvaluationOptions evaluation;
-  std::string valid_split;  // empty: "valid" where there is one
-  std::string test_split;   // empty: "test" where there is one
-  uint32_t eval_every = 1;  // epochs; 0: only after the last
+  std::string valid_split;  // empty for "valid" if there is one
+  std::string test_split;   // empty for "test" if there is one
+  uint32_t eval_every = 1;  // epochs; 0 for only after the last
 
-  std::string checkpoint;         // folder; empty: none
-  uint32_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
+  std::string checkpoint;         // folder; empty for none
+  uint32_t checkpoint_every = 0;  // steps; 0 for only at the end of each epoch
   bool keep_best = false;
-  bool resume = false;  // rank 0's is everybody's
+  bool resume = false;  // rank 0's applies to all ranks
 
-  std::string predict;  // file; empty: none
+  std::string predict;  // file; empty for none
   bool predict_embeddings = false;
 
-  int ranks_on_host = 1;  // of the group; they share the host's memory
+  int ranks_on_host = 1;  // ranks that share the host's memory
 
   std::string metrics_json;
-  uint32_t log_every = 0;  // steps; 0: epochs only
+  uint32_t log_every = 0;  // steps; 0 for epochs only
   std::string consumed_log;
 };
 
-// INVALID_ARGUMENT: options that lack or exclude one another, whatever is
+// INVALID_ARGUMENT: an option lacks another one or excludes it, whatever is
 // trained.
 absl::Status CheckComplete(const TrainOptions& options);
 

@@ -22,7 +22,7 @@ absl::Status Refused(const std::string& path, std::string_view what,
       StrCat("--order ", path, what, "\n", advice));
 }
 
-// Where each original id stands among a job's seeds.
+// The position of each original id among a job's seeds.
 using Places = std::unordered_map<int64_t, uint64_t>;
 
 absl::StatusOr<Places> PlacesOf(const std::string& path,
@@ -36,7 +36,7 @@ absl::StatusOr<Places> PlacesOf(const std::string& path,
   return places;
 }
 
-// One row of the file as places among the job's seeds.
+// Returns one row of the file as positions among the job's seeds.
 absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
                                                   std::span<const int64_t> row,
                                                   const Places& places,

@@ -10,22 +10,22 @@
 
 namespace millrace {
 
-// The order of seeds that a user's file gives: a list that every epoch takes,
-// or one for each epoch from 0 on.
+// The order of seeds from a user's file: one list for all epochs, or one for
+// each epoch from 0 on.
 struct TrainingOrder {
   std::vector<SeedList> epochs;
   std::vector<uint64_t> checksums;  // of the ids of each, in their order
 
-  // Of what the first `count` epochs take: runs that agree so far may go on
-  // with different lists.
+  // Returns a checksum of the lists of the first `count` epochs; later lists
+  // may change when a run resumes.
   uint64_t ChecksumOf(uint32_t count) const;
 };
 
-// Reads original ids from a .npy of int64: [n], or [epochs, n]. Each row must
-// hold every seed of `seeds`, the job's, once.
-// INVALID_ARGUMENT: another dtype or shape, fewer rows than `epochs`, a seed
-// that is not the job's, stands twice or is missing (names the first), a
-// job that has a seed twice. Errors of MapNpy.
+// Reads original ids from a .npy of integers, [n] or [epochs, n]. Each row must
+// contain every seed of `seeds`, the job's, once.
+// INVALID_ARGUMENT: fewer rows than `epochs`; a seed that is not the job's,
+// occurs twice or is missing (names the first); a job that has a seed twice.
+// Also errors of ReadNpyIntegers.
 absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
                                                 const SeedList& seeds,
                                                 uint32_t epochs);

@@ -15,7 +15,7 @@ constexpr char kAdvice[] =
     "give a file of torch.save(model.state_dict(), FILE), not of the model "
     "itself, or a checkpoint of millrace-train";
 
-// What readers of files say, with advice for weights.
+// Replaces the advice in an error of reading a file by advice on weights.
 absl::Status Unread(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status) && !absl::IsDataLoss(status)) {
     return status;
@@ -28,7 +28,7 @@ absl::Status Unread(const absl::Status& status) {
                                  : kAdvice));
 }
 
-// OpenTorchFile looks at no checksums: it is for files of any size.
+// OpenTorchFile() does not check checksums, as it is for files of any size.
 absl::Status CheckUndamaged(const std::filesystem::path& path) {
   const auto archive = ZipArchive::Open(path);
   return archive.ok() ? CheckEntries(*archive) : absl::OkStatus();

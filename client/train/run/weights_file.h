@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// The tensors of a model by name, copied from a file that torch.save wrote: a
-// state_dict, or a checkpoint of ours. Nothing in it is executed.
-// NOT_FOUND: no such file. INVALID_ARGUMENT: something else than tensors by
-// name. DATA_LOSS: a damaged file. All name the file.
+// Copies the tensors of a model, by name, from a file that torch.save wrote: a
+// state_dict, or a checkpoint of ours. Executes nothing in it.
+// NOT_FOUND: no such file. INVALID_ARGUMENT: it does not contain tensors by
+// name. DATA_LOSS: it is damaged. All name the file.
 absl::StatusOr<std::vector<NamedTensor>> ReadWeights(
     const std::filesystem::path& path);
 

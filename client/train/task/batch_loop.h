@@ -13,9 +13,9 @@
 
 namespace millrace {
 
-// Calls `use` with the batches of a loader, in order; ends with the first
-// error of either, or CANCELLED when interrupted. Shows how far it is as
-// progress of `what`; an empty one: does not.
+// Calls `use` with the batches of a loader, in order. Returns the first error
+// of either. CANCELLED: interrupted. Shows progress of `what` unless that is
+// empty.
 absl::Status ForEachBatch(std::shared_ptr<BatchSource> source,
                           const JobSpec& job, LoaderOptions options,
                           const std::string& what,

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// One number, or one row, for each end of the edges of a batch of edge seeds.
-// n seeds; undefined: none.
+// One number, or one row, for each end of n edge seeds and of m negatives.
+// Undefined if there are none.
 struct LinkEnds {
   at::Tensor src;           // [n]
   at::Tensor dst;           // [n]
@@ -21,8 +21,8 @@ struct LinkEnds {
 // How the negatives of a batch belong to its seeds.
 enum class NegativeShape {
   kNone,
-  kPairs,    // negative_src[i] and negative_dst[i]: pairs of their own
-  kPerSeed,  // m = n * k: k destinations for each seed, its own first
+  kPairs,    // negative_src[i] and negative_dst[i] are a pair
+  kPerSeed,  // m = n * k: k destinations for each seed, in seed order
   kShared,   // m destinations for every seed
   kInBatch,  // the destinations of the other seeds
 };
@@ -32,20 +32,20 @@ struct LinkBatch {
   NegativeShape negatives = NegativeShape::kNone;
   LinkEnds id;           // original ids, kLong
   LinkEnds row;          // rows of the batch's nodes of the ends' types, kInt
-  at::Tensor edge_type;  // [n] kLong; undefined: all 0
-  // [n] kFloat, as ReadLabels of TaskKind::kBinary; undefined unless kNone.
+  at::Tensor edge_type;  // [n] kLong; undefined if all are 0
+  // [n] kFloat; see ReadLabels for TaskKind::kBinary. Undefined unless kNone.
   at::Tensor label;
 
   int64_t size() const { return id.src.size(0); }
 };
 
-// `mode`: the job's. Given negatives are kPerSeed. The tensors share the
-// batch's memory where they can. Errors of ViewAsTensor
-// and ReadLabels.
+// Views the seeds of a batch. `mode`: the job's. Given negatives are kPerSeed.
+// The tensors share the batch's memory where they can, and keep it alive.
+// Errors of ViewAsTensor and ReadLabels.
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
 
-// The rows of two matrices that `index` names; `source` has those of the
-// sources' type.
+// Returns the rows of two matrices that `index` names: `source` has those of
+// the sources' node type, `destination` those of the destinations'.
 LinkEnds TakeEnds(const LinkEnds& index, const at::Tensor& source,
                   const at::Tensor& destination);
 

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// Nothing is labelled without a label column.
+// Leaves the labels undefined if there is no label column.
 absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
                         Minibatch& minibatch) {
   if (!nodes.label.defined()) return absl::OkStatus();
@@ -28,8 +28,8 @@ absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
   });
 }
 
-// Where edges do not follow the hops, each layer but the last computes all
-// nodes: those that are not seeds count as one hop away.
+// If edges do not follow the hops, each layer but the last computes all nodes,
+// so those that are not seeds count as one hop away.
 std::vector<uint32_t> OffsetsOf(const Batch& batch,
                                 std::vector<uint32_t> hop_offsets) {
   // All rows of a graph's nodes count.

@@ -15,30 +15,29 @@
 
 namespace millrace {
 
-// A batch as a model takes it: the subgraph, and the seeds' labels.
+// A batch in the form that models take: the subgraph, and the seeds' labels.
 struct Minibatch {
   Subgraph graph;
-  // Row of the model's result of each seed; undefined when it is the seed's
-  // own number (no seed twice).
+  // Row of each seed in the model's result; undefined if seed i has row i
+  // (because no seed occurs twice).
   at::Tensor seed_rows;  // [seeds] kInt
-  at::Tensor labels;     // [seeds] or [seeds, k], as ReadLabels; undefined
+  at::Tensor labels;     // [seeds] or [seeds, k], see ReadLabels; undefined
                          // without a label column
   int64_t seeds = 0;
-  int64_t labelled = 0;            // values in `labels`; of edge seeds: seeds
-  std::optional<LinkBatch> links;  // edge seeds, instead of the labels
+  int64_t labelled = 0;            // labelled values; for edge seeds, `seeds`
+  std::optional<LinkBatch> links;  // for edge seeds, instead of labels
 
-  // The result's rows of the seeds, in seed order.
+  // Returns the rows of the seeds, in seed order.
   at::Tensor OfSeeds(const at::Tensor& result) const;
 };
 
-// Asks in `columns` for what MakeMinibatch reads of a batch besides features
-// and labels.
+// Sets in `columns` what MakeMinibatch needs besides features and labels.
 void AskForColumns(const Model& model, Columns& columns);
 
-// Views of the batch's memory, which they keep alive; features other than
-// float32 are converted. `model`, which is of the batch's graph, says what
-// columns and coefficients it needs.
-// FAILED_PRECONDITION: no features (says how to import some).
+// Makes a minibatch of views of the batch's memory, which they keep alive;
+// converts features other than float32. `model`, which must be for the batch's
+// graph, says which columns and coefficients it needs.
+// FAILED_PRECONDITION: a column is missing (says how to get it).
 // Errors of ToTensors and ReadLabels.
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
                                         const Task& task = {});

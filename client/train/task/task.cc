@@ -21,7 +21,7 @@ namespace {
 struct TaskWords {
   TaskKind kind;
   const char* name;
-  std::vector<MetricKind> metrics;  // that fit; the first is the default
+  std::vector<MetricKind> metrics;  // suitable ones; the first is the default
 };
 
 const std::vector<TaskWords>& Tasks() {
@@ -35,7 +35,7 @@ const std::vector<TaskWords>& Tasks() {
   return tasks;
 }
 
-// The K of "hits@K"; 0: no such word.
+// Returns the K of "hits@K"; 0 for other words.
 int HitsOf(absl::string_view metric) {
   int hits = 0;
   const bool read =
@@ -114,7 +114,7 @@ at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
                                   kUnlabelled);
   }
   const at::Tensor labelled = Labelled(labels);
-  // Zero where there is no label: NaN times a weight of 0 would stay NaN.
+  // 0 for missing labels, because NaN times a weight of 0 would still be NaN.
   const at::Tensor values = labels.nan_to_num(0.0);
   if (kind == TaskKind::kRegression) {
     return logits.sub(values).mul(labelled).square().sum();

@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-// What is learned of each seed: one class (softmax), several yes or no
-// (sigmoid each), one yes or no (sigmoid), numbers (squared error), or that
-// there is an edge (LinkLoss).
+// What is learned about each seed: one class (softmax), several binary values
+// (sigmoid each), one binary value (sigmoid), numbers (squared error), or
+// whether it is an edge (LinkLoss).
 enum class TaskKind { kSingle, kMulti, kBinary, kRegression, kLink };
 enum class MetricKind {
   kAccuracy,
@@ -32,13 +32,14 @@ struct Task {
   TaskKind kind = TaskKind::kSingle;
   MetricKind metric = MetricKind::kAccuracy;
   int hits = 10;
-  // kLink:
+  // Only for kLink:
   LinkLoss loss = LinkLoss::kBce;
   NegativeMode negatives = NegativeMode::kNone;
 
-  // --task and --metric. An empty metric is the task's own: accuracy of
-  // single, f1-micro of multi, rocauc of binary and link, rmse of regression.
-  // INVALID_ARGUMENT: no such word, or a metric that does not fit the task.
+  // Parses --task and --metric. An empty metric means the task's own: accuracy
+  // for single, f1-micro for multi, rocauc for binary and link, rmse for
+  // regression. INVALID_ARGUMENT: an unknown word, or a metric that does not
+  // fit the task.
   static absl::StatusOr<Task> Parse(const std::string& task,
                                     const std::string& metric);
 
@@ -54,24 +55,25 @@ struct Task {
   }
 };
 
-// What a forward pass came to, of one rank's seeds.
+// The result of a forward pass over one rank's seeds.
 struct Outcome {
-  at::Tensor loss;      // summed over what was counted; differentiable
+  at::Tensor loss;      // scalar, summed over what was counted; differentiable
   int64_t counted = 0;  // labelled values, or scores
-  int64_t correct = 0;  // of them
+  int64_t correct = 0;  // correct ones among them
 };
 
-// --task's and --metric's words.
+// Return the values of --task and --metric.
 std::string TaskName(TaskKind kind);
 std::string MetricName(const Task& task);
 
-// The loss, summed over labelled values; differentiable in `logits`, which
-// are [n, outputs]. `labels` as ReadLabels gives them.
+// Returns the loss, summed over labelled values; differentiable in `logits`,
+// which are [n, outputs]. `labels`: see ReadLabels.
 at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
                    const at::Tensor& labels);
 
-// The labelled values that the logits are right about: the largest logit is
-// the class's, or its sign is the label. 0 for kRegression.
+// Counts the labelled values that the logits predict correctly: the largest
+// logit is that of the class, or the logit's sign matches the label. Returns 0
+// for kRegression.
 int64_t CountCorrect(TaskKind kind, const at::Tensor& logits,
                      const at::Tensor& labels);
 

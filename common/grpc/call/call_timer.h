@@ -56,7 +56,7 @@ class CallTimer {
   SteadyTime look_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // last: uses all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace

@@ -73,7 +73,6 @@ class HedgedCall final : public Call,
  private:
   static constexpr int kNobody = -1;
 
-  // A call to one replica.
   struct Attempt {
     std::shared_ptr<FleetMember> member;
     std::shared_ptr<Call> call;  // while it runs, once it has been started
@@ -98,7 +97,7 @@ class HedgedCall final : public Call,
     return true;
   }
 
-  // When the call fails because it has taken, or been silent for, too long.
+  // Returns when the call fails, having taken, or been silent for, too long.
   SteadyTime overdue_time() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::min(options_.deadline, last_message_ + options_.patience);
   }
@@ -305,7 +304,7 @@ class HedgedCall final : public Call,
 
   Mutex mutex_;
   std::vector<Attempt> attempts_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // attempts
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // number of attempts
   bool waking_ ABSL_GUARDED_BY(mutex_) = false;   // OnWake() is running
   int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // sent a message first
   // The start of the last attempt, or the winner's last message.

@@ -26,8 +26,8 @@ struct HedgedCallOptions {
   Hedging& hedging;
   Hedging::Kind kind;
   int partition;
-  // When the call fails with DEADLINE_EXCEEDED, even if `start` sets a later
-  // deadline.
+  // The time at which the call fails with DEADLINE_EXCEEDED, even if `start`
+  // sets a later deadline.
   SteadyTime deadline;
   // How long the call may go without a message, at its start or later, before
   // it fails with DEADLINE_EXCEEDED. Time during which this process was stopped

@@ -26,14 +26,13 @@ class Hedging {
   // Hedges allowed per call, so that a fleet that is slow as a whole does not
   // get every call twice.
   static constexpr double kShare = 0.05;
-  // Most unused hedges that can be saved up.
+  // Limit for unused hedges that are saved up.
   static constexpr double kMostSaved = 32;
   // Times needed before the percentile is used, and the number of recent times
   // that it is computed from.
   static constexpr size_t kLeastTimes = 20;
   static constexpr size_t kMostTimes = 256;
 
-  // Counts a call.
   void NoteCall();
   // Records that the first message of an answer came `time` after the call's
   // start.
@@ -54,7 +53,7 @@ class Hedging {
 
  private:
   struct Times {
-    std::vector<absl::Duration> latest;  // a ring
+    std::vector<absl::Duration> latest;  // a ring buffer
     size_t next = 0;
     absl::Duration percentile;  // of `latest`, updated every few times
     size_t fresh = 0;           // times recorded since that update

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = ::grpc::ByteBuffer;
 
-// What a reply counts as while its size is unknown.
+// Bytes to count for a reply while its size is unknown.
 constexpr int64_t kNominalBytes = int64_t{1} << 20;
 
 // Largest slice that a message is written into.

@@ -21,7 +21,7 @@ namespace millrace {
 // A call with one request and one reply. The request may be sent to several
 // replicas without being serialised again.
 struct UnaryCallOptions {
-  std::string method;          // "/millrace.v1.Sampler/Expand"
+  std::string method;          // such as "/millrace.v1.Sampler/Expand"
   ::grpc::ByteBuffer request;  // see SerializeMessage()
   std::shared_ptr<FleetMember> member;
   std::unique_ptr<::grpc::ClientContext> context;  // with its deadline set

@@ -15,7 +15,7 @@ constexpr absl::Duration kSoonAgain = absl::Seconds(1);
 }  // namespace
 
 void BusyTime::Note(absl::Duration retry_after, SteadyTime now) {
-  // reported by another call, sent before the last report
+  // Another call, sent before the last report, found the server busy too.
   if (IsBusy(now)) return;
   // Servers do not know how long they will be busy. Doubling the time keeps the
   // number of calls that try again in vain low.

@@ -43,7 +43,6 @@ constexpr absl::Duration kRecentAnswer = absl::Milliseconds(500);
 // (channel_args.cc), but its timers are late when the clock is set back.
 constexpr absl::Duration kConnectInterval = absl::Seconds(1);
 
-// Interval between checks for an interrupt.
 constexpr absl::Duration kInterruptInterval = absl::Milliseconds(200);
 
 // How long to wait for other members in the list once one has answered.
@@ -116,7 +115,6 @@ class Fleet::Core {
       SteadyTime deadline) const;
 
  private:
-  // A Describe call in flight.
   struct DescribeCall {
     std::shared_ptr<FleetEntry> entry;
     SteadyTime deadline;
@@ -176,7 +174,7 @@ class Fleet::Core {
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // thread_ has something to do
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // last: runs on all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 Fleet::Core::Core(FleetOptions options, AddressList list)

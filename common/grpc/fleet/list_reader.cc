@@ -35,7 +35,6 @@ class ListReader::State {
     changed_.NotifyAll();
   }
 
-  // The thread's loop: reads whenever it is asked to, until it is stopped.
   void Run() {
     while (const Done done = NextAsked()) ReadFor(done);
     MutexLock lock(&mutex_);

@@ -45,7 +45,7 @@ std::shared_ptr<FleetMember> MemberKeeper::Make() {
 }
 
 void MemberKeeper::EndUnused() {
-  // destroyed after the lock is released
+  // Declared first, so that it is destroyed after the lock is released.
   std::vector<std::unique_ptr<FleetMember>> unused;
   MutexLock lock(&state_->mutex);
   unused.swap(state_->unused);

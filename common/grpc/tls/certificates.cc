@@ -46,7 +46,7 @@ using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 struct FreeStack {
   void operator()(STACK_OF(X509) * stack) const { sk_X509_free(stack); }
 };
-// does not own the certificates
+// Does not own the certificates.
 using StackPtr = std::unique_ptr<STACK_OF(X509), FreeStack>;
 
 BioPtr Reader(std::string_view text) {

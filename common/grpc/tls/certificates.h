@@ -21,7 +21,6 @@ class Certificates {
   // The role of the other end of a connection.
   enum class Peer { kServer, kClient };
 
-  // Reads and checks the files.
   // NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (over 1 MiB): a file
   // cannot be read. FAILED_PRECONDITION: not PEM, a key that does not match, a
   // certificate or all CAs outside their validity period. INVALID_ARGUMENT: a

@@ -30,7 +30,8 @@ namespace tls = ::grpc::experimental;
 // How often gRPC checks for a new identity, which is in memory.
 constexpr unsigned kIdentityLookSeconds = 1;
 
-// A single one may come from a server that was being stopped.
+// Unanswered handshakes that show that a server refuses us. A single one may
+// come from a server that was being stopped.
 constexpr int kHandshakesThatTell = 2;
 
 std::string_view View(::grpc::string_ref text) {
@@ -88,7 +89,6 @@ class PeerVerifier : public tls::ExternalCertificateVerifier {
 
   virtual absl::Status Check(const Request& request) = 0;
 
-  // Checks the peer with the current CAs.
   absl::Status CheckCertificate(const Request& request, Certificates::Peer peer,
                                 const std::string& host) const {
     return files_->current()->CheckPeer(peer, View(request.peer_cert()),
@@ -159,7 +159,6 @@ class ClientVerifier final : public PeerVerifier {
   QuietWarnings warnings_;
 };
 
-// Trusts every peer.
 class AnyPeer final : public PeerVerifier {
  public:
   explicit AnyPeer(std::shared_ptr<TlsFiles> files)

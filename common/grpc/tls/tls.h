@@ -37,7 +37,7 @@ class ClientCredentials {
 
  private:
   std::shared_ptr<TlsFiles> files_;
-  std::string server_name_;  // empty: the host of each server's address
+  std::string server_name_;  // empty for the host of each server's address
   // Shared with the channels; null if we have no certificate.
   std::shared_ptr<::grpc::experimental::CertificateProviderInterface> identity_;
 };

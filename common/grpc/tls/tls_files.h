@@ -82,7 +82,7 @@ class TlsFiles {
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // last: runs on all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace
