@@ -2,26 +2,16 @@
 #include "common/grpc/fleet/fleet.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <thread>
+#include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "common/base/interrupt.h"
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/grpc/fleet/address_list.h"
-#include "common/grpc/fleet/fleet_directory.h"
-#include "common/grpc/fleet/list_reader.h"
-#include "common/grpc/fleet/member_keeper.h"
 #include "common/grpc/status.h"
-#include "common/grpc/time.h"
 #include "common/grpc/tls/tls.h"
 #include "common/wire/error_info.h"
-#include "sampler.grpc.pb.h"
+#include "sampler.pb.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -74,134 +64,41 @@ std::shared_ptr<FleetMember> LeastLoaded(
 
 }  // namespace
 
-std::string_view StateName(State state) {
-  switch (state) {
-    case State::kUnknown:
-      return "unknown";
-    case State::kReady:
-      return "ready";
-    case State::kDraining:
-      return "draining";
-    case State::kUnreachable:
-      return "unreachable";
-    case State::kRefused:
-      return "refused";
-  }
-  return "";
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(
+    FleetOptions options, std::unique_ptr<FleetTransport> transport) {
+  MILLRACE_ASSIGN_OR_RETURN(AddressList list, AddressList::Parse(options.list));
+  if (transport == nullptr) transport = MakeGrpcTransport(options);
+  return std::unique_ptr<Fleet>(
+      new Fleet(std::move(options), std::move(list), std::move(transport)));
 }
 
-class Fleet::Core {
- public:
-  Core(FleetOptions options, AddressList list);
-  ~Core();
-
-  absl::StatusOr<const Manifest*> WaitForManifest(SteadyTime deadline);
-  std::vector<std::shared_ptr<FleetMember>> Owners(int partition);
-  absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
-      int partition, SteadyTime deadline,
-      const std::vector<const FleetMember*>& avoid);
-  bool OnlyThese(int partition,
-                 const std::vector<const FleetMember*>& members) const {
-    MutexLock lock(&mutex_);
-    return directory_.OnlyThese(partition, members);
-  }
-  bool AwaitList(SteadyTime since, SteadyTime deadline);
-  void ReportFailure(const FleetMember& member, const absl::Status& status);
-  void Suspect(const FleetMember& member);
-  bool IsLost(const FleetMember& member) const;
-  std::vector<FleetMemberInfo> Members() const;
-  absl::StatusOr<std::vector<FleetMemberInfo>> AwaitMembers(
-      const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
-      SteadyTime deadline) const;
-
- private:
-  struct DescribeCall {
-    std::shared_ptr<FleetEntry> entry;
-    SteadyTime deadline;
-    bool of_suspect = false;
-    bool overdue = false;
-    std::unique_ptr<v1::Sampler::Stub> stub;
-    ::grpc::ClientContext context;
-    v1::DescribeRequest request;
-    v1::DescribeReply reply;
-  };
-
-  void Run();
-  void RefreshList();
-  void TakeList(const ListReader::Result& addresses);
-  SteadyTime StartDueCalls();
-  // Cancels calls whose deadline has passed; returns when to check again. gRPC
-  // ends calls at their deadlines too, but late when the clock is set back.
-  SteadyTime EndOverdueCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the call's deadline.
-  SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
-  // Whether to make gRPC connect now; if so, schedules the next time.
-  static bool ShouldConnect(FleetEntry& entry);
-  void FinishCall(DescribeCall* call, const ::grpc::Status& status);
-  void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
-                    FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RequestRefresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes thread_ check what is due.
-  void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotifyChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits until the count of changes is not `seen`; false if `deadline` passes
-  // first.
-  bool WaitForChange(uint64_t seen, SteadyTime deadline) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<FleetMemberInfo> MembersLocked() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  const FleetOptions options_;
-  const AddressList::Kind list_kind_;
-
-  ListReader reader_;
-  MemberKeeper keeper_;  // must outlive everything that holds members
-
-  mutable Mutex mutex_;
-  CondVar thread_wakes_;
-  mutable CondVar changed_;  // changes_, calls_ or list_read_
-  FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
-  std::map<DescribeCall*, std::unique_ptr<DescribeCall>> calls_
-      ABSL_GUARDED_BY(mutex_);
-  SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list is being read
-  // When the last read of the list began, and when the last finished one began.
-  SteadyTime list_begun_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  SteadyTime list_read_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  SteadyTime last_refresh_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
-  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // number of changes so far
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;       // breaks ties in Pick()
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // thread_ has something to do
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-
-  std::thread thread_;  // last, because it uses all of the above
-};
-
-Fleet::Core::Core(FleetOptions options, AddressList list)
+Fleet::Fleet(FleetOptions options, AddressList list,
+             std::unique_ptr<FleetTransport> transport)
     : options_(std::move(options)),
       list_kind_(list.kind()),
+      transport_(std::move(transport)),
       reader_(std::move(list)),
-      directory_(options_, keeper_) {
+      directory_(options_, *transport_, keeper_) {
   thread_ = std::thread([this] { Run(); });
 }
 
-Fleet::Core::~Core() {
+Fleet::~Fleet() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    for (auto& [call, owner] : calls_) call->context.TryCancel();
+    for (auto& [asking, owner] : calls_) asking->call->Cancel();
     WakeThread();
   }
   reader_.Stop();
   thread_.join();
   MutexLock lock(&mutex_);
-  for (auto& [call, owner] : calls_) call->context.TryCancel();
+  for (auto& [asking, owner] : calls_) asking->call->Cancel();
   changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty();
   });
 }
 
-void Fleet::Core::Run() {
+void Fleet::Run() {
   while (true) {
     keeper_.EndUnused();
     RefreshList();
@@ -215,17 +112,17 @@ void Fleet::Core::Run() {
   }
 }
 
-void Fleet::Core::WakeThread() {
+void Fleet::WakeThread() {
   woken_ = true;
   thread_wakes_.NotifyOne();
 }
 
-void Fleet::Core::NotifyChange() {
+void Fleet::NotifyChange() {
   ++changes_;
   changed_.NotifyAll();
 }
 
-void Fleet::Core::RefreshList() {
+void Fleet::RefreshList() {
   {
     MutexLock lock(&mutex_);
     const SteadyTime now = SteadyNow();
@@ -241,7 +138,7 @@ void Fleet::Core::RefreshList() {
       [this](const ListReader::Result& addresses) { TakeList(addresses); });
 }
 
-void Fleet::Core::TakeList(const ListReader::Result& addresses) {
+void Fleet::TakeList(const ListReader::Result& addresses) {
   MutexLock lock(&mutex_);
   reading_ = false;
   list_read_ = list_begun_;
@@ -262,7 +159,7 @@ void Fleet::Core::TakeList(const ListReader::Result& addresses) {
   }
 }
 
-SteadyTime Fleet::Core::StartDueCalls() {
+SteadyTime Fleet::StartDueCalls() {
   std::vector<std::shared_ptr<FleetEntry>> due;
   SteadyTime next;
   {
@@ -286,53 +183,47 @@ SteadyTime Fleet::Core::StartDueCalls() {
   return next;
 }
 
-SteadyTime Fleet::Core::EndOverdueCalls() {
+SteadyTime Fleet::EndOverdueCalls() {
   SteadyTime next = SteadyTime::InfiniteFuture();
   const SteadyTime now = SteadyNow();
-  for (auto& [call, owner] : calls_) {
-    if (call->deadline > now) {
-      next = std::min(next, call->deadline);
-    } else if (!call->overdue) {
-      call->overdue = true;
-      call->context.TryCancel();
+  for (auto& [asking, owner] : calls_) {
+    if (asking->deadline > now) {
+      next = std::min(next, asking->deadline);
+    } else if (!asking->overdue) {
+      asking->overdue = true;
+      asking->call->Cancel();
     }
   }
   return next;
 }
 
-SteadyTime Fleet::Core::StartCall(std::shared_ptr<FleetEntry> entry) {
-  auto owner = std::make_unique<DescribeCall>();
-  DescribeCall* call = owner.get();
-  call->entry = std::move(entry);
-  // Uses the connections in turn: that one works says nothing about the others.
-  call->stub = v1::Sampler::NewStub(call->entry->member->NextChannel());
-  SteadyTime deadline;
-  bool connect = false;
+SteadyTime Fleet::StartCall(std::shared_ptr<FleetEntry> entry) {
+  auto owner = std::make_unique<Asking>();
+  Asking* asking = owner.get();
+  asking->call = transport_->NewDescribeCall(entry->member);
+  asking->entry = std::move(entry);
+  DescribeCall::Options options;
   {
     MutexLock lock(&mutex_);
-    connect = ShouldConnect(*call->entry);
-    call->of_suspect = call->entry->suspected;
+    options.reconnect = ShouldConnect(*asking->entry);
+    asking->of_suspect = asking->entry->suspected;
     // If the store is known, so are its splits, or they are not needed.
-    call->request.set_look_for_splits(options_.fingerprint.empty() &&
-                                      !directory_.settled());
-    const absl::Duration timeout =
-        call->of_suspect ? options_.suspect_timeout : options_.describe_timeout;
-    deadline = call->deadline = SteadyNow() + timeout;
-    call->context.set_deadline(ToGrpcTime(deadline));
-    calls_.emplace(call, std::move(owner));
+    options.look_for_splits =
+        options_.fingerprint.empty() && !directory_.settled();
+    options.deadline =
+        SteadyNow() + (asking->of_suspect ? options_.suspect_timeout
+                                          : options_.describe_timeout);
+    asking->deadline = options.deadline;
+    calls_.emplace(asking, std::move(owner));
   }
-  if (connect) {
-    for (const auto& channel : call->entry->member->channels) {
-      ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
-    }
-  }
-  call->stub->async()->Describe(
-      &call->context, &call->request, &call->reply,
-      [this, call](::grpc::Status status) { FinishCall(call, status); });
-  return deadline;
+  asking->call->Start(options, [this, asking](const absl::Status& status,
+                                              const v1::DescribeReply& reply) {
+    FinishCall(asking, status, reply);
+  });
+  return options.deadline;
 }
 
-bool Fleet::Core::ShouldConnect(FleetEntry& entry) {
+bool Fleet::ShouldConnect(FleetEntry& entry) {
   const SteadyTime now = SteadyNow();
   const State state = entry.info.state;
   if (state == State::kReady || state == State::kDraining) return false;
@@ -341,16 +232,17 @@ bool Fleet::Core::ShouldConnect(FleetEntry& entry) {
   return true;
 }
 
-void Fleet::Core::FinishCall(DescribeCall* call, const ::grpc::Status& status) {
+void Fleet::FinishCall(Asking* asking, absl::Status status,
+                       const v1::DescribeReply& reply) {
   MutexLock lock(&mutex_);
-  FleetEntry& entry = *call->entry;
+  FleetEntry& entry = *asking->entry;
   FleetMemberInfo& info = entry.info;
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.asking = false;
   // If the member has been suspected since the call began, it is asked again,
   // with the shorter timeout.
-  const bool cut_short = entry.suspected && !call->of_suspect && !status.ok();
+  const bool cut_short = entry.suspected && !asking->of_suspect && !status.ok();
   if (!cut_short) entry.suspected = false;
   if (cut_short && !again) {
     // next_ask is due already.
@@ -358,12 +250,10 @@ void Fleet::Core::FinishCall(DescribeCall* call, const ::grpc::Status& status) {
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
-    const bool overdue =
-        call->overdue && status.error_code() == ::grpc::StatusCode::CANCELLED;
-    RecordAnswer(call->reply,
-                 overdue ? absl::DeadlineExceededError("Deadline Exceeded")
-                         : FromGrpcStatus(status),
-                 entry);
+    if (asking->overdue && absl::IsCancelled(status)) {
+      status = absl::DeadlineExceededError("Deadline Exceeded");
+    }
+    RecordAnswer(reply, status, entry);
   }
   if (info.state != before && !stopping_) {
     spdlog::debug("server {} is {}", info.address,
@@ -372,13 +262,13 @@ void Fleet::Core::FinishCall(DescribeCall* call, const ::grpc::Status& status) {
       spdlog::warn("{}", std::string(info.error.message()));
     }
   }
-  calls_.erase(call);
+  calls_.erase(asking);
   NotifyChange();
   WakeThread();
 }
 
-void Fleet::Core::RecordAnswer(const v1::DescribeReply& reply,
-                               const absl::Status& status, FleetEntry& entry) {
+void Fleet::RecordAnswer(const v1::DescribeReply& reply,
+                         const absl::Status& status, FleetEntry& entry) {
   const SteadyTime now = SteadyNow();
   FleetMemberInfo& info = entry.info;
   // A server too busy to describe itself is alive.
@@ -400,7 +290,7 @@ void Fleet::Core::RecordAnswer(const v1::DescribeReply& reply,
   entry.next_ask = now + options_.retry_interval;
 }
 
-void Fleet::Core::RequestRefresh() {
+void Fleet::RequestRefresh() {
   const SteadyTime now = SteadyNow();
   if (now - last_refresh_ < kRefreshInterval) return;
   last_refresh_ = now;
@@ -411,21 +301,21 @@ void Fleet::Core::RequestRefresh() {
   WakeThread();
 }
 
-std::vector<std::shared_ptr<FleetMember>> Fleet::Core::Owners(int partition) {
+std::vector<std::shared_ptr<FleetMember>> Fleet::Owners(int partition) {
   MutexLock lock(&mutex_);
   auto owners = directory_.Owners(partition);
   if (owners.empty()) RequestRefresh();
   return owners;
 }
 
-bool Fleet::Core::WaitForChange(uint64_t seen, SteadyTime deadline) const {
+bool Fleet::WaitForChange(uint64_t seen, SteadyTime deadline) const {
   const auto is_new = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return changes_ != seen;
   };
   return changed_.WaitUntil(&mutex_, deadline, is_new);
 }
 
-absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
+absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
     int partition, SteadyTime deadline,
     const std::vector<const FleetMember*>& avoid) {
   MutexLock lock(&mutex_);
@@ -450,8 +340,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Core::Pick(
   }
 }
 
-absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
-    SteadyTime deadline) {
+absl::StatusOr<const Manifest*> Fleet::WaitForManifest(SteadyTime deadline) {
   MutexLock lock(&mutex_);
   while (!directory_.manifest().has_value()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -476,7 +365,13 @@ absl::StatusOr<const Manifest*> Fleet::Core::WaitForManifest(
   return &*directory_.manifest();
 }
 
-bool Fleet::Core::AwaitList(SteadyTime since, SteadyTime deadline) {
+bool Fleet::OnlyThese(int partition,
+                      const std::vector<const FleetMember*>& members) const {
+  MutexLock lock(&mutex_);
+  return directory_.OnlyThese(partition, members);
+}
+
+bool Fleet::AwaitList(SteadyTime since, SteadyTime deadline) {
   if (list_kind_ == AddressList::Kind::kStatic) return true;
   MutexLock lock(&mutex_);
   if (list_begun_ < since) {
@@ -490,8 +385,8 @@ bool Fleet::Core::AwaitList(SteadyTime since, SteadyTime deadline) {
   return changed_.WaitUntil(&mutex_, deadline, is_read);
 }
 
-void Fleet::Core::ReportFailure(const FleetMember& member,
-                                const absl::Status& status) {
+void Fleet::ReportFailure(const FleetMember& member,
+                          const absl::Status& status) {
   if (!IsRetryable(status) && !absl::IsDeadlineExceeded(status) &&
       !IsServedElsewhere(status)) {
     return;
@@ -515,7 +410,7 @@ void Fleet::Core::ReportFailure(const FleetMember& member,
   WakeThread();
 }
 
-void Fleet::Core::Suspect(const FleetMember& member) {
+void Fleet::Suspect(const FleetMember& member) {
   MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr || entry->suspected) return;
@@ -525,24 +420,24 @@ void Fleet::Core::Suspect(const FleetMember& member) {
   WakeThread();
   // A call that is already in flight has the longer timeout; cancel it and ask
   // again.
-  for (auto& [call, owner] : calls_) {
-    if (call->entry.get() == entry) call->context.TryCancel();
+  for (auto& [asking, owner] : calls_) {
+    if (asking->entry.get() == entry) asking->call->Cancel();
   }
 }
 
-bool Fleet::Core::IsLost(const FleetMember& member) const {
+bool Fleet::IsLost(const FleetMember& member) const {
   MutexLock lock(&mutex_);
   const FleetEntry* entry = directory_.Find(member);
   return entry == nullptr || entry->info.state == State::kUnreachable ||
          entry->info.state == State::kRefused;
 }
 
-std::vector<FleetMemberInfo> Fleet::Core::Members() const {
+std::vector<FleetMemberInfo> Fleet::Members() const {
   MutexLock lock(&mutex_);
   return MembersLocked();
 }
 
-absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::Core::AwaitMembers(
+absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::AwaitMembers(
     const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
     SteadyTime deadline) const {
   while (true) {
@@ -561,61 +456,10 @@ absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::Core::AwaitMembers(
   }
 }
 
-std::vector<FleetMemberInfo> Fleet::Core::MembersLocked() const {
+std::vector<FleetMemberInfo> Fleet::MembersLocked() const {
   std::vector<FleetMemberInfo> members;
   for (const auto& entry : directory_.entries()) members.push_back(entry->info);
   return members;
-}
-
-absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(FleetOptions options) {
-  MILLRACE_ASSIGN_OR_RETURN(AddressList list, AddressList::Parse(options.list));
-  return std::unique_ptr<Fleet>(
-      new Fleet(std::make_unique<Core>(std::move(options), std::move(list))));
-}
-
-Fleet::Fleet(std::unique_ptr<Core> core) : core_(std::move(core)) {}
-Fleet::~Fleet() = default;
-
-absl::StatusOr<const Manifest*> Fleet::WaitForManifest(SteadyTime deadline) {
-  return core_->WaitForManifest(deadline);
-}
-
-std::vector<std::shared_ptr<FleetMember>> Fleet::Owners(int partition) {
-  return core_->Owners(partition);
-}
-
-absl::StatusOr<std::shared_ptr<FleetMember>> Fleet::Pick(
-    int partition, SteadyTime deadline,
-    const std::vector<const FleetMember*>& avoid) {
-  return core_->Pick(partition, deadline, avoid);
-}
-
-bool Fleet::OnlyThese(int partition,
-                      const std::vector<const FleetMember*>& members) const {
-  return core_->OnlyThese(partition, members);
-}
-
-bool Fleet::AwaitList(SteadyTime since, SteadyTime deadline) {
-  return core_->AwaitList(since, deadline);
-}
-
-void Fleet::ReportFailure(const FleetMember& member,
-                          const absl::Status& status) {
-  core_->ReportFailure(member, status);
-}
-
-void Fleet::Suspect(const FleetMember& member) { core_->Suspect(member); }
-
-bool Fleet::IsLost(const FleetMember& member) const {
-  return core_->IsLost(member);
-}
-
-std::vector<FleetMemberInfo> Fleet::Members() const { return core_->Members(); }
-
-absl::StatusOr<std::vector<FleetMemberInfo>> Fleet::AwaitMembers(
-    const std::function<bool(const std::vector<FleetMemberInfo>&)>& condition,
-    SteadyTime deadline) const {
-  return core_->AwaitMembers(condition, deadline);
 }
 
 }  // namespace millrace

@@ -1,90 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/channel.h>
-
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
-#include "common/grpc/channel_args.h"
-#include "common/grpc/tls/tls_files.h"
+#include "common/grpc/fleet/address_list.h"
+#include "common/grpc/fleet/fleet_directory.h"
+#include "common/grpc/fleet/fleet_member.h"
+#include "common/grpc/fleet/fleet_options.h"
+#include "common/grpc/fleet/fleet_transport.h"
+#include "common/grpc/fleet/list_reader.h"
+#include "common/grpc/fleet/member_keeper.h"
 
 namespace millrace {
-
-// One server of the fleet. `outstanding_bytes` is maintained by callers that
-// want their load balanced (see Fleet::Pick); the rest never changes.
-struct FleetMember {
-  // Returns the connections in turn. They are shared with calls in flight. One
-  // thread at a time receives on a connection and one sends, so streams are
-  // spread over several.
-  const std::shared_ptr<::grpc::Channel>& NextChannel() {
-    return channels[turn++ % channels.size()];
-  }
-
-  std::string address;  // "host:port" or "[v6]:port"
-  std::vector<std::shared_ptr<::grpc::Channel>> channels;  // at least one
-  std::atomic<uint32_t> turn{0};
-  std::atomic<int64_t> outstanding_bytes{0};
-};
-
-// A snapshot of what is known about a member.
-struct FleetMemberInfo {
-  enum class State {
-    kUnknown,      // has not answered yet
-    kReady,        // answers, and belongs to this fleet
-    kDraining,     // answers, but takes no new Sample calls
-    kUnreachable,  // does not answer
-    kRefused,      // has another store or version
-  };
-  std::string address;
-  State state = State::kUnknown;
-  std::vector<int> partitions;
-  std::map<int, std::string> damaged;  // what is wrong, by partition
-  std::string version;
-  uint64_t inflight_bytes = 0;
-  uint64_t max_inflight_bytes = 0;
-  absl::Duration uptime;
-  bool other_store = false;  // the reason for kRefused
-  absl::Status error;        // the reason for kUnreachable or kRefused
-};
-
-// "ready", "draining", ...; "unknown" before the first answer.
-std::string_view StateName(FleetMemberInfo::State state);
-
-struct FleetOptions {
-  // Where the servers are: "host:port,host:port", "@FILE" (an address or a list
-  // on each line, '#' starts a comment) or "dns:///name:port".
-  std::string list;
-
-  // Members with another fingerprint are refused. If empty, the first member
-  // that answers decides.
-  std::string fingerprint;
-
-  int max_receive_bytes = kMaxMessageBytes;
-  int connections = 2;  // per member
-  absl::Duration describe_timeout = absl::Seconds(5);
-  absl::Duration suspect_timeout = absl::Seconds(1);
-  absl::Duration file_interval = absl::Seconds(1);
-  absl::Duration dns_interval = absl::Seconds(10);
-  // How often members that answer are asked again, and how often those that do
-  // not.
-  absl::Duration ready_interval = absl::Seconds(5);
-  absl::Duration retry_interval = absl::Milliseconds(500);
-
-  // Shared with the channels; see OpenClientTls(). Null means plaintext.
-  std::shared_ptr<TlsFiles> tls;
-};
 
 // The directory of a fleet: keeps the list of addresses up to date, asks every
 // member what it serves (Describe), and hands out channels by partition. One
@@ -95,7 +34,10 @@ class Fleet {
  public:
   // Parses the list; does not wait for any server.
   // INVALID_ARGUMENT: not a valid LIST; the message names the bad entry.
-  static absl::StatusOr<std::unique_ptr<Fleet>> Create(FleetOptions options);
+  // `transport`: null for gRPC.
+  static absl::StatusOr<std::unique_ptr<Fleet>> Create(
+      FleetOptions options,
+      std::unique_ptr<FleetTransport> transport = nullptr);
   // Cancels calls in flight without waiting for servers, and waits at most 2 s
   // for a list that is being read (see ListReader). Waits until members that
   // were handed out have been released (see MemberKeeper).
@@ -162,9 +104,68 @@ class Fleet {
       SteadyTime deadline) const;
 
  private:
-  class Core;
-  explicit Fleet(std::unique_ptr<Core> core);
-  const std::unique_ptr<Core> core_;
+  // A Describe call in flight.
+  struct Asking {
+    std::shared_ptr<FleetEntry> entry;
+    std::unique_ptr<DescribeCall> call;
+    SteadyTime deadline = {};
+    bool of_suspect = false;
+    bool overdue = false;
+  };
+
+  Fleet(FleetOptions options, AddressList list,
+        std::unique_ptr<FleetTransport> transport);
+
+  void Run();
+  void RefreshList();
+  void TakeList(const ListReader::Result& addresses);
+  SteadyTime StartDueCalls();
+  // Cancels calls whose deadline has passed; returns when to check again. gRPC
+  // ends calls at their deadlines too, but late when the clock is set back.
+  SteadyTime EndOverdueCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the call's deadline.
+  SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
+  // Whether to make gRPC connect now; if so, schedules the next time.
+  static bool ShouldConnect(FleetEntry& entry);
+  void FinishCall(Asking* asking, absl::Status status,
+                  const v1::DescribeReply& reply);
+  void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
+                    FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RequestRefresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes thread_ check what is due.
+  void WakeThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotifyChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until the count of changes is not `seen`; false if `deadline` passes
+  // first.
+  bool WaitForChange(uint64_t seen, SteadyTime deadline) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<FleetMemberInfo> MembersLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const FleetOptions options_;
+  const AddressList::Kind list_kind_;
+
+  const std::unique_ptr<FleetTransport> transport_;
+  ListReader reader_;
+  MemberKeeper keeper_;  // must outlive everything that holds members
+
+  mutable Mutex mutex_;
+  CondVar thread_wakes_;
+  mutable CondVar changed_;  // changes_, calls_ or list_read_
+  FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
+  std::map<Asking*, std::unique_ptr<Asking>> calls_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list is being read
+  // When the last read of the list began, and when the last finished one began.
+  SteadyTime list_begun_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  SteadyTime list_read_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  SteadyTime last_refresh_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // number of changes so far
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;       // breaks ties in Pick()
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // thread_ has something to do
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace millrace

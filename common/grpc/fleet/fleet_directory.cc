@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/fleet/fleet_directory.h"
 
-#include <grpcpp/create_channel.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -30,12 +28,7 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
   auto entry = std::make_shared<FleetEntry>();
   entry->member = keeper_.Make();
   entry->member->address = address;
-  const auto credentials = credentials_.For(address);
-  for (int i = 0; i < std::max(1, options_.connections); ++i) {
-    entry->member->channels.push_back(::grpc::CreateCustomChannel(
-        address, credentials,
-        ClientChannelArguments(options_.max_receive_bytes)));
-  }
+  entry->member->channels = transport_.Connect(address);
   entry->info.address = address;
   return entry;
 }

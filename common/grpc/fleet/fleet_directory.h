@@ -11,15 +11,12 @@
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet/busy_time.h"
-#include "common/grpc/fleet/fleet.h"
+#include "common/grpc/fleet/fleet_member.h"
+#include "common/grpc/fleet/fleet_options.h"
+#include "common/grpc/fleet/fleet_transport.h"
 #include "common/grpc/fleet/member_keeper.h"
-#include "common/grpc/tls/tls.h"
 
 namespace millrace {
-
-namespace v1 {
-class DescribeReply;
-}  // namespace v1
 
 // A member and what is known about it. The entry of a member that has left the
 // list is kept while the member is held or being asked.
@@ -45,11 +42,11 @@ class FleetDirectory {
   // Shared between the list and the Describe calls in flight.
   using Entries = std::vector<std::shared_ptr<FleetEntry>>;
 
-  // `keeper` makes the members and must outlive it.
-  FleetDirectory(const FleetOptions& options, MemberKeeper& keeper)
-      : options_(options),
-        credentials_(options.tls, options.list),
-        keeper_(keeper) {}
+  // `transport` connects the members and `keeper` makes them; both must outlive
+  // it.
+  FleetDirectory(const FleetOptions& options, const FleetTransport& transport,
+                 MemberKeeper& keeper)
+      : options_(options), transport_(transport), keeper_(keeper) {}
 
   // Adopts the addresses of a list that was read; returns whether they have
   // changed. Members that are no longer in it are not handed out any more, but
@@ -109,7 +106,7 @@ class FleetDirectory {
                    std::vector<Split>& ours);
 
   const FleetOptions options_;
-  const ClientCredentials credentials_;
+  const FleetTransport& transport_;
   MemberKeeper& keeper_;
 
   Entries entries_;

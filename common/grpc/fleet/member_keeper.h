@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "common/grpc/fleet/fleet.h"
+#include "common/grpc/fleet/fleet_member.h"
 
 namespace millrace {
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace millrace {
+
+// One server of the fleet. `outstanding_bytes` is maintained by callers that
+// want their load balanced (see Fleet::Pick); the rest never changes.
+struct FleetMember {
+  // Returns the connections in turn. They are shared with calls in flight. One
+  // thread at a time receives on a connection and one sends, so streams are
+  // spread over several.
+  const std::shared_ptr<::grpc::Channel>& NextChannel() {
+    return channels[turn++ % channels.size()];
+  }
+
+  std::string address;  // "host:port" or "[v6]:port"
+  std::vector<std::shared_ptr<::grpc::Channel>> channels;  // at least one
+  std::atomic<uint32_t> turn{0};
+  std::atomic<int64_t> outstanding_bytes{0};
+};
+
+// A snapshot of what is known about a member.
+struct FleetMemberInfo {
+  enum class State {
+    kUnknown,      // has not answered yet
+    kReady,        // answers, and belongs to this fleet
+    kDraining,     // answers, but takes no new Sample calls
+    kUnreachable,  // does not answer
+    kRefused,      // has another store or version
+  };
+  std::string address;
+  State state = State::kUnknown;
+  std::vector<int> partitions;
+  std::map<int, std::string> damaged;  // what is wrong, by partition
+  std::string version;
+  uint64_t inflight_bytes = 0;
+  uint64_t max_inflight_bytes = 0;
+  absl::Duration uptime;
+  bool other_store = false;  // the reason for kRefused
+  absl::Status error;        // the reason for kUnreachable or kRefused
+};
+
+// "ready", "draining", ...; "unknown" before the first answer.
+std::string_view StateName(FleetMemberInfo::State state);
+
+}  // namespace millrace

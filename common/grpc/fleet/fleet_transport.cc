@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/grpc/fleet/fleet_transport.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/grpc/channel_args.h"
+#include "common/grpc/status.h"
+#include "common/grpc/time.h"
+#include "common/grpc/tls/tls.h"
+#include "sampler.grpc.pb.h"
+
+namespace millrace {
+namespace {
+
+class GrpcDescribeCall final : public DescribeCall {
+ public:
+  // Uses the connections in turn: that one works says nothing about the others.
+  explicit GrpcDescribeCall(std::shared_ptr<FleetMember> member)
+      : member_(std::move(member)),
+        stub_(v1::Sampler::NewStub(member_->NextChannel())) {}
+
+  void Start(const Options& options, Done done) override {
+    request_.set_look_for_splits(options.look_for_splits);
+    context_.set_deadline(ToGrpcTime(options.deadline));
+    if (options.reconnect) {
+      for (const auto& channel : member_->channels) {
+        ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
+      }
+    }
+    stub_->async()->Describe(
+        &context_, &request_, &reply_,
+        [this, done = std::move(done)](const ::grpc::Status& status) {
+          done(FromGrpcStatus(status), reply_);
+        });
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  const std::shared_ptr<FleetMember> member_;
+  const std::unique_ptr<v1::Sampler::Stub> stub_;
+  ::grpc::ClientContext context_;
+  v1::DescribeRequest request_;
+  v1::DescribeReply reply_;
+};
+
+class GrpcTransport final : public FleetTransport {
+ public:
+  explicit GrpcTransport(const FleetOptions& options)
+      : connections_(std::max(1, options.connections)),
+        max_receive_bytes_(options.max_receive_bytes),
+        credentials_(options.tls, options.list) {}
+
+  std::vector<std::shared_ptr<::grpc::Channel>> Connect(
+      const std::string& address) const override {
+    const auto credentials = credentials_.For(address);
+    std::vector<std::shared_ptr<::grpc::Channel>> channels;
+    for (int i = 0; i < connections_; ++i) {
+      channels.push_back(::grpc::CreateCustomChannel(
+          address, credentials, ClientChannelArguments(max_receive_bytes_)));
+    }
+    return channels;
+  }
+
+  std::unique_ptr<DescribeCall> NewDescribeCall(
+      std::shared_ptr<FleetMember> member) const override {
+    return std::make_unique<GrpcDescribeCall>(std::move(member));
+  }
+
+ private:
+  const int connections_;
+  const int max_receive_bytes_;
+  const ClientCredentials credentials_;
+};
+
+}  // namespace
+
+std::unique_ptr<FleetTransport> MakeGrpcTransport(const FleetOptions& options) {
+  return std::make_unique<GrpcTransport>(options);
+}
+
+}  // namespace millrace
