@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// How many clients to remember before idle ones are forgotten.
+// Number of clients at which idle ones are forgotten.
 constexpr size_t kForgetAt = 4096;
 
 }  // namespace
