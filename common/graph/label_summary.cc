@@ -86,7 +86,7 @@ absl::StatusOr<LabelSummary> SummarizeClasses(const Store& store,
       }));
   LabelSummary summary = counter.Finish();
   const uint64_t classes = summary.classes();
-  // There are too few labelled nodes to fill even half of the classes.
+  // Too few nodes have labels to fill even half of the classes.
   summary.sparse = classes / 2 > static_cast<uint64_t>(summary.labelled);
   if (classes == 0 || summary.sparse) return summary;
   std::vector<bool> used(classes);
