@@ -42,7 +42,7 @@ class EdgePicker {
     }
   }
 
-  // Called after all edges, `count` in total, have been seen.
+  // Must be called after all edges, `count` in total, have been visited.
   absl::StatusOr<EdgeSplitColumns> Finish(int64_t count,
                                           const std::string& relation) {
     if (next_ < ids().size()) return RangeError(count, relation);

@@ -305,7 +305,7 @@ absl::Status TuFolder::AddEdges() {
   return absl::OkStatus();
 }
 
-// Holds one number per node in memory.
+// Holds the graph of each node in memory.
 absl::Status TuFolder::AddMembership() {
   MILLRACE_ASSIGN_OR_RETURN(SourcePtr file, Required("graph_indicator", 1));
   const IdRows ids(
@@ -409,7 +409,7 @@ absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
       });
 }
 
-// One feature for each value that occurs in a column; the columns one after the
+// One feature for each value that occurs in a column, one column after the
 // other.
 absl::StatusOr<SourcePtr> TuFolder::OneHotLabels(const RowSource& file) const {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels, ReadAll(file));
