@@ -41,7 +41,7 @@ class EdgeReader {
   absl::StatusOr<bool> Next(EdgeChunk& chunk);
 
  private:
-  // A column and its reader; null if the relation does not have it.
+  // A column and its reader, both null if the relation does not have it.
   struct Column {
     const RowSource* source = nullptr;
     std::unique_ptr<RowReader> reader;

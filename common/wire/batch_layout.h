@@ -26,7 +26,7 @@ struct SentRows {
   // Edges whose destination the home owns, for edge features.
   std::vector<std::vector<uint32_t>> edge;
 
-  // The rows of a column, which must be is_column().
+  // The rows of an array for which is_column() is true.
   const std::vector<uint32_t>& Of(const BatchArray& column, int index) const;
 };
 

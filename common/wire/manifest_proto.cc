@@ -25,7 +25,7 @@ absl::StatusOr<ColumnSpec> SpecFromProto(
   ColumnSpec spec;
   MILLRACE_ASSIGN_OR_RETURN(spec.dtype,
                             DTypeFromProto(in.dtype(), "column dtype"));
-  // Low enough that the rows of any number of nodes have less than 2^63 bytes.
+  // Limit on the elements of a row, which keeps sizes in bytes far below 2^63.
   constexpr uint64_t kMaxRowElements = uint64_t{1} << 26;
   uint64_t elements = 1;
   for (uint64_t dimension : in.row_shape()) {
