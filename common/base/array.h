@@ -77,8 +77,8 @@ class Array {
     return {reinterpret_cast<T*>(data_), static_cast<size_t>(element_count())};
   }
 
-  // The value of element i of an array of any integer dtype. uint64 values of
-  // 2^63 and above wrap to negative ones.
+  // The value of element i of an array of any integer dtype; values of 2^63 and
+  // above wrap to negative ones.
   int64_t IntegerAt(int64_t i) const;
 
  private:
@@ -96,7 +96,7 @@ class Array {
 };
 
 // Converts an array of uint8, int32, uint32 or uint64 to int64. An int64 or
-// absent array is returned as it is, sharing the memory.
+// absent array is returned as it is.
 Array ToInt64(const Array& integers);
 
 }  // namespace millrace

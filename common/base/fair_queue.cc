@@ -8,7 +8,6 @@
 namespace millrace {
 namespace {
 
-// Number of clients at which idle ones are forgotten.
 constexpr size_t kForgetAt = 4096;
 
 }  // namespace

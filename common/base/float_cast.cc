@@ -42,7 +42,6 @@ T Load(const std::byte* in, size_t i) {
   return value;
 }
 
-// Converts `count` elements of type From one by one.
 template <typename From, typename Convert>
 void Each(const std::byte* in, std::byte* out, size_t count, Convert convert) {
   for (size_t i = 0; i < count; ++i) {
@@ -68,7 +67,6 @@ void NarrowFloats(const std::byte* in, DType to, std::byte* out, size_t count) {
   }
 }
 
-// Converts `count` elements to float32.
 void WidenFloats(DType from, const std::byte* in, std::byte* out,
                  size_t count) {
   switch (from) {

@@ -110,8 +110,6 @@ Group LeastGroup(const MemoryFiles& files) {
   }
 }
 
-// The memory that the host and the control groups have left, for all processes
-// together.
 uint64_t HostMemoryLeft(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
       ReadNumber(files.meminfo, "MemAvailable:");
@@ -119,7 +117,6 @@ uint64_t HostMemoryLeft(const MemoryFiles& files) {
   return std::min(bytes, LeastGroup(files).available);
 }
 
-// Bytes that the address space limit leaves to this process.
 uint64_t AddressSpaceLeft(const MemoryFiles& files) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {

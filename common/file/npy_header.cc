@@ -16,7 +16,6 @@ constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlignment = 64;
 constexpr size_t kMaxDimensions = 32;  // NumPy's limit before version 2
 
-// Escapes bytes of a file for a message.
 std::string Escaped(std::string_view bytes) {
   return absl::CHexEscape({bytes.data(), bytes.size()});
 }
@@ -196,7 +195,6 @@ absl::StatusOr<DType> ResolveDType(const std::string& descr, DType real_dtype) {
   return dtype;
 }
 
-// Size of the data in bytes.
 absl::StatusOr<int64_t> DataBytes(const NpyHeader& header, size_t item_bytes) {
   auto bytes = static_cast<int64_t>(item_bytes);
   bool overflow = false;

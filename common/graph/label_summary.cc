@@ -56,7 +56,6 @@ class ClassCounter {
   int64_t present_ = 0;
 };
 
-// Marks the classes that have a node.
 template <typename T>
 void MarkClasses(std::span<const T> labels, std::vector<bool>& used) {
   for (const T label : labels) {

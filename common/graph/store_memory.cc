@@ -16,7 +16,6 @@
 namespace millrace {
 namespace {
 
-// A mapped array and the path of its file inside the store.
 struct MappedArray {
   std::string path;
   Array* array;

@@ -47,8 +47,7 @@ class StoreWriter {
 
   // Fills in uuid, fingerprints and files of `manifest`
   // (`dataset_fingerprint` only if it is empty), writes store.json and
-  // publishes the directory. INVALID_ARGUMENT: the manifest is inconsistent.
-  // ALREADY_EXISTS: the target has appeared since Create().
+  // publishes the directory. INVALID_ARGUMENT: an inconsistent manifest.
   absl::Status Commit(Manifest manifest);
 
  private:

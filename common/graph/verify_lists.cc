@@ -19,7 +19,6 @@ namespace {
 // Number of edges between two checks of the interrupt flag.
 constexpr int64_t kStride = int64_t{1} << 20;
 
-// Verifies the lists of one relation and direction in all partitions.
 class ListsVerifier {
  public:
   ListsVerifier(const Store& store, RelationIndex index, Direction direction)
@@ -275,7 +274,6 @@ class ListsVerifier {
   const TypeIndex neighbor_;
 };
 
-// Checks that in-lists and out-lists describe the same edges.
 absl::Status VerifySameEdges(const Store& store, RelationIndex index,
                              const ListsVerifier& in,
                              const ListsVerifier& out) {

@@ -78,7 +78,6 @@ absl::StatusOr<fs::path> MakeSplitFolder(const fs::path& store,
   return folder;
 }
 
-// The node times of `ids`.
 Array TimesOf(const Store& store, TypeIndex type,
               const std::vector<uint64_t>& ids) {
   const PartitionBook& book = store.book(type);
@@ -134,7 +133,6 @@ void SetIdentity(const Manifest& manifest, Split& split) {
       manifest.files)[SplitFolder(manifest.schema, split)];
 }
 
-// Replaces store.json by one rename.
 absl::Status ReplaceManifest(const fs::path& root, const Manifest& manifest) {
   const fs::path temporary = root / "store.json.new";
   std::error_code error;

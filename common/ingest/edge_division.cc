@@ -51,7 +51,6 @@ struct Pair {
   int64_t first, second;
 };
 
-// An edge with its pair, for finding repeated pairs.
 struct PairedEdge {
   int64_t first, second, id;
   friend auto operator<=>(const PairedEdge&, const PairedEdge&) = default;

@@ -13,7 +13,6 @@
 namespace millrace {
 namespace {
 
-// Picks the edges of one selection from consecutive chunks.
 class EdgePicker {
  public:
   EdgePicker(EdgeSelection selection, const RawEdges& relation)

@@ -80,7 +80,6 @@ absl::StatusOr<RowChange> RowNormalization(const RowSource& source,
   };
 }
 
-// Gives each column mean 0 and population standard deviation 1.
 absl::StatusOr<RowChange> Standardization(const RowSource& source,
                                           int64_t rows) {
   const auto width = static_cast<size_t>(source.width());

@@ -35,7 +35,6 @@ constexpr unsigned kUserTimeoutMs = 10'000;
 // may be taken on the next.
 constexpr int kAttempts = 16;
 
-// Advice for a failed listen().
 std::string Advice(int error) {
   switch (error) {
     case EADDRINUSE:

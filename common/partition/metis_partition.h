@@ -15,11 +15,12 @@ namespace millrace {
 // loops are left out; all node types and relations form one graph. Balances the
 // nodes of every type and the in-edges. Uses recursive bisection for up to 8
 // parts, and k-way partitioning for more. Deterministic for a seed, of which it
-// uses the low 31 bits. METIS runs in a child process, so that it can be
-// interrupted and cannot end the program; call this only while there are no
-// other threads. Needs about 130 bytes of memory per edge at the peak. A graph
-// without edges, or with no more nodes than parts, is divided by
-// AssignRandom(). FAILED_PRECONDITION: the graph is too large (CheckMetisSize).
+// uses the low 31 bits.
+// METIS runs in a child process, so that it can be interrupted and cannot end
+// the program; call this only while there are no other threads.
+// Needs about 130 bytes of memory per edge at the peak. A graph without edges,
+// or with no more nodes than parts, is divided by AssignRandom().
+// FAILED_PRECONDITION: the graph is too large (CheckMetisSize).
 // RESOURCE_EXHAUSTED: too little memory. DATA_LOSS: damaged lists. CANCELLED:
 // interrupted. INTERNAL: METIS failed for another reason.
 absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,

@@ -207,7 +207,6 @@ absl::StatusOr<EdgeSplitInfo> WriteEdges(
       });
 }
 
-// The schema of the store to write.
 Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {
   Schema schema = dataset;
   for (NodeType& type : schema.node_types) {

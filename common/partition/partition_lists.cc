@@ -51,7 +51,6 @@ std::vector<int64_t> NewStarts(std::span<const int64_t> starts,
   return new_starts;
 }
 
-// Writes the lists of one relation and direction.
 class ListPass {
  public:
   struct Spec {

@@ -91,7 +91,7 @@ absl::StatusOr<size_t> InflatedFile::Inflate(char* out, size_t count) {
   while (stream_.avail_out > 0) {
     if (stream_.avail_in == 0) MILLRACE_RETURN_IF_ERROR(Refill());
     // A member ends with a checksum, which zlib reads after it has returned all
-    // data. So if the input ends within a member, the file is truncated.
+    // data, so a complete file does not end within a member.
     if (stream_.avail_in == 0 && in_member_) return Damaged("truncated");
     if (stream_.avail_in == 0) break;
     MILLRACE_RETURN_IF_ERROR(InflateSome());

@@ -20,9 +20,9 @@ namespace millrace {
 // grows to about the size of the longest line. Single-threaded.
 class LineReader {
  public:
-  // Limit on a line's length without its line feed, which is more than the
-  // widest row needs. A longer line is not part of a table; it may come from a
-  // few KB of gzip that expand to endless zeros.
+  // Limit on a line's length without its line feed, more than the widest row
+  // needs. A longer line may come from a few KB of gzip that expand to endless
+  // zeros.
   static constexpr size_t kMaxLineBytes = 32 * size_t{kMaxRowValues};
 
   // Fails as InflatedFile::Open() does.
@@ -59,8 +59,8 @@ std::optional<std::filesystem::path> FindCsv(
 absl::StatusOr<std::filesystem::path> RequireCsv(
     const std::filesystem::path& directory, std::string_view stem);
 
-// Reads all lines of a small file and splits each at its commas.
-// INVALID_ARGUMENT: the file is empty. Also the errors of LineReader.
+// Reads all lines of a small file, each split at its commas. INVALID_ARGUMENT:
+// the file is empty. Also the errors of LineReader.
 absl::StatusOr<std::vector<std::vector<std::string>>> ReadSmallCsv(
     const std::filesystem::path& path);
 

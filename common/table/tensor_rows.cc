@@ -119,7 +119,6 @@ class TensorReader final : public RowReader {
     DropRows(Bytes(end), begin, end);
   }
 
-  // The first `count` bytes of the data.
   Array Bytes(int64_t count) const {
     return Array::Borrow(DType::kUint8, {count}, tensor_.data, nullptr);
   }

@@ -40,8 +40,6 @@ int SplitLine(std::string_view line, char separator, Fields& fields) {
   }
 }
 
-// Reads the lines of a file of triples and converts their fields to numbers.
-// Single-threaded.
 class TripleReader {
  public:
   static absl::StatusOr<TripleReader> Open(const TripleFile& file) {

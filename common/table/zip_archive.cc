@@ -65,7 +65,6 @@ class DirectoryReader {
     return absl::DataLossError(StrCat(name_, ": damaged zip file: ", what));
   }
 
-  // `size` bytes of the file, starting at `offset`.
   absl::StatusOr<std::string_view> Range(uint64_t offset, uint64_t size,
                                          std::string_view what) const {
     if (offset <= bytes_.size() && size <= bytes_.size() - offset) {
@@ -191,7 +190,6 @@ class DirectoryReader {
   const std::string_view bytes_;
 };
 
-// Common base of the readers of stored and deflated entries.
 class CheckedReader : public ZipEntryReader {
  public:
   CheckedReader(std::shared_ptr<const ZipArchive> archive,

@@ -24,7 +24,7 @@ constexpr std::string_view kLegacyMagic(
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::string_view kZipStart = "PK";
-// Messages cut names of entries that are longer than this.
+// Messages cut longer names of entries.
 constexpr size_t kMaxEntryName = 200;
 
 // The content of a persistent id, a tuple made by torch.save: "storage", the
@@ -116,8 +116,8 @@ class LegacyReader {
   absl::StatusOr<PickleDocument> Read() {
     MILLRACE_RETURN_IF_ERROR(CheckStart());
     const size_t value_at = next_;
-    // The first pass finds the keys and the end of the value. It does not know
-    // the places of the storages yet, so it puts them all at the file's start.
+    // The first pass finds the keys and the end of the value. The places of the
+    // storages are not known yet, so it uses the file's start for all.
     MILLRACE_RETURN_IF_ERROR(
         ReadPickle([this](const std::string& where,
                           const StorageId& id) -> absl::StatusOr<StoredTensor> {

@@ -27,7 +27,7 @@ constexpr size_t kAlwaysAllowed = size_t{1} << 20;
 // bytes each on average.
 constexpr size_t kLeastBytesEach = 2;
 constexpr int kMaxProtocol = 5;
-// Messages cut names of tensors that are longer than this.
+// Messages cut longer names of tensors.
 constexpr size_t kMaxNameBytes = 200;
 
 bool MakesDict(std::string_view global) {
@@ -95,7 +95,6 @@ class Machine {
     return absl::DataLossError(StrCat(Place(), ": ", what));
   }
 
-  // The next bytes of the pickle.
   absl::StatusOr<std::string_view> Take(uint64_t count) {
     if (count > source_.bytes.size() - next_) {
       return Damaged(
@@ -112,7 +111,6 @@ class Machine {
     std::memcpy(&value, bytes.data(), sizeof(T));
     return value;
   }
-  // Reads a count of type T, and then that many bytes.
   template <typename T>
   absl::StatusOr<std::string_view> TakeCounted() {
     MILLRACE_ASSIGN_OR_RETURN(const T count, TakeNumber<T>());
@@ -447,8 +445,8 @@ absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                               source_.load_bytes(arguments[0]->bytes));
     return storage;
   }
-  // The argument of defaultdict would make missing values. It can be ignored,
-  // since none are looked up here.
+  // The argument of defaultdict would make missing values, which nobody looks
+  // up here.
   const bool makes_default = global == kDefaultDict && arguments.size() == 1 &&
                              (arguments[0]->kind == PickleKind::kGlobal ||
                               arguments[0]->kind == PickleKind::kNone);

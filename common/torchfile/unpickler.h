@@ -17,12 +17,12 @@ struct PickleSource {
   std::string name;        // for messages
   std::string_view bytes;  // must outlive the document
   // Finds the storage that a persistent id (a tuple made by torch.save) refers
-  // to; messages begin with `where`. If it is null, there must be no such ids.
+  // to; messages begin with `where`. Null if such ids are not allowed.
   std::function<absl::StatusOr<StoredTensor>(const std::string& where,
                                              const PickleValue& id)>
       storage;
-  // Reads the storage in the argument of torch.storage._load_from_bytes. If it
-  // is null, there must be no such calls.
+  // Reads the storage in the argument of torch.storage._load_from_bytes. Null
+  // if such calls are not allowed.
   std::function<absl::StatusOr<StoredTensor>(std::string_view)> load_bytes;
 };
 

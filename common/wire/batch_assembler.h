@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// What the receiver of a Sample stream asked for. Everything that it refers to
-// must outlive the assembler.
+// What the receiver of a Sample stream asked for. What it refers to must
+// outlive the assembler.
 struct AssemblerRequest {
   const Manifest& manifest;
   const ResolvedJob& job;
@@ -50,8 +50,8 @@ class BatchAssembler {
   // max_bytes.
   absl::Status Write(std::span<const std::byte> bytes);
 
-  // Whether ids and topology have arrived and passed all checks. From then on,
-  // all arrays of the batch are allocated; rows not received yet hold garbage.
+  // Whether ids and topology have arrived and passed all checks. If so, all
+  // arrays of the batch are allocated; rows not received yet hold garbage.
   bool topology_done() const { return topology_done_; }
   bool done() const { return position_ == layout_.total_bytes; }
   uint64_t position() const { return position_; }
@@ -81,8 +81,8 @@ class BatchAssembler {
   uint64_t TreeCount() const;      // of a disjoint job
   int64_t NegativeLength() const;  // of edge seeds; -1 if not known
   void TakeExplicitPairs(const SeedList& seeds);
-  // Number of rows of the whole array in the batch; -1 if the batch does not
-  // have it (labels of a type without seeds).
+  // Rows of the whole array in the batch; -1 if the batch does not have it
+  // (labels of a type without seeds).
   int64_t WholeLength(const ArrayInfo& info) const;
   absl::Status AllocateRows();
   // Writes `bytes` to the current array, starting at byte `at`.

@@ -27,7 +27,6 @@ constexpr uint32_t kPayloadTag = 15 << 3 | 2;
 constexpr int kMaxArrays = 1 << 16;
 constexpr int kMaxDimensions = 8;
 
-// Reads slices, one after the other, as one input.
 class SliceInput {
  public:
   explicit SliceInput(std::span<const std::span<const std::byte>> slices) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes and decodes `message Frame { header = 1; padding = 2; payload = 15;
-// }` by hand, so that payloads are never copied. The bytes are always valid
+// `message Frame { header = 1; padding = 2; payload = 15; }`, encoded and
+// decoded by hand so that payloads are never copied. The bytes are always valid
 // protobuf; docs/protocol.md has an example byte by byte.
 #pragma once
 

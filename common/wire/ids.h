@@ -54,9 +54,9 @@ absl::StatusOr<std::vector<T>> ReadRaw(const std::string& bytes,
   return values;
 }
 
-// Reads ids in their type's id dtype and widens them. INVALID_ARGUMENT: one is
-// not in [begin, end), or the length is not a multiple of the dtype's size; the
-// message names `field`, and position and value of the first such id.
+// Reads ids in their type's id dtype and widens them. INVALID_ARGUMENT: as
+// ReadRaw(), or an id is not in [begin, end); the message names `field`, and
+// position and value of the first.
 inline absl::StatusOr<std::vector<uint64_t>> ReadIds(const std::string& bytes,
                                                      DType dtype,
                                                      uint64_t begin,

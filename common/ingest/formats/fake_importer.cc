@@ -37,7 +37,6 @@ int64_t Scale(uint32_t high, uint32_t low, int64_t limit) {
   return static_cast<int64_t>(Wide{word} * static_cast<uint64_t>(limit) >> 64);
 }
 
-// Writes the source and the destination of edge `row`.
 void FillEndpoints(const FakeInput& input, int64_t row, int64_t* out) {
   const PhiloxWords first = Words(input, kEndpoints, row, 0);
   const PhiloxWords second = Words(input, kEndpoints, row, 1);

@@ -94,7 +94,6 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadNamed(
   return named;
 }
 
-// Adds the edge columns in `directory` to `edges`.
 absl::Status DescribeEdges(const Path& directory, RawEdges& edges) {
   MILLRACE_ASSIGN_OR_RETURN(edges.endpoints,
                             RequiredRows(directory, "edge", 2));

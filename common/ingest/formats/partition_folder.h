@@ -26,7 +26,7 @@ struct PartitionFolderInput {
 };
 
 // Builds the graph that such a folder describes from the shares of its columns,
-// which the importer finds. Single-threaded. Both arguments must outlive it.
+// which the importer finds. Its arguments must outlive it.
 class PartitionFolder {
  public:
   PartitionFolder(const PartitionFolderInput& input,

@@ -75,7 +75,6 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   return meta;
 }
 
-// The files of one partition.
 struct Part {
   PickledFile graph;
   std::optional<PickledFile> node_feats;
@@ -102,7 +101,6 @@ absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
   }
 }
 
-// Drops the shares of a column that consists of placeholders.
 absl::Status DropMadeUp(std::vector<RowShare>& shares) {
   for (const RowShare& share : shares) {
     MILLRACE_ASSIGN_OR_RETURN(const bool made_up, IsMadeUp(*share.values));

@@ -82,7 +82,6 @@ class CompressedEdges final : public RowSource {
   const bool by_row_;
 };
 
-// Checks that indptr starts at 0, does not descend, and ends at `elements`.
 absl::Status CheckIndptr(const std::string& name,
                          const std::vector<int64_t>& indptr, int64_t elements) {
   if (indptr.front() == 0 && indptr.back() == elements &&

@@ -23,8 +23,8 @@ constexpr uint32_t High(uint64_t value) {
   return static_cast<uint32_t>(value >> 32);
 }
 
-// The number of a list's entries that are not later than `time`. They are its
-// first ones, since lists are sorted by time.
+// The number of a list's entries that are not later than `time`; lists are
+// sorted by time.
 int64_t Admissible(std::span<const int64_t> times, ListRange list,
                    int64_t time) {
   const auto begin = times.begin() + list.begin;

@@ -28,7 +28,7 @@ struct ListView {
   // The nodes that may be neighbours; null if all may.
   const SplitMembers* members;
 
-  // Makes a DATA_LOSS error that names the file of the lists' `column`.
+  // The DATA_LOSS error for the file of `column`.
   absl::Status Damaged(std::string_view column, std::string_view what) const {
     return DamagedFile(
         store,

@@ -47,7 +47,6 @@ void DrawManyDistinct(WordStream& words, ListRange list, int32_t k,
   std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
 }
 
-// The integer weights of one list, computed from their sums.
 class Weights {
  public:
   Weights(ListRange list, std::span<const uint64_t> sums)
@@ -131,8 +130,7 @@ void DrawManyWeighted(WordStream& words, const Weights& weights, int32_t k,
 }  // namespace
 
 uint64_t RankLimit(int32_t fanout, int64_t degree) {
-  // Three standard deviations more than `fanout`, so that only about one list
-  // in a thousand has to be numbered again.
+  // With this many, about one list in a thousand has to be numbered again.
   const double enough = fanout + 3 * std::sqrt(double{1} * fanout) + 3;
   const double share = enough / static_cast<double>(degree);
   return share >= 1 ? std::numeric_limits<uint64_t>::max()

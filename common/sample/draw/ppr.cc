@@ -26,7 +26,6 @@ constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
 // ended.
 using Paths = std::vector<std::vector<uint64_t>>;  // [step][walker]
 
-// All walkers of one hop.
 class Walkers {
  public:
   Walkers(const DrawContext& context, const JobSpec& spec,
@@ -41,7 +40,6 @@ class Walkers {
   Walkers(const Walkers&) = delete;
   Walkers& operator=(const Walkers&) = delete;
 
-  // Lets all walkers walk until they have ended.
   absl::Status Walk(int hop);
   const Paths& paths() const { return paths_; }
 
@@ -160,7 +158,7 @@ struct Visited {
 };
 
 // The nodes other than `start` that the walkers [begin, end) visited, each
-// once. `scratch` holds (id, position of the visit).
+// once; `scratch` is (id, position).
 std::vector<Visited> CountVisits(
     const Paths& paths, size_t begin, size_t end, uint64_t start,
     std::vector<std::pair<uint64_t, size_t>>& scratch) {

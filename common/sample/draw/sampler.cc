@@ -39,7 +39,6 @@ absl::Status CheckPickCount(const DrawContext& context,
       kMaxPicks, " in all\nuse a smaller --batch-size or smaller --fanouts"));
 }
 
-// Adds one hop of neighbours of the frontier.
 absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
                     NeighborSource& source) {
   context.hop = hop;

@@ -26,11 +26,11 @@ struct BatchName {
 // gathered afterwards (gather.h).
 // The hops are those of GraphSAGE (Hamilton et al. 2017), with each node
 // expanded once per batch; docs/determinism.md, section 5, specifies these and
-// the other methods. OUT_OF_RANGE: more than 2^31 - 1 nodes of a type or edges
-// of a relation in one batch (tensors index with int32), or too many walkers.
-// INVALID_ARGUMENT: a temporal job whose seeds have no times, or edge features
-// with --method ppr, whose edges are not those of the graph. Also the errors of
-// NeighborSource.
+// the other methods.
+// OUT_OF_RANGE: more than 2^31 - 1 nodes of a type or edges of a relation in
+// one batch (tensors index with int32), or too many walkers. INVALID_ARGUMENT:
+// a temporal job whose seeds have no times, or edge features with --method ppr,
+// whose edges are not those of the graph. Also the errors of NeighborSource.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const BatchName& name,

@@ -36,9 +36,8 @@ class SlotPicker {
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
         watch_(frontier.watch != nullptr ? *frontier.watch : nobody_) {}
 
-  // Starts to load a list that LABOR will soon read as a whole. It loads only
-  // the first cache lines, after which the CPU continues by itself. Other rules
-  // read too little of a list to benefit.
+  // Loads the first cache lines of a list that LABOR will soon read as a whole;
+  // the CPU loads the others by itself. Other rules read too little to benefit.
   void Prefetch(ListRange list) const {
     if (view_.context.rule != DrawRule::kLabor) return;
     constexpr int64_t kLine = 64 / sizeof(Id);

@@ -16,9 +16,9 @@
 
 namespace millrace {
 
-// A batch to which a sampling method adds nodes and edges, hop by hop. Numbers
-// the nodes (docs/determinism.md, section 5), and keeps the edges as CSR by the
-// nodes whose lists they are from.
+// A batch to which a method adds nodes and edges, hop by hop. Numbers the nodes
+// (docs/determinism.md, section 5), and keeps the edges as CSR by the nodes
+// whose lists they are from.
 // Single-threaded; job, manifest and seeds must outlive it.
 class TopologyBuilder {
  public:
@@ -36,8 +36,7 @@ class TopologyBuilder {
     return NeighborType(schema_.relations[relation], job_.spec.direction);
   }
   const Relabeler& nodes(TypeIndex type) const { return nodes_[type]; }
-  // The local ids [frontier_begin, frontier_end) are those of the nodes that
-  // first appeared in the previous hop.
+  // Local ids of the nodes that first appeared in the previous hop.
   uint32_t frontier_begin(TypeIndex type) const {
     const std::vector<uint32_t>& offsets = hop_offsets_[type];
     return offsets[offsets.size() - 2];
@@ -46,7 +45,7 @@ class TopologyBuilder {
     return hop_offsets_[type].back();
   }
 
-  // Adds the seeds and closes their hop. OUT_OF_RANGE: as CloseHop().
+  // Adds the seeds and closes their hop. Fails as CloseHop() does.
   absl::Status AddSeeds();
 
   // The nodes with local ids [begin, end) of the type that has the relation's
@@ -54,10 +53,9 @@ class TopologyBuilder {
   Frontier FrontierOf(RelationIndex relation, int32_t fanout, uint32_t begin,
                       uint32_t end);
 
-  // Adds what was picked for the nodes from `begin` on. No node from there on
-  // may have edges of the relation yet. `visits` has a number for each of
-  // picks.neighbors, or is empty.
-  // OUT_OF_RANGE: more than 2^31 - 1 edges of a relation.
+  // Adds what was picked for the nodes from `begin` on, which must not have
+  // edges of the relation yet. `visits` is parallel to picks.neighbors or
+  // empty. OUT_OF_RANGE: more than 2^31 - 1 edges of a relation.
   absl::Status AddPicks(RelationIndex relation, uint32_t begin,
                         const Picks& picks,
                         std::span<const uint32_t> visits = {});
@@ -71,8 +69,7 @@ class TopologyBuilder {
 
   const std::vector<uint32_t>& seed_to_local() const { return seed_to_local_; }
 
-  // OUT_OF_RANGE: `count` edges are more than 2^31 - 1; the message names the
-  // relation.
+  // OUT_OF_RANGE: `count` is above 2^31 - 1. The message names the relation.
   absl::Status CheckEdgeCount(RelationIndex relation, size_t count) const;
 
   // Edges of a relation as CSR over the nodes that have its lists; columns that

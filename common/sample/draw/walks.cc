@@ -82,7 +82,6 @@ class Walkers {
 
   // Puts all walkers where they start. Must be called first.
   absl::Status Start();
-  // Lets every walker that has not ended take a step.
   absl::Status Step(DrawContext context, int step);
   Array TakePaths();
   absl::Status SetEdges();
@@ -175,7 +174,6 @@ absl::Status Walkers::Step(DrawContext context, int step) {
   return builder_.CloseHop();
 }
 
-// Moves the walkers to the neighbours that were picked.
 absl::Status Walkers::Move(int step, RelationIndex relation, Picks& picks) {
   Steps& steps = steps_[relation];
   MILLRACE_RETURN_IF_ERROR(

@@ -9,8 +9,9 @@
 namespace millrace {
 
 // Makes the batch of SampleMethod::kWalk: random walks from the builder's
-// seeds. OUT_OF_RANGE: more than 2^31 - 1 walkers. Also the errors of `source`
-// and `builder`.
+// seeds.
+// OUT_OF_RANGE: more than 2^31 - 1 walkers. Also the errors of `source` and
+// `builder`.
 absl::StatusOr<Batch> SampleWalks(DrawContext context, TopologyBuilder& builder,
                                   NeighborSource& source);
 

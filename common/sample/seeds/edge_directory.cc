@@ -18,7 +18,6 @@ namespace {
 // once for all pairs.
 constexpr int64_t kShortList = 64;
 
-// Looks pairs up in the lists of one partition.
 class EdgeSearch {
  public:
   EdgeSearch(const Store& store, int part, const NodePairs& pairs,

@@ -50,8 +50,9 @@ inline constexpr uint64_t kFindBytesPerPair = 48;
 // Like EdgeDirectory::HasEdges(), for pairs whose lists are in partition
 // `part`, which must be mapped. It must own the destinations, or the sources if
 // the relation has no in-lists. Reads each long list once, however many pairs
-// its node is in. INVALID_ARGUMENT: a node of another owner. DATA_LOSS: damaged
-// lists. FAILED_PRECONDITION: no lists. Also the errors of `watch`.
+// its node is in.
+// INVALID_ARGUMENT: a node of another owner. DATA_LOSS: damaged lists.
+// FAILED_PRECONDITION: no lists. Also the errors of `watch`.
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
                                                const NodePairs& pairs,
                                                LiveWatch& watch);

@@ -14,7 +14,6 @@
 namespace millrace {
 namespace {
 
-// The rows `numbers` of an array.
 Array RowsOf(const Array& array, std::span<const uint64_t> numbers) {
   std::vector<int64_t> shape = array.shape();
   shape[0] = static_cast<int64_t>(numbers.size());

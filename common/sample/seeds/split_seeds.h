@@ -20,7 +20,8 @@ namespace millrace {
 // Finds the seeds of the batches of a store's splits. Needs no mapped
 // partition. For --seed-order local, the first batch of a split reads the whole
 // split and keeps 8 bytes per seed; other batches compute where their seeds
-// are. Threads: any. Lifetime: keeps a reference to `store`.
+// are.
+// Threads: any. Lifetime: keeps a reference to `store`.
 class SplitSeeds {
  public:
   explicit SplitSeeds(const Store& store);
