@@ -19,7 +19,7 @@ namespace millrace {
 // from it and the frames that carry it all keep it alive (hence the
 // shared_ptr).
 // A default-constructed Array is absent: dtype kNone, no shape, no memory.
-// Threads: as for a plain pointer; writes must be finished before reads start.
+// Threads: any number may read at once; writes must be finished before.
 class Array {
  public:
   Array() = default;
@@ -44,8 +44,8 @@ class Array {
     return array;
   }
 
-  // Refers to memory that `owner` keeps alive; if it is nullptr, the caller
-  // does.
+  // Refers to memory that `owner` keeps alive; if `owner` is null, the caller
+  // must keep it alive.
   static Array Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
                       std::shared_ptr<const void> owner);
 
@@ -55,7 +55,7 @@ class Array {
   // Size of the first dimension; 0 when absent.
   int64_t rows() const { return shape_.empty() ? 0 : shape_[0]; }
   int64_t element_count() const;
-  // Bytes of one row (all dimensions but the first).
+  // Bytes of one row, which spans all dimensions but the first.
   size_t row_bytes() const;
   size_t total_bytes() const;
 
@@ -63,7 +63,7 @@ class Array {
   // For filling an array made by Allocate().
   std::byte* mutable_data() { return data_; }
 
-  // The elements; empty when absent. T must match the dtype.
+  // The elements in C order; empty when absent. T must match the dtype.
   template <typename T>
   std::span<const T> As() const {
     if (!present()) return {};
@@ -77,7 +77,8 @@ class Array {
     return {reinterpret_cast<T*>(data_), static_cast<size_t>(element_count())};
   }
 
-  // The value of element i of an array of any integer dtype.
+  // The value of element i of an array of any integer dtype; values of 2^63 and
+  // above wrap to negative ones.
   int64_t IntegerAt(int64_t i) const;
 
  private:
@@ -94,8 +95,8 @@ class Array {
   std::shared_ptr<const void> owner_;
 };
 
-// Converts an array of integers (u32 or u64 ids) to int64; shares the memory
-// when it is int64 already.
+// Converts an array of uint8, int32, uint32 or uint64 to int64. An int64 or
+// absent array is returned as it is.
 Array ToInt64(const Array& integers);
 
 }  // namespace millrace

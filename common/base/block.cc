@@ -38,8 +38,8 @@ size_t RoundUp(size_t bytes) {
 // kMostKept.
 class Shelf {
  public:
-  // A block of at least `size` bytes and not much more, with `size` set to its
-  // size; null if there is none.
+  // Takes a block of at least `size` bytes but not much more, and sets `size`
+  // to its size. Null if there is none.
   std::byte* Take(size_t& size) {
     MutexLock lock(&mutex_);
     const auto found = by_size_.lower_bound(size);

@@ -6,8 +6,9 @@
 
 namespace millrace {
 
-// At least `bytes` bytes of uninitialised memory, 64-byte aligned; freed with
-// the last copy of the pointer, on any thread. Throws std::bad_alloc.
+// Allocates at least `bytes` bytes of uninitialised memory, 64-byte aligned.
+// The last copy of the pointer frees them, on any thread. Throws
+// std::bad_alloc.
 //
 // Freed blocks of 64 KiB and more are not returned to the system at once: a
 // process keeps up to kKeptBlockBytes of them for the next blocks of about
@@ -27,7 +28,7 @@ size_t KeptBlockBytes();
 // what gRPC receives passes through malloc; by default the pages go back to the
 // system and are zeroed again for every batch, which takes a quarter of a
 // client's time. At most kKeptBlockBytes in the main arena and 64 MiB in each
-// of 15 others stay unused; --max-inflight-bytes does not count them.
+// of 15 others are kept unused; --max-inflight-bytes does not count them.
 void KeepFreedMemory();
 
 }  // namespace millrace

@@ -32,7 +32,7 @@ constexpr std::array<DTypeInfo, 11> kInfos = {{
     {DType::kBFloat16, "bfloat16", "<u2", 2},
 }};
 
-// A number from outside that is not a dtype is read as kNone.
+// Numbers read from a file or the wire that are not a dtype count as kNone.
 const DTypeInfo& InfoOf(DType dtype) {
   const auto number = static_cast<size_t>(dtype);
   return kInfos[number < kInfos.size() ? number : 0];

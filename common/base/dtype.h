@@ -30,7 +30,7 @@ size_t ItemBytes(DType dtype);
 
 // "uint8", "bfloat16", ...; "none" for kNone.
 std::string_view DTypeName(DType dtype);
-// INVALID_ARGUMENT: not a name of DTypeName.
+// INVALID_ARGUMENT: `name` is not the name of a dtype.
 absl::StatusOr<DType> DTypeFromName(std::string_view name);
 
 // The dtype as NumPy's `descr` spells it, e.g. "<f4"; bfloat16 is "<u2".
@@ -39,7 +39,7 @@ std::string_view NpyDescr(DType dtype);
 // UNIMPLEMENTED: any other descr.
 absl::StatusOr<DType> DTypeFromNpyDescr(std::string_view descr);
 
-// kDTypeOf<T>: the dtype of a C++ type.
+// The dtype of a C++ type; kNone if it has none.
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kNone;
 template <>

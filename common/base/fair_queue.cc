@@ -8,7 +8,6 @@
 namespace millrace {
 namespace {
 
-// How many clients to remember before idle ones are forgotten.
 constexpr size_t kForgetAt = 4096;
 
 }  // namespace

@@ -21,10 +21,10 @@ namespace millrace {
 // Tasks of one client run in the order in which they were added. The next task
 // is taken from the client with the fewest running tasks; ties go to the client
 // whose finished tasks have used the least time (start-time fair queueing;
-// Goyal, Vin and Cheng 1996). However many or long the tasks of one client are,
-// they delay another client's only by those that are already running. A client
-// that returns after being idle starts level with the others, or where it stood
-// if it had used more than they have: idle time cannot be saved up.
+// Goyal, Vin and Cheng 1996). However many tasks a client adds, and however
+// long they are, other clients wait only for those that are already running. A
+// client that returns after being idle starts level with the others, or where
+// it stood if it had used more than they have: idle time cannot be saved up.
 // Not thread-safe.
 class FairQueue {
  public:
@@ -87,8 +87,8 @@ class FairQueue {
   // while the client is not in this set.
   std::set<Client*, ComesFirst> ready_;
   std::unordered_map<const void*, Place> owners_;  // waiting tasks by owner
-  // The time used by the client of the last task taken, at which new clients
-  // start.
+  // The largest `used` of a client when a task of it was taken, at which new
+  // clients start.
   absl::Duration level_;
   uint64_t arrivals_ = 0;
   size_t waiting_ = 0;  // tasks

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between float and the bits of float16 and bfloat16. They round to
 // the nearest value, ties to even; overflow gives infinity, NaN a quiet NaN.
-// The code uses integer arithmetic only, so that every machine gives the same
-// bits.
+// They use integer arithmetic and one multiplication that is exact, so every
+// machine gives the same bits.
 #pragma once
 
 #include <bit>

@@ -24,7 +24,7 @@ struct Unit {
   Narrow to_bfloat16 = nullptr;
 };
 
-// The widest vector unit that the CPU has; empty if it has none.
+// The functions for the CPU's widest vector unit; null if it has none.
 Unit WidestUnit() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
@@ -42,7 +42,6 @@ T Load(const std::byte* in, size_t i) {
   return value;
 }
 
-// Converts `count` elements of type From, one by one.
 template <typename From, typename Convert>
 void Each(const std::byte* in, std::byte* out, size_t count, Convert convert) {
   for (size_t i = 0; i < count; ++i) {
@@ -68,7 +67,6 @@ void NarrowFloats(const std::byte* in, DType to, std::byte* out, size_t count) {
   }
 }
 
-// Converts `count` elements to float32.
 void WidenFloats(DType from, const std::byte* in, std::byte* out,
                  size_t count) {
   switch (from) {

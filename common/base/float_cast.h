@@ -11,8 +11,8 @@ namespace millrace {
 bool IsFloat(DType dtype);
 
 // Converts `count` floating-point elements to float16, bfloat16 or float32
-// (`to`), rounding as float16.h does. float64 becomes float32 first.
-// `in` and `out` need no alignment and do not overlap. The result does not
+// (`to`), rounding as float16.h does; float64 is rounded to float32 first.
+// `in` and `out` need no alignment and must not overlap. The result does not
 // depend on the CPU's vector unit.
 void CastFloats(DType from, const std::byte* in, DType to, std::byte* out,
                 size_t count);

@@ -36,7 +36,7 @@ constexpr Version kVersion1 = {"memory.limit_in_bytes",
 constexpr Version kVersion2 = {
     "memory.max", "memory.current", {"active_file", "inactive_file"}};
 
-// The number that a file consists of, or that follows `name` in it.
+// Reads the number at the start of a file, or the first one after `name`.
 std::optional<uint64_t> ReadNumber(const std::filesystem::path& path,
                                    const std::string& name = "") {
   std::ifstream file(path);
@@ -53,7 +53,7 @@ struct Group {
   uint64_t available;
 };
 
-// Nothing if the group does not exist or has no limit ("max").
+// Returns nothing if the group does not exist or has no limit ("max").
 std::optional<Group> ReadGroup(const std::filesystem::path& folder,
                                const Version& version) {
   const uint64_t limit = ReadNumber(folder / version.limit).value_or(0);
@@ -67,8 +67,8 @@ std::optional<Group> ReadGroup(const std::filesystem::path& folder,
 }
 
 // Where the control groups with memory limits are, their version, and the group
-// of this process. Lines of `files.cgroup` read "ID:CONTROLLERS:/PATH"; for
-// version 2, CONTROLLERS is empty.
+// of this process. Lines of `files.cgroup` have the form
+// "ID:CONTROLLERS:/PATH"; for version 2, CONTROLLERS is empty.
 struct Place {
   std::filesystem::path root;
   Version version;
@@ -94,8 +94,8 @@ Place FindPlace(const MemoryFiles& files) {
   return place;
 }
 
-// The lowest values of the groups that enclose this process. In a container the
-// path may be the host's, so that only the root exists.
+// The lowest values of all groups around this process. In a container the path
+// may be the host's; then only the root exists.
 Group LeastGroup(const MemoryFiles& files) {
   Group least = {kUnlimited, kUnlimited};
   Place place = FindPlace(files);
@@ -110,8 +110,6 @@ Group LeastGroup(const MemoryFiles& files) {
   }
 }
 
-// The memory that the host and the control groups have left, for all processes
-// together.
 uint64_t HostMemoryLeft(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
       ReadNumber(files.meminfo, "MemAvailable:");
@@ -119,7 +117,6 @@ uint64_t HostMemoryLeft(const MemoryFiles& files) {
   return std::min(bytes, LeastGroup(files).available);
 }
 
-// What the address space limit leaves to this process.
 uint64_t AddressSpaceLeft(const MemoryFiles& files) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {

@@ -18,13 +18,13 @@ struct MemoryFiles {
   std::string statm = "/proc/self/statm";    // of this process
 };
 
-// Memory of the host, or the lowest limit of the control groups (containers,
-// jobs of a batch system) that enclose this process, if that is less.
+// Memory of the host, or the lowest memory limit of the control groups
+// (containers, jobs of a batch system) around this process if that is less.
 uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 
-// How much of it this process can allocate now without swapping: what is free
-// or holds pages of files on disk (shared memory is neither), but no more than
-// its address space limit (ulimit -v) leaves.
+// Memory that this process can allocate now without swapping: memory that is
+// free or holds pages of files on disk (shared memory is neither), but no more
+// than its address space limit (ulimit -v) leaves.
 uint64_t AvailableMemoryBytes(const MemoryFiles& files = {});
 
 // Number of bytes about to be allocated.
@@ -33,13 +33,13 @@ struct MemoryNeed {
   uint64_t host = 0;     // by all processes of the host that do the same
 };
 
-// To be called before an allocation whose size the user decides.
-// RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
+// Checks before an allocation whose size the user decides that there is enough
+// memory. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
 // available\nADVICE", if `need.process` exceeds what is left of this process's
-// address space limit, or `need.host` what the host has available. A few MB are
-// always granted. This is an estimate: other processes may take the memory in
-// the meantime. All processes that `need.host` counts must check before any of
-// them allocates.
+// address space limit, or `need.host` what the host has available. Up to 16 MiB
+// on the host are not checked. This is an estimate: other processes may take
+// the memory in the meantime. All processes that `need.host` counts must check
+// before any of them allocates.
 absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
                          std::string_view advice,
                          const MemoryFiles& files = {});

@@ -21,7 +21,7 @@ void OnSignal(int signal) {
 void InstallInterruptHandler() {
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  // Loops check the flag, so system calls need not fail with EINTR.
+  // Long loops check the flag, so system calls need not fail with EINTR.
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);

@@ -44,8 +44,8 @@ Vectors WidestVectors() {
   return nullptr;
 }
 
-// Appends those of a block's `count` numbers that are at most the limit; the
-// block's first node has place `first`.
+// Appends those of the first `count` numbers of a block that are at most the
+// limit; the block's first node has place `first`.
 void Take(const PhiloxBlock& block, size_t count, int64_t first,
           std::vector<NumberedNode>& out) {
   for (size_t begin = 0; begin < count; begin += PhiloxBlock::kMask) {

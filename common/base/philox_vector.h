@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox numbers of many nodes, computed with the CPU's vector unit. Included
-// only by philox_many.cc and the files compiled for one unit. Those include no
-// inline functions from elsewhere: the linker might pick their copies, which
-// not every CPU can run, for the whole program.
+// only by philox_many.cc and the files compiled for one unit. The latter must
+// not include inline functions from elsewhere: the linker might use the copies
+// compiled there, which not every CPU can run, throughout the program.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Random123's constants of Philox4x32: the multipliers, and what is added to
+// Random123's constants for Philox4x32: the multipliers, and the increments of
 // the key after each round.
 inline constexpr uint32_t kPhiloxM0 = 0xD2511F53;
 inline constexpr uint32_t kPhiloxM1 = 0xCD9E8D57;
@@ -45,8 +45,8 @@ void PhiloxAvx512(const PhiloxTask& task, const uint32_t* nodes, size_t count,
 // Philox with the instructions that Unit provides. Each 64-bit lane holds one
 // 32-bit word of the state; multiplications read only the low half, so the high
 // half may hold anything. The work that is the same for all nodes (words 1 to 3
-// of the counter, through rounds 0 and 1) is done once, and what only words 2
-// and 3 of the result need is left out of the last two rounds.
+// of the counter, through rounds 0 and 1) is done once, and the last two rounds
+// leave out what only words 2 and 3 of the result need.
 template <typename Unit>
 class PhiloxVector {
  public:

@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-// User and system time that all threads of this process have used so far.
+// CPU time, user and system, that all threads of this process have used so far.
 double ProcessCpuSeconds();
 
-// Peak resident memory of this process, including pages of mapped files.
+// Peak resident memory of this process so far, including mapped files' pages.
 int64_t ProcessPeakRssBytes();
 
 }  // namespace millrace

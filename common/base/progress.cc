@@ -120,7 +120,7 @@ void Progress::Set(int64_t done) {
     return;
   }
   std::string text = ProgressText(state_, /*bar=*/true);
-  // A line that wraps could not be erased again.
+  // A line that wraps cannot be erased again.
   const size_t columns = TerminalColumns();
   if (columns > 0 && text.size() >= columns) text.resize(columns - 1);
   Draw(text, "");

@@ -11,8 +11,8 @@ namespace millrace {
 // How far a long job has got.
 struct ProgressState {
   std::string what;   // "read edges"
-  std::string unit;   // a plural noun, "edges"; empty: nothing is counted
-  int64_t total = 0;  // < 0: unknown
+  std::string unit;   // a plural such as "edges"; empty if nothing is counted
+  int64_t total = 0;  // <= 0 if unknown
   int64_t done = 0;
   int64_t before = 0;  // value of `done` when `elapsed` was 0
   absl::Duration elapsed;
@@ -23,7 +23,7 @@ struct ProgressState {
 // left, NOTE", in one line; the bar is left out unless `bar`. The time left
 // assumes the average rate so far.
 std::string ProgressText(const ProgressState& state, bool bar);
-// "read edges: 4M edges, 6.6 s, 600k/s, NOTE": for a finished job.
+// The text for a finished job: "read edges: 4M edges, 6.6 s, 600k/s, NOTE".
 std::string SummaryText(const ProgressState& state);
 
 // Shows how far a long job has got: as a bar that redraws itself if stderr is a
@@ -38,7 +38,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // For a job that resumes: `done` took none of its time.
+  // For a job that resumes; `done` does not count towards its rate.
   void StartAt(int64_t done) { state_.done = state_.before = done; }
   void Set(int64_t done);
   void Add(int64_t more) { Set(state_.done + more); }
@@ -58,7 +58,7 @@ class Progress {
   bool finished_ = false;
 };
 
-// The control characters that erase the terminal's current line, to be written
+// The control characters that erase the terminal's current line. Write them
 // before a line that may replace a progress bar. Empty if stderr is not a
 // terminal.
 const char* EraseLine();

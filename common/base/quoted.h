@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Text from a file, made fit for a message: quoted and escaped as in C, since
-// it may hold any bytes, and cut after `max_bytes` of them.
+// Prepares text from a file, which may hold any bytes, for a message: cuts it
+// after `max_bytes`, escapes it as in C, and puts it in double quotes.
 std::string Quoted(std::string_view text, size_t max_bytes = 40);
 
 }  // namespace millrace

@@ -10,7 +10,7 @@ namespace millrace {
 
 // A point in time of the steady clock, which cannot be set. All waits and
 // durations are measured with it; absl::Time is for the time of day. Arithmetic
-// saturates, as that of absl::Duration does.
+// saturates like that of absl::Duration.
 class SteadyTime {
  public:
   // The clock's epoch, which is before the start of this process.
@@ -50,7 +50,7 @@ class SteadyTime {
     return std::strong_ordering::equal;
   }
 
-  // For the standard library; infinite times become the clock's extremes.
+  // Infinite times become the clock's extremes.
   std::chrono::steady_clock::time_point ToChrono() const {
     return std::chrono::steady_clock::time_point(
         absl::ToChronoNanoseconds(since_epoch_));

@@ -44,7 +44,8 @@ bool ThreadPool::TrySubmit(std::function<void()> task,
 }
 
 bool ThreadPool::Remove(const void* owner) {
-  FairQueue::Task removed;  // its captures may be heavy: outside the lock
+  // Destroyed after the lock is released, as its captures may be large.
+  FairQueue::Task removed;
   MutexLock lock(&mutex_);
   removed = queue_.Remove(owner);
   return removed != nullptr;
@@ -76,7 +77,7 @@ void ThreadPool::Work() {
     }
     const SteadyTime start = SteadyNow();
     running.task();
-    running.task = nullptr;  // its captures may be heavy: outside the lock
+    running.task = nullptr;  // outside the lock, as its captures may be large
     const absl::Duration used = SteadyNow() - start;
     MutexLock lock(&mutex_);
     queue_.End(running.client, used);

@@ -35,8 +35,8 @@ class ThreadPool {
                                const std::string& client = "",
                                const void* owner = nullptr);
 
-  // Drops the task of `owner`. False if none is waiting; it may be running
-  // already.
+  // Drops the waiting task of `owner`. Returns false if there is none; it may
+  // be running already.
   [[nodiscard]] bool Remove(const void* owner);
 
   // Refuses further tasks, runs those that are queued, and joins the threads.

@@ -9,18 +9,19 @@
 
 namespace millrace {
 
-// A directory that appears whole or not at all: written beside its target
-// under a temporary name, published by one rename.
-// Single-threaded. States: open -> committed. If destroyed while open, the
-// temporary directory is removed. SIGINT and SIGTERM are expected to unwind
-// the program (see interrupt.h) so that the destructor runs.
+// A directory that appears whole or not at all: it is written beside its target
+// under a temporary name and published by one rename.
+// States: open -> committed. Destroying it while open removes the temporary
+// directory; SIGINT and SIGTERM must unwind the program (see interrupt.h) so
+// that this happens. Single-threaded.
 class AtomicDirectory {
  public:
-  // The checks of `target` that Create() makes, for callers that have long work
-  // to do before they call it.
+  // Makes the same checks as Create(), for callers that have long work to do
+  // before they call it.
   static absl::Status CheckTarget(const std::filesystem::path& target);
   // ALREADY_EXISTS: `target` exists (a store is never overwritten).
-  // INVALID_ARGUMENT: it cannot name a new directory.
+  // INVALID_ARGUMENT: it cannot name a new directory. Also the errors of
+  // FileError().
   static absl::StatusOr<AtomicDirectory> Create(
       const std::filesystem::path& target);
   AtomicDirectory(AtomicDirectory&& other) noexcept;
@@ -31,7 +32,9 @@ class AtomicDirectory {
   const std::filesystem::path& path() const { return temporary_; }
   const std::filesystem::path& target() const { return target_; }
 
-  // fsyncs the directory tree and renames it to the target.
+  // fsyncs the directories and renames the tree to the target.
+  // ALREADY_EXISTS: the target has appeared since Create(). Also the errors of
+  // FileError().
   absl::Status Commit();
 
  private:

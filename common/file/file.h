@@ -14,8 +14,8 @@
 
 namespace millrace {
 
-// "cannot ACTION PATH: strerror", with advice if the disk has failed. The code
-// follows from the error number: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS,
+// "cannot ACTION PATH: strerror", with advice where it helps. The code follows
+// from the error number: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS,
 // RESOURCE_EXHAUSTED (disk full, file too large, no more descriptors or maps),
 // INVALID_ARGUMENT (a folder, a name too long), DATA_LOSS (the disk has
 // failed), UNAVAILABLE (a network file system does not answer), otherwise
@@ -27,7 +27,7 @@ absl::Status FileError(std::string_view action,
 // INVALID_ARGUMENT: not a regular file. `size` receives its length.
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
                                         uint64_t* size);
-// Creates a file that must not exist yet, open for reading and writing.
+// Creates a file, open for reading and writing. ALREADY_EXISTS: it exists.
 absl::StatusOr<UniqueFd> CreateNewFile(const std::filesystem::path& path);
 
 // Writes all bytes at the descriptor's position; `path` is used in error
@@ -35,16 +35,17 @@ absl::StatusOr<UniqueFd> CreateNewFile(const std::filesystem::path& path);
 absl::Status WriteAll(int fd, const std::filesystem::path& path,
                       const void* data, size_t bytes);
 
-// The content of a file of at most `limit` bytes. RESOURCE_EXHAUSTED: longer.
+// The content of a file. RESOURCE_EXHAUSTED: it has more than `limit` bytes, or
+// more than fit in the available memory.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t limit);
-// Creates a file with this content and fsyncs it.
+// Creates a file with this content and fsyncs it. ALREADY_EXISTS: it exists.
 absl::Status WriteNewFile(const std::filesystem::path& path,
                           std::string_view content);
 // fsyncs a file or a directory.
 absl::Status SyncPath(const std::filesystem::path& path);
 
-// XXH3-64 of the whole file behind `fd`, whatever its position. CANCELLED: the
+// XXH3-64 of the whole file, whatever the position of `fd`. CANCELLED: the
 // program was interrupted.
 absl::StatusOr<uint64_t> HashFile(int fd, const std::filesystem::path& path);
 

@@ -9,7 +9,7 @@ namespace millrace {
 // 1,024, to the hard limit.
 void RaiseFileLimit();
 
-// How many files this process may have open.
+// How many files this process may have open; the soft limit.
 int64_t FileLimit();
 
 }  // namespace millrace

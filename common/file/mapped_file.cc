@@ -117,7 +117,7 @@ void Say(const char* text) {
       write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Only async-signal-safe calls from here to OnBusError.
+// EndOfFile() and OnBusError() may make only async-signal-safe calls.
 [[noreturn]] void EndOfFile(const char* name) {
   Say(name);
   Say(" was truncated or became unreadable while it was mapped\n"
@@ -128,8 +128,8 @@ void Say(const char* text) {
 void OnBusError(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   if (const Entry* entry = FindEntry(address)) EndOfFile(entry->name);
-  // Not a mapped file: returning repeats the instruction, which now meets the
-  // default action.
+  // The address is not in a mapped file. Returning repeats the instruction, and
+  // this time the signal has its default action.
   signal(SIGBUS, SIG_DFL);
 }
 

@@ -17,7 +17,7 @@
 namespace millrace {
 
 // A whole file mapped read-only. Immutable; any thread may read. The mapping is
-// registered, so that if a page vanishes, the error message names the file (see
+// registered so that the error message names the file if a page vanishes (see
 // InstallTruncationHandler).
 class MappedFile {
  public:
@@ -65,7 +65,7 @@ class TruncationWatch {
   Mutex mutex_;
   CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the above
+  std::thread thread_;  // last, since it uses the other members
 };
 
 }  // namespace millrace

@@ -29,13 +29,13 @@ struct NpyHeader {
 };
 
 // Parses the header at the start of `bytes`. If `real_dtype` is kBFloat16, a
-// "<u2" file is taken as bfloat16. INVALID_ARGUMENT says what is wrong (bad
-// magic, unknown dtype, big endian, truncated header, a shape whose size in
-// bytes does not fit in 63 bits).
+// "<u2" file is taken as bfloat16. INVALID_ARGUMENT: bad magic, unknown dtype,
+// big endian, truncated header, or a shape whose size in bytes does not fit in
+// 63 bits; the message says which.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes,
                                          DType real_dtype = DType::kNone);
 // The same for any NumPy dtype; `dtype` is kNone if stores do not support it.
-// Whether the shape is too large is left to CheckNpySize().
+// CheckNpySize() checks whether the shape is too large.
 absl::StatusOr<NpyHeader> ParseAnyNpyHeader(std::string_view bytes);
 
 // INVALID_ARGUMENT: the data, with `item_bytes` per element, do not fit in 63
@@ -44,7 +44,7 @@ absl::StatusOr<NpyHeader> ParseAnyNpyHeader(std::string_view bytes);
 absl::Status CheckNpySize(const NpyHeader& header, size_t item_bytes,
                           uint64_t file_bytes);
 
-// The bytes before the data, padded to a multiple of 64.
+// The bytes that precede the data, padded to a multiple of 64.
 std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 
 // Maps a .npy file read-only. The returned array keeps the mapping alive, is in
@@ -56,8 +56,9 @@ std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 absl::StatusOr<Array> MapNpy(const std::filesystem::path& path,
                              DType real_dtype = DType::kNone);
 
-// Advises the kernel how the pages of `array` will be accessed (best effort).
-// This and DropRows() do nothing if the array is not mapped.
+// Advises the kernel how the pages of `array` will be accessed (best effort);
+// kDone drops them as DropRows() does. Both do nothing if the array is not
+// mapped.
 enum class Access { kNormal, kSequential, kRandom, kDone };
 void AdviseAccess(const Array& array, Access access);
 // Drops the mapped pages of rows [begin, end) from this process, though not
@@ -71,14 +72,15 @@ void DropRows(const Array& array, int64_t begin, int64_t end);
 // behind, for the owner of its directory to remove (see AtomicDirectory).
 class NpyWriter {
  public:
-  // `row_shape` is the shape without the first dimension. `rows` < 0: unknown;
-  // Finish() then patches the header, which has room for any number.
+  // `row_shape` is the shape without the first dimension. If `rows` is
+  // negative, the number is unknown, and Finish() writes it into the header,
+  // which has room for any number. ALREADY_EXISTS: the file exists.
   static absl::StatusOr<std::unique_ptr<NpyWriter>> Create(
       const std::filesystem::path& path, DType dtype,
       std::vector<int64_t> row_shape, int64_t rows);
   virtual ~NpyWriter() = default;
 
-  // Appends whole rows: `bytes` must be a multiple of the row size.
+  // Appends whole rows. INTERNAL: `bytes` is not a multiple of the row size.
   virtual absl::Status Append(const void* data, size_t bytes) = 0;
 
   struct Summary {

@@ -14,22 +14,21 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlignment = 64;
-constexpr size_t kMaxDimensions = 32;  // NumPy's own limit
+constexpr size_t kMaxDimensions = 32;  // NumPy's limit before version 2
 
-// Makes arbitrary bytes of a file fit for a message.
 std::string Escaped(std::string_view bytes) {
   return absl::CHexEscape({bytes.data(), bytes.size()});
 }
 
 struct Fields {
-  std::string descr;  // empty: not seen
+  std::string descr;  // empty until seen
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
 };
 
 // Reads the header's Python literal, a dict like
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-// in any order and spacing. Every method moves past what it accepts.
+// with any order and spacing. Every method moves past what it accepts.
 class DictReader {
  public:
   explicit DictReader(std::string_view text) : rest_(text) {}
@@ -148,7 +147,7 @@ class DictReader {
   std::string_view rest_;
 };
 
-// Where the dictionary is, in bytes of the file.
+// Where the dictionary is in the file, in bytes.
 struct Extent {
   size_t begin = 0;
   size_t size = 0;
@@ -196,7 +195,6 @@ absl::StatusOr<DType> ResolveDType(const std::string& descr, DType real_dtype) {
   return dtype;
 }
 
-// Size of the data in bytes.
 absl::StatusOr<int64_t> DataBytes(const NpyHeader& header, size_t item_bytes) {
   auto bytes = static_cast<int64_t>(item_bytes);
   bool overflow = false;

@@ -53,7 +53,8 @@ class FileNpyWriter : public NpyWriter {
   }
 
   void WriteHeader() {
-    // An unknown number of rows gets room for the largest; Finish() patches it.
+    // If the number of rows is unknown, the header gets room for the largest
+    // number, and Finish() patches it.
     const bool known = promised_rows_ >= 0;
     buffer_ =
         Header(known ? promised_rows_ : std::numeric_limits<int64_t>::max());
@@ -130,7 +131,7 @@ class FileNpyWriter : public NpyWriter {
   UniqueFd fd_;
   const DType dtype_;
   const std::vector<int64_t> row_shape_;
-  const int64_t promised_rows_;  // below 0: unknown
+  const int64_t promised_rows_;  // negative if unknown
   const size_t row_bytes_;
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash_;
   std::string buffer_;

@@ -17,7 +17,7 @@ namespace {
 
 // The strictest alignment that O_DIRECT may require of addresses and offsets.
 constexpr size_t kAlignment = 4096;
-// Bytes that are read, and dropped from the cache, together.
+// Number of bytes that are read, and dropped from the cache, at a time.
 constexpr size_t kCachedPiece = size_t{64} << 10;
 
 bool SetDirect(int fd, bool direct) {
@@ -77,7 +77,7 @@ absl::StatusOr<size_t> UncachedReader::ReadThroughCache() {
     const size_t piece = std::min(kCachedPiece, wanted - done);
     const auto at = static_cast<off_t>(offset_ + done);
     iovec into = {buffer_.get() + done, piece};
-    // Reads only what is cached; fails if the file system cannot tell.
+    // Reads only what is cached, or fails if the file system cannot do that.
     const ssize_t cached = preadv2(fd_.get(), &into, 1, at, RWF_NOWAIT);
     if (cached == static_cast<ssize_t>(piece)) {
       done += piece;

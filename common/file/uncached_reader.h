@@ -21,14 +21,14 @@ class UncachedReader {
  public:
   static constexpr size_t kChunkBytes = size_t{256} << 10;
 
-  // Errors of OpenForReading().
+  // Fails as OpenForReading() does.
   static absl::StatusOr<UncachedReader> Open(const std::filesystem::path& file);
 
   // The length of the file when it was opened.
   uint64_t file_bytes() const { return file_bytes_; }
 
   // The next bytes, at most kChunkBytes; empty at the end, which comes early if
-  // the file was truncated. Valid until the next call. Errors of FileError().
+  // the file was truncated. Valid until the next call. Fails with FileError().
   absl::StatusOr<std::span<const std::byte>> Next();
 
  private:

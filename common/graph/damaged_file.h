@@ -11,13 +11,13 @@
 
 namespace millrace {
 
-// DATA_LOSS: "PATH WHAT", and what to do. `file` is the path inside the store;
-// the error carries it for programs to read (see DamagedFileOf).
+// Makes a DATA_LOSS error with the message "PATH WHAT" and what to do. `file`
+// is the path inside the store; DamagedFileOf() reads it from the error.
 absl::Status DamagedFile(const Store& store, std::string_view file,
                          std::string_view what);
 
-// The `file` of an error made by DamagedFile(), empty for other errors. It is
-// lost when the error travels to another process.
+// The `file` of an error made by DamagedFile(); empty for other errors, and for
+// errors that came from another process.
 std::string DamagedFileOf(const absl::Status& status);
 
 // The partition that a file of a store belongs to, if any.

@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-// The number of edges whose ends belong to different partitions. Taken from the
-// manifest if the partitioner recorded it; otherwise counted in one pass over
-// the lists, which must all be mapped.
+// The number of edges whose ends belong to different partitions. It is taken
+// from the manifest if the partitioner recorded it, and otherwise counted in
+// one pass over the lists, for which all partitions must be mapped.
 // DATA_LOSS: an id is not below its type's node count. CANCELLED: interrupted.
 absl::StatusOr<int64_t> CountCutEdges(const Store& store);
 

@@ -26,7 +26,6 @@ std::string Sha256(const std::string& text) {
       {reinterpret_cast<const char*>(digest.data()), bytes});
 }
 
-// SHA-256 over the sorted list of files.
 std::string FingerprintOf(std::vector<const FileInfo*> files) {
   std::sort(
       files.begin(), files.end(),

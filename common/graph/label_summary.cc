@@ -56,7 +56,6 @@ class ClassCounter {
   int64_t present_ = 0;
 };
 
-// Marks the classes that have a node.
 template <typename T>
 void MarkClasses(std::span<const T> labels, std::vector<bool>& used) {
   for (const T label : labels) {
@@ -86,7 +85,7 @@ absl::StatusOr<LabelSummary> SummarizeClasses(const Store& store,
       }));
   LabelSummary summary = counter.Finish();
   const uint64_t classes = summary.classes();
-  // There are too few labelled nodes to fill even half of the classes.
+  // Too few nodes have labels to fill even half of the classes.
   summary.sparse = classes / 2 > static_cast<uint64_t>(summary.labelled);
   if (classes == 0 || summary.sparse) return summary;
   std::vector<bool> used(classes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// store.json as a value; docs/format.md section 3.
+// store.json as a value; see docs/format.md, section 3.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace millrace {
 
-// The version written. Version 2, whose splits have no fingerprints of their
-// own, can still be read.
+// The version that is written. Version 2, whose splits have no fingerprints of
+// their own, can still be read.
 inline constexpr int kStoreVersion = 3;
 inline constexpr int kOldestStoreVersion = 2;
 inline constexpr int kSamplingVersion = 1;
 
 // Identifies the seeds of a split, however its store is partitioned.
 struct SplitIdentity {
-  // SHA-256 over the split's files, except those that hold ids, as 64 hex
-  // digits. Empty if a server does not report it.
+  // SHA-256 over the list of the split's files, except those that hold ids, as
+  // 64 hex digits. Empty if a server does not report it.
   std::string fingerprint = {};
   // Whether the store's fingerprint covers the split's files too, which is the
   // case if store.json has no fingerprint for the split (version 2).
   bool within_store = false;
-  // Usually empty. If servers of the fleet have different splits of this name,
-  // the error message for a job that uses the split.
+  // If servers of the fleet have different splits of this name, the error
+  // message for jobs that use the split; otherwise empty.
   std::string conflict = {};
 
   friend bool operator==(const SplitIdentity&, const SplitIdentity&) = default;
@@ -74,7 +74,7 @@ struct PartitioningInfo {
   std::string method = "none";  // "none" in a dataset
   uint64_t seed = 0;
   std::string hot;         // "degree", "presample" or empty
-  int64_t cut_edges = -1;  // -1: not known
+  int64_t cut_edges = -1;  // -1 if not known
 };
 
 struct Manifest {
@@ -100,7 +100,7 @@ struct Manifest {
 
   // In a dataset, ids are original ids.
   bool is_dataset() const { return partitioning.method == "none"; }
-  // Whether the original id of a neighbour is known from its list entry.
+  // Whether a neighbour's list entry tells its original id.
   bool draws_by_neighbor() const {
     return neighbor_original_ids || is_dataset();
   }
@@ -119,14 +119,14 @@ struct Manifest {
                                  std::string_view name) const;
 };
 
-// DATA_LOSS: damaged (wrong checksum, not JSON, wrong types).
+// Parses and checks store.json; `origin` names it in messages.
+// DATA_LOSS: damaged (not JSON, wrong checksum, wrong types, contradictions).
 // FAILED_PRECONDITION: a format version that this program does not read.
-// `origin` names the file in messages.
 absl::StatusOr<Manifest> ParseManifest(std::string_view json,
                                        std::string_view origin);
 // The whole text of store.json, including the checksum.
 std::string FormatManifest(const Manifest& manifest);
-// A dataset's fingerprint after `change`, a text that describes the change.
+// The fingerprint of a dataset after a change that `change` describes.
 std::string ChangedFingerprint(const std::string& fingerprint,
                                const std::string& change);
 // The fingerprint of a store: SHA-256 over the sorted list of its files, except

@@ -8,10 +8,11 @@ namespace millrace {
 
 // Checks that the parts of a manifest are consistent: the schema, the partition
 // books, the splits and the list of files (distinct relative paths inside the
-// store). INVALID_ARGUMENT says what is not.
+// store). INVALID_ARGUMENT: they are not; the message says what is wrong.
 absl::Status ValidateManifest(const Manifest& manifest);
 
-// The same for one edge split, given a manifest that has its schema and books.
+// The same for one edge split; of `manifest`, it reads the schema and the
+// books.
 absl::Status ValidateEdgeSplit(const Manifest& manifest,
                                const EdgeSplitInfo& split);
 

@@ -33,8 +33,8 @@ class PartitionBook {
   }
   std::span<const uint64_t> offsets() const { return offsets_; }
 
-  // Original ids per lookup table: partition original_id / lookup_width() holds
-  // the id of that node.
+  // Number of original ids per lookup table; that of partition
+  // original_id / lookup_width() holds the node's id.
   uint64_t lookup_width() const {
     const auto parts64 = static_cast<uint64_t>(parts());
     return (node_count() + parts64 - 1) / parts64;

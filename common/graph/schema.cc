@@ -14,9 +14,9 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kSeparator = "__";
-// Names become directory names; a relation's consists of three.
+// Names become directory names; the one of a relation joins three of them.
 constexpr size_t kMaxNameBytes = 80;
-// Low enough to add edge ids without overflow.
+// Low enough that the sum of two edge ids does not overflow.
 constexpr int64_t kMaxEdgeIds = int64_t{1} << 62;
 
 absl::Status SchemaError(const std::string& what) {
@@ -100,8 +100,8 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
   return ValidateFeature(relation.feature, full);
 }
 
-// The names in `list`, quoted for a message. They are escaped because they may
-// come from a file and not have been checked yet.
+// Quotes the names in `list` for a message. They are escaped because they may
+// come from a file and may not have been checked yet.
 std::string Quoted(const std::vector<std::string>& list) {
   const auto escape = [](std::string* out, const std::string& name) {
     absl::StrAppend(out, absl::CHexEscape(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph consists of: node types and relations with their columns. A
+// The schema of a graph: its node types and relations, with their columns. A
 // homogeneous graph has one of each.
 #pragma once
 
@@ -78,13 +78,14 @@ struct Schema {
   }
   // "SRC__NAME__DST".
   std::string RelationName(RelationIndex relation) const;
-  // The message of NOT_FOUND lists the names that exist.
+  // NOT_FOUND: there is none of that name; the message lists the names.
   absl::StatusOr<TypeIndex> FindType(std::string_view name) const;
   absl::StatusOr<RelationIndex> FindRelation(std::string_view name) const;
   friend bool operator==(const Schema&, const Schema&) = default;
 };
 
-// Splits "SRC__NAME__DST" at its first and last "__".
+// Splits "SRC__NAME__DST" at its first and last "__". INVALID_ARGUMENT: `name`
+// does not have this form.
 struct RelationNameParts {
   std::string src, name, dst;
 };
@@ -95,7 +96,7 @@ enum class Direction : uint8_t { kIn = 0, kOut = 1 };
 std::string_view DirectionName(Direction direction);  // "in", "out"
 
 // Whether the lists of this direction have a time column. With edge times they
-// always do; with neighbour times, if the neighbours' type has times.
+// always do; with neighbour times, only if the neighbours' type has times.
 bool ListsHaveTime(const Schema& schema, RelationIndex relation,
                    Direction direction);
 

@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-// The nodes of a type that are in one of its splits, as a bit set.
+// The nodes of a type that are in one of its splits, as a bit set. Any number
+// of threads may read it while none adds.
 class SplitMembers {
  public:
   explicit SplitMembers(uint64_t node_count = 0)

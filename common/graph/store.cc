@@ -22,7 +22,7 @@ namespace {
 // Far more than any real manifest needs (65,536 partitions of a large schema).
 constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
 
-// What a file must hold. A first dimension below 0 allows any size.
+// The array that a file must hold. A negative first dimension allows any size.
 struct Expected {
   DType dtype;
   std::vector<int64_t> shape;
@@ -197,7 +197,7 @@ class StoreMapper {
     return columns;
   }
 
-  // The last partitions' tables may be shorter, or empty.
+  // The tables of the last partitions may be shorter, or empty.
   static int64_t LookupRows(const PartitionBook& book, int part) {
     const uint64_t width = book.lookup_width();
     const uint64_t begin =

@@ -84,20 +84,20 @@ struct EdgeSplit {
 };
 
 // An open dataset or store. Immutable once shared; any thread may read it. An
-// array stays valid as long as the store or any copy of the array lives.
+// array stays valid as long as the store or a copy of the array lives.
 class Store {
  public:
-  // Opens `path` and maps the given partitions (all if empty). Checks
-  // store.json, and the size and header of every file that it maps.
+  // Opens `path` and maps the given partitions, or all if the list is empty.
+  // Checks store.json, and the size and header of every file that it maps.
   // NOT_FOUND: `path` is not a store. DATA_LOSS: damaged; the message names the
   // file. OUT_OF_RANGE: no such partition. FAILED_PRECONDITION: a format
   // version that this program does not read.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::filesystem::path& path, std::vector<int> partitions = {});
 
-  // This store, plus the splits that other programs have added to its
-  // store.json since it was opened; null if there are none. Shares the
-  // partitions with this store.
+  // Makes a store that also has the splits that other programs have added to
+  // store.json since this store was opened; null if there are none. It shares
+  // the partitions with this store.
   // FAILED_PRECONDITION: store.json has changed in other ways. Also the errors
   // of Open().
   absl::StatusOr<std::unique_ptr<Store>> WithNewSplits() const;
@@ -115,7 +115,7 @@ class Store {
     std::string header;  // the bytes before the data
     Array data;
   };
-  // `path` is relative to the store. Null if the file is mapped, or not in use.
+  // `path` is relative to the store. Null if the file is mapped or not in use.
   // The result lives as long as the store.
   const LoadedFile* FindLoaded(std::string_view path) const;
 
@@ -140,7 +140,7 @@ class Store {
   // has no split of that name. DATA_LOSS: the split is damaged.
   absl::StatusOr<const SplitMembers*> MembersOf(TypeIndex type,
                                                 std::string_view name) const;
-  // `index` is that of manifest().splits or manifest().edge_splits.
+  // `index` is an index into manifest().splits or manifest().edge_splits.
   const Split& split(size_t index) const { return splits_[index]; }
   const EdgeSplit& edge_split(size_t index) const {
     return edge_splits_[index];
@@ -171,14 +171,14 @@ class Store {
   std::vector<std::shared_ptr<Members>> members_;  // as manifest_.splits
 };
 
-// Relative paths of docs/format.md.
+// Paths of files relative to the store, as docs/format.md defines them.
 std::string PartName(int part);  // "part-00000"
 std::string NodePath(int part, std::string_view type, std::string_view column);
 std::string ListPath(int part, std::string_view relation, Direction direction,
                      std::string_view column);
 std::string EdgeFeaturePath(int part, std::string_view relation);
 std::string LookupPath(int part, std::string_view type);
-// `type`: a node type or a relation.
+// `type` is the name of a node type or a relation.
 std::string SplitPath(std::string_view type, std::string_view split,
                       std::string_view column);
 

@@ -16,13 +16,12 @@
 namespace millrace {
 namespace {
 
-// A mapped array and the path of its file inside the store.
 struct MappedArray {
   std::string path;
   Array* array;
 };
 
-// Adds all columns except the weights: draws read only their sums.
+// Adds all columns except the weights, since draws read only their sums.
 void AddLists(int part, const std::string& relation, Direction direction,
               NeighborLists& lists, std::vector<MappedArray>& arrays) {
   const auto add = [&](std::string_view column, Array& array) {
@@ -63,7 +62,7 @@ void AddEdges(int part, const std::string& relation, Store::Content content,
   AddLists(part, relation, Direction::kOut, edges.out, arrays);
 }
 
-// Reads the bytes of the file before its data.
+// Reads the bytes that precede the data in the file.
 absl::StatusOr<std::string> ReadHeader(const std::filesystem::path& file,
                                        const Array& data) {
   uint64_t bytes = 0;

@@ -17,8 +17,8 @@
 namespace millrace {
 
 // Writes a dataset or store: arrays by relative path, then store.json with all
-// checksums. Nothing is visible before Commit(), and nothing is left behind
-// without it. Single-threaded.
+// checksums. Nothing is visible before Commit(), and nothing is left behind if
+// it is not called. Single-threaded.
 class StoreWriter {
  public:
   // ALREADY_EXISTS: `target` exists.
@@ -29,15 +29,15 @@ class StoreWriter {
   absl::Status Write(const std::string& relative_path, const Array& array);
 
   // Opens a file for streaming. Pass the writer to Close() once all rows are
-  // appended. `rows` < 0: unknown.
+  // appended. `rows` is negative if it is not known yet.
   absl::StatusOr<std::unique_ptr<NpyWriter>> Open(
       const std::string& relative_path, DType dtype,
       std::vector<int64_t> row_shape, int64_t rows);
   absl::Status Close(const std::string& relative_path,
                      std::unique_ptr<NpyWriter> writer);
 
-  // Copies a file of another store byte for byte, by a hard link if the file
-  // system allows it.
+  // Copies a file of another store byte for byte, or makes a hard link if the
+  // file system allows it. DATA_LOSS: its size is not the one in `file`.
   absl::Status CopyFrom(const std::filesystem::path& store_root,
                         const FileInfo& file);
 
@@ -47,7 +47,7 @@ class StoreWriter {
 
   // Fills in uuid, fingerprints and files of `manifest`
   // (`dataset_fingerprint` only if it is empty), writes store.json and
-  // publishes the directory.
+  // publishes the directory. INVALID_ARGUMENT: an inconsistent manifest.
   absl::Status Commit(Manifest manifest);
 
  private:

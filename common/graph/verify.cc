@@ -26,7 +26,7 @@ namespace millrace {
 namespace fs = std::filesystem;
 namespace {
 
-// Bytes of a loaded file that are hashed at a time.
+// Number of bytes of a loaded file that are hashed at a time.
 constexpr size_t kPieceBytes = 1 << 20;
 
 absl::Status CheckBytes(const Store& store, const FileInfo& file,
@@ -45,7 +45,7 @@ class PacedHash {
     XXH3_64bits_reset(state_.get());
   }
 
-  // CANCELLED: `pace` said to stop.
+  // CANCELLED: `pace` returned false.
   absl::Status Add(std::span<const std::byte> piece) {
     XXH3_64bits_update(state_.get(), piece.data(), piece.size());
     bytes_ += piece.size();
@@ -107,8 +107,8 @@ absl::Status VerifyNoOthers(const Store& store) {
 }
 
 // Checks the uuid and the dataset's fingerprint in store.json as far as
-// possible. The value of the uuid, and the dataset that a partitioned store was
-// made from, have to be trusted.
+// possible. The value of the uuid, and the dataset fingerprint of a partitioned
+// store, cannot be checked.
 absl::Status VerifyNames(const Store& store) {
   const Manifest& manifest = store.manifest();
   const auto bad = [&](std::string_view what) {

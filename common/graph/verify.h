@@ -13,15 +13,16 @@
 namespace millrace {
 
 // Reads every file of the mapped partitions and of the splits, and compares its
-// size and XXH3-64 with store.json. DATA_LOSS names the first that differs.
-// CANCELLED: interrupted. Shows progress on stderr.
+// size and XXH3-64 with store.json. Shows progress on stderr.
+// DATA_LOSS: a file differs; the message names the first. CANCELLED:
+// interrupted.
 absl::Status VerifyFiles(const Store& store);
 
 // Opens the store with all partitions and checks every file, that there are no
-// other files, and every invariant of docs/format.md. DATA_LOSS names the file
-// and index of the first violation. Also the errors of Store::Open() and
-// VerifyFiles(). Needs one bit of memory per node and edge id, and a few passes
-// over the data.
+// other files, and every invariant of docs/format.md. Needs about one bit of
+// memory per node or edge id, and a few passes over the data.
+// DATA_LOSS: a violation; the message names the file and index of the first.
+// Also the errors of Store::Open() and VerifyFiles().
 absl::Status VerifyStore(const std::filesystem::path& path);
 
 // Whether a file of the store belongs to a mapped partition, or to no partition
@@ -29,9 +30,9 @@ absl::Status VerifyStore(const std::filesystem::path& path);
 bool IsMappedFile(const Store& store, std::string_view path);
 
 // Like VerifyFiles() for one file, but does not disturb the page cache (see
-// UncachedReader) and shows no progress. `pace` is called with the size of each
-// piece that was read, and may sleep to limit the rate. CANCELLED: it returned
-// false.
+// UncachedReader) and shows no progress. `pace` is called with the size in
+// bytes of each piece that was read, and may sleep to limit the rate.
+// CANCELLED: it returned false.
 absl::Status ScrubFile(const Store& store, const FileInfo& file,
                        const std::function<bool(size_t bytes)>& pace);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that VerifyStore() consists of; all partitions must be mapped.
-// Each returns DATA_LOSS with the file and index of the first violation.
+// The checks of VerifyStore(). All partitions must be mapped. They return
+// DATA_LOSS with the file and index of the first violation.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace millrace {
 
-// original_id, hotness and lookup of one node type.
+// Checks original_id, hotness and lookup of one node type.
 absl::Status VerifyNodes(const Store& store, TypeIndex type);
-// One split.
 absl::Status VerifySplit(const Store& store, const SplitInfo& split);
-// One edge split; `index` is that of the manifest.
+// `index` is an index into manifest().edge_splits.
 absl::Status VerifyEdgeSplit(const Store& store, size_t index);
-// The lists of one relation in both directions, and its edge features.
+// Checks the lists of one relation in both directions, and its edge features.
 absl::Status VerifyRelation(const Store& store, RelationIndex relation);
 
-// "ROOT/FILE[INDEX]: WHAT".
+// Makes the error DATA_LOSS "ROOT/FILE[INDEX]: WHAT".
 absl::Status Violation(const Store& store, const std::string& file,
                        int64_t index, std::string_view what);
 
-// Reads an id column, with the dtype resolved once instead of at each access.
+// Reads an id column without resolving the dtype at each access. `ids` must
+// outlive it.
 class IdReader {
  public:
   explicit IdReader(const Array& ids)
@@ -55,8 +55,8 @@ struct NodeRow {
 };
 NodeRow FindNode(const Store& store, TypeIndex type, uint64_t id);
 
-// A set of numbers: a bit for each possible number, or a hash set if only few
-// of many are used.
+// A set of numbers: a bit for each possible number, or a hash set if few of
+// them are expected.
 class NumberSet {
  public:
   // Numbers from 0 to limit - 1, of which about `expected` will be inserted.
@@ -64,7 +64,7 @@ class NumberSet {
       : dense_(limit / 256 <= expected) {
     if (dense_) bits_.resize(limit);
   }
-  // False if the number was in the set already.
+  // Returns false if the number was in the set already.
   bool Insert(uint64_t number) {
     if (!dense_) return sparse_.insert(number).second;
     const bool fresh = !bits_[number];

@@ -16,10 +16,9 @@
 namespace millrace {
 namespace {
 
-// Edges between two checks of the interrupt flag.
+// Number of edges between two checks of the interrupt flag.
 constexpr int64_t kStride = int64_t{1} << 20;
 
-// Verifies the lists of one relation and direction in all partitions.
 class ListsVerifier {
  public:
   ListsVerifier(const Store& store, RelationIndex index, Direction direction)
@@ -59,7 +58,7 @@ class ListsVerifier {
 
   // A digest of the edges with ids in [begin, end). It is a sum, so it does not
   // depend on their order: in-lists and out-lists of the same edges give the
-  // same.
+  // same digest.
   uint64_t Digest(int64_t begin, int64_t end) const {
     uint64_t sum = 0;
     for (const int part : store_.partitions()) {
@@ -102,7 +101,7 @@ class ListsVerifier {
     if (relation_.has_type) {
       words[4] = static_cast<uint64_t>(lists.type.As<int32_t>()[at]);
     }
-    // Times of neighbours depend on the direction.
+    // Times of neighbours are left out, since they depend on the direction.
     if (relation_.time == ListTime::kEdge) {
       words[5] = static_cast<uint64_t>(lists.time.As<int64_t>()[at]);
     }
@@ -275,7 +274,6 @@ class ListsVerifier {
   const TypeIndex neighbor_;
 };
 
-// Checks that in-lists and out-lists describe the same edges.
 absl::Status VerifySameEdges(const Store& store, RelationIndex index,
                              const ListsVerifier& in,
                              const ListsVerifier& out) {
@@ -297,8 +295,8 @@ absl::Status VerifySameEdges(const Store& store, RelationIndex index,
              " is not the same in the in-lists and the out-lists"));
 }
 
-// Matters for relations without in-lists: with them, Store::Open has already
-// checked the number of rows in each partition.
+// Matters only for relations without in-lists; for others, Store::Open() has
+// already checked the number of rows in each partition.
 absl::Status VerifyFeatureRows(const Store& store, RelationIndex index) {
   const Relation& relation = store.schema().relations[index];
   if (!relation.feature.present()) return absl::OkStatus();

@@ -10,7 +10,7 @@ std::vector<uint64_t> WeightSums(std::span<const float> weights) {
   constexpr int kBits = 32;
   float largest = 0;
   for (const float weight : weights) largest = std::max(largest, weight);
-  // largest < 2^exponent; scaling by a power of two is exact.
+  // Afterwards, largest < 2^exponent. Scaling by a power of two is exact.
   int exponent = 0;
   std::frexp(largest, &exponent);
   std::vector<uint64_t> sums;

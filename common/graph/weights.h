@@ -15,8 +15,8 @@ namespace millrace {
 inline constexpr size_t kMaxWeightedDegree = (size_t{1} << 31) - 1;
 
 // The sums of the integer weights of one list, up to and including each entry.
-// `weights` must be finite and non-negative, and at most kMaxWeightedDegree in
-// number.
+// There must be at most kMaxWeightedDegree weights, all finite and
+// non-negative.
 std::vector<uint64_t> WeightSums(std::span<const float> weights);
 
 }  // namespace millrace

@@ -36,8 +36,8 @@ absl::StatusOr<TypeIndex> ChooseType(const Schema& schema,
       "--type is needed, because this graph has several node types");
 }
 
-// The id that partitioning gave to an original id, where 0 <= original < count.
-// If the id is not below count, the lookup table is damaged.
+// The id of the node with an original id, which must be in range. If the result
+// is out of range, the lookup table is damaged.
 uint64_t IdOf(const Store& store, TypeIndex type, int64_t original) {
   const PartitionBook& book = store.book(type);
   const auto number = static_cast<uint64_t>(original);
@@ -78,7 +78,6 @@ absl::StatusOr<fs::path> MakeSplitFolder(const fs::path& store,
   return folder;
 }
 
-// The node times of `ids`.
 Array TimesOf(const Store& store, TypeIndex type,
               const std::vector<uint64_t>& ids) {
   const PartitionBook& book = store.book(type);
@@ -134,7 +133,6 @@ void SetIdentity(const Manifest& manifest, Split& split) {
       manifest.files)[SplitFolder(manifest.schema, split)];
 }
 
-// Replaces store.json by one rename.
 absl::Status ReplaceManifest(const fs::path& root, const Manifest& manifest) {
   const fs::path temporary = root / "store.json.new";
   std::error_code error;
@@ -193,7 +191,7 @@ absl::StatusOr<RelationIndex> ChooseRelation(const Schema& schema,
       "--type is needed, because this graph has several relations");
 }
 
-// Integers as int64, [n] or [n, width].
+// Reads integers as int64, [n] or [n, width].
 absl::StatusOr<Array> ReadIntegers(const fs::path& path, bool matrix) {
   MILLRACE_ASSIGN_OR_RETURN(Array array, ReadNpyIntegers(path));
   if (array.shape().size() == (matrix ? 2 : 1)) return array;

@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kMaxBuckets = 256;
 constexpr uint64_t kMinBuckets = 4;
 constexpr uint64_t kMaxChunkBytes = 64 << 10;
-// Small buckets are sorted together up to this size, which is about that of a
-// CPU's caches.
+// Small buckets are sorted together up to this size, which is about the size of
+// a CPU's caches.
 constexpr uint64_t kMergedBytes = 8 << 20;
 
 }  // namespace
@@ -89,7 +89,7 @@ absl::Status EdgeBuckets::Spill() {
   for (std::vector<Chunk>& list : chunks_) {
     for (auto chunk = list.rbegin(); chunk != list.rend(); ++chunk) {
       if (chunk->bytes < chunk_bytes_) continue;
-      if (chunk->data == nullptr) break;  // so are all chunks before it
+      if (chunk->data == nullptr) break;  // earlier chunks are in the file too
       if (std::fwrite(chunk->data.get(), 1, chunk->bytes, file_.get()) !=
           chunk->bytes) {
         return FileError("write", options_.scratch_file, errno);

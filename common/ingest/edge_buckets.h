@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups edges by node in bounded memory. The edges of a range of consecutive
-// nodes (a bucket) are collected in chunks, which are kept in memory or, when
-// that is used up, in a scratch file.
+// nodes (a bucket) are collected in chunks, which are kept in memory until that
+// is used up, and then in a scratch file.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 namespace millrace {
 
 // All entries of the lists of the nodes [begin, end), list after list. The
-// entries of a list are in the order in which they were appended, lower
-// segments first.
+// entries of a list are in order of segment, and within a segment in the order
+// in which they were appended.
 struct EdgeGroup {
   EdgeLayout layout;
   int64_t begin = 0;
@@ -31,7 +31,7 @@ struct EdgeGroup {
   EdgeRecord Edge(int64_t entry) const {
     return UnpackEdge(layout, Packed(entry));
   }
-  // The features of an entry, layout.feature_width floats (unaligned).
+  // The features of an entry: layout.feature_width floats, not aligned.
   const std::byte* Features(int64_t entry) const {
     return Packed(entry) + layout.feature_offset();
   }
@@ -42,9 +42,10 @@ struct EdgeGroup {
   }
 };
 
-// Usage: append everything, then call ForEachGroup() once. Single-threaded.
-// Memory: 8 bytes per node, `memory_bytes` of edges, and, in ForEachGroup(),
-// one group of up to `group_bytes` (more only if a single list is longer).
+// Append all edges, then call ForEachGroup() once. Single-threaded.
+// Needs 8 bytes of memory per node, `memory_bytes` for edges, and, in
+// ForEachGroup(), one group of up to `group_bytes` (more only if a single list
+// is longer).
 class EdgeBuckets {
  public:
   struct Options {
@@ -53,7 +54,7 @@ class EdgeBuckets {
     int64_t end = 0;
     int segments = 1;
     uint64_t memory_bytes = 0;
-    std::filesystem::path scratch_file;  // created when memory is used up
+    std::filesystem::path scratch_file;  // created once memory is used up
   };
   using GroupVisitor = std::function<absl::Status(const EdgeGroup&)>;
 
@@ -63,11 +64,12 @@ class EdgeBuckets {
   EdgeBuckets(const EdgeBuckets&) = delete;
   EdgeBuckets& operator=(const EdgeBuckets&) = delete;
 
-  // `record.node` must be in the range. Returns the errors of the scratch file.
+  // `record.node` must be in the range. `features` is as for PackEdge(). Fails
+  // with FileError() if the scratch file cannot be written.
   absl::Status Append(int segment, const EdgeRecord& record,
                       const float* features);
 
-  // Sets a number to add to the edge_id of all records of `segment`. May be
+  // Sets a number to add to the edge ids of all records of `segment`. It may be
   // called after the last Append(), for offsets that are known only then.
   void SetIdOffset(int segment, int64_t offset) {
     id_offsets_[segment] = offset;
@@ -76,13 +78,13 @@ class EdgeBuckets {
   int64_t edge_count() const { return edge_count_; }
 
   // Visits all nodes, including those without edges, in groups of ascending
-  // ids; frees what has been visited. CANCELLED: interrupted. Also returns the
-  // errors of `visit` and of the scratch file.
+  // ids, and frees what has been visited. CANCELLED: interrupted. DATA_LOSS:
+  // the scratch file cannot be read back. Also the errors of `visit`.
   absl::Status ForEachGroup(uint64_t group_bytes, const GroupVisitor& visit);
 
  private:
   struct Chunk {
-    std::unique_ptr<std::byte[]> data;  // null when in the scratch file
+    std::unique_ptr<std::byte[]> data;  // null if it is in the scratch file
     uint64_t file_offset = 0;
     size_t bytes = 0;
   };

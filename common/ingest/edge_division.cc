@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kShares = 3;
 
-// Minimum bytes per edge: its key twice and, with --coalesce, its pair.
+// Bytes per edge: its key twice and, with --coalesce, its pair.
 constexpr int64_t kKeyBytes = 2 * sizeof(uint64_t);
 constexpr int64_t kPairBytes = 3 * sizeof(uint64_t);
 
@@ -51,7 +51,6 @@ struct Pair {
   int64_t first, second;
 };
 
-// An edge with its pair, for finding repeated pairs.
 struct PairedEdge {
   int64_t first, second, id;
   friend auto operator<=>(const PairedEdge&, const PairedEdge&) = default;
@@ -102,8 +101,8 @@ class EdgeDivider {
   PhiloxKey hash_key_;
 
   std::vector<uint64_t> keys_;     // by position
-  std::vector<bool> loops_;        // by position: neither seeds nor held out
-  std::vector<bool> repeated_;     // by position: not seeds; empty if none
+  std::vector<bool> loops_;        // by position; neither seeds nor held out
+  std::vector<bool> repeated_;     // by position; not seeds; empty if none
   std::vector<PairedEdge> pairs_;  // filled with `coalesce`
   std::optional<uint64_t> cuts_[kShares];  // the largest key of each share
   EdgeDivision division_;
@@ -212,7 +211,7 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
                " have no times in this input\ngive edge times, or use "
                "--edge-split-by random"));
   }
-  const int64_t count = edges.endpoints->rows();  // -1: unknown
+  const int64_t count = edges.endpoints->rows();  // -1 if unknown
   return CheckMemory(
       StrCat("--edge-split-fractions of ", count, " edges"),
       SaturatedProduct(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edge splits that an import makes.
+// Divides the edges of an imported relation into splits.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 namespace millrace {
 
 struct EdgeDivision {
-  size_t edges = 0;  // the relation's index in RawGraph::edges
+  size_t edges = 0;  // index in RawGraph::edges
   // The seeds of train, valid and test: positions in the user's edge list,
   // ascending.
   std::array<std::vector<int64_t>, 3> ids;
-  // By position: whether the edge is left out of the graph. Empty if none is.
+  // By position, whether the edge is left out of the graph. Empty if none is.
   std::vector<bool> held_out;
 };
 
-// INVALID_ARGUMENT (the message starts with the option): invalid fractions, a
-// relation that does not exist, is not named or has splits already, no times to
-// split by.
+// INVALID_ARGUMENT: invalid fractions, a relation that does not exist, is not
+// named or has splits already, or no times to split by; the message starts with
+// the option. RESOURCE_EXHAUSTED: too little memory for DivideEdges().
 absl::Status CheckEdgeDivision(const RawGraph& graph,
                                const ImportOptions& options);
 
@@ -43,7 +43,8 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
 // round(n * (f_0 + .. + f_i)) of the keys in ascending order; seeds with equal
 // keys go to the earlier share.
 //
-// Reads the relation once. Memory: 16 bytes per edge, 32 with `coalesce`.
+// Reads the relation once. Needs at least 16 bytes of memory per edge, or 32
+// with `coalesce`. Fails as EdgeReader does.
 absl::StatusOr<EdgeDivision> DivideEdges(const RawGraph& graph,
                                          const ImportOptions& options);
 

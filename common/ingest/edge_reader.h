@@ -26,22 +26,22 @@ struct EdgeChunk {
   int64_t dst(int64_t i) const { return endpoints[2 * i + 1]; }
 };
 
-// Reads the columns of a relation in parallel and checks their values.
-// Single-threaded. Lifetime: keeps references to `graph` and `relation`.
+// Reads the columns of a relation side by side and checks their values.
+// Single-threaded. `graph` and `relation` must outlive it.
 class EdgeReader {
  public:
   static absl::StatusOr<std::unique_ptr<EdgeReader>> Open(
       const RawGraph& graph, const RawEdges& relation);
 
-  // Fills in the next edges; false at the end. INVALID_ARGUMENT: an id that its
-  // node type does not have, a weight or feature that is not finite, a weight
-  // that is negative or underflows to 0 as a float, an edge type that exceeds
-  // 32 bits, columns of different lengths, a count that differs from the
-  // declared one. Also the errors of RowReader.
+  // Fills in the next edges, or returns false at the end. INVALID_ARGUMENT: an
+  // id that its node type does not have, a weight or feature that is not
+  // finite, a weight that is negative or underflows to 0 as a float, an edge
+  // type that exceeds 32 bits, columns of different lengths, or a count that
+  // differs from the declared one. Also the errors of RowReader.
   absl::StatusOr<bool> Next(EdgeChunk& chunk);
 
  private:
-  // A column and its reader in this pass.
+  // A column and its reader, both null if the relation does not have it.
   struct Column {
     const RowSource* source = nullptr;
     std::unique_ptr<RowReader> reader;
@@ -65,7 +65,7 @@ class EdgeReader {
   const RawGraph& graph_;
   const RawEdges& relation_;
   Column endpoints_, weight_, time_, type_, feature_;
-  std::vector<double> weights_;  // scratch: weights of a chunk
+  std::vector<double> weights_;  // weights of the chunk being read
   int64_t next_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of neighbour lists, packed into as few bytes as their columns need,
-// as they are held while edges are being sorted by node.
+// Entries of neighbour lists, packed into as few bytes as their columns need.
+// Edges are held in this form while they are sorted by node.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// The columns that entries have; fixed during a pass.
+// The columns that entries have.
 struct EdgeLayout {
   bool wide = false;  // node ids may be 2^32 or more
   bool has_weight = false;
@@ -56,8 +56,8 @@ T Take(const std::byte*& in) {
 
 }  // namespace edge_record_internal
 
-// Writes record_bytes() bytes to `out`. `features` are feature_width floats,
-// which come last; null stands for zeros.
+// Writes record_bytes() bytes to `out`. `features` points to feature_width
+// floats, which come last; null stands for zeros.
 inline void PackEdge(const EdgeLayout& layout, const EdgeRecord& record,
                      const float* features, std::byte* out) {
   using edge_record_internal::Put;

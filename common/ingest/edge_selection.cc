@@ -13,7 +13,6 @@
 namespace millrace {
 namespace {
 
-// Picks the edges of one selection from consecutive chunks.
 class EdgePicker {
  public:
   EdgePicker(EdgeSelection selection, const RawEdges& relation)
@@ -42,7 +41,7 @@ class EdgePicker {
     }
   }
 
-  // Called after all edges, `count` in total, have been seen.
+  // Must be called after all edges, `count` in total, have been visited.
   absl::StatusOr<EdgeSplitColumns> Finish(int64_t count,
                                           const std::string& relation) {
     if (next_ < ids().size()) return RangeError(count, relation);

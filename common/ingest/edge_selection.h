@@ -12,19 +12,18 @@
 
 namespace millrace {
 
-// A choice of edges, by their positions in the user's list (their edge ids), in
-// any order.
+// Selected edges, given by their positions in the user's list (their edge ids)
+// in any order.
 struct EdgeSelection {
   std::string name;  // the split's name
   std::vector<int64_t> ids;
-  // Where the ids come from, for messages; null if they were not given by the
-  // user.
+  // Where the ids come from, for messages; null if the user did not give them.
   std::shared_ptr<const RowSource> source = nullptr;
 };
 
 // Makes a split of each selection, in the order of its ids, with the times and
 // types that the relation has. Reads the relation once, without its weights and
-// features. INVALID_ARGUMENT: an id that no edge has. Also the errors of
+// features. INVALID_ARGUMENT: no edge has one of the ids. Also the errors of
 // EdgeReader.
 absl::StatusOr<std::vector<EdgeSplitColumns>> SelectEdges(
     const RawGraph& graph, const RawEdges& relation,

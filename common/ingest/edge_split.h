@@ -28,14 +28,14 @@ struct EdgeSplitColumns {
   Array negative;   // [s, k] int64: destinations
 };
 
-// Maps an original id, which is in range, to its id.
+// Returns the id of the node with an original id, which is in range.
 using IdOfFn = std::function<uint64_t(TypeIndex type, int64_t original)>;
 using WriteArrayFn =
     std::function<absl::Status(const std::string& path, const Array& array)>;
 
-// Writes the files of a split with `write` and describes it. INVALID_ARGUMENT:
-// a node that does not exist (the message names column and position), columns
-// of different lengths. Also the errors of `write`.
+// Writes the files of a split with `write` and returns its description.
+// INVALID_ARGUMENT: a node that does not exist (the message names column and
+// position), or columns of different lengths. Also the errors of `write`.
 absl::StatusOr<EdgeSplitInfo> WriteEdgeSplit(
     const EdgeSplitColumns& split, const Schema& schema,
     const std::vector<PartitionBook>& books, const IdOfFn& id_of,
@@ -43,9 +43,9 @@ absl::StatusOr<EdgeSplitInfo> WriteEdgeSplit(
 
 // The edges of a relation with the given edge ids, in their order, or all edges
 // in the order of their ids, with the times and types that the relation has.
-// All partitions must be mapped; reads all lists of the relation once.
-// INVALID_ARGUMENT: an id that no edge has; the message names position and
-// value.
+// All partitions must be mapped. Reads all lists of the relation, twice if
+// `edge_ids` is nullopt. INVALID_ARGUMENT: no edge has one of the ids; the
+// message names its position and value.
 absl::StatusOr<EdgeSplitColumns> EdgesById(
     const Store& store, RelationIndex relation,
     const std::optional<std::vector<int64_t>>& edge_ids);

@@ -23,10 +23,10 @@ namespace {
 
 constexpr int64_t kBlockValues = 256 << 10;
 
-// Calls `visit(values, rows)` for consecutive blocks of `source`, after
-// checking their values.
 using BlockVisitor = std::function<absl::Status(float* values, int64_t rows)>;
 
+// Calls `visit` for consecutive blocks of `source`, after checking their
+// values.
 absl::Status ForEachBlock(const RowSource& source, int64_t expected_rows,
                           const BlockVisitor& visit) {
   MILLRACE_RETURN_IF_ERROR(
@@ -53,7 +53,7 @@ absl::Status ForEachBlock(const RowSource& source, int64_t expected_rows,
   return CheckRowCount(source, done, expected_rows);
 }
 
-// A function that changes a block of rows in place. It is made by passes over
+// Normalises a block of rows in place. Making one takes one or two passes over
 // the whole matrix.
 using RowChange = std::function<void(float* values, int64_t rows)>;
 
@@ -80,8 +80,6 @@ absl::StatusOr<RowChange> RowNormalization(const RowSource& source,
   };
 }
 
-// Gives each column mean 0 and population standard deviation 1. Takes two
-// passes.
 absl::StatusOr<RowChange> Standardization(const RowSource& source,
                                           int64_t rows) {
   const auto width = static_cast<size_t>(source.width());
@@ -107,7 +105,7 @@ absl::StatusOr<RowChange> Standardization(const RowSource& source,
       }));
   for (size_t i = 0; i < width; ++i) {
     const double deviation = std::sqrt(scale[i] / divisor);
-    // Due to rounding, the mean of equal float32 values may differ from them.
+    // Because of rounding, the mean of equal values may differ from them.
     const bool constant = deviation <= std::abs(mean[i]) * 1e-12;
     scale[i] = constant ? 0 : 1 / deviation;
   }

@@ -15,13 +15,13 @@ namespace millrace {
 
 // Streams a matrix of `rows` rows, normalised, into the float32 file
 // `relative_path` of `store`, and returns its column. Reads the source once.
-// INVALID_ARGUMENT: a different number of rows, a value that is not finite.
+// INVALID_ARGUMENT: a different number of rows, or a value that is not finite.
 absl::StatusOr<ColumnSpec> ImportFeatures(const RowSource& source, int64_t rows,
                                           Normalization normalization,
                                           const std::string& relative_path,
                                           StoreWriter& store);
 
-// INVALID_ARGUMENT "FILE: ROWS rows, but TYPE has COUNT nodes" unless equal.
+// INVALID_ARGUMENT: `rows` is not `expected`. The message names the source.
 absl::Status CheckRowCount(const RowSource& source, int64_t rows,
                            int64_t expected);
 

@@ -12,17 +12,17 @@ namespace millrace {
 
 // The splits that come with a graph, read and checked.
 struct GivenSplits {
-  // As RawGraph::splits: ascending original ids.
+  // In the order of RawGraph::splits; ascending original ids.
   std::vector<std::vector<int64_t>> nodes;
-  // As RawGraph::edge_splits. If a split's edges are given by their ids, only
-  // `edge_id` is set, in their order.
+  // In the order of RawGraph::edge_splits. If a split's edges are given by
+  // their ids, `edge_id` has them as given, and there are no other columns.
   std::vector<EdgeSplitColumns> edges;
 };
 
 // Reads only the splits, so that errors in them are found before the graph is
 // read. INVALID_ARGUMENT: an id that does not exist, a node that occurs twice
 // in a split, a split "train" without seeds (for others this is only a
-// warning), columns of different lengths. Also the errors of RowReader.
+// warning), or columns of different lengths. Also the errors of RowReader.
 absl::StatusOr<GivenSplits> ReadGivenSplits(const RawGraph& graph);
 
 }  // namespace millrace

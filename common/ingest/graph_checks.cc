@@ -18,11 +18,11 @@ namespace {
 
 // An edge with its id, as the importer holds it until its list is written.
 constexpr int64_t kEdgeBytes = 16;
-// Degrees per node, in two lists, one for each direction.
+// The degree of a node, in the lists of one direction.
 constexpr int64_t kDegreeBytes = 8;
 constexpr int64_t kTimeBytes = 8;
 constexpr int64_t kLabelBytes = 16;  // the node and its class
-constexpr int64_t kSeenBytes = 8;    // only with --coalesce
+constexpr int64_t kSeenBytes = 8;    // per node, only with --coalesce
 
 using Names = std::set<std::string>;
 
@@ -147,7 +147,7 @@ absl::Status CheckRowCounts(const RawGraph& graph) {
 
 absl::Status CheckImportMemory(const RawGraph& graph,
                                const ImportOptions& options) {
-  std::vector<int64_t> counts;  // 0: not confirmed
+  std::vector<int64_t> counts;  // 0 if not confirmed
   uint64_t nodes_in_all = 0;
   uint64_t columns_bytes = 0;
   for (const RawNodes& nodes : graph.nodes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a graph that need only names, shapes and headers, and so can be
-// made before the long work of an import.
+// Checks of a graph that need only names, shapes and headers, so that they can
+// be made before the long work of an import.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ absl::Status CheckGraphNames(const RawGraph& graph,
 // edge.
 absl::Status CheckRowCounts(const RawGraph& graph);
 
-// RESOURCE_EXHAUSTED: the memory that an import needs per node, and for
-// buffered edges, is not available. Node types with columns of unknown length
+// RESOURCE_EXHAUSTED: the memory that an import needs for nodes and for
+// buffered edges is not available. Node types with columns of unknown length
 // are not counted, since their node counts have not been confirmed yet.
 absl::Status CheckImportMemory(const RawGraph& graph,
                                const ImportOptions& options);

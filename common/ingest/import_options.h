@@ -10,14 +10,15 @@ namespace millrace {
 
 enum class SelfLoops { kKeep, kAdd, kRemove };
 
-// kRow: as PyG's NormalizeFeatures: the smallest value of the whole matrix is
-// subtracted, then each row is divided by its sum (or by 1 if that is larger).
+// kRow: the smallest value of the whole matrix is subtracted, then each row is
+// divided by its sum (or by 1 if that is larger), as PyG's NormalizeFeatures
+// does.
 // kStandard: each column gets mean 0 and population standard deviation 1; a
 // constant column becomes 0.
 enum class Normalization { kNone, kRow, kStandard };
 
 // How --edge-split-fractions orders the edges that it divides.
-// kRandom: by a keyed hash of their pair of nodes. The edges of valid and test,
+// kRandom: by a keyed hash of the pair of nodes. The edges of valid and test,
 // and all their reverses, are left out of the graph.
 // kTime: by their times. All edges are in the graph; only temporal jobs ignore
 // those that are later than their seeds.

@@ -111,8 +111,8 @@ absl::StatusOr<std::unique_ptr<ListWriter>> ListWriter::Create(
   return lists;
 }
 
-// Puts into list_, in order, those of the entries [begin, end) that are to be
-// written.
+// Puts the entries [begin, end) into list_ in the order in which to write them,
+// leaving out repeated neighbours if asked to.
 void ListWriter::OrderList(const EdgeGroup& group, int64_t begin, int64_t end) {
   const auto by_id = [](const Entry& a, const Entry& b) {
     return a.edge_id < b.edge_id;

@@ -19,7 +19,8 @@
 
 namespace millrace {
 
-// Writes one .npy file of a store value by value. Single-threaded.
+// Writes one .npy file of a store value by value. Single-threaded. The store
+// must outlive it.
 class ColumnWriter {
  public:
   static absl::StatusOr<ColumnWriter> Create(StoreWriter& store,
@@ -31,7 +32,7 @@ class ColumnWriter {
   absl::Status Put(T value) {
     return PutBytes(&value, sizeof(value));
   }
-  // `bytes` must be whole elements of whole rows.
+  // Several calls may make up a row, but Finish() needs whole rows.
   absl::Status PutBytes(const void* data, size_t bytes);
   absl::Status Finish();
 
@@ -60,11 +61,11 @@ class ListWriter {
     EdgeLayout layout;
     DType index_dtype = DType::kUint32;  // id dtype of the neighbours' type
     // Keeps only the entry with the lowest edge_id for each neighbour in a
-    // list. Needs 8 bytes for each possible neighbour.
+    // list. Needs 8 bytes of memory for each possible neighbour.
     bool coalesce = false;
     int64_t neighbor_count = 0;
   };
-  // Called for every edge written, with its position in the files.
+  // Called for every edge that is written, with its position in the files.
   using EdgeObserver =
       std::function<absl::Status(const EdgeRecord& edge, int64_t position)>;
 
@@ -97,7 +98,7 @@ class ListWriter {
   std::optional<ColumnWriter> feature_;
   std::vector<Entry> list_;  // the list being written
   std::vector<float> list_weights_;
-  std::vector<int64_t> seen_;  // per neighbour: the last node that had it
+  std::vector<int64_t> seen_;  // by neighbour, the last node that had it
   int64_t edge_count_ = 0;
   int64_t max_edge_id_ = -1;
 };

@@ -26,7 +26,8 @@ absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, float* out) {
   return reader.ReadFloats(rows, out);
 }
 
-// Reads `count` rows block by block: visit(first row, values, rows).
+// Calls visit(first row, values, rows) for consecutive blocks of `source`,
+// which must have `count` rows.
 template <typename T, typename Visit>
 absl::Status ForEachBlock(const RowSource& source, int64_t count, Visit visit) {
   if (source.rows() >= 0) {
@@ -46,8 +47,8 @@ absl::Status ForEachBlock(const RowSource& source, int64_t count, Visit visit) {
   return CheckRowCount(source, done, count);
 }
 
-// Writes original_id or lookup. They are the identity: in a dataset, ids are
-// original ids.
+// Writes original_id or lookup. Both are the identity, since in a dataset ids
+// are original ids.
 template <typename Id>
 absl::Status WriteIdentity(const std::string& path, const NodeType& type,
                            StoreWriter& store) {
@@ -75,7 +76,7 @@ absl::Status WriteIds(const NodeType& type, StoreWriter& store) {
 }
 
 // Writes labels of type T (int64_t or float) and collects the labelled nodes,
-// those whose label is not NaN in all columns.
+// which have a label that is not NaN in at least one column.
 template <typename T>
 absl::Status WriteLabels(const RowSource& source, ImportedNodes& imported,
                          StoreWriter& store) {
@@ -158,7 +159,7 @@ absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
         type.feature, ImportFeatures(*nodes.feature, nodes.count, normalization,
                                      NodePath(0, type.name, "feature"), store));
   }
-  // Comes last, after the columns have been found to have as many rows.
+  // Comes last, when the columns have been found to have as many rows.
   MILLRACE_RETURN_IF_ERROR(WriteIds(type, store));
   return imported;
 }

@@ -12,12 +12,12 @@
 
 namespace millrace {
 
-// The results of importing a node type that relations and splits need.
+// What relations and splits need to know about an imported node type.
 struct ImportedNodes {
   NodeType type;
   std::vector<int64_t> times;     // empty if the type has none
   std::vector<int64_t> labelled;  // original ids with a label, ascending
-  // Their labels, if a label is a single integer; else empty.
+  // Their labels, if a label is a single integer; otherwise empty.
   std::vector<int64_t> classes;
 };
 
@@ -25,7 +25,7 @@ struct ImportedNodes {
 // labels become int64, others float32 (NaN means unlabelled). Features become
 // float32 and are normalised.
 // INVALID_ARGUMENT: not one row per node, a value that is not finite (except
-// NaN labels), times that are not integers.
+// NaN labels), or times that are not integers.
 absl::StatusOr<ImportedNodes> ImportNodes(const RawNodes& nodes,
                                           Normalization normalization,
                                           StoreWriter& store);

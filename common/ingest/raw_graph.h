@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as the user has it: where to read the columns of its node types,
-// relations and splits. The importer of a format describes it; ImportGraph
-// makes a dataset of it.
+// relations and splits. The importer of a format describes it, and
+// ImportGraph() turns it into a dataset.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct RawEdges {
   std::string declared_by = {};  // the file that declares it
 };
 
-// Seeds by original id, in any order, without duplicates.
+// Seeds given by original ids, in any order, without duplicates.
 struct RawSplit {
   TypeIndex type = 0;
   std::string name = {};
@@ -59,7 +59,7 @@ struct RawEdgeSplit {
   std::shared_ptr<const RowSource> endpoints = nullptr;  // (src, dst)
   // If not -1, the pairs are the relation's edges from `first_edge` on.
   int64_t first_edge = -1;
-  // If set, instead of all other columns: the seeds are the edges at these
+  // If set, all other columns are null, and the seeds are the edges at these
   // positions in the relation's list.
   std::shared_ptr<const RowSource> ids = nullptr;
   std::shared_ptr<const RowSource> time = nullptr;

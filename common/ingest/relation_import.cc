@@ -111,7 +111,7 @@ EdgeBuckets::Options RelationImporter::BucketOptions(Direction direction,
       node_count(direction == Direction::kIn ? relation_.dst : relation_.src);
   options.segments = segments;
   // Both directions are buffered at the same time, and a group and its longest
-  // list are in memory too.
+  // list are in memory as well.
   options.memory_bytes = import_.options.memory_bytes / 4;
   options.scratch_file =
       store_.scratch() / StrCat(DirectionName(direction), ".edges");
@@ -174,7 +174,7 @@ absl::Status RelationImporter::ReadEdges(EdgeBuckets& in) {
 
 // If there are edge times, temporal jobs compare only these with a seed's time,
 // so an edge must not be earlier than its ends. All of the user's edges are
-// checked: those that are left out of the graph may be seeds.
+// checked, since those that are left out of the graph may be seeds.
 absl::Status RelationImporter::CheckTimes(const EdgeChunk& chunk) const {
   if (edges_.time == nullptr) return absl::OkStatus();
   for (const bool src : {true, false}) {

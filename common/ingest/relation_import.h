@@ -20,14 +20,15 @@ struct RelationImport {
   const ImportOptions& options;
   // Times by node type; empty for a type without times.
   const std::vector<std::vector<int64_t>>& node_times;
-  // By position in the user's list: whether the edge is left out, together with
+  // By position in the user's list, whether the edge is left out, together with
   // its reverse. Empty if none is.
   const std::vector<bool>& held_out;
 };
 
 // Streams a relation into the in-lists, out-lists and edge features of
-// partition 0 of `store`; returns its schema entry. INVALID_ARGUMENT: an edge
-// is earlier than the node at one of its ends. Also the errors of EdgeReader.
+// partition 0 of `store`, and returns its schema entry. INVALID_ARGUMENT: an
+// edge is earlier than the node at one of its ends. Also the errors of
+// EdgeReader.
 absl::StatusOr<Relation> ImportRelation(const RelationImport& import,
                                         StoreWriter& store);
 

@@ -88,7 +88,7 @@ absl::Status CheckFractions(std::string_view option,
     valid = valid && fraction >= 0 && fraction <= 1;
     sum += fraction;
   }
-  // Due to rounding, 0.8 + 0.1 + 0.1 may exceed 1.
+  // Because of rounding, 0.8 + 0.1 + 0.1 may exceed 1.
   if (valid && sum <= 1 + 1e-9) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(
       option, " ", absl::StrJoin(fractions, ","),
@@ -180,7 +180,7 @@ absl::Status CheckSplitName(const std::string& name) {
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<int64_t> all;
-  // Tables of ids have few columns, but the file may be something else.
+  // Tables of ids have few columns, but the file may be another one.
   const int64_t block_rows = std::max<int64_t>(kBlockRows / source.width(), 1);
   std::vector<int64_t> block(static_cast<size_t>(block_rows * source.width()));
   while (true) {

@@ -14,13 +14,13 @@
 
 namespace millrace {
 
-// All ids in `source`, in ascending order. INVALID_ARGUMENT: an id that no node
-// in `nodes` has, or that occurs twice; the message names the place.
+// Reads all ids in `source` and sorts them. INVALID_ARGUMENT: an id that no
+// node in `nodes` has, or that occurs twice; the message names the place.
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
                                                   const RawNodes& nodes);
 
-// INVALID_ARGUMENT (the message starts with `option`): not three numbers from 0
-// to 1 whose sum is at most 1.
+// INVALID_ARGUMENT: `fractions` are not three numbers from 0 to 1 whose sum is
+// at most 1; the message starts with `option`.
 absl::Status CheckFractions(std::string_view option,
                             const std::vector<double>& fractions);
 
@@ -38,25 +38,26 @@ struct NamedSplit {
   std::vector<int64_t> ids;
 };
 
-// INVALID_ARGUMENT (the message starts with "--folds"): fewer than 3 folds, or
-// more than the number of `labelled` nodes of `type`.
+// INVALID_ARGUMENT: fewer than 3 folds, or more than the number of `labelled`
+// nodes of `type`; the message starts with "--folds".
 absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type);
 
-// The splits for cross validation (see ImportOptions::folds). `labelled` is put
-// in the order of the permutation of SplitByFractions() and then, if `classes`
-// (the label of each node) is not empty, stably sorted by class. The node at
-// position p is in fold p mod `folds`, so that folds have equal sizes, and
-// equal numbers of each class, to within one node.
+// The splits for cross validation (see ImportOptions::folds). `labelled`, which
+// must not be empty, is put in the order of the permutation of
+// SplitByFractions() and then, if `classes` (the label of each node) is not
+// empty, stably sorted by class. The node at position p is in fold p mod
+// `folds`, so folds have equal sizes, and equal numbers of each class, to
+// within one node.
 std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
                                      const std::vector<int64_t>& classes,
                                      int folds, uint64_t seed, int type);
 
-// INVALID_ARGUMENT: not letters, digits, '-', '_' and '.', or starting with
-// '.'. A split's name becomes the name of a folder.
+// INVALID_ARGUMENT: `name`, which becomes the name of a folder, is empty,
+// starts with '.', or has characters other than letters, digits, '-', '_' and
+// '.'.
 absl::Status CheckSplitName(const std::string& name);
 
-// All values of a table of one or more columns. Returns the errors of
-// RowReader.
+// Reads all values of a table, row by row. Fails as RowReader does.
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source);
 
 // Reads the columns of a split of pairs; the caller sets `relation`.

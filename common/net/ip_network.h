@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// The addresses that count as one client: an IPv4 address such as "127.0.0.1",
-// also if it is mapped into IPv6, or an IPv6 network such as
+// Names the group of addresses that counts as one client: an IPv4 address such
+// as "127.0.0.1", even if it is mapped into IPv6, or an IPv6 network such as
 // "2001:db8:1:2::/64", since one client may have all of its addresses.
 std::string NetworkOf(const in_addr& address);
 std::string NetworkOf(const in6_addr& address);

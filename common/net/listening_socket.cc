@@ -31,10 +31,10 @@ constexpr absl::Duration kWarningInterval = absl::Seconds(10);
 // A connection is dead if its client acknowledges nothing for this long. gRPC
 // waits as long for the answer to a keepalive ping.
 constexpr unsigned kUserTimeoutMs = 10'000;
-// A port that is free on one address may be taken on the next one.
+// With port 0, how often to try another port: one that is free on one address
+// may be taken on the next.
 constexpr int kAttempts = 16;
 
-// Advice for a failed listen().
 std::string Advice(int error) {
   switch (error) {
     case EADDRINUSE:
@@ -58,7 +58,7 @@ absl::Status CannotListen(const std::string& option, const HostPort& address,
              ": cannot listen there: ", cause, "\n", Advice(error)));
 }
 
-// A socket that listens on `address`; -1, with errno set, on failure.
+// Returns a socket that listens on `address`; on failure, -1 with errno set.
 // Connections inherit the socket options.
 UniqueFd ListenAt(const SocketAddress& address) {
   constexpr int kYes = 1;

@@ -26,7 +26,8 @@ class ListeningSocket {
   // Clients can connect as soon as this returns. Port 0 picks a free port.
   // "0.0.0.0" means every IPv4 address of this host, "::" every address.
   // `option`, such as "--listen", is used in messages.
-  // UNAVAILABLE: cannot listen; the message names the address and the cause.
+  // UNAVAILABLE: cannot listen. RESOURCE_EXHAUSTED: too few file descriptors.
+  // The message names the address and the cause.
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> Open(
       const HostPort& address, const std::string& option);
   ~ListeningSocket();
@@ -46,8 +47,8 @@ class ListeningSocket {
   void Wake() const;
 
   // Accepts a waiting connection; the socket is non-blocking and close-on-exec.
-  // -1: no connection is waiting, it could not be accepted, or Wake() was
-  // called. Never blocks.
+  // Returns -1 if no connection is waiting, if it could not be accepted, or if
+  // Wake() was called. Never blocks.
   UniqueFd Accept();
 
   // Number of connections closed because there was no file descriptor for them.
@@ -58,7 +59,7 @@ class ListeningSocket {
   absl::Status Listen(const HostPort& address);
   absl::Status WatchSockets();
   void DropConnection(int listener);
-  // Stops accepting for kRest.
+  // Stops accepting for a moment (kRest).
   void Rest();
   void EndRest();
 

@@ -13,8 +13,8 @@
 namespace millrace {
 namespace {
 
-// "part" in ASCII. Keeps these Philox words distinct from those of
-// docs/determinism.md, whose counters have a purpose in this place.
+// "part" in ASCII. It keeps these Philox words distinct from those of
+// docs/determinism.md, whose counters have a purpose in its place.
 constexpr uint32_t kDomain = 0x70617274;
 
 PhiloxKey KeyOf(uint64_t seed, uint32_t method, uint32_t type) {

@@ -35,7 +35,7 @@ void CountVisits(const Batch& batch, Counts& visits) {
 }
 
 // Stays below 1 even when it is added in single precision to a count below
-// 2^23.
+// 2^20.
 float TieBreak(float degree, float largest) {
   return largest > 0 ? 0.9375F * (degree / largest) : 0;
 }

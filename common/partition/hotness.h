@@ -15,15 +15,16 @@ namespace millrace {
 // [node type][original id]; comparable between types and partitions.
 using Hotness = std::vector<std::vector<float>>;
 
-// The number of neighbour lists of these directions that contain a node.
-// Streams the edges. DATA_LOSS: damaged lists. CANCELLED: interrupted.
+// How often a node occurs in the neighbour lists of these directions. Streams
+// the edges. DATA_LOSS: damaged lists. CANCELLED: interrupted.
 absl::StatusOr<Hotness> DegreeHotness(const Store& dataset,
                                       const std::vector<Direction>& directions);
 
 // The number of batches, among the job's first `max_batches` of epoch 0, that
-// contain a node. As a tie-breaker, the node's fraction of the largest of
-// `degrees`, scaled below 1, is added.
-// NOT_FOUND: no such split. Also the errors of the sampler.
+// contain a node. To break ties, a number below 1 is added, which is
+// proportional to the node's value in `degrees`.
+// NOT_FOUND: no such split. CANCELLED: interrupted. Also the errors of
+// ResolveJob() and of the sampler.
 absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
                                          const JobSpec& job,
                                          uint32_t max_batches,

@@ -18,7 +18,7 @@ namespace millrace {
 namespace {
 
 constexpr PartitionId kUnassigned = kMaxParts;
-// Slack at the start of the stream, as a fraction of the final capacity.
+// Slack at the start, as a fraction of the final capacity.
 constexpr double kLdgHeadStart = 1.0 / 64;
 constexpr int64_t kNodesPerStep = 1 << 14;
 constexpr int64_t kEntriesPerDrop = int64_t{1} << 22;
@@ -55,16 +55,16 @@ class LdgPartitioner {
   int64_t edge_capacity_ = 0;
   int64_t placed_edges_ = 0;
   std::vector<int64_t> node_capacity_;  // per type
-  // per type of the nodes that have the lists
+  // By type of the nodes that have the lists.
   std::vector<std::vector<Cursor>> cursors_;
-  // per type: in-degrees, if there are no in-lists
+  // In-degrees per type, of relations without in-lists.
   std::vector<std::vector<int64_t>> degrees_;
   Assignment assignment_;
   std::vector<int64_t> placed_;              // per type
   std::vector<std::vector<int64_t>> nodes_;  // [type][part]
   std::vector<int64_t> edges_;               // [part]
-  // For the current node: number of neighbours per part, and the parts with
-  // any.
+  // For the current node, the number of placed neighbours per part, and the
+  // parts that have any.
   std::vector<int64_t> common_;
   std::vector<PartitionId> touched_;
 };
@@ -106,7 +106,7 @@ absl::Status LdgPartitioner::Prepare() {
   return absl::OkStatus();
 }
 
-// The type with the smallest share of its nodes placed.
+// The type of which the smallest share of nodes has been placed.
 size_t LdgPartitioner::NextType() const {
   size_t best = assignment_.size();
   for (size_t type = 0; type < assignment_.size(); ++type) {

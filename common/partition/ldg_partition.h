@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// No partition gets more than this times an equal share of the nodes of a type,
-// rounded up. The same limit is applied to in-edges, as far as the degrees of
-// single nodes and the limit on nodes allow.
+// A partition gets at most an equal share of the nodes of a type, times this
+// and rounded up. The same limit is applied to in-edges as far as the degrees
+// of single nodes and the limit on nodes allow.
 inline constexpr double kLdgSlack = 1.05;
 
 // Linear Deterministic Greedy (Stanton and Kliot 2012): nodes are visited in id
@@ -19,8 +19,8 @@ inline constexpr double kLdgSlack = 1.05;
 // its capacity, which grows with what has been placed; ties go to the emptier
 // partition. Neighbours are those in the lists of the dataset, in both
 // directions if it has both.
-// Memory: 2 bytes per node, plus the in-degrees if the dataset has no in-lists;
-// edges are streamed. Deterministic, without a seed.
+// Needs 2 bytes of memory per node, plus the in-degrees if the dataset has no
+// in-lists; edges are streamed. Deterministic; there is no seed.
 // DATA_LOSS: damaged lists. CANCELLED: interrupted.
 absl::StatusOr<Assignment> AssignLdg(const Store& dataset, int parts);
 

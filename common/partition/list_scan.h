@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the neighbour lists of a dataset once, from the first node to the last.
+// Reads the neighbour lists of a dataset in one pass from the first node to the
+// last.
 #pragma once
 
 #include <algorithm>
@@ -39,13 +40,15 @@ DatasetLists ListsOf(const Store& dataset, RelationIndex relation,
 // relation its in-lists or, if it has none, its out-lists.
 std::vector<DatasetLists> TopologyOf(const Store& dataset);
 
-// DATA_LOSS: the starts do not ascend from 0 to the number of entries.
+// DATA_LOSS: the starts do not ascend from 0 to the number of entries; the
+// message names the file.
 absl::Status CheckStarts(const DatasetLists& lists);
 // The DATA_LOSS error for an entry that is not an id of the neighbours' type.
 absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
                          uint64_t neighbor);
 
-// Adds the in-degrees of the destinations of a relation to `degrees`.
+// Adds the in-degrees of the destinations of a relation to `degrees`, by
+// original id. Fails as ScanLists() does.
 absl::Status AddInDegrees(const Store& dataset, RelationIndex relation,
                           std::span<int64_t> degrees);
 

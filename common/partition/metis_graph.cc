@@ -53,7 +53,6 @@ absl::Status ForEachEdge(const Store& dataset,
   return absl::OkStatus();
 }
 
-// Adds every edge to the lists of both of its ends, unsorted.
 absl::Status FillLists(const Store& dataset, MetisGraph& graph) {
   std::vector<idx_t>& starts = graph.starts;
   starts.assign(static_cast<size_t>(graph.vertices()) + 1, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset in the form that METIS takes.
+// A dataset as METIS takes it: an undirected graph in CSR form.
 #pragma once
 
 #include <metis.h>
@@ -26,7 +26,7 @@ struct MetisGraph {
   int constraints = 0;              // one per node type, plus one for in-edges
   std::vector<idx_t> starts;        // [vertices + 1]
   MetisArray neighbors;             // ascending per vertex, no duplicates
-  // number of edges between the two, in both directions
+  // Number of edges between the two vertices, in both directions.
   MetisArray edge_weights;
   std::vector<idx_t> weights;  // [vertices * constraints]
 

@@ -28,8 +28,8 @@
 namespace millrace {
 namespace {
 
-// Two entries, each a neighbour and a weight, in our graph and again in METIS's
-// copy. METIS needs more on top of that.
+// Two entries per edge, each a neighbour and a weight, in our graph and again
+// in METIS's copy. METIS needs more on top of that.
 constexpr uint64_t kBytesPerEdge = 32;
 
 constexpr uint64_t kMetisLimit = std::numeric_limits<idx_t>::max();
@@ -81,7 +81,7 @@ int CallMetis(MetisGraph& graph, int parts, uint64_t seed, idx_t* result) {
 [[noreturn]] void RunChild(MetisGraph& graph, int parts, uint64_t seed,
                            idx_t* result) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Ctrl-C reaches the whole process group; the parent unwinds and ends this
+  // Ctrl-C reaches the whole process group. The parent unwinds and ends this
   // process.
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_DFL);
@@ -145,8 +145,8 @@ absl::Status RunMetis(MetisGraph& graph, int parts, uint64_t seed,
   if (child < 0) return absl::ErrnoToStatus(errno, "cannot start METIS");
   if (child == 0) RunChild(graph, parts, seed, result);
   write_end = UniqueFd();
-  // METIS does not report progress, and its time for graphs of the same size
-  // varies tenfold.
+  // METIS does not report progress, and the time that it takes for graphs of
+  // the same size varies tenfold.
   Progress progress("METIS", /*total=*/-1, /*unit=*/"");
   MILLRACE_RETURN_IF_ERROR(AwaitChild(child, read_end.get(), progress));
   progress.Finish();
@@ -192,7 +192,7 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
     edges += static_cast<uint64_t>(relation.edge_count);
   }
   MILLRACE_RETURN_IF_ERROR(CheckMetisSize(vertices, edges));
-  // METIS cannot bisect a graph of less than one vertex per part.
+  // METIS cannot bisect a graph with less than one vertex per part.
   if (vertices <= static_cast<uint64_t>(parts) || edges == 0) {
     return AssignRandom(schema, parts, seed);
   }

@@ -146,7 +146,7 @@ std::vector<Renumbering> RenumberAll(const Schema& schema,
   return numbers;
 }
 
-// Keeps the order of the dataset's split, which is by original id.
+// Writes a split in the order of the dataset's, which is by original id.
 absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
                                      const Renumbering& numbers,
                                      StoreWriter& writer) {
@@ -207,7 +207,6 @@ absl::StatusOr<EdgeSplitInfo> WriteEdges(
       });
 }
 
-// The schema of the store to write.
 Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {
   Schema schema = dataset;
   for (NodeType& type : schema.node_types) {

@@ -28,20 +28,19 @@ std::string_view HotnessMethodName(HotnessMethod method);
 struct PartitionOptions {
   int parts = 1;  // 1 to kMaxParts, at most as many as nodes (of all types)
   PartitionMethod method = PartitionMethod::kMetis;
-  // For kGiven: .npy files by node type.
+  // For kGiven, .npy files by node type.
   std::map<std::string, std::filesystem::path> assignment;
   uint64_t seed = 1;
   StoredDirections directions = StoredDirections::kIn;
   HotnessMethod hot = HotnessMethod::kDegree;
-  // For kPresample: the job whose visits are counted. By default, it has split
+  // For kPresample, the job whose visits are counted. By default, it has split
   // `train`, fanouts 15,10,5, batches of 1024 and `seed`, and samples in a
   // direction that is stored.
   std::optional<JobSpec> hot_job;
   uint32_t hot_batches = 100;  // maximum number of batches, of one epoch
-  // of nodes; kNone means as in the dataset
+  // The dtype of the stored node features; kNone means that of the dataset.
   DType feature_dtype = DType::kNone;
-  // Whether to store the neighbours' original ids in the lists; LABOR draws by
-  // them.
+  // Whether to store the neighbours' original ids in the lists, as LABOR needs.
   bool neighbor_original_ids = true;
   // Memory for windows of rows and lists. METIS, and data structures that grow
   // with the number of nodes, need more on top of that.
@@ -54,7 +53,7 @@ struct PartitionReport {
   int64_t edges = 0;
   int64_t cut_edges = 0;
 
-  // The largest partition's share of nodes (edges), in units of an equal share.
+  // The largest partition's number of nodes (edges), divided by the average.
   double node_balance() const;
   double edge_balance() const;
 };
@@ -63,9 +62,10 @@ struct PartitionReport {
 // give the same files. Single-threaded; shows progress.
 // ALREADY_EXISTS: `target` exists. FAILED_PRECONDITION: not a dataset, too
 // large for METIS, without a requested direction, or with features that cannot
-// be cast. INVALID_ARGUMENT: a value out of range, an assignment that does not
-// match the graph. NOT_FOUND: no dataset, or no split to presample. DATA_LOSS:
-// a damaged dataset. CANCELLED: interrupted.
+// be cast. INVALID_ARGUMENT: a value out of range, or an assignment that does
+// not match the graph. NOT_FOUND: no dataset, or no split to presample.
+// DATA_LOSS: a damaged dataset. RESOURCE_EXHAUSTED: too little memory.
+// CANCELLED: interrupted.
 absl::StatusOr<PartitionReport> PartitionDataset(
     const std::filesystem::path& dataset, const std::filesystem::path& target,
     const PartitionOptions& options);

@@ -51,7 +51,6 @@ std::vector<int64_t> NewStarts(std::span<const int64_t> starts,
   return new_starts;
 }
 
-// Writes the lists of one relation and direction.
 class ListPass {
  public:
   struct Spec {
@@ -129,7 +128,7 @@ class ListPass {
     return absl::OkStatus();
   }
 
-  // Also counts the edges of the part.
+  // Sets edges_, even if there are no starts to write.
   absl::Status WriteStarts(int part, uint64_t begin, uint64_t end) {
     std::vector<int64_t> starts = {0};
     starts.reserve(end - begin + 1);
@@ -142,7 +141,7 @@ class ListPass {
                          Array::Adopt(std::move(starts)));
   }
 
-  // The end of a window that starts at `from`; it has at least one list.
+  // The end of a window that starts at `from` and has at least one list.
   uint64_t WindowEnd(uint64_t from, uint64_t end) const {
     uint64_t bytes = 0;
     uint64_t to = from;
@@ -155,8 +154,8 @@ class ListPass {
     return to;
   }
 
-  // Copies the lists of ids [from, to) to the windows, reading them in the
-  // order of the dataset.
+  // Copies the lists of ids [from, to) to the windows. Reads them in the order
+  // of the dataset.
   absl::Status FillWindow(uint64_t from, uint64_t to) {
     std::vector<uint64_t> ids(to - from);
     std::iota(ids.begin(), ids.end(), from);
@@ -260,7 +259,7 @@ class ListPass {
   StoreWriter& writer_;
   Progress& progress_;
   size_t entry_bytes_ = 0;
-  // For the partition being written.
+  // The partition that is being written.
   uint64_t own_begin_ = 0;
   uint64_t own_end_ = 0;
   int64_t edges_ = 0;
@@ -336,7 +335,7 @@ class RelationPass {
         .Run(parts);
   }
 
-  // Writes the features without writing the in-lists, whose order they have.
+  // Writes the features, which are in the order of the in-lists, without these.
   absl::Status WriteFeatures(StoreWriter& writer, Progress& progress) {
     ListPass::Spec spec = SpecOf(Direction::kIn);
     spec.starts = in_order_.starts;

@@ -20,17 +20,18 @@ struct PartSummary {
 };
 
 struct ListOptions {
-  bool in = true;  // lists to write; at least one must be true
+  bool in = true;  // directions to write; at least one must be true
   bool out = false;
   bool neighbor_original_ids = true;  // written beside the neighbours' ids
-  uint64_t memory_bytes = 0;  // for a window of lists; the rest is streamed
+  uint64_t memory_bytes = 0;          // for a window of lists
 };
 
 // Writes all files of one relation: the edge features, and the lists in the
 // order of the new ids, with neighbours renumbered; the order within a list is
 // that of the dataset. Adds edges and cut edges to `parts`, and the number of
 // entries written to `progress`.
-// Memory: a window, and 16 bytes per destination if out-lists need slots.
+// Needs memory for a window, and up to 16 bytes per destination if there are
+// edge features.
 // DATA_LOSS: damaged lists. CANCELLED: interrupted.
 absl::Status WriteRelation(const Store& dataset, RelationIndex relation,
                            const std::vector<Renumbering>& numbers,

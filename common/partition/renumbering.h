@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// A vector of ids with the dtype they have in files (uint32 or uint64,
+// A vector of ids with the dtype that they have in files (uint32 or uint64,
 // depending on the node type).
 class IdVector {
  public:

@@ -105,7 +105,6 @@ class JoinedReader final : public TemplateReader<JoinedReader> {
   std::vector<std::unique_ptr<RowReader>> readers_;
 };
 
-// Both kinds of combined sources; kJoined selects which.
 template <bool kJoined>
 class CombinedSource final : public RowSource {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables composed of other tables.
+// Tables that are made of other tables.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@ namespace millrace {
 
 using RowSources = std::vector<std::shared_ptr<const RowSource>>;
 
-// The rows of `sources`, one table after the other. There must be at least one,
-// and all must know their number of rows. INVALID_ARGUMENT: their widths
-// differ.
+// The rows of `sources`, one table after the other. There must be at least one
+// source, and all must know their number of rows. INVALID_ARGUMENT: their
+// widths differ.
 absl::StatusOr<std::shared_ptr<const RowSource>> ConcatenateRows(
     std::string name, RowSources sources);
 
-// The columns of `sources`, side by side. There must be at least one, and all
-// must know their number of rows. INVALID_ARGUMENT: their numbers of rows
-// differ.
+// The columns of `sources`, side by side. There must be at least one source,
+// and all must know their number of rows. INVALID_ARGUMENT: their numbers of
+// rows differ.
 absl::StatusOr<std::shared_ptr<const RowSource>> JoinColumns(
     std::string name, RowSources sources);
 

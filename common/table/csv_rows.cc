@@ -43,7 +43,7 @@ bool OutOfRange(std::string_view field, double value) {
   return digits.find_first_of("123456789") != std::string_view::npos;
 }
 
-// T is float or double. Numbers read as float32 are rounded.
+// T is float or double. Numbers are rounded to the nearest T.
 template <typename T>
 bool Parse(std::string_view field, T& value) {
   const char* end = field.data() + field.size();

@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// A CSV file (plain or gzip) of numbers without a header line; blanks around
-// numbers are ignored. If `width` is 0, the first line determines the number of
-// columns.
+// Opens a CSV file (plain or gzip) of numbers without a header line; blanks
+// around numbers are ignored. If `width` is 0, the first line determines the
+// number of columns.
 // NOT_FOUND: no such file. INVALID_ARGUMENT: the file is empty and `width` is
 // 0.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenCsvRows(

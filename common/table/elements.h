@@ -45,18 +45,18 @@ std::string_view ElementName(ElementType type);
 int64_t ElementBytes(ElementType type);
 // False for kBool, though it can be read as 0 and 1.
 bool IsInteger(ElementType type);
-// The dtype of stores with the same bits (kUint8 for kBool); kNone if there is
-// none.
+// The dtype of stores that has the same bits (kUint8 for kBool); kNone if there
+// is none.
 DType DTypeOf(ElementType type);
-// `dtype` must not be kNone.
+// The inverse of DTypeOf(), never kBool. `dtype` must not be kNone.
 ElementType ElementTypeOf(DType dtype);
 
-// Parses NumPy's descr, such as "<i2"; never gives bfloat16. INVALID_ARGUMENT:
-// a dtype that is not supported (complex numbers, strings, objects,
-// structures).
+// Parses NumPy's descr, such as "<i2"; never returns bfloat16.
+// INVALID_ARGUMENT: a dtype that is not supported (complex numbers, strings,
+// objects, structures).
 absl::StatusOr<ElementFormat> ElementFormatFromNpy(std::string_view descr);
 
-// Stand-ins for elements that C++20 has no type for.
+// Types for elements that have no type of their own in C++20.
 struct BoolByte {
   uint8_t byte;
 };
@@ -101,8 +101,8 @@ void WithElementType(ElementType type, Body body) {
   MILLRACE_CHECK(false);
 }
 
-// `To` is float, double or int64_t. Floats become 0 as int64_t;
-// RequireIntegers() refuses them beforehand.
+// `To` is float, double or int64_t. Converting floats to int64_t gives 0, so
+// callers must refuse them with RequireIntegers().
 template <typename To, typename From>
 To ConvertElement(From value) {
   if constexpr (std::is_integral_v<From>) {
@@ -147,9 +147,9 @@ void ConvertElements(ElementFormat format, const char* in, int64_t in_step,
 // `type` is an integer or bool.
 absl::Status RequireIntegers(const std::string& name, ElementType type);
 
-// INVALID_ARGUMENT if `type` is uint64 and one of the numbers exceeds 2^63 - 1
-// and so was read as a negative int64. `values` are `rows` rows of `width`
-// numbers, starting with row `first`.
+// INVALID_ARGUMENT: `type` is uint64, and one of the numbers exceeds 2^63 - 1,
+// so that it was read as a negative int64. `values` holds `rows` rows of
+// `width` numbers, starting with row `first`.
 absl::Status RefuseLargeIntegers(const std::string& name, ElementType type,
                                  int64_t first, const int64_t* values,
                                  int64_t rows, int64_t width);

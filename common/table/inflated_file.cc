@@ -16,8 +16,8 @@
 namespace millrace {
 namespace {
 
-// Limits on the bytes read from disk at once; a small file needs no more than
-// its size.
+// Limits on the number of bytes read at once; in between, it is the file's
+// size.
 constexpr uint64_t kMinReadBytes = 4 << 10;
 constexpr uint64_t kMaxReadBytes = 256 << 10;
 constexpr Bytef kMagic[] = {0x1f, 0x8b};
@@ -90,8 +90,8 @@ absl::StatusOr<size_t> InflatedFile::Inflate(char* out, size_t count) {
   stream_.avail_out = static_cast<uInt>(count);
   while (stream_.avail_out > 0) {
     if (stream_.avail_in == 0) MILLRACE_RETURN_IF_ERROR(Refill());
-    // A member ends with a checksum, which zlib reads only after it has
-    // returned all data, so nothing is left to return without input.
+    // A member ends with a checksum, which zlib reads after it has returned all
+    // data, so a complete file does not end within a member.
     if (stream_.avail_in == 0 && in_member_) return Damaged("truncated");
     if (stream_.avail_in == 0) break;
     MILLRACE_RETURN_IF_ERROR(InflateSome());

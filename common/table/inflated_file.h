@@ -17,8 +17,8 @@
 namespace millrace {
 
 // Reads the bytes of a file in order, inflating them if its content is gzip
-// (one member or several, as pigz and bgzip write them). Does not use zlib's
-// gzread(), which takes some truncated files for complete ones.
+// (one member or several, as pigz and bgzip write them). It does not use zlib's
+// gzread(), which reads some truncated files without an error.
 // Single-threaded.
 class InflatedFile {
  public:
@@ -30,7 +30,7 @@ class InflatedFile {
   InflatedFile(const InflatedFile&) = delete;
   InflatedFile& operator=(const InflatedFile&) = delete;
 
-  // Reads up to `count` bytes, which must not be 0, and returns their number; 0
+  // Reads up to `count` bytes (at least 1) and returns their number, which is 0
   // only at the end. DATA_LOSS: the gzip data are truncated or damaged.
   absl::StatusOr<size_t> Read(char* out, size_t count);
 
@@ -49,8 +49,8 @@ class InflatedFile {
   const std::string name_;
   const UniqueFd fd_;
   std::vector<Bytef> input_;
-  // Its next_in and avail_in are the unread part of input_, even if nothing is
-  // inflated.
+  // Its next_in and avail_in describe the unread part of input_, even if the
+  // file is not gzip.
   z_stream stream_ = {};
   bool gzip_ = false;
   bool in_member_ = false;

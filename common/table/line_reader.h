@@ -16,16 +16,16 @@
 
 namespace millrace {
 
-// Reads the lines of a text file, plain or gzip (see InflatedFile). Memory: a
-// buffer of about the longest line. Single-threaded.
+// Reads the lines of a text file, plain or gzip (see InflatedFile). Its buffer
+// grows to about the size of the longest line. Single-threaded.
 class LineReader {
  public:
-  // Limit on a line's length without its line feed; more than the widest row
-  // needs. A longer line is not part of a table; it may come from a few KB of
-  // gzip that expand to endless zeros.
+  // Limit on a line's length without its line feed, more than the widest row
+  // needs. A longer line may come from a few KB of gzip that expand to endless
+  // zeros.
   static constexpr size_t kMaxLineBytes = 32 * size_t{kMaxRowValues};
 
-  // Errors of InflatedFile::Open.
+  // Fails as InflatedFile::Open() does.
   static absl::StatusOr<LineReader> Open(const std::filesystem::path& path);
 
   // The next line without its ending ("\n" or "\r\n"), valid until the next
@@ -45,21 +45,22 @@ class LineReader {
 
   std::unique_ptr<InflatedFile> file_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what has not been returned yet
+  size_t begin_ = 0;  // [begin_, end_) of buffer_ has not been returned yet
   size_t end_ = 0;
   bool finished_ = false;  // the whole file has been read
   int64_t line_number_ = 0;
 };
 
-// `directory`/`stem`.csv.gz if it exists, else `directory`/`stem`.csv if that
-// exists.
+// Returns `directory`/`stem`.csv.gz if it exists, otherwise the same without
+// .gz if that exists.
 std::optional<std::filesystem::path> FindCsv(
     const std::filesystem::path& directory, std::string_view stem);
 // The same; NOT_FOUND names the file that is missing.
 absl::StatusOr<std::filesystem::path> RequireCsv(
     const std::filesystem::path& directory, std::string_view stem);
 
-// All lines of a small file, each split at commas.
+// Reads all lines of a small file, each split at its commas. INVALID_ARGUMENT:
+// the file is empty. Also the errors of LineReader.
 absl::StatusOr<std::vector<std::vector<std::string>>> ReadSmallCsv(
     const std::filesystem::path& path);
 

@@ -19,8 +19,8 @@ bool IsMask(const StoredTensor& tensor) {
   return tensor.format.type == ElementType::kBool;
 }
 
-// The positions at which a mask is true. The mask must have `count` elements
-// (-1: any number), one for each of the `things`.
+// The positions at which a mask is true. The mask must have one element for
+// each of the `count` `things`; if `count` is negative, any number.
 absl::StatusOr<std::unique_ptr<RowSource>> MaskRows(const std::string& name,
                                                     const StoredTensor& mask,
                                                     int64_t count,

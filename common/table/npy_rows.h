@@ -12,30 +12,30 @@
 
 namespace millrace {
 
-// The functions that read files name them in their errors. NOT_FOUND: no such
-// file. INVALID_ARGUMENT: a damaged file, a file of another kind (the message
-// says how to convert it), an unsuitable dtype or shape. Arrays may have any
-// dtype and order that npy_tensor.h supports.
+// Errors of the functions that read files, in messages that name the file:
+// NOT_FOUND: no such file. INVALID_ARGUMENT: a damaged file, a file of another
+// kind (the message says how to convert it), an unsuitable dtype or shape.
+// Arrays may have any dtype and order that npy_tensor.h supports.
 
-// A .npy array of one or two dimensions, with a row for each index of the
+// Opens a .npy array of one or two dimensions, with a row for each index of the
 // first. float16 and float64 become float32 when read as floats; bools are the
 // integers 0 and 1.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyRows(
     const std::filesystem::path& path);
 
-// An edge list of integers as rows (source, destination). Its shape is [2, E],
-// or [E, 2] if the first dimension is not 2. Warns of [2, 2].
+// Opens an edge list of integers as rows (source, destination). Its shape is
+// [2, E], or [E, 2] if the first dimension is not 2. Logs a warning for [2, 2].
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdges(
     const std::filesystem::path& path);
 
-// Node ids, one per row, from an array of integers, or from a bool array with
-// one element per node, true for those that are meant. `node_count` < 0 means
-// unknown: a bool array may then have any length.
+// Opens node ids, one per row: an array of integers, or a mask, which is a bool
+// array with one element per node. If `node_count` is negative, the number of
+// nodes is unknown, and a mask may have any length.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyIds(
     const std::filesystem::path& path, int64_t node_count);
 
-// Edges as seeds: pairs of nodes [n, 2], or edge ids, one per row, from an
-// array of integers or from a bool array with one element per edge.
+// Opens edges as seeds: pairs of nodes [n, 2], or edge ids, one per row: an
+// array of integers, or a mask, as above.
 absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdgeSeeds(
     const std::filesystem::path& path, int64_t edge_count);
 
@@ -43,8 +43,8 @@ absl::StatusOr<std::unique_ptr<RowSource>> OpenNpyEdgeSeeds(
 // in C order.
 absl::StatusOr<Array> ReadNpyIntegers(const std::filesystem::path& path);
 
-// The rows of an array of one or two dimensions in memory; `name` is for
-// messages.
+// The rows of an array of one or two dimensions in memory; messages call it
+// `name`.
 std::unique_ptr<RowSource> ArrayRows(std::string name, Array array);
 
 }  // namespace millrace

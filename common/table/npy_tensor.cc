@@ -24,13 +24,13 @@ bool IsText(std::string_view bytes) {
          });
 }
 
-// The numpy.loadtxt call that reads a file with this beginning.
+// The numpy.loadtxt call that reads a file that begins with `bytes`.
 std::string TextReader(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   const auto has = [line](std::string_view letters) {
     return line.find_first_of(letters) != std::string_view::npos;
   };
-  // A letter, other than the e of a number, means a line of column names.
+  // A letter other than the e of a number means that these are column names.
   const bool header = std::any_of(line.begin(), line.end(), [](char c) {
     return absl::ascii_isalpha(static_cast<unsigned char>(c)) && c != 'e';
   });

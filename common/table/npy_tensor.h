@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays as numpy.save writes them, wider than what stores hold: all integer
-// types and bool, both byte orders, C and Fortran order.
+// Arrays as numpy.save writes them. They are more than what stores hold: all
+// integer types and bool, both byte orders, C and Fortran order.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,22 @@ struct ForeignNpyHeader {
 };
 
 // Parses the header at the start of `bytes`; `file_bytes` is the size of header
-// and data. Error messages begin with `name`. INVALID_ARGUMENT: a damaged
-// header, a dtype that is not supported, a size that disagrees with the shape.
+// and data. Error messages begin with `name`.
+// INVALID_ARGUMENT: a damaged header, a dtype that is not supported, a size
+// that disagrees with the shape.
 absl::StatusOr<ForeignNpyHeader> ParseForeignNpyHeader(const std::string& name,
                                                        std::string_view bytes,
                                                        uint64_t file_bytes);
 
-// The elements after the header of `bytes`, which `owner` keeps alive. Returns
-// the errors of ParseForeignNpyHeader().
+// The elements that follow the header in `bytes`, which `owner` keeps alive.
+// Fails as ParseForeignNpyHeader() does.
 absl::StatusOr<StoredTensor> NpyTensor(const std::string& name,
                                        std::string_view bytes,
                                        std::shared_ptr<const void> owner);
 
 // Maps a .npy file. NOT_FOUND: no such file. Also the errors of
-// ParseForeignNpyHeader(); for a file of another kind, they say how to convert
-// it to .npy.
+// ParseForeignNpyHeader(); for a file of another kind, the message says how to
+// convert it to .npy.
 absl::StatusOr<StoredTensor> MapNpyTensor(const std::filesystem::path& path);
 
 // Returns true if an edge list of this shape is [2, E], false if it is [E, 2].

@@ -95,7 +95,8 @@ class NpzReader final : public RowReader {
       const int64_t count = std::min(block, rows - done);
       bytes_.resize(static_cast<size_t>(count * row_bytes));
       MILLRACE_RETURN_IF_ERROR(streams_[i]->Read(bytes_.data(), bytes_.size()));
-      // A group of several columns is the only group, so its rows are dense.
+      // A group of several columns is the only group, so its rows are
+      // contiguous in `out`.
       const int64_t elements = count * group.width;
       ConvertElements(group.format, bytes_.data(), item, elements,
                       out + done * out_step, group.width > 1 ? 1 : out_step);
@@ -197,7 +198,7 @@ absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::Rows(
 }
 
 // The elements of a row are not contiguous in such a matrix, so it is read in
-// place in the file, or from memory if it has to be inflated first.
+// the mapped file, or in memory if it has to be inflated first.
 absl::StatusOr<std::unique_ptr<RowSource>> NpzFile::FortranRows(
     const NpzArray& array) const {
   const ZipArchive::Entry& entry = *array.entry;
@@ -282,8 +283,8 @@ absl::StatusOr<std::vector<int64_t>> NpzFile::Integers(std::string_view key,
   return values;
 }
 
-// Stores do not have NumPy's string dtypes. After the header, a character takes
-// one byte (S) or four (U).
+// Parses the header itself, since no ElementType stands for NumPy's strings.
+// After the header, a character takes one byte (S) or four (U).
 absl::StatusOr<std::string> NpzFile::Text(std::string_view key) const {
   MILLRACE_ASSIGN_OR_RETURN(const ZipArchive::Entry* entry, FindEntry(key));
   std::string bytes(std::min<uint64_t>(entry->bytes, kHeaderBytes), '\0');

@@ -31,16 +31,17 @@ class NpzFile {
   bool Has(std::string_view key) const;
 
   // An array of one or two dimensions, with a row for each index of the first.
-  // A matrix that is both compressed and in Fortran order is held in memory.
+  // A matrix that is compressed and in Fortran order is held in memory.
   absl::StatusOr<std::unique_ptr<RowSource>> Rows(std::string_view key) const;
   // An edge list as rows (source, destination). Its shape is [2, E], or [E, 2]
-  // if the first dimension is not 2. Warns of [2, 2].
+  // if the first dimension is not 2. Logs a warning for [2, 2].
   absl::StatusOr<std::unique_ptr<RowSource>> Edges(std::string_view key) const;
   // Two one-dimensional arrays of the same length, side by side.
   absl::StatusOr<std::unique_ptr<RowSource>> Pairs(
       std::string_view first, std::string_view second) const;
-  // All elements of an integer array of at most one dimension. It must have
-  // `count` elements, which is checked before anything is read.
+  // All elements of an integer array of at most one dimension.
+  // INVALID_ARGUMENT, before anything is read: it does not have `count`
+  // elements.
   absl::StatusOr<std::vector<int64_t>> Integers(std::string_view key,
                                                 int64_t count) const;
   // A string or bytes object without dimensions.

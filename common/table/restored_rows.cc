@@ -94,10 +94,10 @@ absl::StatusOr<int64_t> ReadRows(RowReader& reader, int64_t rows, double* out) {
 }
 
 // Restores the order of a table's rows. The table is divided into windows of
-// equal numbers of rows. First, every row is written, after its position, to
-// its window's place in the scratch file; then windows are read one after the
-// other and sorted. T is int64_t, float, or, for tables with one number per
-// row, double.
+// equal numbers of rows, and each window has its place in the scratch file.
+// First, every row is written to its window's place, preceded by its position;
+// then windows are read one after the other and sorted. T is int64_t, float,
+// or, for tables with one number per row, double.
 template <typename T>
 class RestoringReader final : public RowReader {
  public:

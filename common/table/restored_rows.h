@@ -21,16 +21,15 @@ struct RowShare {
 };
 
 struct RestoreOptions {
-  // The folder in which each reader sorts the rows, in an unlinked file, so
-  // that nothing is left behind.
+  // The folder in which each reader sorts the rows. Its file there is unlinked
+  // at once, so that nothing is left behind.
   std::filesystem::path scratch;
   uint64_t memory_bytes = uint64_t{1} << 30;  // per reader
 };
 
-// The table of `rows` rows, in its original order, that the shares (at least
-// one) make up. In messages, `name` is the name of the table and `kind` that of
-// a row ("node", "edge"). Each Open() reads all shares once and writes a
-// scratch file of their size.
+// Restores the order of a table of `rows` rows from its shares (at least one).
+// Messages call the table `name` and a row a `kind` ("node", "edge"). Each
+// Open() reads all shares once and writes a scratch file of their size.
 // INVALID_ARGUMENT: shares of different widths, positions and values of
 // different lengths, a different total number of rows. From Open(): a position
 // that is out of range or occurs twice; the message names the place.

@@ -18,10 +18,9 @@ class RowReader {
  public:
   virtual ~RowReader() = default;
 
-  // These read the next rows, at most `max_rows`, one after the other into
-  // `values`, which must have room for max_rows * width numbers. They return
-  // the number of rows read, which is less than `max_rows` only at the end, and
-  // 0 after it.
+  // These read at most `max_rows` rows into `values`, which must have room for
+  // max_rows * width numbers, in C order. They return the number of rows read,
+  // which is less than `max_rows` only at the end, and 0 after it.
   // INVALID_ARGUMENT: numbers of the wrong kind, rows of different lengths.
   // DATA_LOSS: a damaged file. Both messages name the file and the line or row.
   virtual absl::StatusOr<int64_t> ReadIntegers(int64_t max_rows,
@@ -29,8 +28,8 @@ class RowReader {
   // NaN and infinity are not errors; see CheckFinite().
   virtual absl::StatusOr<int64_t> ReadFloats(int64_t max_rows,
                                              float* values) = 0;
-  // For tables with one number per row: the numbers before they are narrowed to
-  // float. Readers whose numbers are not wider need not override it.
+  // For tables with one number per row: reads them without narrowing them to
+  // float. Readers whose numbers are not wider need not override this.
   virtual absl::StatusOr<int64_t> ReadDoubles(int64_t max_rows, double* values);
 };
 

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMaxDimensions = 8;
 
 // Computes the number of elements, and the position of the last one given that
-// the first is at `offset`. False if that position, or the product of the
-// non-zero sizes, does not fit in 63 bits, or a number is negative.
+// the first is at `offset`. Returns false if that position or the product of
+// the non-zero sizes does not fit in 63 bits, or if a number is negative.
 bool Measure(int64_t offset, const std::vector<int64_t>& sizes,
              const std::vector<int64_t>& strides, int64_t& elements,
              int64_t& last) {

@@ -11,13 +11,13 @@
 
 namespace millrace {
 
-// A tensor or NumPy array that is used in place in a mapped file; elements need
-// not be aligned. Immutable; copies share the mapping. All elements lie within
-// the storage.
+// A tensor or NumPy array that is read in place, usually in a mapped file; its
+// elements need not be aligned. Immutable; copies share the memory. All
+// elements lie within the storage.
 struct StoredTensor {
   ElementFormat format = {};
   std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;  // in elements, not negative
+  std::vector<int64_t> strides;  // in elements, never negative
   const char* data = nullptr;    // the first element
   std::shared_ptr<const void> owner = nullptr;
 

@@ -16,11 +16,12 @@
 namespace millrace {
 namespace {
 
-// How far a pass advances before it drops pages: this far in total, and at
-// least this far in each of the ranges that it reads from.
+// A pass drops pages once it has read kDropBytes in total, and at least
+// kDropLineBytes of each row or column that it reads along.
 constexpr int64_t kDropBytes = 4 << 20;
 constexpr int64_t kDropLineBytes = 16 << 10;
-// More than a page, because the first page of a range may be partial.
+// Where dropping begins before the bytes that were read since the last time.
+// This is more than a page, since the first page of a range may be partial.
 constexpr int64_t kDropMargin = 64 << 10;
 
 int64_t WidthOf(const StoredTensor& tensor) {
@@ -94,7 +95,7 @@ class TensorReader final : public RowReader {
     return rows;
   }
 
-  // Drops the pages behind the reading position from time to time.
+  // Drops the pages behind the reading position if there are enough of them.
   void Drop() {
     const int64_t line = (next_ - dropped_) * row_step_;
     if (row_step_ >= width_ * column_step_) {
@@ -118,7 +119,6 @@ class TensorReader final : public RowReader {
     DropRows(Bytes(end), begin, end);
   }
 
-  // The first `count` bytes of the data.
   Array Bytes(int64_t count) const {
     return Array::Borrow(DType::kUint8, {count}, tensor_.data, nullptr);
   }

@@ -40,8 +40,6 @@ int SplitLine(std::string_view line, char separator, Fields& fields) {
   }
 }
 
-// Reads the lines of a file of triples and converts their fields to numbers.
-// Single-threaded.
 class TripleReader {
  public:
   static absl::StatusOr<TripleReader> Open(const TripleFile& file) {
@@ -49,7 +47,8 @@ class TripleReader {
     return TripleReader(file, std::move(lines));
   }
 
-  // Reads the next triple; false at the end. With `add`, numbers new names.
+  // Reads the next triple, or returns false at the end. If `add`, new names get
+  // numbers.
   absl::StatusOr<bool> Next(bool add, Triple& triple) {
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line,
                               lines_.Next());
@@ -60,7 +59,7 @@ class TripleReader {
       return Error(StrCat(count, count == 1 ? " field" : " fields",
                           " where every line must have 3"));
     }
-    // The head of a line is numbered before its tail.
+    // If both are new, the head of a line gets its number before the tail.
     for (const int part : {0, 1, 2}) {
       const int column = file_.columns[part];
       Numbering& numbering = part == 1 ? *file_.relations : *file_.entities;

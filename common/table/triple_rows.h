@@ -18,9 +18,9 @@
 
 namespace millrace {
 
-// The numbers that fields of one kind ("entity", "relation") stand for. The
-// fields are either numbers below a declared count, or names, which are
-// numbered in the order in which they are added.
+// Maps the fields of one kind ("entity", "relation") to numbers. The fields are
+// either numbers below a declared count, or names, which are numbered in the
+// order in which they are added.
 // Any thread may use it once all names have been added.
 class Numbering {
  public:
@@ -34,7 +34,8 @@ class Numbering {
 
   // Gives the next number to a new name. Does nothing if fields are numbers.
   void Add(std::string_view field);
-  // INVALID_ARGUMENT: says what is wrong with the field.
+  // INVALID_ARGUMENT: the field is not a name that was added, or not a number
+  // below the count.
   absl::StatusOr<int64_t> Find(std::string_view field) const;
 
   int64_t count() const {
@@ -67,11 +68,12 @@ struct TripleFile {
   int64_t rows = 0;
 };
 
-// Guesses the separator from the first line: a tab if there is one, else commas
-// or blanks, whichever gives three fields.
+// Guesses the separator from the first line: a tab if it has one, otherwise
+// commas or blanks, whichever gives three fields. INVALID_ARGUMENT: neither
+// does.
 absl::StatusOr<char> FindSeparator(const std::filesystem::path& path);
 
-// Reads the whole file to check it, to add names and to count the rows.
+// Reads the whole file to check it, add its names and set `rows`.
 // INVALID_ARGUMENT: a line is not a triple; the message names file and line.
 absl::Status ScanTriples(TripleFile& file);
 

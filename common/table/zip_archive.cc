@@ -28,11 +28,11 @@ constexpr size_t kCentralBytes = 46;
 constexpr size_t kLocalBytes = 30;
 constexpr size_t kMaxComment = 65535;
 constexpr uint16_t kZip64Field = 1;
-// MS-DOS attribute, which all systems set
+// The MS-DOS attribute of folders, which all systems set.
 constexpr uint8_t kFolderMark = 0x10;
 constexpr uint64_t kIn64Field = 0xffffffff;  // the size is in the zip64 field
 // Maximum number of bytes that one byte of deflated data can expand to: 2 bits
-// can stand for up to 258.
+// can stand for up to 258 bytes.
 constexpr uint64_t kMostInflated = 1032;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr size_t kDropBytes = 4 << 20;
@@ -65,7 +65,6 @@ class DirectoryReader {
     return absl::DataLossError(StrCat(name_, ": damaged zip file: ", what));
   }
 
-  // `size` bytes of the file, starting at `offset`.
   absl::StatusOr<std::string_view> Range(uint64_t offset, uint64_t size,
                                          std::string_view what) const {
     if (offset <= bytes_.size() && size <= bytes_.size() - offset) {
@@ -191,7 +190,6 @@ class DirectoryReader {
   const std::string_view bytes_;
 };
 
-// Common base of the readers of stored and deflated entries.
 class CheckedReader : public ZipEntryReader {
  public:
   CheckedReader(std::shared_ptr<const ZipArchive> archive,
@@ -225,8 +223,8 @@ class CheckedReader : public ZipEntryReader {
     if (position_ < entry_.bytes || crc_ == entry_.crc) return absl::OkStatus();
     return Damaged("its checksum does not match");
   }
-  // Drops the pages of the first `count` bytes, which have been read, from time
-  // to time.
+  // Drops the pages of the first `count` bytes, which have been read, if there
+  // are enough of them.
   void DropBefore(size_t count) {
     if (count < dropped_ + kDropBytes) return;
     const auto size = static_cast<int64_t>(entry_.data.size());
@@ -362,7 +360,7 @@ absl::Status CheckEntries(const std::shared_ptr<const ZipArchive>& archive) {
   for (const ZipArchive::Entry& entry : archive->entries()) {
     const auto reader = ZipEntryReader::Create(archive, entry);
     uint64_t left = entry.bytes;
-    do {  // at least once: an empty entry has a checksum too
+    do {  // at least once, since an empty entry has a checksum too
       const size_t count = std::min<uint64_t>(left, block.size());
       MILLRACE_RETURN_IF_ERROR(reader->Read(block.data(), count));
       left -= count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip files as NumPy (.npz) and PyTorch (.pt) write them. Reads the directory
-// itself, because stored entries are used in place in the mapped file, which no
-// zip library supports; zlib does the rest.
+// Zip files as NumPy (.npz) and PyTorch (.pt) write them. This code reads the
+// directory itself because stored entries are used in place in the mapped file,
+// which no zip library supports; zlib does the rest.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ class ZipArchive {
   struct Entry {
     std::string name;
     bool deflated = false;  // otherwise it is stored
-    std::string_view data;  // as in the file; valid while the archive lives
-    uint64_t bytes = 0;     // size when inflated
+    std::string_view data;  // as in the file; valid as long as the archive
+    uint64_t bytes = 0;     // size after inflating
     uint32_t crc = 0;       // CRC-32 of the inflated bytes
   };
 
   // NOT_FOUND: no such file. INVALID_ARGUMENT: not a zip file, entries that are
-  // encrypted or neither stored nor deflated, several disks. DATA_LOSS: the
+  // encrypted or neither stored nor deflated, or several disks. DATA_LOSS: the
   // directory is missing or exceeds the file. All messages name the file.
   static absl::StatusOr<std::shared_ptr<const ZipArchive>> Open(
       const std::filesystem::path& path);
@@ -65,9 +65,10 @@ class ZipEntryReader {
       std::shared_ptr<const ZipArchive> archive,
       const ZipArchive::Entry& entry);
 
-  // Fills `out` with the next `count` bytes. DATA_LOSS: the entry has fewer, or
-  // its checksum is not that in the directory (which is checked at the last
-  // byte, unless something was skipped).
+  // Fills `out` with the next `count` bytes. The last byte completes the check
+  // of the checksum, which is not made if bytes of a stored entry were skipped.
+  // DATA_LOSS: the entry has fewer bytes, or another checksum than in the
+  // directory.
   virtual absl::Status Read(void* out, size_t count) = 0;
   virtual absl::Status Skip(uint64_t count) = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of pickles, and the names that this reader allows.
+// The instructions and names that a pickle may use here.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace millrace::pickle_internal {
 
-// Python's pickletools.py describes them all.
+// Python's pickletools.py describes these instructions.
 enum Opcode : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -65,8 +65,8 @@ inline constexpr std::string_view kLoadFromBytes =
 inline constexpr std::string_view kTorchSize = "torch Size";
 inline constexpr std::string_view kDefaultDict = "collections defaultdict";
 
-// All names, as "module name", that a pickle may use. Persistent ids name
-// storage types; list is a default of defaultdict.
+// All names, as "module name", that a pickle may use. Storage types occur in
+// persistent ids, and list as the default of a defaultdict.
 inline constexpr std::array<std::string_view, 22> kGlobals = {
     kRebuildTensor,        kRebuildFromType,
     kRebuildParameter,     "graphlearn_torch.partition.base GLTPartitionBook",

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// The kinds of values that this reader supports. kHuge is an integer that
-// exceeds 64 bits, kGlobal a name ("module name").
+// The kinds of values that a pickle may have here. kHuge is an integer of more
+// than 64 bits, and kGlobal a name ("module name").
 enum class PickleKind {
   kNone,
   kBool,
@@ -45,8 +45,8 @@ struct PickleValue {
   StoredTensor tensor = {};  // for kTensor and kStorage (one dimension)
 };
 
-// Owns all values of a pickle, which may refer to each other. Can only be
-// moved: copying would invalidate the pointers between values.
+// Owns all values of a pickle, which may refer to each other. It can be moved
+// but not copied, since the values of a copy would point to the original's.
 struct PickleDocument {
   PickleDocument() = default;
   PickleDocument(PickleDocument&&) = default;
@@ -54,7 +54,7 @@ struct PickleDocument {
 
   std::deque<PickleValue> values;
   const PickleValue* root = nullptr;
-  size_t bytes = 0;  // size of the pickle, which others may follow
+  size_t bytes = 0;  // size of the pickle; others may follow it
 };
 
 // The value of a key, which is a string or a tuple of strings. If the key is

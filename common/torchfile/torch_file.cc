@@ -24,7 +24,7 @@ constexpr std::string_view kLegacyMagic(
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::string_view kZipStart = "PK";
-// in bytes; longer names are cut in messages
+// Messages cut longer names of entries.
 constexpr size_t kMaxEntryName = 200;
 
 // The content of a persistent id, a tuple made by torch.save: "storage", the
@@ -43,7 +43,7 @@ absl::Status Refused(const std::string& name, std::string_view what) {
              "torch.save"));
 }
 
-// The error for files that torch.load cannot read either.
+// The error for a file that torch.load cannot read either.
 absl::Status Foreign(const std::string& name, std::string_view what) {
   return absl::InvalidArgumentError(
       StrCat(name, ": ", what, "\ngive a file that torch.save wrote"));
@@ -105,8 +105,8 @@ absl::StatusOr<StoredTensor> StorageIn(const std::string& where,
 
 // Reads a torch file that is not a zip file. It consists of pickles (a magic
 // number, a protocol number, a description of the machine, the value, and the
-// keys of its storages), and then the storages, each after its number of
-// elements.
+// keys of its storages), followed by the storages, each preceded by its number
+// of elements.
 class LegacyReader {
  public:
   LegacyReader(std::string name, std::string_view bytes,
@@ -116,8 +116,8 @@ class LegacyReader {
   absl::StatusOr<PickleDocument> Read() {
     MILLRACE_RETURN_IF_ERROR(CheckStart());
     const size_t value_at = next_;
-    // A first pass to find the keys and the end of the value; the places of the
-    // storages are not known yet, so any will do.
+    // The first pass finds the keys and the end of the value. The places of the
+    // storages are not known yet, so it uses the file's start for all.
     MILLRACE_RETURN_IF_ERROR(
         ReadPickle([this](const std::string& where,
                           const StorageId& id) -> absl::StatusOr<StoredTensor> {
@@ -265,8 +265,8 @@ absl::StatusOr<PickledFile> ReadTorchZip(
 
 namespace {
 
-// For tensors written by pickle.dump, whose storages are torch files
-// themselves.
+// The source for tensors written by pickle.dump, whose storages are themselves
+// torch files.
 PickleSource StreamSource(const std::string& name,
                           const std::shared_ptr<const MappedFile>& file,
                           size_t offset) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files written by torch.save and pickle.dump. Their tensors are used in
-// place in the mapped file.
+// Reads files written by torch.save and pickle.dump. Tensors are read in place
+// in the mapped file and keep it mapped.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-// The value in a file. Its tensors keep the mapping alive; strings and other
-// values live as long as this object.
+// The value in a file. Its strings, containers and numbers live as long as this
+// object.
 struct PickledFile {
   std::string name;
   std::shared_ptr<const void> owner;  // keeps the bytes of strings alive
@@ -28,12 +28,12 @@ struct PickledFile {
 
 // Opens a file written by torch.save: a zip file or, before PyTorch 1.6 or on
 // request, a sequence of pickles.
-// NOT_FOUND: no such file. INVALID_ARGUMENT: not such a file, big endian, or
-// dtypes that are not supported. DATA_LOSS: a damaged file. Also the errors of
-// Unpickle().
+// NOT_FOUND: no such file. INVALID_ARGUMENT: another kind of file, big endian,
+// or dtypes that are not supported. DATA_LOSS: a damaged file. Also the errors
+// of Unpickle(). The functions below fail in the same ways.
 absl::StatusOr<PickledFile> OpenTorchFile(const std::filesystem::path& path);
 
-// Like OpenTorchFile, for a zip file that is already open.
+// Like OpenTorchFile(), for a zip file that is already open.
 absl::StatusOr<PickledFile> ReadTorchZip(
     std::shared_ptr<const ZipArchive> archive);
 
@@ -43,17 +43,17 @@ absl::StatusOr<PickledFile> OpenPickle(const std::filesystem::path& path);
 // Opens a file with a single tensor, written by torch.save.
 absl::StatusOr<StoredTensor> OpenTorchTensor(const std::filesystem::path& path);
 
-// The tensors of a file to which pickle.dump appended one after the other.
+// Opens a file to which pickle.dump appended tensors one after the other.
 absl::StatusOr<std::vector<StoredTensor>> OpenPickledTensors(
     const std::filesystem::path& path);
 
-// The tensor that a dictionary has for a key; nullopt if it is None or there is
-// no such key. INVALID_ARGUMENT: the value is not a tensor; the message begins
-// with `name`.
+// The tensor that a dictionary has for a key; nullopt if the value is None or
+// there is no such key. INVALID_ARGUMENT: the value is not a tensor; the
+// message begins with `name`.
 absl::StatusOr<std::optional<StoredTensor>> FindTensor(const std::string& name,
                                                        const PickleValue& dict,
                                                        std::string_view key);
-// The same for a key that must exist.
+// The same, but INVALID_ARGUMENT if there is no tensor.
 absl::StatusOr<StoredTensor> RequireTensor(const std::string& name,
                                            const PickleValue& dict,
                                            std::string_view key);

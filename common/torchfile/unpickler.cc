@@ -19,14 +19,15 @@ namespace millrace {
 namespace pickle_internal {
 namespace {
 
-// An instruction takes at most about 200 bytes of memory, for its value and for
-// pointers to it on the stack and in the memo.
+// Number of instructions that every pickle may have. One takes at most about
+// 200 bytes of memory, for its value and for pointers to it on the stack and in
+// the memo.
 constexpr size_t kAlwaysAllowed = size_t{1} << 20;
-// Large files of tensors have more instructions: about 30 per tensor, with an
-// average of 3 bytes.
+// Large files of tensors have more instructions: about 30 per tensor, with 3
+// bytes each on average.
 constexpr size_t kLeastBytesEach = 2;
 constexpr int kMaxProtocol = 5;
-// longer names of tensors are cut in messages
+// Messages cut longer names of tensors.
 constexpr size_t kMaxNameBytes = 200;
 
 bool MakesDict(std::string_view global) {
@@ -94,7 +95,6 @@ class Machine {
     return absl::DataLossError(StrCat(Place(), ": ", what));
   }
 
-  // The next bytes of the pickle.
   absl::StatusOr<std::string_view> Take(uint64_t count) {
     if (count > source_.bytes.size() - next_) {
       return Damaged(
@@ -111,7 +111,6 @@ class Machine {
     std::memcpy(&value, bytes.data(), sizeof(T));
     return value;
   }
-  // Reads a count of type T, and then that many bytes.
   template <typename T>
   absl::StatusOr<std::string_view> TakeCounted() {
     MILLRACE_ASSIGN_OR_RETURN(const T count, TakeNumber<T>());
@@ -146,7 +145,8 @@ class Machine {
   }
   absl::Status PushLong(const absl::StatusOr<std::string_view>& bytes);
 
-  // The size of the stack at the newest mark; values above that belong to it.
+  // The size of the stack at the newest mark; values above it belong to the
+  // mark.
   size_t Floor() const { return marks_.empty() ? 0 : marks_.back(); }
   absl::StatusOr<Value> Pop() {
     if (stack_.size() <= Floor()) return Damaged("a value is missing");
@@ -326,7 +326,7 @@ absl::Status Machine::Extend(PickleKind kind,
                              const absl::StatusOr<std::vector<Value>>& items) {
   if (!items.ok()) return items.status();
   if (stack_.size() <= Floor()) return Damaged("a value is missing");
-  // All values are owned by document_, which is not const.
+  // The values belong to document_, which is not const.
   auto* container = const_cast<PickleValue*>(stack_.back());
   if (container->kind != kind ||
       (kind == PickleKind::kDict && items->size() % 2 != 0)) {
@@ -336,8 +336,8 @@ absl::Status Machine::Extend(PickleKind kind,
   return absl::OkStatus();
 }
 
-// Ignores a dictionary's attributes, which are not items: those of a state_dict
-// are the versions of its modules.
+// Ignores the attributes of a dictionary, which are not its items. Those of a
+// state_dict are the versions of its modules.
 absl::Status Machine::DropAttributes() {
   MILLRACE_ASSIGN_OR_RETURN(const Value attributes, Pop());
   if (stack_.size() <= Floor()) return Damaged("a value is missing");
@@ -426,7 +426,8 @@ absl::Status Machine::PushGlobal(std::string_view module,
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                                           const std::vector<Value>& arguments) {
   if (global == kRebuildTensor) return RebuildTensor(arguments);
-  // For a subclass of Tensor: function, type, arguments of the function, state.
+  // Makes a subclass of Tensor. Arguments: function, type, arguments of the
+  // function, state.
   if (global == kRebuildFromType && arguments.size() == 4 &&
       arguments[0]->bytes == kRebuildTensor &&
       arguments[2]->kind == PickleKind::kTuple) {
@@ -444,8 +445,8 @@ absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                               source_.load_bytes(arguments[0]->bytes));
     return storage;
   }
-  // defaultdict's argument would make missing values; nothing is looked up
-  // here.
+  // The argument of defaultdict would make missing values, which nobody looks
+  // up here.
   const bool makes_default = global == kDefaultDict && arguments.size() == 1 &&
                              (arguments[0]->kind == PickleKind::kGlobal ||
                               arguments[0]->kind == PickleKind::kNone);

@@ -39,7 +39,8 @@ absl::Status CheckBelow32Bits(const ArrayInfo& info) {
 
 template <typename Id>
 bool AllBelow(std::span<const Id> values, uint64_t limit) {
-  // No early exit: vectorised, and bad values are not the usual case.
+  // There is no early exit, so that the loop is vectorised; bad values are
+  // rare.
   Id largest = 0;
   for (const Id value : values) largest = std::max(largest, value);
   return values.empty() || largest < limit;
@@ -98,14 +99,14 @@ absl::Status BatchAssembler::CheckArrays() const {
       return Wrong(layout_.arrays[i], "has another type or shape than asked");
     }
   }
-  // Only now: lengths are compared with those of any other array.
+  // Lengths come last, since they are compared with those of other arrays.
   for (const ArrayInfo& info : layout_.arrays) {
     MILLRACE_RETURN_IF_ERROR(CheckLength(info));
   }
   return absl::OkStatus();
 }
 
-// Lengths that can be told from the layout alone.
+// Checks the length of an array as far as the layout alone allows.
 absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
   const auto check = [&](bool right, std::string_view what) {
     return right ? absl::OkStatus() : Wrong(info, what);
@@ -266,7 +267,7 @@ void BatchAssembler::WriteRows(uint64_t at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     size_t row = at / row_bytes;
     const size_t within = at % row_bytes;
-    // Rows that stay neighbours are copied in one go.
+    // Rows that are adjacent in the batch too are copied in one go.
     size_t run = row_bytes - within;
     while (run < bytes.size() && row + 1 < rows.size() &&
            rows[row + 1] == rows[row] + 1) {
@@ -293,7 +294,6 @@ absl::Status BatchAssembler::FinishTopology() {
                      request_.home, request_.cached_rows);
   MILLRACE_RETURN_IF_ERROR(AllocateRows());
   topology_done_ = true;
-  // Arrays without bytes are done as soon as they are reached.
   return absl::OkStatus();
 }
 

@@ -18,45 +18,46 @@
 
 namespace millrace {
 
-// What the receiver of a Sample stream asked for. Views; they must outlive
-// the assembler.
+// What the receiver of a Sample stream asked for. What it refers to must
+// outlive the assembler.
 struct AssemblerRequest {
   const Manifest& manifest;
   const ResolvedJob& job;
   const BatchRequest& request;
   int home = 0;
-  std::span<const uint64_t> cached_rows = {};
-  // A stream that announces more, or a batch that would need more, is
-  // refused.
+  std::span<const uint64_t> cached_rows = {};  // see SelectRows()
+  // A stream or batch of more bytes is refused.
   uint64_t max_bytes = uint64_t{4} << 30;
 };
 
-// Puts the byte string of a Sample stream where it belongs: topology into the
-// batch's arrays, rows into their final place, each byte copied once.
+// Puts the byte string of a Sample stream into a batch: topology into its
+// arrays, rows into their final places. Each byte is copied once.
 // States: receiving topology -> topology_done() -> done().
-// Threads: one at a time, except that other rows may be written to
-// batch().nodes[..] arrays by others once topology_done().
+// Threads: one at a time. Once topology_done(), others may write the rows that
+// this stream does not carry to the batch's arrays.
 class BatchAssembler {
  public:
-  // Checks the layout against what was asked for, then allocates topology.
-  // INVALID_ARGUMENT: not an answer to the request (names the array).
-  // FAILED_PRECONDITION: larger than max_bytes.
+  // Checks the layout against the request, then allocates the topology.
+  // INVALID_ARGUMENT: not an answer to the request; the message names the
+  // array. FAILED_PRECONDITION: larger than max_bytes. RESOURCE_EXHAUSTED: too
+  // little memory.
   static absl::StatusOr<BatchAssembler> Create(const AssemblerRequest& request,
                                                StreamLayout layout);
 
-  // Takes the next bytes of the byte string. INVALID_ARGUMENT: more than
-  // announced, or topology that contradicts itself (ids beyond their range,
-  // lists that leave their array, ...).
+  // Takes the next bytes of the byte string. INVALID_ARGUMENT: more bytes than
+  // announced, or topology that contradicts itself (ids out of range, lists
+  // that leave their array, ...). FAILED_PRECONDITION: a batch beyond
+  // max_bytes.
   absl::Status Write(std::span<const std::byte> bytes);
 
-  // Ids and topology have arrived and are checked; all arrays of the batch
-  // are allocated, rows not sent yet hold garbage.
+  // Whether ids and topology have arrived and passed all checks. If so, all
+  // arrays of the batch are allocated; rows not received yet hold garbage.
   bool topology_done() const { return topology_done_; }
   bool done() const { return position_ == layout_.total_bytes; }
   uint64_t position() const { return position_; }
 
-  // The rows this stream carries; valid once topology_done(). All others the
-  // receiver must get from its cache or with Gather.
+  // The rows that this stream carries; valid once topology_done(). The receiver
+  // must get all others from its cache or with Gather.
   const SentRows& rows() const { return rows_; }
   Batch& batch() { return batch_; }
   const StreamLayout& layout() const { return layout_; }
@@ -68,7 +69,7 @@ class BatchAssembler {
   absl::Status CheckArrays() const;
   absl::Status CheckLength(const ArrayInfo& info) const;
   absl::Status CheckSeedCount(const ArrayInfo& info) const;
-  // Rows of the array of this kind; it must be there.
+  // Number of rows of an array of the layout, which must exist.
   int64_t RowCount(ArrayKind kind, int index) const;
   void AllocateTopology();
   absl::Status FinishTopology();
@@ -77,25 +78,25 @@ class BatchAssembler {
   absl::Status CheckSeedRows() const;
   absl::Status CheckWalks() const;
   int64_t NodesOf(TypeIndex type) const;
-  uint64_t TreeCount() const;      // disjoint jobs
-  int64_t NegativeLength() const;  // of edge seeds; -1: not known
+  uint64_t TreeCount() const;      // of a disjoint job
+  int64_t NegativeLength() const;  // of edge seeds; -1 if not known
   void TakeExplicitPairs(const SeedList& seeds);
-  // Rows of the whole array; -1: there is none (labels of a type without
-  // seeds).
+  // Rows of the whole array in the batch; -1 if the batch does not have it
+  // (labels of a type without seeds).
   int64_t WholeLength(const ArrayInfo& info) const;
   absl::Status AllocateRows();
-  // Writes bytes of the current array.
+  // Writes `bytes` to the current array, starting at byte `at`.
   void WriteArray(uint64_t at, std::span<const std::byte> bytes);
   void WriteRows(uint64_t at, std::span<const std::byte> bytes);
 
   AssemblerRequest request_;
   StreamLayout layout_;
   Batch batch_;
-  // Arrays of topology by their place in the layout, until all have arrived.
+  // Topology arrays by their position in the layout, until all have arrived.
   std::vector<Array> topology_;
   SentRows rows_;
-  size_t current_ = 0;         // array that `position_` is in or before
-  uint64_t position_ = 0;      // bytes taken
+  size_t current_ = 0;         // array that position_ is in or before
+  uint64_t position_ = 0;      // number of bytes taken
   uint64_t topology_end_ = 0;  // first byte after the last topology array
   bool topology_done_ = false;
 };

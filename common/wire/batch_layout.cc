@@ -11,7 +11,6 @@
 namespace millrace {
 namespace {
 
-// Local ids of the nodes with begin <= id < end, ascending.
 template <typename Id>
 std::vector<uint32_t> RowsInRange(std::span<const Id> ids, uint64_t begin,
                                   uint64_t end) {

@@ -14,41 +14,41 @@
 
 namespace millrace {
 
-// The local ids, ascending, whose rows a stream carries: per node type; and
-// the edges.
+// The rows that a stream carries: per node type, the local ids of nodes; per
+// relation, the positions of edges. All are ascending.
 struct SentRows {
-  // Nodes that the home owns: original ids and degrees.
+  // Nodes that the home owns, for original ids and degrees.
   std::vector<std::vector<uint32_t>> home;
-  // Those of `home` beyond the client's cached prefix: features.
+  // Nodes of `home` that the client does not cache, for features.
   std::vector<std::vector<uint32_t>> feature;
-  // Those of `home` that labels are asked for: all, or seeds (of their type).
+  // Nodes of `home` whose labels are wanted: all, or only the seeds.
   std::vector<std::vector<uint32_t>> label;
-  // Per relation the places of the edges whose destination the home owns:
-  // edge features.
+  // Edges whose destination the home owns, for edge features.
   std::vector<std::vector<uint32_t>> edge;
 
-  // Those of an array that is_column().
+  // The rows of an array for which is_column() is true.
   const std::vector<uint32_t>& Of(const BatchArray& column, int index) const;
 };
 
-// Computes them from ids. `cached_rows`: per node type, the length of the
-// client's cached prefix of the home's range; empty: none. Server and client
-// both call it, so nothing about rows crosses the wire but their number.
+// Computes the rows from the ids of a batch. `cached_rows` has, per node type,
+// the number of rows at the start of the home's range that the client caches;
+// types beyond its end have none. Server and client both call this, so only the
+// numbers of rows cross the wire.
 SentRows SelectRows(const Batch& batch, const Manifest& manifest,
                     const Columns& columns, int home,
                     std::span<const uint64_t> cached_rows);
 
-// One array of a Sample stream, its first dimension left open.
+// One array of a Sample stream, without its first dimension.
 struct ArraySlot {
   ArrayKind kind = ArrayKind::kUnknown;
   int index = 0;
-  ColumnSpec row;
+  ColumnSpec row;  // dtype, and shape of one row
 };
 
-// The arrays of a Sample stream in their order.
+// The arrays of a Sample stream, in order.
 std::vector<ArraySlot> SlotsOf(const StreamContent& content);
 
-// The layout of a batch whose topology is done.
+// The layout of a batch whose topology is complete, without `partition`.
 StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,
                          const SentRows& rows);
 

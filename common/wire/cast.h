@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features narrowed for the wire, by CastFloats().
+// Conversion of features to narrower dtypes for the wire (see CastFloats).
 #pragma once
 
 #include "common/base/dtype.h"
 
 namespace millrace {
 
-// Floating point (16 to 64 bits) to float16 or bfloat16, and any to itself.
+// Whether features may be converted: any floats to float16 or bfloat16, and any
+// dtype to itself.
 bool CanCast(DType from, DType to);
 
 }  // namespace millrace

@@ -31,7 +31,7 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
   if (proto.has_partition() && proto.partition() <= INT32_MAX) {
     info.partition = static_cast<int>(proto.partition());
   }
-  // A day is as good as for ever, and no overflow can follow.
+  // Longer times are cut to a day, which cannot cause an overflow.
   constexpr uint64_t kDayMs = uint64_t{24} * 3600 * 1000;
   info.retry_after =
       absl::Milliseconds(std::min(proto.retry_after_ms(), kDayMs));
@@ -42,11 +42,11 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
 bool IsRetryable(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    // Servers never send UNKNOWN: gRPC makes it of a broken stream.
+    // Servers never send UNKNOWN; gRPC reports it for a broken stream.
     case absl::StatusCode::kUnknown:
       return true;
-    // Servers that are busy say when to ask again; gRPC says the same of a
-    // message that is too large, which stays so.
+    // A busy server says when to ask again. Without that, gRPC reports a
+    // message that is too large, and it will stay so.
     case absl::StatusCode::kResourceExhausted:
       return ErrorInfoOf(status).retry_after > absl::ZeroDuration();
     default:

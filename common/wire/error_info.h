@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error of the service says besides code and message.
+// What an error of the service says besides its code and message.
 #pragma once
 
 #include <optional>
@@ -16,37 +16,38 @@ inline constexpr std::string_view kErrorInfoUrl =
     "type.googleapis.com/millrace.v1.ErrorInfo";
 
 struct ErrorInfo {
-  std::optional<int> partition;                       // the one that failed
-  absl::Duration retry_after = absl::ZeroDuration();  // zero: no hint
-  bool moved = false;  // another server may have what was asked for
+  std::optional<int> partition;  // the one that failed
+  absl::Duration retry_after =
+      absl::ZeroDuration();  // zero if there is no hint
+  bool moved = false;  // whether another server may have what was asked for
 };
 
-// How long to wait before asking a busy server again. Short, since calls end
-// all the time.
+// How long to wait before asking a busy server again. It is short, since calls
+// end all the time.
 inline constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
-// Starts the message of RESOURCE_EXHAUSTED where a server ends a call to make
-// room for other clients. gRPC has no way to send an ErrorInfo with that, so
+// The start of the RESOURCE_EXHAUSTED message of a call that a server ended to
+// make room for other clients. gRPC cannot send an ErrorInfo with it, so
 // FromGrpcStatus() adds one.
 inline constexpr std::string_view kEndedForOthers =
     "the call was ended to make room for other clients";
 
 // `status` must not be OK.
 absl::Status WithErrorInfo(absl::Status status, const ErrorInfo& info);
-// Empty when the status carries none, or an unreadable one.
+// The ErrorInfo of a status; empty if it has none, or an unreadable one.
 ErrorInfo ErrorInfoOf(const absl::Status& status);
 
-// Whether the same call may succeed later or on another replica; the table is
+// Whether the same call may succeed later or on another replica; see the table
 // in docs/protocol.md. All calls are idempotent.
 bool IsRetryable(const absl::Status& status);
 
-// Whether a server refuses what another one may take: it has another store,
-// other partitions or a damaged file, or does not let us in.
+// Whether another server may accept what this one refused because it has
+// another store, other partitions or a damaged file, or does not let us in.
 bool IsServedElsewhere(const absl::Status& status);
 
 // The first line of a message: what went wrong, without what to do.
 std::string FirstLine(const absl::Status& status);
-// The rest, with the line end before it; empty: none.
+// The rest of the message, starting with its line feed; empty if there is none.
 std::string AdviceOf(const absl::Status& status);
 
 }  // namespace millrace

@@ -23,11 +23,10 @@ using ::google::protobuf::internal::WireFormatLite;
 // (field number << 3) | wire type.
 constexpr uint32_t kHeaderTag = 1 << 3 | 2;
 constexpr uint32_t kPayloadTag = 15 << 3 | 2;
-// Arrays of one stream: more than any schema needs, and small.
+// Limit on the arrays of a stream: more than any schema needs, yet small.
 constexpr int kMaxArrays = 1 << 16;
 constexpr int kMaxDimensions = 8;
 
-// Consecutive slices as one input.
 class SliceInput {
  public:
   explicit SliceInput(std::span<const std::span<const std::byte>> slices) {
@@ -173,7 +172,7 @@ std::string EncodeFrameHead(const FrameHeader& header, size_t payload_bytes) {
       out.WriteTag(kPayloadTag);
       out.WriteVarint64(payload_bytes);
     }
-  }  // flushes
+  }  // the destructors flush
   return head;
 }
 

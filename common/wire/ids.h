@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of numbers in the byte fields of messages.
+// Arrays of little-endian numbers in the byte fields of messages.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// Appends ids in their type's id dtype (uint32 or uint64).
+// Appends ids to `out` in their type's id dtype (uint32 or uint64).
 inline void AppendIds(std::span<const uint64_t> ids, DType dtype,
                       std::string& out) {
   const size_t item = ItemBytes(dtype);
@@ -40,7 +40,8 @@ void AppendRaw(std::span<const T> values, std::string& out) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// INVALID_ARGUMENT: a length that is no multiple of the item (names `field`).
+// INVALID_ARGUMENT: the length is not a multiple of the size of T; the message
+// names `field`.
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadRaw(const std::string& bytes,
                                        std::string_view field) {
@@ -53,9 +54,9 @@ absl::StatusOr<std::vector<T>> ReadRaw(const std::string& bytes,
   return values;
 }
 
-// Ids in their type's id dtype, widened; all must be in [begin, end).
-// INVALID_ARGUMENT: names `field`, position and value of the first that is
-// not.
+// Reads ids in their type's id dtype and widens them. INVALID_ARGUMENT: as
+// ReadRaw(), or an id is not in [begin, end); the message names `field`, and
+// position and value of the first.
 inline absl::StatusOr<std::vector<uint64_t>> ReadIds(const std::string& bytes,
                                                      DType dtype,
                                                      uint64_t begin,
@@ -68,7 +69,7 @@ inline absl::StatusOr<std::vector<uint64_t>> ReadIds(const std::string& bytes,
   }
   std::vector<uint64_t> ids(bytes.size() / item);
   for (size_t i = 0; i < ids.size(); ++i) {
-    // Little endian, as all hosts this runs on.
+    // The wire is little endian, as are all hosts that this runs on.
     std::memcpy(&ids[i], bytes.data() + i * item, item);
     if (ids[i] < begin || ids[i] >= end) {
       return absl::InvalidArgumentError(StrCat(field, "[", i, "] is ", ids[i],

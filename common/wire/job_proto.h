@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job, columns and splits <-> the messages of proto/. All functions are
-// pure; readers of messages check every enumerator and range.
+// Converts jobs, columns and splits to the messages of proto/ and back. All
+// functions are pure; readers of messages check every enumerator and range.
 #pragma once
 
 #include <vector>
@@ -23,12 +23,12 @@ class UsedSplit;
 }  // namespace v1
 
 void JobToProto(const JobSpec& spec, v1::Job& out);
-// INVALID_ARGUMENT: an unknown enumerator, a batch size beyond int64, a
-// relation named twice. Meaning is checked by ResolveJob.
+// INVALID_ARGUMENT: an unknown enumerator, a batch size beyond int64, or a
+// relation named twice. ResolveJob() checks what the job means.
 absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in);
 
 void ColumnsToProto(const Columns& columns, v1::Columns& out);
-// INVALID_ARGUMENT: an unknown enumerator; UNIMPLEMENTED: edge features.
+// INVALID_ARGUMENT: an unknown enumerator.
 absl::StatusOr<Columns> ColumnsFromProto(const v1::Columns& in);
 
 using UsedSplitProtos = google::protobuf::RepeatedPtrField<v1::UsedSplit>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of requests that both ends know; docs/protocol.md lists all.
+// Limits on requests that both ends know; docs/protocol.md lists all limits.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ absl::StatusOr<ColumnSpec> SpecFromProto(
   ColumnSpec spec;
   MILLRACE_ASSIGN_OR_RETURN(spec.dtype,
                             DTypeFromProto(in.dtype(), "column dtype"));
-  // Keeps the bytes of any number of rows below 2^63.
+  // Limit on the elements of a row, which keeps sizes in bytes far below 2^63.
   constexpr uint64_t kMaxRowElements = uint64_t{1} << 26;
   uint64_t elements = 1;
   for (uint64_t dimension : in.row_shape()) {
@@ -159,7 +159,7 @@ void EdgeSplitToProto(const EdgeSplitInfo& split,
   out.set_fingerprint(split.identity.fingerprint);
 }
 
-// Their sums and ranges are for ValidateEdgeSplit.
+// Leaves the check of sums and ranges to ValidateEdgeSplit().
 absl::StatusOr<EdgeSplitInfo> EdgeSplitFromProto(
     const v1::DescribeReply::EdgeSplit& in) {
   EdgeSplitInfo split;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifest <-> what a server says of its store. The functions are pure; the
-// reader checks every enumerator and range.
+// Converts a manifest to what a server says about its store, and back. The
+// functions are pure; the reader checks every enumerator and range.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace v1 {
 class DescribeReply;
 }  // namespace v1
 
-// Versions, uuid, fingerprint, schema, books and splits; leaves alone the
-// fields that describe one server.
+// Sets the sampling version, uuid, fingerprints, schema, books and splits.
+// Leaves the fields that describe one server as they are.
 void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out);
-// `files` and `partitioning` stay empty. INVALID_ARGUMENT: inconsistent
-// (names the type, relation or split).
+// `files` and `partitioning` keep their defaults. INVALID_ARGUMENT: the reply
+// is inconsistent; the message names the type, relation or split.
 absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerators in messages, whose numbers may be unknown to this version.
+// Enumerators in messages. This version may not know all of their numbers.
 #pragma once
 
 #include <string_view>
@@ -10,10 +10,11 @@
 
 namespace millrace {
 
-// INVALID_ARGUMENT, naming the field and the number.
+// The INVALID_ARGUMENT error for an unknown number, which it names with
+// `field`.
 absl::Status UnknownEnumerator(std::string_view field, int number);
 
-// `number` is that of a v1::DType. INVALID_ARGUMENT: it is unknown.
+// Converts the number of a v1::DType. INVALID_ARGUMENT: it is unknown.
 absl::StatusOr<DType> DTypeFromProto(int number, std::string_view field);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ uint64_t AlignUp(uint64_t value) {
   return (value + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// False on overflow or a negative dimension.
+// Returns false on overflow or a negative dimension.
 bool ArrayBytes(const ArrayInfo& info, uint64_t& bytes) {
   bytes = ItemBytes(info.dtype);
   for (int64_t dimension : info.shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream of frames carries: `message Stream` as a value.
+// `message Stream` as a value: what a stream of frames carries.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace millrace {
 // One array of the byte string.
 struct ArrayInfo {
   ArrayKind kind = ArrayKind::kUnknown;
-  int index = 0;  // node type or relation, 0 where the kind has neither
+  int index = 0;  // node type or relation; 0 if the kind has neither
   DType dtype = DType::kNone;
   std::vector<int64_t> shape;
-  uint64_t offset = 0;  // of its first byte, a multiple of 8
+  uint64_t offset = 0;  // of its first byte in the byte string; a multiple of 8
 
-  // Of a layout that CheckLayout accepted.
+  // Does not overflow if CheckLayout() has accepted the layout.
   size_t total_bytes() const;
   friend bool operator==(const ArrayInfo&, const ArrayInfo&) = default;
 };
@@ -30,7 +30,7 @@ struct StreamLayout {
   std::vector<ArrayInfo> arrays;  // ascending offsets
   int hops = 0;
   int seed_type = 0;
-  int partition = 0;  // whose rows are sent
+  int partition = 0;  // the one whose rows are sent
 
   // Appends an array at the next multiple of 8 and returns its offset.
   uint64_t Append(ArrayKind kind, int index, DType dtype,
@@ -38,8 +38,8 @@ struct StreamLayout {
   friend bool operator==(const StreamLayout&, const StreamLayout&) = default;
 };
 
-// INVALID_ARGUMENT unless offsets ascend in multiples of 8 without overlap,
-// sizes do not overflow and all is within `total_bytes`.
+// INVALID_ARGUMENT: arrays overlap, are out of order or exceed `total_bytes`,
+// an offset is not a multiple of 8, a dtype is kNone, or a size overflows.
 // FAILED_PRECONDITION: total_bytes is above `max_bytes`.
 absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes);
 

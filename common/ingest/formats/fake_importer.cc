@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxEdges = int64_t{1} << 40;
 
-// The column that random words belong to; the last word of the counter.
+// The column that random words are for, as the last word of the counter.
 enum Column : uint32_t { kEndpoints = 0, kFeatures = 1 };
 
 PhiloxWords Words(const FakeInput& input, Column column, int64_t row,
@@ -30,14 +30,13 @@ PhiloxWords Words(const FakeInput& input, Column column, int64_t row,
        static_cast<uint32_t>(block), column});
 }
 
-// Maps 64 random bits to [0, limit); the bias is below limit / 2^64.
+// Maps 64 random bits to [0, limit) with a bias below limit / 2^64.
 int64_t Scale(uint32_t high, uint32_t low, int64_t limit) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t word = uint64_t{high} << 32 | low;
   return static_cast<int64_t>(Wide{word} * static_cast<uint64_t>(limit) >> 64);
 }
 
-// Writes the source and the destination of edge `row`.
 void FillEndpoints(const FakeInput& input, int64_t row, int64_t* out) {
   const PhiloxWords first = Words(input, kEndpoints, row, 0);
   const PhiloxWords second = Words(input, kEndpoints, row, 1);

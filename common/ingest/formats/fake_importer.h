@@ -10,9 +10,9 @@ namespace millrace {
 
 // Parameters of a random graph that a model can learn. Equal parameters give
 // the same graph on any machine. Node v has class v mod `classes`. There are
-// round(nodes * average_degree) edges; half of them join nodes of the same
-// class, the others any two nodes. Feature j is uniform in [-1, 1), plus 1/2 if
-// j mod `classes` is the node's class.
+// round(nodes * average_degree) edges; about half of them join nodes of the
+// same class, the others any two nodes. Feature j is uniform in [-1, 1), plus
+// 1/2 if j mod `classes` is the node's class.
 struct FakeInput {
   int64_t nodes = 0;
   double average_degree = 0;
@@ -21,8 +21,8 @@ struct FakeInput {
   uint64_t seed = 1;
 };
 
-// Holds nothing in memory: rows are computed when they are read.
-// INVALID_ARGUMENT (the message starts with "--"): a number out of range.
+// Describes the graph; its rows are computed when they are read.
+// INVALID_ARGUMENT: a number is out of range; the message starts with "--".
 absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input);
 
 }  // namespace millrace

@@ -163,8 +163,8 @@ class RowsByOwner final : public RowSource {
     }
 
    private:
-    // Reads the next block of owners; at the end of the book, starts over for
-    // the next partition.
+    // Reads the next block of owners. At the end of the book, it starts over
+    // for the next partition.
     absl::Status ReadOwners() {
       if (reader_ == nullptr) {
         MILLRACE_ASSIGN_OR_RETURN(reader_, book_->Open());
@@ -221,7 +221,7 @@ class GltFolder {
  private:
   using Triple = std::vector<std::string>;
 
-  // `key` is the folder or file of the type, "" in a homogeneous graph.
+  // `key` names the folder or file of the type; "" in a homogeneous graph.
   absl::Status AddNodes(const std::string& name, const std::string& key);
   absl::StatusOr<SourcePtr> Features(const char* group, const std::string& key,
                                      const char* kind, int64_t rows) const;
@@ -342,9 +342,9 @@ absl::StatusOr<Topology> OpenTopology(const Path& directory) {
   return topology;
 }
 
-// The ids of cached edges. A cached graph has the edges of all partitions one
-// after the other, and those of a partition in their original order. Null if
-// there is no partition book.
+// The ids of cached edges; null if there is no partition book. A cached graph
+// has the edges of one partition after the other, and those of a partition in
+// their original order.
 absl::StatusOr<SourcePtr> GltFolder::IdsOfCached(const std::string& key) const {
   const Path path = BookPath("edge_pb", key);
   if (!Exists(path)) return SourcePtr();

@@ -11,14 +11,15 @@ namespace millrace {
 // on with graph/, node_feat/, edge_feat/ (with a folder for each type), or one
 // graph/ for all parts (graph_caching). Features are appended pickles
 // (feats.pkl) or one tensor (feats.pt). Cached features are copies and are not
-// read. Labels and splits are beside the folder (see AddCompanions).
+// read. Labels and splits are beside the folder (see
+// PartitionFolder::AddCompanions).
 // The result is the whole graph, in original ids; eids are the positions in the
-// original edge list. With graph_caching, GLT usually saves no eids: they are
-// then derived from edge_pb or, without that, edges are numbered in the order
-// of the files.
-// NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: rows
-// appended twice, topology saved as CSR or CSC, for which GLT does not keep
-// edge ids. Also the errors of OpenTorchFile and RestoreRows.
+// original edge list. With graph_caching, GLT usually saves no eids. They are
+// then derived from edge_pb; without it, edges are numbered in the order of the
+// files.
+// NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: rows were
+// appended twice, or the topology was saved as CSR or CSC, for which GLT does
+// not keep edge ids. Also the errors of OpenTorchFile() and RestoreRows().
 absl::StatusOr<RawGraph> DescribeGltPartitions(
     const PartitionFolderInput& input, const ImportOptions& options);
 

@@ -14,8 +14,8 @@ absl::Status CheckNames(const RawGraph& graph,
                         const std::filesystem::path& directory);
 
 // Writes the names of a graph to text files in `directory`, which is created if
-// it does not exist. Line i + 1 has the name with number i. Returns the errors
-// of CheckNames().
+// it does not exist. Line i + 1 has the name with number i. Fails as
+// CheckNames() does, or with FileError().
 absl::Status WriteNames(const RawGraph& graph,
                         const std::filesystem::path& directory);
 

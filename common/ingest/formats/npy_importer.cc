@@ -17,7 +17,8 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kBlockEdges = 16 << 10;
-// Far more than any memory can hold, yet low enough to add without overflow.
+// Far more nodes than any memory can hold, yet low enough to add without
+// overflow.
 constexpr int64_t kLargestId = int64_t{1} << 62;
 
 absl::Status IdTooLarge(const RawEdges& edges, int64_t row, int64_t id) {
@@ -40,7 +41,7 @@ class NpyGraph {
     MILLRACE_RETURN_IF_ERROR(AddAllSplits());
     if (AllCounted()) return std::move(graph_);
     MILLRACE_RETURN_IF_ERROR(CountByLargestId());
-    // Open the splits again, now that the lengths of masks can be checked.
+    // Opens the splits again, now that the lengths of masks can be checked.
     graph_.splits.clear();
     graph_.edge_splits.clear();
     MILLRACE_RETURN_IF_ERROR(AddAllSplits());
@@ -154,7 +155,7 @@ absl::Status NpyGraph::AddNodeColumn(std::string_view option,
   return absl::OkStatus();
 }
 
-// Types named only by --num-nodes come after those of the relations.
+// Types that only --num-nodes names come after those of the relations.
 absl::Status NpyGraph::AddNodeColumns() {
   for (const auto& [name, count] : input_.node_counts) {
     TypeIndex type = 0;
@@ -230,7 +231,8 @@ absl::Status NpyGraph::CountByLargestId() {
 }
 
 // The largest id of a node of this type in any edge; -1 if there is none.
-// Ignores negative ids: the import reports them with their place.
+// Negative ids are ignored here, since the import reports them with their
+// place.
 absl::StatusOr<int64_t> NpyGraph::LargestId(TypeIndex type) const {
   int64_t largest = -1;
   std::vector<int64_t> block(2 * kBlockEdges);

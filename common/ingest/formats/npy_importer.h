@@ -14,16 +14,17 @@
 
 namespace millrace {
 
-// Files by node type or SRC__NAME__DST; the name "" stands for the only one.
+// Files by node type or SRC__NAME__DST; "" stands for the only type or
+// relation.
 using NamedFiles = std::map<std::string, std::filesystem::path>;
 
 // A graph in .npy files, as numpy.save writes them.
 struct NpyInput {
-  // Integers [2, E], or [E, 2] unless E is 2; this determines the order of
-  // relations. A single file without a name means a homogeneous graph.
+  // Integers [2, E], or [E, 2] unless E is 2, in the order of the relations. A
+  // single file without a name means a homogeneous graph.
   std::vector<std::pair<std::string, std::filesystem::path>> edges;
   // If a type has no entry, its count is the number of rows of its features,
-  // labels or times, or else its largest id plus 1.
+  // labels or times, or, if it has none of these, its largest id plus 1.
   std::map<std::string, int64_t> node_counts;
   NamedFiles features, labels, node_times;                         // [n, ..]
   NamedFiles edge_weights, edge_times, edge_types, edge_features;  // [E, ..]
@@ -33,9 +34,9 @@ struct NpyInput {
   NamedFiles train, valid, test;
 };
 
-// Reads edge lists (for the largest id) only if a count is not given.
-// INVALID_ARGUMENT: a name that is not a type or relation of the graph, counts
-// that disagree. Also the errors of OpenNpyRows().
+// Reads edge lists only to find the largest id of a type of unknown count.
+// INVALID_ARGUMENT: a name that is not a type or relation of the graph, or
+// counts that disagree. Also the errors of OpenNpyRows().
 absl::StatusOr<RawGraph> DescribeNpy(const NpyInput& input);
 
 }  // namespace millrace

@@ -33,7 +33,8 @@ bool IsDirectory(const Path& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-// Opens the first of the files `names` that exists; null if none does.
+// Opens the first of the files `names` that exists, or returns null if none
+// does.
 absl::StatusOr<SourcePtr> OptionalRows(
     const Path& directory, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -93,7 +94,6 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadNamed(
   return named;
 }
 
-// Adds the edge columns in `directory` to `edges`.
 absl::Status DescribeEdges(const Path& directory, RawEdges& edges) {
   MILLRACE_ASSIGN_OR_RETURN(edges.endpoints,
                             RequiredRows(directory, "edge", 2));
@@ -268,8 +268,8 @@ absl::Status OgbFolder::AddNodeColumns(RawNodes& nodes) {
   return absl::OkStatus();
 }
 
-// What the file `what` says about a type; if there is no such file, whether
-// `directory` exists.
+// Returns what the file `what` says about a type or, if there is no such file,
+// whether `directory` exists.
 absl::StatusOr<bool> OgbFolder::TypeHas(const char* what,
                                         const std::string& type,
                                         const Path& directory) const {

@@ -11,15 +11,15 @@
 
 namespace millrace {
 
-// A folder in the raw layout of the Open Graph Benchmark: CSV files, each gzip
-// or plain, in `raw/` and `split/NAME/`.
+// A folder in the raw layout of the Open Graph Benchmark (Hu et al. 2020): CSV
+// files, each gzip or plain, in `raw/` and `split/NAME/`.
 struct OgbInput {
   std::filesystem::path directory;
-  // If empty, the only split there is: having several is an error, having none
-  // is not.
+  // The NAME; empty means the only one. Then having several is an error, but
+  // having none is not.
   std::string split;
-  // .npy features by node type, to use instead of the folder's; the type of a
-  // homogeneous graph may be "".
+  // .npy files of features by node type, to use instead of the folder's; the
+  // type of a homogeneous graph may be "".
   std::map<std::string, std::filesystem::path> features;
 };
 
@@ -30,15 +30,16 @@ struct OgbInput {
 // Homogeneous raw/: edge, num-node-list, num-edge-list, node-feat, node-label,
 // node_year or node_time, edge-feat or edge_feat, edge_weight or edge-weight,
 // edge_year or edge_time, edge_reltype or edge_type.
-// Homogeneous and binary (raw/data.npz): see ogb_binary.h; the splits are CSV
-// files.
+// Homogeneous and binary (raw/data.npz): see ogb_binary.h. The splits are still
+// CSV files.
 // Heterogeneous raw/: triplet-type-list, num-node-dict, nodetype-has-feat,
 // nodetype-has-label, node-feat/TYPE/node-feat, node-label/TYPE/node-label,
 // node_year/TYPE/node_year, relations/S___R___D/ with edge, num-edge-list and
 // the edge columns.
 //
-// NOT_FOUND: no such folder, or a required file is missing. INVALID_ARGUMENT: a
-// collection of several graphs, names that disagree, or a split must be chosen.
+// NOT_FOUND: no such folder or split, or a required file is missing.
+// INVALID_ARGUMENT: a collection of several graphs, names that disagree, or
+// several splits of which none was chosen.
 absl::StatusOr<RawGraph> DescribeOgb(const OgbInput& input,
                                      const ImportOptions& options);
 

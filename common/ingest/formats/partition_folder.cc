@@ -29,7 +29,7 @@ bool Exists(const Path& path) {
   return std::filesystem::exists(path, error);
 }
 
-// "DIR/../DS" for a folder DIR = DS-partitions; nullopt for other names.
+// The absolute path of DS for a folder DS-partitions; nullopt for other names.
 std::optional<Path> DatasetPrefix(const Path& directory) {
   Path folder = std::filesystem::absolute(directory).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();

@@ -25,20 +25,21 @@ struct PartitionFolderInput {
   RestoreOptions restore;
 };
 
-// Builds the graph that such a folder describes, from the shares of its columns
-// that the importer finds.
+// Builds the graph that such a folder describes from the shares of its columns,
+// which the importer finds. Its arguments must outlive it.
 class PartitionFolder {
  public:
   PartitionFolder(const PartitionFolderInput& input,
                   const ImportOptions& options)
       : input_(input), options_(options) {}
 
-  // Adds a node type. `owners` has a row per node: the partition of each.
+  // Adds a node type. `owners` has the partition of each node.
+  // INVALID_ARGUMENT: it is not one integer per node.
   absl::Status AddNodes(const std::string& name, StoredTensor owners,
                         const std::filesystem::path& owners_file);
 
-  // Restores a column of a node type or relation to its original order; null if
-  // there are no shares.
+  // Restores a column of a node type or relation to its original order (see
+  // RestoreRows). Null if there are no shares.
   absl::StatusOr<std::shared_ptr<const RowSource>> Restore(
       const std::string& name, const char* kind, std::vector<RowShare> shares,
       int64_t rows) const;
@@ -46,8 +47,8 @@ class PartitionFolder {
   // Adds labels and splits from the folders that the scripts of PyG and GLT
   // make beside DIR = DS-partitions: DS-label/label.pt, and
   // DS-train-partitions/, DS-val-partitions/, DS-test-partitions/ with
-  // partition0.pt and so on. Splits of edges, and the labels with them, are
-  // left out with a log message.
+  // partition0.pt and so on. If the splits are of edges, splits and labels are
+  // left out, with a warning in the log.
   absl::Status AddCompanions();
 
   RawGraph& graph() { return graph_; }

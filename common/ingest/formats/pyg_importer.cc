@@ -75,7 +75,6 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   return meta;
 }
 
-// The files of one partition.
 struct Part {
   PickledFile graph;
   std::optional<PickledFile> node_feats;
@@ -102,7 +101,6 @@ absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
   }
 }
 
-// Drops the shares of a column that consists of placeholders.
 absl::Status DropMadeUp(std::vector<RowShare>& shares) {
   for (const RowShare& share : shares) {
     MILLRACE_ASSIGN_OR_RETURN(const bool made_up, IsMadeUp(*share.values));
@@ -150,7 +148,8 @@ class PygFolder {
   absl::Status AddEdgeColumns(const Triple* relation, int64_t count,
                               RawEdges& edges);
 
-  // The dictionary of a file, or of one of the types in it; null if missing.
+  // The dictionary of a file or, if `key` is not null, of a type in the file.
+  // Null if it is missing.
   template <typename Key>
   static const PickleValue* Find(const std::optional<PickledFile>& file,
                                  const Key* key) {
@@ -305,8 +304,8 @@ absl::Status PygFolder::AddEdgeColumns(const Triple* relation, int64_t count,
     const PickleValue* dict = Find(part.edge_feats, relation);
     if (dict == nullptr) continue;
     const std::string& file = part.edge_feats->name;
-    // `global_id` counts within the relation, unlike graph.pt's edge_id, which
-    // is used in its place if there are only times.
+    // `global_id` counts within the relation. If there are only times, it is
+    // missing, and graph.pt's edge_id is used, which counts over all relations.
     RowShare share;
     MILLRACE_ASSIGN_OR_RETURN(std::optional<StoredTensor> ids,
                               FindTensor(file, *dict, "global_id"));

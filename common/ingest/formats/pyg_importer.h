@@ -10,13 +10,13 @@ namespace millrace {
 // and later): META.json, node_map.pt, edge_map.pt (folders with a file for each
 // type for heterogeneous graphs), part_0/ and so on with graph.pt,
 // node_feats.pt, edge_feats.pt. Labels and splits are beside it (see
-// AddCompanions). The result is the whole graph, in original ids; edge_id is
-// the position in the original edge list. Placeholder features that the
-// Partitioner makes up for types without any (NaN, or -1 for integers) are left
-// out.
+// PartitionFolder::AddCompanions). The result is the whole graph, in original
+// ids; edge_id is the position in the original edge list. Placeholders that the
+// Partitioner makes up for types without features (NaN, or -1 for integers) are
+// left out.
 // NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: a file
-// does not contain what it should. Also the errors of OpenTorchFile and
-// RestoreRows.
+// does not contain what it should. Also the errors of OpenTorchFile() and
+// RestoreRows().
 absl::StatusOr<RawGraph> DescribePygPartitions(
     const PartitionFolderInput& input, const ImportOptions& options);
 

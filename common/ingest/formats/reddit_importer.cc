@@ -21,11 +21,11 @@ namespace {
 
 constexpr const char* kSplitNames[] = {"train", "valid", "test"};
 
-// The elements of a compressed sparse matrix as edges: list i consists of
-// `indices` indptr[i] to indptr[i + 1] - 1.
+// The elements of a compressed sparse matrix as edges. List i consists of
+// indices[indptr[i]] to indices[indptr[i + 1] - 1].
 class CompressedEdges final : public RowSource {
  public:
-  // If `by_row`, the lists are rows, that is, sources (CSR); else columns
+  // If `by_row`, the lists are rows, that is, sources (CSR); otherwise columns
   // (CSC).
   CompressedEdges(std::shared_ptr<const RowSource> indices,
                   std::shared_ptr<const std::vector<int64_t>> indptr,
@@ -82,7 +82,6 @@ class CompressedEdges final : public RowSource {
   const bool by_row_;
 };
 
-// Checks that the lists start at 0, do not descend, and end with the indices.
 absl::Status CheckIndptr(const std::string& name,
                          const std::vector<int64_t>& indptr, int64_t elements) {
   if (indptr.front() == 0 && indptr.back() == elements &&

@@ -9,13 +9,14 @@
 
 namespace millrace {
 
-// Describes the Reddit data set as DGL and PyG ship it: a folder with two
-// files. reddit_data.npz has feature [n, d], label [n] and node_types [n] (1
-// train, 2 valid, 3 test, 0 none; ignored if `options` make splits).
+// Describes the Reddit data set (Hamilton et al. 2017) as DGL and PyG ship it:
+// a folder with two files. reddit_data.npz has feature [n, d], label [n] and
+// node_types [n] (1 train, 2 valid, 3 test, 0 none; ignored if `options` makes
+// splits).
 // reddit_graph.npz is an adjacency matrix written by scipy.sparse.save_npz, as
-// COO, CSR or CSC: an element (row, column) is an edge from row to column, in
+// COO, CSR or CSC. An element (row, column) is an edge from row to column, in
 // the file's order; values are not read.
-// NOT_FOUND: no such file or array. INVALID_ARGUMENT: counts that disagree,
+// NOT_FOUND: no such file or array. INVALID_ARGUMENT: counts that disagree, or
 // another sparse format.
 absl::StatusOr<RawGraph> DescribeReddit(const std::filesystem::path& directory,
                                         const ImportOptions& options);

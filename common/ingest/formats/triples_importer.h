@@ -21,10 +21,10 @@ struct TriplesInput {
   std::filesystem::path directory;
   // A folder in split/; required if there are several.
   std::string split = {};
-  // The columns of a line: h, r and t, in any order.
+  // The columns of a line: h (head), r (relation) and t (tail) in any order.
   std::string columns = "h,r,t";
-  // Appends to the E triples (h, r, t) of train their inverses (t, r + R, h),
-  // where R is the number of relations.
+  // Appends the inverses (t, r + R, h) of the E triples (h, r, t) of train to
+  // them, where R is the number of relations.
   bool reciprocal = false;
 };
 
@@ -32,10 +32,10 @@ struct TriplesInput {
 // edges are the triples of train and whose edge types are the triples'
 // relations. Its edge splits are `train` (edges 0 to E - 1), `valid` and
 // `test`, in the order of the files. Reads all files once, to check and count
-// them; holds the names in memory.
+// their lines, and holds the names in memory.
 // NOT_FOUND: a file is missing. INVALID_ARGUMENT: a line that is not a triple
-// or has a number out of range (the message names file and line), or an empty
-// train; if the message starts with "--": bad columns or no such split.
+// or has a number out of range (the message names file and line), an empty
+// train, bad columns or no such split (the message starts with "--").
 absl::StatusOr<RawGraph> DescribeTriples(const TriplesInput& input);
 
 }  // namespace millrace

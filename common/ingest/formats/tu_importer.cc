@@ -104,7 +104,6 @@ int64_t BlockRows(const RowSource& source) {
   return std::max<int64_t>(kBlockRows / source.width(), 1);
 }
 
-// Calls visit(values, rows) for the integer rows of `source`.
 template <typename Visit>
 absl::Status ForEachBlock(const RowSource& source, Visit visit) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
@@ -305,7 +304,6 @@ absl::Status TuFolder::AddEdges() {
   return absl::OkStatus();
 }
 
-// Holds one number per node in memory.
 absl::Status TuFolder::AddMembership() {
   MILLRACE_ASSIGN_OR_RETURN(SourcePtr file, Required("graph_indicator", 1));
   const IdRows ids(
@@ -409,7 +407,7 @@ absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
       });
 }
 
-// One feature for each value that occurs in a column; the columns one after the
+// One feature for each value that occurs in a column, one column after the
 // other.
 absl::StatusOr<SourcePtr> TuFolder::OneHotLabels(const RowSource& file) const {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> labels, ReadAll(file));

@@ -23,16 +23,16 @@ constexpr uint32_t High(uint64_t value) {
   return static_cast<uint32_t>(value >> 32);
 }
 
-// Of a list's entries those that are not later than `time`: lists are sorted.
+// The number of a list's entries that are not later than `time`; lists are
+// sorted by time.
 int64_t Admissible(std::span<const int64_t> times, ListRange list,
                    int64_t time) {
   const auto begin = times.begin() + list.begin;
   return std::upper_bound(begin, begin + list.degree, time) - begin;
 }
 
-// Stage 1: where the lists of the frontier lie, or their admissible parts.
-// The loads of a block of nodes are independent, so their cache misses
-// overlap.
+// Stage 1: finds the lists of the frontier, or their admissible parts. The
+// loads for different nodes are independent, so their cache misses overlap.
 absl::Status FindLists(const ListView& view, const Frontier& frontier,
                        std::vector<ListRange>& ranges) {
   const std::span<const int64_t> indptr = view.lists.indptr.As<int64_t>();
@@ -65,7 +65,7 @@ absl::Status FindLists(const ListView& view, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-// Stage 2: which slots are picked.
+// Stage 2: picks slots.
 template <typename Id>
 absl::Status PickSlots(const ListView& view, const Frontier& frontier,
                        std::span<const ListRange> ranges,
@@ -82,7 +82,7 @@ absl::Status PickSlots(const ListView& view, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-// Stage 3: the neighbours at the slots.
+// Stage 3: reads the neighbours at the slots.
 template <typename Id>
 absl::Status ReadNeighbors(const ListView& view, std::span<const int64_t> slots,
                            std::vector<uint64_t>& neighbors) {
@@ -105,7 +105,7 @@ absl::Status ReadNeighbors(const ListView& view, std::span<const int64_t> slots,
   return absl::OkStatus();
 }
 
-// Gives back what a huge draw made large, not to keep it for ever.
+// Frees scratch memory that a huge draw made large.
 template <typename T>
 void ReleaseLarge(std::vector<T>& scratch) {
   constexpr size_t kKeptBytes = size_t{16} << 20;
@@ -114,8 +114,8 @@ void ReleaseLarge(std::vector<T>& scratch) {
   }
 }
 
-// Where the features of the picked edges stand in the owner of their
-// destinations: in-lists and features have one order.
+// Appends the rows of the picked edges' features, which the owner of their
+// destinations holds in the order of its in-lists.
 void ReadFeatureRows(const ListView& view, std::span<const int64_t> slots,
                      std::vector<uint64_t>& rows) {
   if (view.context.direction == Direction::kIn) {
@@ -128,7 +128,7 @@ void ReadFeatureRows(const ListView& view, std::span<const int64_t> slots,
   }
 }
 
-// All stages; `ranges` and `slots` are scratch.
+// Runs all stages; `ranges` and `slots` are scratch.
 absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
                       std::vector<ListRange>& ranges,
                       std::vector<int64_t>& slots, Picks& picks) {
@@ -152,8 +152,8 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-// What a draw reads that not every store has. ResolveJob says so first;
-// this is for requests that come past it.
+// Checks that there are the columns that the rule reads. ResolveJob() checks
+// this first, but not every request has passed it.
 absl::Status CheckColumns(const ListView& view) {
   const bool weighted = view.context.rule == DrawRule::kWeighted;
   const bool labor = view.context.rule == DrawRule::kLabor;
@@ -227,7 +227,7 @@ absl::Status DrawNeighbors(const Store& store, int part,
       store.book(list_type).end(part) - store.book(list_type).begin(part),
       members};
   MILLRACE_RETURN_IF_ERROR(CheckColumns(view));
-  // Kept per thread: a hop allocates nothing once warm.
+  // Kept per thread, so that most hops allocate nothing.
   thread_local std::vector<ListRange> ranges;
   thread_local std::vector<int64_t> slots;
   absl::Status status = DrawFrom(view, frontier, ranges, slots, picks);

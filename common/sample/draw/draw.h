@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random draws, as docs/determinism.md sections 2 to 4 specify them.
+// Random draws, as docs/determinism.md specifies them in sections 2 to 4.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ enum class Purpose : uint32_t {
   kStop = 6,
 };
 
-// The key of one domain of random numbers; section 2, "Key".
+// What the key of one domain of random numbers is made of; see section 2,
+// "Key".
 struct DrawDomain {
   uint64_t job_seed = 1;
   uint32_t epoch = 0;
@@ -34,7 +35,8 @@ struct DrawDomain {
   PhiloxKey Key(uint32_t retry = 0) const;
 };
 
-// The permutation P(K, n) of section 4. Immutable; any thread.
+// The permutation P(K, n) of section 4, a Feistel network. Immutable; any
+// thread may use it.
 class Permutation {
  public:
   Permutation(PhiloxKey key, uint64_t size);  // size >= 1
@@ -46,11 +48,12 @@ class Permutation {
   int half_bits_;
 };
 
-// Draws from the lists of one partition; section 3. All ids of `frontier`
-// must be owned by `part` of `store` (mapped). Appends to `picks`.
-// DATA_LOSS: a list that leaves its file, or an id beyond its type's range.
-// FAILED_PRECONDITION: the lists lack what the rule reads. Also those of
-// frontier.watch; then `picks` is as good as lost.
+// Draws from the lists of partition `part`, which must be mapped (section 3),
+// and appends to `picks`. Any thread may call it.
+// INVALID_ARGUMENT: an id of `frontier` that `part` does not own. DATA_LOSS: a
+// list that leaves its file, or a neighbour out of range. FAILED_PRECONDITION:
+// the lists lack a column that the rule reads. Also the errors of
+// frontier.watch. After an error, `picks` must not be used.
 absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks);

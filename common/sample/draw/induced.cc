@@ -9,8 +9,9 @@
 namespace millrace {
 namespace {
 
-// The picks of all nodes of a relation's lists as edges of the batch. Owners
-// do not know trees: a neighbour may be in another one only.
+// Turns the picks of all nodes that have lists of a relation into edges of the
+// batch. Owners do not know the trees, so a neighbour may be only in another
+// one; such picks are left out.
 TopologyBuilder::Edges EdgesAmong(const TopologyBuilder& builder,
                                   RelationIndex relation, const Picks& picks) {
   const Relabeler& owners = builder.nodes(builder.list_type(relation));

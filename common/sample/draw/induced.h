@@ -9,6 +9,7 @@ namespace millrace {
 
 // Replaces the edges of the builder by all edges of the graph that join its
 // nodes (SampleMethod::kInduced). `context` is that of the hops.
+// OUT_OF_RANGE: too many edges. Also the errors of `source`.
 absl::Status InduceEdges(DrawContext context, TopologyBuilder& builder,
                          NeighborSource& source);
 

@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-// One relation's lists in one partition, as the stages of a draw read them.
+// The lists of one relation in one partition, as the stages of a draw read
+// them.
 struct ListView {
   const Store& store;
   int part;
@@ -21,11 +22,13 @@ struct ListView {
   const Relation& relation;
   RelationIndex relation_index;
   const NeighborLists& lists;
-  const NodeColumns& nodes;  // of the list's type
-  uint64_t first_id;
+  const NodeColumns& nodes;  // of the nodes that have the lists
+  uint64_t first_id;         // of these nodes
   uint64_t node_count;
-  const SplitMembers* members;  // that neighbours must be among; null: any
+  // The nodes that may be neighbours; null if all may.
+  const SplitMembers* members;
 
+  // The DATA_LOSS error for the file of `column`.
   absl::Status Damaged(std::string_view column, std::string_view what) const {
     return DamagedFile(
         store,

@@ -9,11 +9,11 @@
 namespace millrace {
 namespace {
 
-// Up to so many picks the quadratic ways are faster.
+// Up to this many picks, the quadratic algorithms are faster.
 constexpr int32_t kFew = 48;
 
-// Floyd's algorithm with the picks kept sorted: `j` exceeds all earlier
-// picks, so a repeated draw appends it.
+// Floyd's algorithm with the picks kept sorted. `j` exceeds all earlier picks,
+// so it is appended if a draw is repeated.
 void DrawFewDistinct(WordStream& words, ListRange list, int32_t k,
                      std::vector<int64_t>& slots) {
   const size_t first = slots.size();
@@ -47,7 +47,6 @@ void DrawManyDistinct(WordStream& words, ListRange list, int32_t k,
   std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
 }
 
-// The integer weights of one list by their sums.
 class Weights {
  public:
   Weights(ListRange list, std::span<const uint64_t> sums)
@@ -59,11 +58,11 @@ class Weights {
   uint64_t Before(size_t slot) const { return slot == 0 ? 0 : sums_[slot - 1]; }
   uint64_t Of(size_t slot) const { return sums_[slot] - Before(slot); }
 
-  // The slot s with Before(s) <= x < sum up to s.
+  // The slot s with Before(s) <= x < Before(s + 1).
   size_t SlotAt(uint64_t x) const {
     const auto at = std::upper_bound(sums_.begin(), sums_.end(), x);
     const auto slot = static_cast<size_t>(at - sums_.begin());
-    return std::min(slot, sums_.size() - 1);  // only in a damaged file
+    return std::min(slot, sums_.size() - 1);  // matters only in a damaged file
   }
 
  private:
@@ -79,8 +78,8 @@ void PickPositive(const Weights& weights, std::vector<int64_t>& slots) {
   }
 }
 
-// Successive draws with the picks kept sorted: each is stepped over that lies
-// at or below the draw.
+// Successive draws with the picks kept sorted. A draw steps over the weights of
+// all picks at or below it.
 void DrawFewWeighted(WordStream& words, const Weights& weights, int32_t k,
                      std::vector<int64_t>& slots) {
   const size_t first = slots.size();
@@ -119,7 +118,7 @@ void DrawManyWeighted(WordStream& words, const Weights& weights, int32_t k,
         x -= tree[slot];
       }
     }
-    slot = std::min(slot, size - 1);  // only in a damaged file
+    slot = std::min(slot, size - 1);  // matters only in a damaged file
     const uint64_t weight = weights.Of(slot);
     for (size_t j = slot + 1; j <= size; j += j & (0 - j)) tree[j] -= weight;
     left -= std::min(left, weight);
@@ -131,7 +130,7 @@ void DrawManyWeighted(WordStream& words, const Weights& weights, int32_t k,
 }  // namespace
 
 uint64_t RankLimit(int32_t fanout, int64_t degree) {
-  // So few that one list in a thousand is numbered twice.
+  // With this many, about one list in a thousand has to be numbered again.
   const double enough = fanout + 3 * std::sqrt(double{1} * fanout) + 3;
   const double share = enough / static_cast<double>(degree);
   return share >= 1 ? std::numeric_limits<uint64_t>::max()
@@ -168,7 +167,7 @@ void PickWeighted(WordStream& words, ListRange list,
       slots.push_back(list.begin + static_cast<int64_t>(slot));
     }
   } else if (fanout >= list.degree) {
-    // So many draws leave out none.
+    // This many draws leave out no slot of positive weight.
     PickPositive(weights, slots);
   } else if (fanout <= kFew) {
     DrawFewWeighted(words, weights, fanout, slots);

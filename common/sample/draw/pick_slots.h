@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slots of one neighbour list are picked; docs/determinism.md section 3.
-// All append positions in the list's files (list.begin + slot) to `slots`;
-// `fanout` is kAllNeighbors or > 0.
+// The rules that pick slots of one neighbour list (docs/determinism.md, section
+// 3). They append positions in the list's files (list.begin + slot) to `slots`;
+// `fanout` is kAllNeighbors or positive.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,7 @@
 
 namespace millrace {
 
-// Where a list, or the part of it that is admissible, lies in the files of
-// its partition.
+// Where a list, or the admissible part of it, is in the files of its partition.
 struct ListRange {
   int64_t begin = 0;
   int64_t degree = 0;
@@ -37,23 +36,23 @@ inline void PickLast(ListRange list, int32_t fanout,
   PickEverySlot(list, slots);
 }
 
-// Without replacement: Floyd's algorithm (Bentley and Floyd 1987).
+// Without replacement, uses Floyd's algorithm (Bentley and Floyd 1987).
 void PickUniform(WordStream& words, ListRange list, int32_t fanout,
                  bool replace, std::vector<int64_t>& slots);
 
-// `sums`: the file weight_sum of the partition. Sums that descend (a damaged
-// file) give some slots of the list.
+// `sums` is the partition's weight_sum column. Sums that descend (in a damaged
+// file) lead to arbitrary slots of the list.
 void PickWeighted(WordStream& words, ListRange list,
                   std::span<const uint64_t> sums, int32_t fanout, bool replace,
                   std::vector<int64_t>& slots);
 
-// A number below which so many of `degree` uniform ones lie that fewer than
-// `fanout` are very unlikely.
+// A limit that at least `fanout` of `degree` uniform random numbers of 64 bits
+// are very likely not to exceed.
 uint64_t RankLimit(int32_t fanout, int64_t degree);
 
-// LABOR (Balin and Catalyurek 2023). `originals`: the original ids of the
-// neighbours at all positions of the files; `key` of the purpose labor;
-// `ranks` is scratch.
+// LABOR (Balin and Catalyurek 2023). `key` is that of Purpose::kLabor,
+// `originals` are the original ids of the neighbours at all positions of the
+// files, and `ranks` is scratch.
 template <typename Id>
 void PickLabor(PhiloxKey key, uint32_t tree, ListRange list,
                std::span<const Id> originals, int32_t fanout,

@@ -16,16 +16,16 @@
 namespace millrace {
 namespace {
 
-// What counting takes for each visit to one node's walkers at most, in vectors
-// that grew by doubling.
+// Maximum memory that counting takes for each visit of one node's walkers, in
+// vectors that grow by doubling.
 constexpr uint64_t kBytesPerVisit = 80;
 
 constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
 
-// Where each walker is after each step; kNowhere once it has ended.
+// The id of the node where each walker is after each step; kNowhere once it has
+// ended.
 using Paths = std::vector<std::vector<uint64_t>>;  // [step][walker]
 
-// All walkers of one hop.
 class Walkers {
  public:
   Walkers(const DrawContext& context, const JobSpec& spec,
@@ -40,11 +40,10 @@ class Walkers {
   Walkers(const Walkers&) = delete;
   Walkers& operator=(const Walkers&) = delete;
 
-  // Lets them walk until all have ended.
   absl::Status Walk(int hop);
   const Paths& paths() const { return paths_; }
 
-  // Promises the hop `bytes` more of memory.
+  // Reserves `bytes` more of memory, which the destructor releases.
   absl::Status Reserve(uint64_t bytes) {
     reserved_ += bytes;
     return source_.Reserve(bytes);
@@ -63,8 +62,8 @@ class Walkers {
   LiveWatch& watch_;
   const size_t count_;
   uint64_t reserved_ = 0;         // bytes
-  std::vector<uint32_t> active_;  // numbers of those that have not ended
-  std::vector<uint64_t> at_;      // ids of where they are
+  std::vector<uint32_t> active_;  // numbers of the walkers that have not ended
+  std::vector<uint64_t> at_;      // ids of the nodes where they are
   Paths paths_;
 };
 
@@ -94,7 +93,7 @@ absl::Status Walkers::Start() {
   });
 }
 
-// Takes out the walkers that end before the step.
+// Removes the walkers that end before the step.
 absl::Status Walkers::EndSome() {
   const DrawDomain domain = {.job_seed = context_.job_seed,
                              .epoch = context_.epoch,
@@ -119,7 +118,7 @@ absl::Status Walkers::EndSome() {
   return absl::OkStatus();
 }
 
-// Those whose list is empty end here.
+// Walkers whose list is empty end here.
 absl::Status Walkers::Step() {
   const Frontier here = {.relation = frontier_.relation,
                          .fanout = 1,
@@ -155,11 +154,11 @@ absl::Status Walkers::NotePlaces() {
 struct Visited {
   uint64_t id;
   uint32_t visits;
-  size_t first;  // place of the first visit
+  size_t first;  // position of the first visit
 };
 
-// The nodes that walkers `begin` to below `end` visited, each once; `scratch`
-// is (id, place).
+// The nodes other than `start` that the walkers [begin, end) visited, each
+// once; `scratch` is (id, position).
 std::vector<Visited> CountVisits(
     const Paths& paths, size_t begin, size_t end, uint64_t start,
     std::vector<std::pair<uint64_t, size_t>>& scratch) {

@@ -7,10 +7,11 @@
 
 namespace millrace {
 
-// One hop of SampleMethod::kPpr: the nodes that random walks from each
-// frontier node visit most, an estimate of its personalised PageRank
-// (Avrachenkov et al. 2007), as PinSAGE chooses neighbours (Ying et al. 2018).
-// OUT_OF_RANGE: 2^32 walkers or more.
+// Adds one hop of SampleMethod::kPpr: the nodes that random walks from each
+// frontier node visit most, as PinSAGE chooses neighbours (Ying et al. 2018).
+// The visits estimate personalised PageRank (Avrachenkov et al. 2007).
+// OUT_OF_RANGE: 2^32 walkers or more. Also the errors of `source` and
+// `builder`.
 absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
                        NeighborSource& source);
 

@@ -9,28 +9,29 @@
 
 namespace millrace {
 
-// Gives local ids to nodes of one type by first appearance: an open-addressing
-// table of 16-byte slots, so that a probe touches one cache line.
-// Single-threaded.
+// Gives local ids to the nodes of one type in order of first appearance. Uses
+// an open-addressing table of 16-byte slots, so that a probe touches one cache
+// line. Single-threaded.
 class Relabeler {
  public:
-  // `disjoint`: nodes are told apart by (tree, id), else by id.
+  // If `disjoint`, nodes are told apart by (tree, id), otherwise by id.
   explicit Relabeler(bool disjoint);
 
-  // The local id of each node, in order; new nodes are appended. `trees` is
-  // empty unless disjoint.
+  // Appends the local id of each node to `out`, in order, after giving one to
+  // new nodes. `trees` is empty unless disjoint.
   void FindOrAppend(std::span<const uint64_t> ids,
                     std::span<const uint32_t> trees,
                     std::vector<uint32_t>& out);
 
-  // The local id of a node; `tree` is 0 unless disjoint.
+  // The local id of a node, or nullopt if it has none; `tree` is 0 unless
+  // disjoint.
   std::optional<uint32_t> Find(uint64_t id, uint32_t tree) const;
 
   uint32_t count() const { return static_cast<uint32_t>(ids_.size()); }
   const std::vector<uint64_t>& ids() const { return ids_; }
   const std::vector<uint32_t>& trees() const { return trees_; }
 
-  // Hand over the nodes; the table is empty afterwards.
+  // Hand over the nodes. The object must not be used afterwards.
   std::vector<uint64_t> TakeIds() { return std::move(ids_); }
   std::vector<uint32_t> TakeTrees() { return std::move(trees_); }
 
@@ -38,7 +39,7 @@ class Relabeler {
   struct Slot {
     uint64_t id;
     uint32_t tree;
-    uint32_t local_plus_one;  // 0: free
+    uint32_t local_plus_one;  // 0 if the slot is free
   };
   size_t SlotOf(uint64_t id, uint32_t tree) const {
     const uint64_t mixed =
@@ -53,7 +54,7 @@ class Relabeler {
   int shift_;  // 64 - log2(slots)
   std::vector<Slot> slots_;
   std::vector<uint64_t> ids_;
-  std::vector<uint32_t> trees_;  // disjoint only
+  std::vector<uint32_t> trees_;  // empty unless disjoint
 };
 
 }  // namespace millrace

@@ -22,8 +22,8 @@ DrawRule RuleOf(const JobSpec& spec) {
                                              : DrawRule::kUniform;
 }
 
-// With replacement a node has as many picks as the fanout says, however few
-// neighbours: what no batch can hold is not drawn first.
+// With replacement, a node has as many picks as the fanout, however few its
+// neighbours. Refuses more picks than a batch can hold before they are drawn.
 absl::Status CheckPickCount(const DrawContext& context,
                             const Frontier& frontier) {
   constexpr uint64_t kMaxPicks = std::numeric_limits<int32_t>::max();
@@ -39,7 +39,6 @@ absl::Status CheckPickCount(const DrawContext& context,
       kMaxPicks, " in all\nuse a smaller --batch-size or smaller --fanouts"));
 }
 
-// One hop of neighbours of the frontier.
 absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
                     NeighborSource& source) {
   context.hop = hop;

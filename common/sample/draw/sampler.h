@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// Which batch, and what its topology carries.
+// Identifies a batch, and says what its topology contains.
 struct BatchName {
   uint32_t epoch = 0;
   uint32_t batch = 0;
@@ -21,16 +21,16 @@ struct BatchName {
   bool feature_rows = false;  // fill EdgeBlock::feature_row
 };
 
-// Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree},
-// EdgeBlock but its features, all of the seeds, and walks.
-// Columns are gathered afterwards (gather.h).
-// Errors: those of NeighborSource; OUT_OF_RANGE: more than 2^31 - 1 nodes of
-// a type or edges of a relation in one batch (tensors index with int32), or
-// 2^32 walkers. INVALID_ARGUMENT: a temporal job without times of its seeds,
-// features of edges that are none (--method ppr).
-// The hops are GraphSAGE's (Hamilton et al. 2017) with each node expanded
-// once per batch; see docs/determinism.md section 5, also for the other
-// methods.
+// Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree}, EdgeBlock
+// except its features, everything about the seeds, and walks. Columns are
+// gathered afterwards (gather.h).
+// The hops are those of GraphSAGE (Hamilton et al. 2017), with each node
+// expanded once per batch; docs/determinism.md, section 5, specifies these and
+// the other methods.
+// OUT_OF_RANGE: more than 2^31 - 1 nodes of a type or edges of a relation in
+// one batch (tensors index with int32), or too many walkers. INVALID_ARGUMENT:
+// a temporal job whose seeds have no times, or edge features with --method ppr,
+// whose edges are not those of the graph. Also the errors of NeighborSource.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const BatchName& name,

@@ -29,15 +29,15 @@ class SlotPicker {
         key_(domain_.Key()),
         indices_(view.lists.indices.As<Id>()),
         sums_(view.lists.weight_sum.As<uint64_t>()),
-        // In a dataset ids are original ids.
+        // In a dataset, ids are original ids.
         originals_(view.lists.neighbor_original_id.present()
                        ? view.lists.neighbor_original_id.As<Id>()
                        : indices_),
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
         watch_(frontier.watch != nullptr ? *frontier.watch : nobody_) {}
 
-  // Starts to load a list that LABOR reads as a whole soon: the first of it,
-  // the CPU goes on by itself. Other rules read too little of a list to gain.
+  // Loads the first cache lines of a list that LABOR will soon read as a whole;
+  // the CPU loads the others by itself. Other rules read too little to benefit.
   void Prefetch(ListRange list) const {
     if (view_.context.rule != DrawRule::kLabor) return;
     constexpr int64_t kLine = 64 / sizeof(Id);
@@ -46,8 +46,8 @@ class SlotPicker {
     }
   }
 
-  // Appends the positions that the i-th node of the frontier picks from
-  // `list`, its list or the admissible part of it. Errors are those of the
+  // Appends the positions that the i-th node of the frontier picks from `list`,
+  // which is its list or the admissible part of it. Returns the errors of the
   // frontier's watch.
   absl::Status Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
     std::span<const ExcludedEdges::Entry> excluded;
@@ -63,7 +63,7 @@ class SlotPicker {
   }
 
  private:
-  // What rules read at the positions of a list.
+  // The columns that rules read, indexed by the positions of a ListRange.
   struct Columns {
     std::span<const Id> indices;
     std::span<const uint64_t> sums;
@@ -118,8 +118,8 @@ class SlotPicker {
     }
   }
 
-  // The same from the list without its excluded entries and those whose
-  // neighbour is no member: of what the rule reads there is a copy.
+  // Picks from the list without its excluded entries and those whose neighbour
+  // is not a member. Copies what the rule reads of the other entries.
   absl::Status PickOthers(size_t i, ListRange list,
                           std::span<const ExcludedEdges::Entry> excluded,
                           std::vector<int64_t>& slots) {
@@ -160,7 +160,7 @@ class SlotPicker {
     switch (view_.context.rule) {
       case DrawRule::kUniform:
       case DrawRule::kLast:
-        return;  // read no entry
+        return;  // these rules read no columns
       case DrawRule::kWeighted:
         return CopyKeptSums(list.begin);
       case DrawRule::kLabor:
@@ -193,9 +193,9 @@ class SlotPicker {
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
   LiveWatch nobody_;
-  LiveWatch& watch_;                 // the frontier's or that
+  LiveWatch& watch_;                 // the frontier's, or nobody_
   std::vector<NumberedNode> ranks_;  // scratch
-  // Of the list being read without some of its entries.
+  // The entries of the current list that PickOthers() keeps.
   std::vector<int64_t> kept_;  // positions
   std::vector<Id> kept_indices_;
   std::vector<uint64_t> kept_sums_;

@@ -64,7 +64,7 @@ void TopologyBuilder::AddEdgeSeeds() {
   edge_seeds_.dst_local = AddSeedNodes(relation.dst, seeds_.dst, 0, 1);
   edge_seeds_.negative_src_local =
       AddSeedNodes(relation.src, seeds_.negative_src, first_tree, 1);
-  // Shared negatives are of no tree; their jobs have none.
+  // Shared negatives belong to no tree; their jobs are not disjoint.
   edge_seeds_.negative_local =
       AddSeedNodes(relation.dst, seeds_.negative_dst, first_tree,
                    std::max<uint32_t>(per_seed, 1));
@@ -120,7 +120,7 @@ absl::Status TopologyBuilder::AddPicks(RelationIndex relation, uint32_t begin,
   Edges& edges = edges_[relation];
   MILLRACE_RETURN_IF_ERROR(
       CheckEdgeCount(relation, edges.neighbor.size() + picks.neighbors.size()));
-  // Lists before `begin` that did not take part are empty.
+  // Nodes before `begin` that had no part in earlier hops have no edges.
   edges.indptr.resize(begin + size_t{1}, edges.indptr.back());
   const std::vector<uint32_t>& trees = nodes_[list_type(relation)].trees();
   neighbor_trees_.clear();
@@ -189,7 +189,7 @@ Batch TopologyBuilder::Describe(const DrawContext& context) const {
 EdgeBlock TopologyBuilder::FinishEdges(RelationIndex relation,
                                        const DrawContext& context) {
   Edges& edges = edges_[relation];
-  // Nodes whose lists were not read have empty ones.
+  // Nodes whose lists were not read have no edges.
   const std::vector<uint32_t>& offsets = hop_offsets_[list_type(relation)];
   const size_t expanded =
       EdgesOfAllNodes(job_.spec.method) ? offsets.back() : offsets[job_.hops];

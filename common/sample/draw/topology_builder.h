@@ -16,9 +16,9 @@
 
 namespace millrace {
 
-// A batch while nodes and edges are being added, hop by hop, by one of the
-// methods: numbers the nodes (docs/determinism.md section 5) and keeps the
-// edges as CSR by the nodes whose lists they are from.
+// A batch to which a method adds nodes and edges, hop by hop. Numbers the nodes
+// (docs/determinism.md, section 5), and keeps the edges as CSR by the nodes
+// whose lists they are from.
 // Single-threaded; job, manifest and seeds must outlive it.
 class TopologyBuilder {
  public:
@@ -36,7 +36,7 @@ class TopologyBuilder {
     return NeighborType(schema_.relations[relation], job_.spec.direction);
   }
   const Relabeler& nodes(TypeIndex type) const { return nodes_[type]; }
-  // Local ids of the nodes first seen at the hop before.
+  // Local ids of the nodes that first appeared in the previous hop.
   uint32_t frontier_begin(TypeIndex type) const {
     const std::vector<uint32_t>& offsets = hop_offsets_[type];
     return offsets[offsets.size() - 2];
@@ -45,23 +45,23 @@ class TopologyBuilder {
     return hop_offsets_[type].back();
   }
 
-  // Adds the seeds and closes their hop.
+  // Adds the seeds and closes their hop. Fails as CloseHop() does.
   absl::Status AddSeeds();
 
-  // Nodes `begin` to below `end` of the type of the relation's lists. Its
-  // views are valid until nodes are added.
+  // The nodes with local ids [begin, end) of the type that has the relation's
+  // lists. The views in the result are valid until nodes are added.
   Frontier FrontierOf(RelationIndex relation, int32_t fanout, uint32_t begin,
                       uint32_t end);
 
-  // Adds what was picked for the nodes from `begin` on, which must be the
-  // first of the relation's that have no edges yet; `visits` is as
-  // picks.neighbors, or empty.
-  // OUT_OF_RANGE: more than 2^31 - 1 edges of a relation.
+  // Adds what was picked for the nodes from `begin` on, which must not have
+  // edges of the relation yet. `visits` is parallel to picks.neighbors or
+  // empty. OUT_OF_RANGE: more than 2^31 - 1 edges of a relation.
   absl::Status AddPicks(RelationIndex relation, uint32_t begin,
                         const Picks& picks,
                         std::span<const uint32_t> visits = {});
 
-  // Local ids of `ids` in `trees` (empty unless disjoint), new ones appended.
+  // Appends the local ids of `ids` in `trees` (empty unless disjoint) to `out`,
+  // after adding new nodes.
   void AddNodes(TypeIndex type, std::span<const uint64_t> ids,
                 std::span<const uint32_t> trees, std::vector<uint32_t>& out) {
     nodes_[type].FindOrAppend(ids, trees, out);
@@ -69,32 +69,35 @@ class TopologyBuilder {
 
   const std::vector<uint32_t>& seed_to_local() const { return seed_to_local_; }
 
-  // OUT_OF_RANGE: `count` edges of a relation are above 2^31 - 1.
+  // OUT_OF_RANGE: `count` is above 2^31 - 1. The message names the relation.
   absl::Status CheckEdgeCount(RelationIndex relation, size_t count) const;
 
-  // Replaces all edges of a relation: CSR over all nodes of its lists' type.
+  // Edges of a relation as CSR over the nodes that have its lists; columns that
+  // the batch does not have are empty.
   struct Edges {
     std::vector<uint32_t> indptr = {0};
     std::vector<uint32_t> neighbor;
-    std::vector<int64_t> edge_id;       // if the job's batch has them
-    std::vector<uint64_t> feature_row;  // ditto
-    std::vector<uint32_t> visits;       // SampleMethod::kPpr
-    std::vector<uint8_t> hop;           // SampleMethod::kWalk
+    std::vector<int64_t> edge_id;
+    std::vector<uint64_t> feature_row;
+    std::vector<uint32_t> visits;  // SampleMethod::kPpr
+    std::vector<uint8_t> hop;      // SampleMethod::kWalk
   };
+  // Replaces all edges of a relation.
   void SetEdges(RelationIndex relation, Edges edges) {
     edges_[relation] = std::move(edges);
   }
 
-  // Ends a hop: what was added since is the next frontier.
+  // Ends a hop. The nodes that it added are the next frontier.
   // OUT_OF_RANGE: more than 2^31 - 1 nodes of a type.
   absl::Status CloseHop();
 
-  // Hands over the batch; the builder is spent.
+  // Hands over the batch. The builder must not be used afterwards.
   Batch Finish(const DrawContext& context);
 
  private:
   void AddEdgeSeeds();
-  // Local ids of `nodes`; `first_tree`, and `per_tree` nodes in each.
+  // Adds `nodes`, `per_tree` to each tree from `first_tree` on, and returns
+  // their local ids.
   Array AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
                      uint32_t first_tree, uint32_t per_tree);
   int64_t TimeOf(uint32_t tree) const {
@@ -109,7 +112,7 @@ class TopologyBuilder {
   const ResolvedSeeds& seeds_;
   std::vector<Relabeler> nodes_;                    // per node type
   std::vector<std::vector<uint32_t>> hop_offsets_;  // per node type
-  std::vector<std::vector<int64_t>> times_;         // per node; temporal jobs
+  std::vector<std::vector<int64_t>> times_;         // [type][local id]
   std::vector<Edges> edges_;                        // per relation
   std::map<RelationIndex, ExcludedEdges> excluded_;
   std::vector<uint32_t> seed_to_local_;

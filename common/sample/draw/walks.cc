@@ -13,11 +13,11 @@
 namespace millrace {
 namespace {
 
-// What a walker takes besides its path and what is drawn for it: its number,
-// its place, and its id and tree in a step.
+// Memory that a walker takes besides its path and its draws: its number, its
+// place, and its id and tree in a step.
 constexpr uint64_t kBytesPerWalker = 24;
 
-// The steps that were taken over one relation, in order.
+// The steps that walkers took over one relation, in order.
 struct Steps {
   std::vector<uint32_t> owner;  // local ids
   std::vector<uint32_t> neighbor;
@@ -37,7 +37,8 @@ absl::Status PutInOrder(const std::vector<T>& values,
   });
 }
 
-// Sorts steps by the nodes they start at, else in their order.
+// Sorts steps by the nodes where they start; steps of one node keep their
+// order.
 absl::StatusOr<TopologyBuilder::Edges> EdgesOf(const Steps& steps,
                                                uint32_t nodes,
                                                LiveWatch& watch) {
@@ -79,9 +80,8 @@ class Walkers {
         watch_([&source] { return source.CheckLive(); }),
         steps_(static_cast<size_t>(builder.relation_count())) {}
 
-  // Puts all of them where they start; comes first.
+  // Puts all walkers where they start. Must be called first.
   absl::Status Start();
-  // Lets every walker that is left take a step.
   absl::Status Step(DrawContext context, int step);
   Array TakePaths();
   absl::Status SetEdges();
@@ -97,9 +97,9 @@ class Walkers {
   const size_t columns_;
   LiveWatch watch_;
   std::vector<int32_t> paths_;    // [walkers, columns_]
-  std::vector<uint32_t> active_;  // numbers of those that have not ended
-  std::vector<uint32_t> at_;      // local ids of where they are
-  std::vector<uint32_t> trees_;   // of where they are; empty unless disjoint
+  std::vector<uint32_t> active_;  // numbers of the walkers that have not ended
+  std::vector<uint32_t> at_;      // local ids of the nodes where they are
+  std::vector<uint32_t> trees_;   // of these nodes; empty unless disjoint
   std::vector<Steps> steps_;      // per relation
 };
 
@@ -144,7 +144,7 @@ absl::Status Walkers::Draw(const DrawContext& context, RelationIndex relation,
   return source_.Expand(context, std::span(&frontier, 1), std::span(&picks, 1));
 }
 
-// Those whose list is empty end here.
+// Walkers whose list is empty end here.
 absl::Status Walkers::KeepMoved(const Picks& picks) {
   size_t left = 0;
   MILLRACE_RETURN_IF_ERROR(
@@ -174,7 +174,6 @@ absl::Status Walkers::Step(DrawContext context, int step) {
   return builder_.CloseHop();
 }
 
-// To the neighbours that were picked.
 absl::Status Walkers::Move(int step, RelationIndex relation, Picks& picks) {
   Steps& steps = steps_[relation];
   MILLRACE_RETURN_IF_ERROR(

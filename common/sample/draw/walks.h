@@ -8,7 +8,10 @@
 
 namespace millrace {
 
-// The batch of SampleMethod::kWalk around the builder's seeds.
+// Makes the batch of SampleMethod::kWalk: random walks from the builder's
+// seeds.
+// OUT_OF_RANGE: more than 2^31 - 1 walkers. Also the errors of `source` and
+// `builder`.
 absl::StatusOr<Batch> SampleWalks(DrawContext context, TopologyBuilder& builder,
                                   NeighborSource& source);
 

@@ -9,11 +9,11 @@
 
 namespace millrace {
 
-// The random words of one node in one domain and tree, four at a time;
-// docs/determinism.md section 2. `domain` must outlive it.
+// The random words of one node in one domain and tree (docs/determinism.md,
+// section 2), computed four at a time. `domain` must outlive it.
 class WordStream {
  public:
-  // `key`: domain.Key(), which many streams share.
+  // `key` must be domain.Key(), which many streams share.
   WordStream(const DrawDomain& domain, PhiloxKey key, uint64_t node,
              uint32_t tree)
       : domain_(domain), key_(key), node_(node), tree_(tree) {}
@@ -26,14 +26,14 @@ class WordStream {
     return words_[i % 4];
   }
 
-  // bounded(i, n) of the specification, 1 <= n.
+  // bounded(i, n) of the specification, for n >= 1 (Lemire 2019).
   uint64_t Bounded(uint32_t i, uint64_t n) {
     return n <= std::numeric_limits<uint32_t>::max()
                ? Bounded32(i, static_cast<uint32_t>(n))
                : Wide(i, n);
   }
 
-  // wide(i, n) of the specification, 1 <= n.
+  // wide(i, n) of the specification, for n >= 1.
   uint64_t Wide(uint32_t i, uint64_t n) {
     using Product = unsigned __int128;
     uint64_t word = Word(2 * i) | uint64_t{Word(2 * i + 1)} << 32;

@@ -15,10 +15,9 @@ namespace millrace {
 namespace {
 
 // Lists up to this length are searched for each pair of their node, longer ones
-// once for all of them.
+// once for all pairs.
 constexpr int64_t kShortList = 64;
 
-// Looks pairs up in the lists of one partition.
 class EdgeSearch {
  public:
   EdgeSearch(const Store& store, int part, const NodePairs& pairs,
@@ -40,11 +39,11 @@ class EdgeSearch {
   absl::StatusOr<std::vector<uint8_t>> Run();
 
  private:
-  // Where the list of a pair's owner lies.
+  // Where the list that a pair may be in is.
   absl::StatusOr<ListRange> ListOf(size_t pair) const;
   template <typename Id>
   absl::Status SearchAll();
-  // The same for pairs of one owner, whose list is long.
+  // Searches one long list for `pairs`, which are all of its node.
   template <typename Id>
   absl::Status SearchOnce(std::span<const uint32_t> pairs);
 
@@ -59,12 +58,12 @@ class EdgeSearch {
   const std::span<const uint64_t> neighbors_;
   LiveWatch& watch_;
   std::vector<uint8_t> found_;
-  absl::flat_hash_map<uint64_t, bool> sought_;  // scratch: neighbour, found
+  absl::flat_hash_map<uint64_t, bool> sought_;  // scratch: neighbour -> found
 };
 
 absl::StatusOr<ListRange> EdgeSearch::ListOf(size_t pair) const {
   const uint64_t row = owners_[pair] - first_;
-  if (row >= indptr_.size() - 1) {  // never empty
+  if (row >= indptr_.size() - 1) {  // indptr_ is never empty
     return absl::InvalidArgumentError(
         StrCat("id ", owners_[pair], " at position ", pair,
                " is not owned by partition ", part_));
@@ -101,7 +100,7 @@ absl::Status EdgeSearch::SearchOnce(std::span<const uint32_t> pairs) {
 template <typename Id>
 absl::Status EdgeSearch::SearchAll() {
   const std::span<const Id> indices = lists_.indices.As<Id>();
-  std::vector<uint32_t> left;  // pairs of long lists
+  std::vector<uint32_t> left;  // pairs whose lists are long
   for (size_t i = 0; i < owners_.size(); ++i) {
     MILLRACE_ASSIGN_OR_RETURN(const ListRange range, ListOf(i));
     if (range.degree > kShortList) {

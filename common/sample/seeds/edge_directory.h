@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drawing negatives asks of the owners of nodes: the second seam, beside
-// NeighborSource, between the pure sampling code and partitions that may be
+// Where drawing negatives looks up nodes and edges. Beside NeighborSource, this
+// is the second seam between the pure sampling code and partitions that may be
 // mapped here or served elsewhere.
 #pragma once
 
@@ -19,39 +19,40 @@ class EdgeDirectory {
  public:
   virtual ~EdgeDirectory() = default;
 
-  // The ids of original ids (in range), in their order. Errors as
-  // NeighborSource::Expand.
+  // The ids of original ids, which must be in range, in their order. Fails as
+  // NeighborSource::Expand() does.
   virtual absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) = 0;
 
-  // Whether there is an edge of `relation` from src[i] to dst[i]. Errors as
-  // NeighborSource::Expand.
+  // For each i, whether there is an edge of `relation` from src[i] to dst[i] (1
+  // or 0). Fails as NeighborSource::Expand() does.
   virtual absl::StatusOr<std::vector<uint8_t>> HasEdges(
       RelationIndex relation, std::span<const uint64_t> src,
       std::span<const uint64_t> dst) = 0;
 };
 
 // The direction of the lists in which edges of `relation` are looked up:
-// in-lists where there are any.
+// in-lists if it has any.
 inline Direction LookupDirection(const Relation& relation) {
   return relation.has_in ? Direction::kIn : Direction::kOut;
 }
 
-// Pairs of nodes that may be edges of a relation, by id. Views.
+// Pairs of nodes that may be edges of a relation, as views of their ids.
 struct NodePairs {
   RelationIndex relation = 0;
   std::span<const uint64_t> src;
   std::span<const uint64_t> dst;
 };
 
-// What FindEdges takes at most for each pair, besides its arguments.
+// Maximum memory that FindEdges() takes per pair, besides its arguments.
 inline constexpr uint64_t kFindBytesPerPair = 48;
 
-// HasEdges for edges whose list stands in `part` of `store` (mapped): the
-// owner of the destinations, or of the sources (LookupDirection). Reads each
-// long list once, however many pairs are of its node, and ends early with the
-// errors of `watch`.
+// Like EdgeDirectory::HasEdges(), for pairs whose lists are in partition
+// `part`, which must be mapped. It must own the destinations, or the sources if
+// the relation has no in-lists. Reads each long list once, however many pairs
+// its node is in.
 // INVALID_ARGUMENT: a node of another owner. DATA_LOSS: damaged lists.
+// FAILED_PRECONDITION: no lists. Also the errors of `watch`.
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
                                                const NodePairs& pairs,
                                                LiveWatch& watch);

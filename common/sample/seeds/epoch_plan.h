@@ -12,25 +12,25 @@
 
 namespace millrace {
 
-// The batches of an epoch of a job, whether its seeds come from a split or
-// from a list of the user's: turns (epoch, batch) into a request.
-// Immutable; any thread.
+// Turns (epoch, batch) of a job into a request, whether its seeds come from a
+// split or from a list of the user's. Immutable; any thread may use it.
 class EpochPlan {
  public:
-  // `seeds`: instead of the job's split.
-  // NOT_FOUND: no such split (lists those there are). INVALID_ARGUMENT:
+  // If given, `seeds` are used instead of the job's split.
+  // NOT_FOUND: no such split; the message lists the splits. INVALID_ARGUMENT:
   // `seeds` with --seed-order local.
   static absl::StatusOr<EpochPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
       std::optional<SeedList> seeds = std::nullopt);
-  // Lists of one size for each epoch from 0 on, instead of the split.
-  // INVALID_ARGUMENT: no list, lists of several sizes, and as Create.
+  // Takes a list for each epoch from 0 on, all of one size, instead of the
+  // split. INVALID_ARGUMENT: no list, lists of different sizes, or --seed-order
+  // local.
   static absl::StatusOr<EpochPlan> OfLists(const ResolvedJob& job,
                                            std::vector<SeedList> epochs);
 
   uint32_t batch_count() const { return plan_.batch_count(); }
   int64_t seed_count() const { return plan_.seed_count(); }
-  // OUT_OF_RANGE: batch >= batch_count(), an epoch without a list.
+  // OUT_OF_RANGE: batch >= batch_count(), or an epoch without a list.
   absl::StatusOr<BatchRequest> Request(uint32_t epoch, uint32_t batch,
                                        const Columns& columns) const;
 
@@ -38,11 +38,12 @@ class EpochPlan {
   EpochPlan(SeedPlan plan, std::vector<SeedList> lists, bool alike);
 
   SeedPlan plan_;
-  std::vector<SeedList> lists_;  // empty: the split
-  bool alike_;                   // the first list is every epoch's
+  std::vector<SeedList> lists_;  // empty if seeds come from the split
+  bool alike_;                   // whether the first list is for every epoch
 };
 
-// The seeds of `split` of a job per partition. NOT_FOUND lists the splits.
+// The number of seeds of the job's split per partition. NOT_FOUND: no such
+// split; the message lists the splits.
 absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
                                                      const Manifest& manifest);
 

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Words of a pair's stream: enough for draws of 64 bits each.
+// Where the draws of a pair are in its stream, with room for 64 bits each.
 constexpr uint32_t kSourceDraw = 0;
 constexpr uint32_t kDestinationDraw = 2;
 
@@ -44,11 +44,12 @@ class NegativeDraw {
   bool checked() const {
     return job_.spec.negatives.mode != NegativeMode::kShared;
   }
-  // Draws the numbers `which` for the redraw-th time.
+  // Draws the negatives with the numbers `which`; `redraw` is 0 for the first
+  // time.
   absl::Status Draw(int redraw, const std::vector<uint64_t>& which);
   absl::Status DrawColumn(int redraw, const std::vector<uint64_t>& which,
                           uint32_t word, TypeIndex type, ResolvedNodes& nodes);
-  // Those of `which` that are edges.
+  // Returns those of `which` that are edges.
   absl::StatusOr<std::vector<uint64_t>> Edges(
       const std::vector<uint64_t>& which);
   uint64_t SourceOf(uint64_t number) const {
@@ -124,7 +125,7 @@ absl::Status NegativeDraw::Run() {
         StrCat("a batch would have ", count, " negatives; the limit is ",
                kMaxNegatives, "\nuse a smaller --batch-size or --negatives"));
   }
-  // An id and an original id at each end that is drawn, and a number.
+  // An id and an original id for each end that is drawn, and a number.
   constexpr int64_t kEndBytes = 2 * sizeof(uint64_t);
   constexpr int64_t kNumberBytes = sizeof(uint64_t);
   MILLRACE_RETURN_IF_ERROR(CheckMemory(

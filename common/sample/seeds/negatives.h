@@ -11,14 +11,15 @@
 
 namespace millrace {
 
-// Negatives of one batch by its number of seeds: how many pairs or
-// destinations are drawn.
+// The number of negatives (pairs or destinations) to draw for a batch of
+// `seeds` seeds.
 int64_t NegativeCount(const Negatives& negatives, size_t seeds);
 
-// Draws the negatives of an edge job's batch (docs/determinism.md section 6)
-// into seeds.negative_src, negative_dst and false_negatives, in the place of
-// given ones; nothing where the job draws none.
-// Errors: those of EdgeDirectory.
+// Draws the negatives of an edge job's batch (docs/determinism.md, section 6)
+// into `negative_src`, `negative_dst` and `false_negatives` of `seeds`,
+// replacing given ones. Does nothing if the job has no negatives of its own.
+// OUT_OF_RANGE, RESOURCE_EXHAUSTED: too many negatives. Also the errors of
+// `directory`.
 absl::Status DrawNegatives(const ResolvedJob& job, const Manifest& manifest,
                            uint32_t epoch, uint32_t batch,
                            EdgeDirectory& directory, ResolvedSeeds& seeds);

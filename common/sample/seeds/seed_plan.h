@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which seeds a batch of an epoch holds; docs/determinism.md section 4.
+// Which seeds a batch of an epoch has (docs/determinism.md, section 4).
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace millrace {
 
-// The batches of an epoch as arithmetic: nothing is stored per seed.
-// Immutable; any thread.
+// Computes the batches of an epoch; nothing is stored per seed. Immutable; any
+// thread may use it.
 class SeedPlan {
  public:
-  // Where a batch's seeds are: `positions[i]` is a number in the split
-  // (partition < 0), or among the seeds that `partition` owns, in split order
-  // (--seed-order local).
+  // Where a batch's seeds are. `positions` are numbers of seeds in the split if
+  // `partition` is negative. Otherwise (--seed-order local), they are numbers
+  // among the seeds that `partition` owns, in split order.
   struct BatchPositions {
     int partition = -1;
     std::vector<uint64_t> positions;
   };
 
-  // `part_counts`: seeds of the split per partition; only its sum counts for
-  // --seed-order global.
+  // `part_counts` is the number of the split's seeds per partition. With
+  // --seed-order global, batches depend only on its sum.
   SeedPlan(const JobSpec& spec, std::vector<int64_t> part_counts);
 
   int64_t seed_count() const { return seed_count_; }
-  // Batches of one epoch; the same for every epoch.
+  // Number of batches, the same for every epoch.
   uint32_t batch_count() const { return batch_count_; }
   // The partition that owns the seeds of a batch (kLocal), or the preferred
   // home `batch mod partitions` (kGlobal).
@@ -47,7 +47,7 @@ class SeedPlan {
 
   JobSpec spec_;
   std::vector<int64_t> part_counts_;
-  std::vector<uint32_t> part_batches_;  // kLocal: batches per partition
+  std::vector<uint32_t> part_batches_;  // batches per partition, if kLocal
   int64_t seed_count_ = 0;
   uint32_t batch_count_ = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From original ids to the seeds of a batch; split_seeds.h has the others.
+// Makes seeds of a batch from original ids. For seeds of splits, see
+// split_seeds.h.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,23 @@
 
 namespace millrace {
 
-// Ids of original ids through the lookup tables of mapped partitions.
-// INVALID_ARGUMENT: out of range (names the position). FAILED_PRECONDITION:
-// the partition with that lookup range is not mapped.
+// Looks original ids up in the lookup tables of mapped partitions.
+// INVALID_ARGUMENT: one is out of range; the message names its position.
+// FAILED_PRECONDITION: the partition that has it in its lookup table is not
+// mapped. DATA_LOSS: a damaged lookup table.
 absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     const Store& store, TypeIndex type, std::span<const int64_t> original_ids);
 
-// Looks up the nodes that a list of seeds names.
-// INVALID_ARGUMENT: an original id out of range, columns that have not as many
-// rows as there are seeds (names the option). Others as EdgeDirectory.
+// Looks up the nodes that a list of seeds names. INVALID_ARGUMENT: an original
+// id out of range, or a list that CheckSeedList() refuses. Also the errors of
+// `directory`.
 absl::StatusOr<ResolvedSeeds> ResolveSeeds(const ResolvedJob& job,
                                            const Schema& schema,
                                            const SeedList& list,
                                            EdgeDirectory& directory);
 
-// The checks of ResolveSeeds that need no look-up.
+// INVALID_ARGUMENT: a column does not have one row per seed, or the columns do
+// not fit the job's kind of seeds.
 absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list);
 
 }  // namespace millrace

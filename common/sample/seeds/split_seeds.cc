@@ -14,7 +14,6 @@
 namespace millrace {
 namespace {
 
-// Rows `numbers` of an array.
 Array RowsOf(const Array& array, std::span<const uint64_t> numbers) {
   std::vector<int64_t> shape = array.shape();
   shape[0] = static_cast<int64_t>(numbers.size());
@@ -38,7 +37,7 @@ std::vector<T> ValuesOf(const Array& array, std::span<const uint64_t> numbers) {
   return values;
 }
 
-// The places of all columns of `width` of the rows `numbers`.
+// The positions of all elements of the rows `numbers`, which have `width` each.
 std::vector<uint64_t> Elements(std::span<const uint64_t> numbers,
                                uint64_t width) {
   std::vector<uint64_t> places;

@@ -17,37 +17,37 @@
 
 namespace millrace {
 
-// The seeds of the batches of a store's splits, for whoever makes batches of
-// that store. Needs no mapped partition.
+// Finds the seeds of the batches of a store's splits. Needs no mapped
+// partition. For --seed-order local, the first batch of a split reads the whole
+// split and keeps 8 bytes per seed; other batches compute where their seeds
+// are.
 // Threads: any. Lifetime: keeps a reference to `store`.
-// The first batch with --seed-order local of a split reads the split once and
-// keeps 8 bytes a seed; the other batches find their seeds by arithmetic.
 class SplitSeeds {
  public:
   explicit SplitSeeds(const Store& store);
-  // For a store that Store::WithNewSplits() made from that of `before`; shares
-  // what `before` has read.
+  // For a store that Store::WithNewSplits() made from the one of `before`.
+  // Shares what `before` has read.
   SplitSeeds(const Store& store, const SplitSeeds& before);
   SplitSeeds(const SplitSeeds&) = delete;
   SplitSeeds& operator=(const SplitSeeds&) = delete;
 
   // The seeds of a batch of the job's split.
   // NOT_FOUND: no such split. OUT_OF_RANGE: no such batch. INVALID_ARGUMENT:
-  // the job has no split (explicit seeds only). DATA_LOSS: a damaged split.
+  // the job has no split, only explicit seeds. DATA_LOSS: a damaged split.
   absl::StatusOr<ResolvedSeeds> OfBatch(const ResolvedJob& job, uint32_t epoch,
                                         uint32_t batch) const;
 
  private:
-  // The numbers in a split of the seeds that each partition owns, in split
-  // order, partition after partition.
+  // The numbers of a split's seeds, grouped by the partition that owns them,
+  // and in split order within a partition.
   struct Owned {
     std::once_flag once;
     absl::Status status;
     std::vector<uint64_t> numbers;
-    std::vector<size_t> begins;  // per partition
+    std::vector<size_t> begins;  // of each partition in `numbers`
   };
 
-  // What the order of a split's seeds is computed from.
+  // What the seeds' order in a split is computed from.
   struct Seeds {
     const std::vector<int64_t>& part_counts;
     TypeIndex type;    // of the nodes whose owner owns the seed
@@ -62,13 +62,13 @@ class SplitSeeds {
   absl::StatusOr<ResolvedSeeds> EdgesOfBatch(const ResolvedJob& job,
                                              uint32_t epoch,
                                              uint32_t batch) const;
-  // The numbers in the split of the seeds of a batch.
+  // The numbers that the seeds of a batch have in the split.
   absl::StatusOr<std::vector<uint64_t>> Numbers(const JobSpec& spec,
                                                 const Seeds& seeds,
                                                 uint32_t epoch,
                                                 uint32_t batch) const;
   absl::Status MakeOwned(const Seeds& seeds) const;
-  // Appends the seeds `numbers` of a column of ids with its original ids.
+  // Appends the rows `numbers` of a column of ids, and their original ids.
   absl::Status AddNodes(TypeIndex type, const Array& ids,
                         const Array& original_ids, const std::string& path,
                         std::span<const uint64_t> numbers,
@@ -78,8 +78,8 @@ class SplitSeeds {
   absl::Status Damaged(const std::string& path, const std::string& what) const;
 
   const Store& store_;
-  // As manifest().splits, edge_splits; each made once, and shared with the
-  // SplitSeeds that are made of this.
+  // In the order of manifest().splits and edge_splits. Each is filled once, and
+  // shared with the SplitSeeds that are made from this one.
   std::vector<std::shared_ptr<Owned>> owned_, edge_owned_;
 };
 

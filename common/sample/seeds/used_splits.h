@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// A split that batches are made with, as requests name it.
+// A split that the batches of a job depend on, as requests name it.
 struct UsedSplit {
   std::string type;  // a node type, or the relation of a split of edges
   std::string name;
@@ -19,13 +19,13 @@ struct UsedSplit {
   friend bool operator==(const UsedSplit&, const UsedSplit&) = default;
 };
 
-// The splits whose content decides what the batches of a job hold: that of its
-// seeds, unless they are explicit, and those of its train graph. Leaves out
-// those whose fingerprint is not known.
+// The splits that the batches of a job depend on: that of its seeds, unless
+// they are explicit, and those of its train graph. Splits whose fingerprint is
+// not known are left out.
 std::vector<UsedSplit> SplitsOfJob(const ResolvedJob& job,
                                    const Manifest& manifest,
                                    bool explicit_seeds);
-// Those of a train graph alone; empty: none.
+// The splits of a train graph; none if `name` is empty.
 std::vector<UsedSplit> SplitsOfTrainGraph(std::string_view name,
                                           const Manifest& manifest);
 
