@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Fleet makes of the answers of its members, without gRPC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/steady_time.h"
+#include "common/base/thread_pool.h"
+#include "common/grpc/fleet/fleet.h"
+#include "common/wire/manifest_proto.h"
+#include "sampler.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using State = FleetMemberInfo::State;
+
+constexpr int kParts = 2;
+
+SteadyTime Soon() { return SteadyNow() + absl::Seconds(20); }
+
+v1::DescribeReply Serving(const std::vector<int>& partitions,
+                          const std::string& fingerprint = "abc") {
+  Manifest manifest;
+  manifest.fingerprint = fingerprint;
+  manifest.schema.node_types = {NodeType{.name = "node", .count = 4}};
+  manifest.books = {PartitionBook({0, 2, 4})};
+  v1::DescribeReply reply;
+  ManifestToProto(manifest, reply);
+  reply.set_protocol_version(kProtocolVersion);
+  reply.set_parts(kParts);
+  for (const int partition : partitions) {
+    reply.add_partitions(static_cast<uint32_t>(partition));
+  }
+  return reply;
+}
+
+// Members that answer as a test tells them to, from a thread of their own.
+class FakeMembers {
+ public:
+  // The reply, an error, or nothing: then the call stays open until it is
+  // cancelled.
+  using Answer = std::optional<absl::StatusOr<v1::DescribeReply>>;
+
+  void Set(const std::string& address, Answer answer) {
+    MutexLock lock(&mutex_);
+    answers_[address] = std::move(answer);
+  }
+  Answer For(const std::string& address) {
+    MutexLock lock(&mutex_);
+    ++calls_[address];
+    changed_.NotifyAll();
+    return answers_.at(address);
+  }
+  void NoteCancelled() {
+    MutexLock lock(&mutex_);
+    ++cancelled_;
+  }
+
+  // How often a member has been asked.
+  int calls(const std::string& address) const {
+    MutexLock lock(&mutex_);
+    const auto known = calls_.find(address);
+    return known == calls_.end() ? 0 : known->second;
+  }
+  int cancelled() const {
+    MutexLock lock(&mutex_);
+    return cancelled_;
+  }
+  // Waits until a member has been asked `calls` times.
+  bool AwaitCalls(const std::string& address, int calls) const {
+    MutexLock lock(&mutex_);
+    return changed_.WaitUntil(
+        &mutex_, Soon(), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          const auto known = calls_.find(address);
+          return known != calls_.end() && known->second >= calls;
+        });
+  }
+
+ private:
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  std::map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
+  int cancelled_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class FakeCall final : public DescribeCall {
+ public:
+  FakeCall(std::string address, FakeMembers& members, ThreadPool& pool)
+      : address_(std::move(address)), members_(members), pool_(pool) {}
+
+  void Start(const Options& /*options*/, Done done) override {
+    FakeMembers::Answer answer = members_.For(address_);
+    {
+      MutexLock lock(&state_->mutex);
+      state_->done = std::move(done);
+      if (!answer.has_value() && !state_->cancelled) return;
+    }
+    if (!answer.has_value()) answer = absl::CancelledError("before the start");
+    End(*std::move(answer));
+  }
+
+  void Cancel() override {
+    {
+      MutexLock lock(&state_->mutex);
+      state_->cancelled = true;
+    }
+    members_.NoteCancelled();
+    End(absl::CancelledError("by the fleet"));
+  }
+
+ private:
+  // Outlives the call, which its callback may end.
+  struct State {
+    Mutex mutex;
+    Done done ABSL_GUARDED_BY(mutex);
+    bool cancelled ABSL_GUARDED_BY(mutex) = false;
+  };
+
+  void End(absl::StatusOr<v1::DescribeReply> answer) {
+    EXPECT_TRUE(pool_.TrySubmit([state = state_, answer = std::move(answer)] {
+      Done done;
+      {
+        MutexLock lock(&state->mutex);
+        done = std::exchange(state->done, nullptr);
+      }
+      if (done == nullptr) return;
+      done(answer.status(), answer.ok() ? *answer : v1::DescribeReply());
+    }));
+  }
+
+  const std::string address_;
+  FakeMembers& members_;
+  ThreadPool& pool_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+class FakeTransport final : public FleetTransport {
+ public:
+  FakeTransport(FakeMembers& members, ThreadPool& pool)
+      : members_(members), pool_(pool) {}
+  std::vector<std::shared_ptr<::grpc::Channel>> Connect(
+      const std::string& /*address*/) const override {
+    return {};
+  }
+  std::unique_ptr<DescribeCall> NewDescribeCall(
+      std::shared_ptr<FleetMember> member) const override {
+    return std::make_unique<FakeCall>(member->address, members_, pool_);
+  }
+
+ private:
+  FakeMembers& members_;
+  ThreadPool& pool_;
+};
+
+class FleetStatesTest : public ::testing::Test {
+ protected:
+  // A fleet of host1:1, host2:1, ...
+  void Start(int members, FleetOptions options = {}) {
+    for (int i = 1; i <= members; ++i) {
+      absl::StrAppend(&options.list, i > 1 ? "," : "", "host", i, ":1");
+    }
+    auto fleet = Fleet::Create(
+        options, std::make_unique<FakeTransport>(members_, pool_));
+    ASSERT_TRUE(fleet.ok()) << fleet.status();
+    fleet_ = *std::move(fleet);
+  }
+  // Waits until the first member is in `state`.
+  bool AwaitState(State state) const {
+    const auto members = fleet_->AwaitMembers(
+        [state](const auto& infos) { return infos[0].state == state; }, Soon());
+    return members.ok() && members->at(0).state == state;
+  }
+
+  ThreadPool pool_{"members", /*threads=*/2, /*capacity=*/10'000};
+  FakeMembers members_;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+TEST_F(FleetStatesTest, PicksTheOwner) {
+  members_.Set("host1:1", Serving({0}));
+  members_.Set("host2:1", Serving({1}));
+  Start(2);
+  const auto manifest = fleet_->WaitForManifest(Soon());
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ((*manifest)->fingerprint, "abc");
+  for (const int part : {0, 1}) {
+    const auto member = fleet_->Pick(part, Soon());
+    ASSERT_TRUE(member.ok()) << member.status();
+    EXPECT_EQ((*member)->address, absl::StrCat("host", part + 1, ":1"));
+  }
+}
+
+TEST_F(FleetStatesTest, FollowsAMemberThatComesBack) {
+  members_.Set("host1:1", absl::UnavailableError("connection refused"));
+  FleetOptions options;
+  options.retry_interval = absl::Milliseconds(1);
+  options.ready_interval = absl::Milliseconds(1);
+  Start(1, options);
+  EXPECT_TRUE(AwaitState(State::kUnreachable));
+  const absl::Status status =
+      fleet_->Pick(0, SteadyTime::InfinitePast()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("connection refused"));
+  members_.Set("host1:1", Serving({0, 1}));
+  EXPECT_TRUE(fleet_->Pick(1, Soon()).ok());
+  v1::DescribeReply draining = Serving({0, 1});
+  draining.set_draining(true);
+  members_.Set("host1:1", draining);
+  EXPECT_TRUE(AwaitState(State::kDraining));
+  members_.Set("host1:1", Serving({0}, "def"));
+  EXPECT_TRUE(AwaitState(State::kRefused));
+}
+
+TEST_F(FleetStatesTest, SilentMemberIsLostAfterTheTimeout) {
+  members_.Set("host1:1", std::nullopt);
+  FleetOptions options;
+  options.describe_timeout = absl::Milliseconds(20);
+  Start(1, options);
+  EXPECT_TRUE(AwaitState(State::kUnreachable));
+  EXPECT_GE(members_.cancelled(), 1);
+  EXPECT_EQ(absl::StatusCode::kDeadlineExceeded,
+            fleet_->Members()[0].error.code());
+}
+
+// A call with the long timeout is in flight when a member is suspected.
+TEST_F(FleetStatesTest, SuspectIsAskedAgainAtOnce) {
+  members_.Set("host1:1", Serving({0, 1}));
+  FleetOptions options;
+  options.describe_timeout = absl::Hours(1);
+  options.suspect_timeout = absl::Milliseconds(20);
+  options.retry_interval = absl::Hours(1);
+  Start(1, options);
+  const auto member = fleet_->Pick(0, Soon());
+  ASSERT_TRUE(member.ok()) << member.status();
+  members_.Set("host1:1", std::nullopt);
+  fleet_->ReportFailure(**member, absl::UnavailableError("connection lost"));
+  ASSERT_TRUE(members_.AwaitCalls("host1:1", 2));
+  EXPECT_FALSE(fleet_->IsLost(**member));
+  // The last answer must be old enough.
+  const SteadyTime end = Soon();
+  while (!fleet_->IsLost(**member) && SteadyNow() < end) {
+    fleet_->Suspect(**member);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(fleet_->IsLost(**member));
+  EXPECT_EQ(members_.calls("host1:1"), 3);
+}
+
+TEST_F(FleetStatesTest, EndsWithCallsInFlight) {
+  members_.Set("host1:1", std::nullopt);
+  members_.Set("host2:1", std::nullopt);
+  FleetOptions options;
+  options.describe_timeout = absl::Hours(1);
+  Start(2, options);
+  ASSERT_TRUE(members_.AwaitCalls("host1:1", 1));
+  ASSERT_TRUE(members_.AwaitCalls("host2:1", 1));
+  fleet_.reset();
+  EXPECT_GE(members_.cancelled(), 2);
+}
+
+// For ThreadSanitizer: everything at once.
+TEST_F(FleetStatesTest, AnyThreadMayCallAnything) {
+  members_.Set("host1:1", Serving({0}));
+  members_.Set("host2:1", Serving({0, 1}));
+  FleetOptions options;
+  options.ready_interval = absl::Milliseconds(1);
+  options.retry_interval = absl::Milliseconds(1);
+  Start(2, options);
+  const auto kept = fleet_->Pick(0, Soon());
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([this, thread, member = *kept] {
+      for (int i = 0; i < 200; ++i) {
+        const auto picked = fleet_->Pick(i % kParts, Soon());
+        EXPECT_TRUE(picked.ok()) << picked.status();
+        if (thread == 0) {
+          fleet_->ReportFailure(*member, absl::UnavailableError("lost"));
+        } else if (thread == 1) {
+          fleet_->Suspect(*member);
+        } else if (thread == 2) {
+          EXPECT_EQ(fleet_->Members().size(), 2u);
+          fleet_->IsLost(*member);
+        } else {
+          EXPECT_TRUE(fleet_->WaitForManifest(Soon()).ok());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace millrace
