@@ -19,6 +19,7 @@
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "server/port_check.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/scripted_sampler.h"
@@ -42,15 +43,6 @@ class SetClockTest : public ::testing::Test {
   static void SetBack() {
     absl::SleepFor(absl::Milliseconds(100));
     SetClockAhead(0);
-  }
-
-  template <typename Condition>
-  static bool Await(Condition condition) {
-    const SteadyTime end = SteadyNow() + kPatience;
-    while (!condition() && SteadyNow() < end) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return condition();
   }
 
   std::unique_ptr<Fleet> MakeFleet(const std::string& list) const {
@@ -78,17 +70,20 @@ TEST_F(SetClockTest, TheTimeOfDayIsSetBack) {
 TEST_F(SetClockTest, MembersAreAskedAgain) {
   const ScriptedSampler server(servers_.Stub(0), {});
   const auto fleet = MakeFleet(server.address());
-  ASSERT_TRUE(Await([&] { return fleet->Owners(0).size() == 1; }));
+  ASSERT_TRUE(
+      testing::Eventually([&] { return fleet->Owners(0).size() == 1; }));
   SetBack();
   const int before = server.describes();
-  EXPECT_TRUE(Await([&] { return server.describes() >= before + 3; }));
+  EXPECT_TRUE(
+      testing::Eventually([&] { return server.describes() >= before + 3; }));
 }
 
 TEST_F(SetClockTest, ASilentMemberIsLost) {
   Notification asked, release;
   ScriptedSampler server(servers_.Stub(0), {});
   const auto fleet = MakeFleet(server.address());
-  ASSERT_TRUE(Await([&] { return fleet->Owners(0).size() == 1; }));
+  ASSERT_TRUE(
+      testing::Eventually([&] { return fleet->Owners(0).size() == 1; }));
   server.OnDescribe([&] {
     if (!asked.HasBeenNotified()) asked.Notify();
     release.WaitForNotification();
@@ -96,7 +91,7 @@ TEST_F(SetClockTest, ASilentMemberIsLost) {
   });
   asked.WaitForNotification();
   SetBack();
-  EXPECT_TRUE(Await([&] { return fleet->Owners(0).empty(); }));
+  EXPECT_TRUE(testing::Eventually([&] { return fleet->Owners(0).empty(); }));
   release.Notify();
 }
 
@@ -107,7 +102,7 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   ASSERT_TRUE(member.ok()) << member.status();
   const auto& channels = (*member)->channels;
   servers_.StopServer(0);
-  ASSERT_TRUE(Await([&] { return fleet->Owners(0).empty(); }));
+  ASSERT_TRUE(testing::Eventually([&] { return fleet->Owners(0).empty(); }));
   absl::SleepFor(absl::Seconds(1));  // up to the longest back-off
   SetBack();
   ServerOptions options;
@@ -117,7 +112,7 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   // One channel may connect by chance, so that the server looks well.
   grpc::experimental::ChannelResetConnectionBackoff(channels[0].get());
   for (const auto& channel : channels) {
-    EXPECT_TRUE(Await([&channel] {
+    EXPECT_TRUE(testing::Eventually([&channel] {
       return channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
     }));
   }

@@ -3,8 +3,6 @@
 #include "common/ingest/importer.h"
 
 #include <gmock/gmock.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -16,7 +14,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,6 +24,7 @@
 #include "common/ingest/formats/fake_importer.h"
 #include "common/ingest/formats/npy_importer.h"
 #include "common/table/npy_rows.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/test_directory.h"
 
 namespace millrace {
@@ -731,17 +729,13 @@ TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
   input.train["node__to__node"] = File(std::vector<int64_t>{}, {0, 2});
   ExpectRefusal(input, "the split train of node__to__node has no seeds");
   // Another split may be empty.
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  const testing::CapturedLog log;
   input = Tiny();
   input.valid[""] = File(std::vector<int64_t>{}, {0});
   const auto manifest = Import(input, {});
-  spdlog::set_default_logger(before);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->splits[0].count, 0);
-  EXPECT_THAT(log.str(),
+  EXPECT_THAT(log.text(),
               HasSubstr("column.npy: the split valid of node has no seeds"));
 }
 

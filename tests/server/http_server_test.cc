@@ -107,17 +107,16 @@ TEST(HttpServerTest, SlowBodiesDoNotBlockOthers) {
     clients.back().Send(
         "POST /page HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n");
   }
-  std::atomic<bool> answered = false;
+  Notification answered;
   std::thread sender([&] {
-    while (!answered) {
+    while (!answered.WaitForNotificationWithTimeout(absl::Milliseconds(100))) {
       for (const SocketClient& client : clients) {
         send(client.fd(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
       }
-      absl::SleepFor(absl::Milliseconds(100));
     }
   });
   EXPECT_THAT(HttpGet(PortOf(*server), "/page"), EndsWith("a page\n"));
-  answered = true;
+  answered.Notify();
   sender.join();
 }
 

@@ -8,14 +8,12 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "common/base/steady_time.h"
-#include "spdlog/sinks/ostream_sink.h"
-#include "spdlog/spdlog.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
@@ -63,9 +61,7 @@ class LoadedStoreTest : public ::testing::Test {
       const bool loaded = store_->FindLoaded(file.path) != nullptr;
       bytes += loaded ? 2 * file.bytes : file.bytes;
     }
-    const auto before = spdlog::default_logger();
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_)));
+    testing::CapturedLog log;
     ServedStore served(store_);
     Damage damage(path_, {0});
     Scrubber scrubber(served, kRate, damage);
@@ -79,14 +75,14 @@ class LoadedStoreTest : public ::testing::Test {
       std::this_thread::yield();
     }
     scrubber.Stop();
-    spdlog::set_default_logger(before);
+    log_ = log.text();
     return damage.damaged();
   }
 
   const fs::path path_;
   const std::string features_;  // a file that is not read last
   std::shared_ptr<Store> store_;
-  std::ostringstream log_;
+  std::string log_;
 };
 
 TEST_F(LoadedStoreTest, IsSound) { EXPECT_THAT(Scrub(), IsEmpty()); }
@@ -101,8 +97,8 @@ TEST_F(LoadedStoreTest, IsDamagedByWhatIsInMemory) {
 TEST_F(LoadedStoreTest, IsNotDamagedByFilesThatAreNoLongerRead) {
   std::fstream(path_ / features_) << "not NumPy's";
   EXPECT_THAT(Scrub(), IsEmpty());
-  EXPECT_THAT(log_.str(), HasSubstr((path_ / features_).string()));
-  EXPECT_THAT(log_.str(), HasSubstr("a restart would read the file"));
+  EXPECT_THAT(log_, HasSubstr((path_ / features_).string()));
+  EXPECT_THAT(log_, HasSubstr("a restart would read the file"));
 }
 
 TEST_F(LoadedStoreTest, IsDamagedByFilesThatWereDamagedWhenLoaded) {
@@ -111,7 +107,7 @@ TEST_F(LoadedStoreTest, IsDamagedByFilesThatWereDamagedWhenLoaded) {
   file.close();
   Load();
   EXPECT_THAT(Scrub(), ElementsAre(Pair(0, StartsWith(features_ + " "))));
-  EXPECT_THAT(log_.str(), Not(HasSubstr("the server goes on")));
+  EXPECT_THAT(log_, Not(HasSubstr("the server goes on")));
 }
 
 TEST_F(LoadedStoreTest, IsDamagedByFilesThatAreMapped) {

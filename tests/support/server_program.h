@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/steady_time.h"
+#include "tests/support/eventually.h"
 
 namespace millrace::testing {
 
@@ -123,12 +123,9 @@ inline std::string Serve(const std::filesystem::path& store,
   arguments.insert(arguments.end(), more.begin(), more.end());
   program = std::make_unique<Program>(std::move(arguments));
   std::string port;
-  const SteadyTime deadline = SteadyNow() + absl::Seconds(60);
-  while (port.empty() && SteadyNow() < deadline) {
-    absl::SleepFor(absl::Milliseconds(20));
-    std::ifstream(port_file) >> port;
-  }
-  EXPECT_FALSE(port.empty()) << "no server after 60 s";
+  EXPECT_TRUE(Eventually([&] {
+    return static_cast<bool>(std::ifstream(port_file) >> port);
+  })) << "no server after a minute";
   return "127.0.0.1:" + port;
 }
 

@@ -3,19 +3,17 @@
 #include "common/table/npy_rows.h"
 
 #include <gmock/gmock.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "common/base/strings.h"
 #include "common/ingest/split_import.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/python.h"
 #include "tests/support/test_directory.h"
 
@@ -117,17 +115,13 @@ TEST_F(NpyRowsTest, ReadsEdgesOfEveryShape) {
 }
 
 TEST_F(NpyRowsTest, WarnsOfEdgesWithTwoReadings) {
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  const testing::CapturedLog log;
   EXPECT_THAT(Integers(OpenNpyEdges(File("edges-columns"))),
               ElementsAre(0, 5, 1, 6, 2, 7));
-  EXPECT_EQ(log.str(), "");
+  EXPECT_EQ(log.text(), "");
   EXPECT_THAT(Integers(OpenNpyEdges(File("edges-two"))),
               ElementsAre(0, 5, 1, 6));
-  spdlog::set_default_logger(before);
-  EXPECT_THAT(log.str(),
+  EXPECT_THAT(log.text(),
               AllOf(HasSubstr("edges-two.npy: shape [2, 2] is read as [2, E]"),
                     HasSubstr("save the transposed array")));
 }

@@ -6,15 +6,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
-#include "spdlog/sinks/ostream_sink.h"
-#include "spdlog/spdlog.h"
+#include "tests/support/captured_log.h"
 
 namespace millrace {
 namespace {
@@ -187,10 +185,7 @@ TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
 }
 
 TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_st>(log)));
+  const testing::CapturedLog log;
   // Two fetches that both fail every second for 9 s cause two warnings in all,
   // at 1 s and at 6 s.
   Retry one(absl::Seconds(20)), two(absl::Seconds(20));
@@ -199,10 +194,9 @@ TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
     EXPECT_TRUE(one.After(Lost(77), now).ok());
     EXPECT_TRUE(two.After(Lost(77), now).ok());
   }
-  spdlog::set_default_logger(before);
   const std::vector<std::string> lines =
-      absl::StrSplit(log.str(), '\n', absl::SkipEmpty());
-  ASSERT_EQ(lines.size(), 2u) << log.str();
+      absl::StrSplit(log.text(), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 2u) << log.text();
   EXPECT_THAT(lines[0], HasSubstr("partition 77: connection refused"));
   EXPECT_THAT(lines[0], HasSubstr("trying again for 19s"));
 }

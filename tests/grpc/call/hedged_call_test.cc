@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
 
@@ -77,10 +77,8 @@ class HedgedCallTest : public ::testing::Test {
     auto fleet = Fleet::Create(options);
     EXPECT_TRUE(fleet.ok()) << fleet.status();
     fleet_ = *std::move(fleet);
-    const SteadyTime end = SteadyNow() + kPatience;
-    while (fleet_->Owners(0).size() < 2 && SteadyNow() < end) {
-      absl::SleepFor(absl::Milliseconds(2));
-    }
+    EXPECT_TRUE(
+        testing::Eventually([&] { return fleet_->Owners(0).size() == 2; }));
     // Allows some hedges.
     for (int i = 0; i < 100; ++i) hedging_.NoteCall();
   }

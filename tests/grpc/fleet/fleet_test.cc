@@ -9,23 +9,23 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
 
 namespace millrace {
 namespace {
 
+using testing::Eventually;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
 
@@ -277,7 +277,7 @@ class TwoReplicasTest : public ::testing::Test {
     auto fleet = Fleet::Create(options);
     EXPECT_TRUE(fleet.ok()) << fleet.status();
     fleet_ = *std::move(fleet);
-    EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
+    EXPECT_TRUE(Eventually([&] { return fleet_->Owners(0).size() == 2; }));
   }
 
   // Replaces the list atomically.
@@ -286,14 +286,6 @@ class TwoReplicasTest : public ::testing::Test {
     for (const std::string& address : addresses) file << address << '\n';
     file.close();
     std::filesystem::rename(list_ + ".new", list_);
-  }
-
-  static bool Await(const std::function<bool()>& news) {
-    const SteadyTime end = Soon();
-    while (!news() && SteadyNow() < end) {
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return news();
   }
 
   std::shared_ptr<FleetMember> MemberAt(const std::string& address) const {
@@ -330,7 +322,7 @@ TEST_F(TwoReplicasTest, IgnoresFailuresOfLostMembers) {
   const auto member = real();
   real_.StopServer(0);
   fleet_->ReportFailure(*member, absl::UnavailableError("gone"));
-  EXPECT_TRUE(Await([&] { return fleet_->IsLost(*member); }));
+  EXPECT_TRUE(Eventually([&] { return fleet_->IsLost(*member); }));
   for (int i = 0; i < 100; ++i) {
     fleet_->ReportFailure(*member, absl::UnavailableError("gone"));
     EXPECT_TRUE(fleet_->IsLost(*member));
@@ -342,7 +334,7 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   free->outstanding_bytes = 1000;
   EXPECT_EQ(*fleet_->Pick(0, Soon()), busy);
   Refuse(*busy, absl::Milliseconds(1));
-  EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+  EXPECT_TRUE(Eventually([&] { return *fleet_->Pick(0, Soon()) == busy; }));
   Refuse(*busy, absl::Hours(1));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
   EXPECT_FALSE(fleet_->IsLost(*busy));
@@ -357,7 +349,7 @@ TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
   for (int i = 0; i < 5; ++i) {
     // Calls sent together are refused together.
     for (int j = 0; j < 4; ++j) Refuse(*busy, absl::Milliseconds(20));
-    EXPECT_TRUE(Await([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+    EXPECT_TRUE(Eventually([&] { return *fleet_->Pick(0, Soon()) == busy; }));
   }
   // 20 ms at first, and 16 times that at the end.
   EXPECT_GE(SteadyNow() - start, absl::Milliseconds(31 * 20));
@@ -370,7 +362,7 @@ TEST_F(TwoReplicasTest, SuspectsThatHaveJustAnsweredAreNotAskedAgain) {
   const SteadyTime start = SteadyNow();
   while (SteadyNow() < start + absl::Seconds(1)) {
     fleet_->Suspect(*member);
-    absl::SleepFor(absl::Milliseconds(1));
+    std::this_thread::yield();
   }
   const double halves = (SteadyNow() - start) / absl::Milliseconds(500);
   EXPECT_GT(scripted_.describes(), before);
@@ -383,7 +375,7 @@ TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "busy");
   });
   const int before = scripted_.describes();
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(Eventually([&] {
     fleet_->Suspect(*member);
     EXPECT_FALSE(fleet_->IsLost(*member));
     return scripted_.describes() >= before + 3;
@@ -396,12 +388,12 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   auto member = scripted();
   const std::weak_ptr<grpc::Channel> channel = member->channels[0];
   WriteList({real_.server(0).address()});
-  EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return fleet_->Members().size() == 1; }));
   EXPECT_EQ(*fleet_->Pick(0, Soon()), real());
   EXPECT_FALSE(fleet_->IsLost(*member));
   // It is still asked, and so its loss is noticed.
   const int before = scripted_.describes();
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(Eventually([&] {
     fleet_->Suspect(*member);
     return scripted_.describes() > before;
   }));
@@ -411,21 +403,21 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
     end.WaitForNotification();
     return grpc::Status::OK;
   });
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(Eventually([&] {
     fleet_->Suspect(*member);
     return fleet_->IsLost(*member);
   }));
   end.Notify();
   scripted_.OnDescribe({});
-  EXPECT_TRUE(Await([&] { return !fleet_->IsLost(*member); }));
+  EXPECT_TRUE(Eventually([&] { return !fleet_->IsLost(*member); }));
   // If it comes back, it is the same member.
   WriteList({scripted_.address(), real_.server(0).address()});
-  EXPECT_TRUE(Await([&] { return fleet_->Owners(0).size() == 2; }));
+  EXPECT_TRUE(Eventually([&] { return fleet_->Owners(0).size() == 2; }));
   EXPECT_EQ(scripted(), member);
   WriteList({real_.server(0).address()});
-  EXPECT_TRUE(Await([&] { return fleet_->Members().size() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return fleet_->Members().size() == 1; }));
   member.reset();
-  EXPECT_TRUE(Await([&] { return channel.expired(); }));
+  EXPECT_TRUE(Eventually([&] { return channel.expired(); }));
 }
 
 TEST(FleetTest, EndsWhileItAsks) {

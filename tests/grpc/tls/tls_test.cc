@@ -12,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/wire/error_info.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_directory.h"
@@ -299,12 +302,25 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
     return *ReadFile(directory_ / name, 1 << 20);
   };
   const std::string whole = read("server.pem");
-  Write("server.pem", whole.substr(0, whole.size() / 2));
-  absl::SleepFor(absl::Milliseconds(1500));
-  EXPECT_TRUE(Connect(address, tls).ok());
-  Write("server.pem", ca_.Issue({}).certificate);
-  absl::SleepFor(absl::Milliseconds(1500));
-  EXPECT_TRUE(Connect(address, tls).ok());
+  const auto await_refusal = [](const testing::CapturedLog& log,
+                                const std::string& why) {
+    EXPECT_TRUE(testing::Eventually([&] {
+      return absl::StrContains(log.text(), why);
+    })) << log.text();
+    EXPECT_THAT(log.text(), HasSubstr("the TLS files read before stay in use"));
+  };
+  {
+    const testing::CapturedLog log;
+    Write("server.pem", whole.substr(0, whole.size() / 2));
+    await_refusal(log, "does not contain a complete certificate");
+    EXPECT_TRUE(Connect(address, tls).ok());
+  }
+  {
+    const testing::CapturedLog log;
+    Write("server.pem", ca_.Issue({}).certificate);
+    await_refusal(log, "does not match --tls-cert");
+    EXPECT_TRUE(Connect(address, tls).ok());
+  }
 
   // Clients that require the new name succeed once both files are there.
   TlsOptions renamed = tls;
@@ -341,14 +357,11 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   servers.StopServer(0);
   servers.StartServer(0);
   const std::string& now = servers.server(0).address();
-  const SteadyTime deadline = SteadyNow() + kLong;
-  while (SteadyNow() < deadline) {
-    const auto member = (*fleet)->Pick(0, deadline);
-    ASSERT_TRUE(member.ok()) << member.status();
-    if ((*member)->address == now) return;
-    absl::SleepFor(absl::Milliseconds(50));
-  }
-  FAIL() << "the new server is not found";
+  EXPECT_TRUE(testing::Eventually([&] {
+    const auto member = (*fleet)->Pick(0, SteadyNow() + kLong);
+    EXPECT_TRUE(member.ok()) << member.status();
+    return !member.ok() || (*member)->address == now;
+  }));
 }
 
 // The number of memory files with identities that this process holds open.
@@ -372,11 +385,7 @@ TEST_F(TlsTest, HoldsNothingAfterConnectionsHaveEnded) {
     EXPECT_GE(OpenIdentities(), 1);
   }
   // gRPC closes connections at its own pace.
-  const SteadyTime deadline = SteadyNow() + kLong;
-  while (OpenIdentities() > 0 && SteadyNow() < deadline) {
-    absl::SleepFor(absl::Milliseconds(20));
-  }
-  EXPECT_EQ(OpenIdentities(), 0);
+  EXPECT_TRUE(testing::Eventually([] { return OpenIdentities() == 0; }));
 }
 
 TEST_F(TlsTest, ServersDoNotStartWithWrongFiles) {

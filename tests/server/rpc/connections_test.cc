@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/steady_time.h"
 #include "common/file/file_limit.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/raw_http2.h"
 #include "tests/support/server_program.h"
@@ -26,6 +26,7 @@
 namespace millrace {
 namespace {
 
+using testing::Eventually;
 using testing::FleetHarness;
 using testing::RawHttp2;
 using testing::SocketClient;
@@ -38,15 +39,6 @@ constexpr char kAttacker[] = "127.0.0.2";
 // The first bytes of HTTP/2 and of TLS.
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr char kHello[] = "\x16\x03\x01\x02";
-
-bool Soon(const std::function<bool()>& condition) {
-  const SteadyTime deadline = SteadyNow() + kSoon;
-  while (!condition()) {
-    if (SteadyNow() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return true;
-}
 
 // A stub with its own connection.
 std::unique_ptr<v1::Sampler::Stub> StubOf(const std::string& address) {
@@ -113,8 +105,8 @@ TEST(ConnectionsTest, IdleOnesAreClosedAndClientsGoOn) {
   const auto stub = fleet.Stub(0);
   for (int i = 0; i < 3; ++i) {
     // A call fails if its connection ends under it; the next one reconnects.
-    EXPECT_TRUE(Soon([&] { return Ask(*stub).ok(); }));
-    EXPECT_TRUE(Soon([&] { return OpenAt(fleet.server(0)) == 0; }));
+    EXPECT_TRUE(Eventually([&] { return Ask(*stub).ok(); }));
+    EXPECT_TRUE(Eventually([&] { return OpenAt(fleet.server(0)) == 0; }));
   }
 }
 
@@ -225,7 +217,7 @@ class FilesTest : public ::testing::Test {
   }
 
   void ExpectNewClientIsServedSoon() const {
-    EXPECT_TRUE(Soon([this] { return Ask(*NewClient()).ok(); }));
+    EXPECT_TRUE(Eventually([this] { return Ask(*NewClient()).ok(); }));
   }
 
   static void ExpectEnded(const std::vector<SocketClient>& clients) {
@@ -299,7 +291,8 @@ TEST_F(FilesTest, ServerHearsAfterManyResets) {
   ExpectServed();
   const absl::Status status = Ask(*NewClient());
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(Soon([this] { return Value("millrace_open_connections") < 10; }));
+  EXPECT_TRUE(
+      Eventually([this] { return Value("millrace_open_connections") < 10; }));
   ExpectGoodEnd();
 }
 

@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 #include <vector>
-
-#include "absl/time/clock.h"
 
 namespace millrace::testing {
 namespace {
@@ -144,7 +143,7 @@ TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
         each.zero.AnswerRanks(kNoneJoined);
         EXPECT_FALSE(each.one.AskRankZero());
       }
-      absl::SleepFor(absl::Milliseconds(10));
+      std::this_thread::yield();
     }
     EXPECT_EQ(group.zero.mismatch(), OtherSecret(1, group.secrets[0]));
     EXPECT_EQ(group.one.mismatch(), OtherSecret(0, group.secrets[1]));
