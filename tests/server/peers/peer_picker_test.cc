@@ -12,6 +12,7 @@
 
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/scripted_sampler.h"
 #include "tests/support/wide_graph.h"
@@ -33,7 +34,8 @@ class PeerPickerTest : public ::testing::Test {
     }
   }
 
-  // Starts a home that knows the first `count` replicas.
+  // Starts a home that knows the first `count` replicas, and waits until it has
+  // asked each of them.
   void Start(int count) {
     ServerOptions options;
     options.peer_wait = absl::Seconds(5);
@@ -43,6 +45,13 @@ class PeerPickerTest : public ::testing::Test {
     home_ = SamplerServer::Start(
                 Store::Open(fleet_.store()->path(), {0}).value(), options)
                 .value();
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE(testing::Eventually([&] {
+        EXPECT_EQ(Sample(), absl::OkStatus());
+        return replicas_[i]->expands() > 0;
+      }));
+    }
+    for (int i = 0; i < 2; ++i) asked_before_[i] = replicas_[i]->expands();
   }
 
   absl::Status Sample() {
@@ -59,12 +68,14 @@ class PeerPickerTest : public ::testing::Test {
   void Fail(ScriptedSampler& replica, const absl::Status& status) {
     replica.OnExpand([status] { return ToGrpcStatus(status); });
   }
-  int expands() const {
-    return replicas_[0]->expands() + replicas_[1]->expands();
+  // How often a replica has been asked since Start().
+  int asked(int replica) const {
+    return replicas_[replica]->expands() - asked_before_[replica];
   }
 
   testing::FleetHarness fleet_;
   std::vector<std::unique_ptr<ScriptedSampler>> replicas_;
+  int asked_before_[2] = {};
   std::unique_ptr<SamplerServer> home_;
 };
 
@@ -76,24 +87,24 @@ absl::Status Busy() {
 // The server is not asked again, since its client can better decide when to
 // retry.
 TEST_F(PeerPickerTest, AsksABusyServerWithoutReplicasOnce) {
-  Fail(*replicas_[0], Busy());
   Start(1);
+  Fail(*replicas_[0], Busy());
   const absl::Status status = Sample();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(
       std::string(status.message()),
       HasSubstr("partition 1, server " + replicas_[0]->address() + ": busy"));
   EXPECT_GT(ErrorInfoOf(status).retry_after, absl::ZeroDuration());
-  EXPECT_EQ(expands(), 1);
+  EXPECT_EQ(asked(0) + asked(1), 1);
 }
 
 TEST_F(PeerPickerTest, AsksEachBusyReplicaOnce) {
-  for (const auto& replica : replicas_) Fail(*replica, Busy());
   Start(2);
+  for (const auto& replica : replicas_) Fail(*replica, Busy());
   const absl::Status status = Sample();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_EQ(replicas_[0]->expands(), 1);
-  EXPECT_EQ(replicas_[1]->expands(), 1);
+  EXPECT_EQ(asked(0), 1);
+  EXPECT_EQ(asked(1), 1);
 }
 
 TEST_F(PeerPickerTest, TurnsToTheReplicaThatIsFree) {
@@ -106,23 +117,23 @@ TEST_F(PeerPickerTest, TurnsToTheReplicaThatIsFree) {
 }
 
 TEST_F(PeerPickerTest, GivesUpAServerThatFailsAgainAndAgain) {
-  Fail(*replicas_[0], absl::UnavailableError("broken"));
   Start(1);
+  Fail(*replicas_[0], absl::UnavailableError("broken"));
   const absl::Status status = Sample();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("broken"));
   EXPECT_EQ(ErrorInfoOf(status).partition, 1);
-  EXPECT_EQ(expands(), 3);
+  EXPECT_EQ(asked(0), 3);
 }
 
 TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
+  Start(2);
   for (const auto& replica : replicas_) {
     Fail(*replica, absl::InvalidArgumentError("wrong"));
   }
-  Start(2);
   const absl::Status status = Sample();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_EQ(expands(), 1);
+  EXPECT_EQ(asked(0) + asked(1), 1);
 }
 
 }  // namespace
