@@ -48,7 +48,6 @@ struct ImportFormat {
   const char* example;  // follows `millrace import`
   // Adds the options that only this format has.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
-  // Errors that start with "--" are wrong usage.
   absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
@@ -28,7 +29,7 @@ absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
     const size_t equals = value.find('=');
     if (equals == std::string::npos) {
       if (!spec.fanouts.empty()) {
-        return absl::InvalidArgumentError(
+        return UsageError(
             "--fanouts was given twice without a relation; write "
             "--fanouts SRC__REL__DST=15,10 for each relation");
       }
@@ -40,8 +41,7 @@ absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
     MILLRACE_ASSIGN_OR_RETURN(
         Fanouts fanouts, ParseFanouts("--fanouts", value.substr(equals + 1)));
     if (!spec.relation_fanouts.emplace(relation, std::move(fanouts)).second) {
-      return absl::InvalidArgumentError(
-          StrCat("--fanouts names ", relation, " twice"));
+      return UsageError(StrCat("--fanouts names ", relation, " twice"));
     }
   }
   return absl::OkStatus();
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> ParseTrainGraph(const std::string& text) {
   if (text.starts_with(kInduced) && text.size() > kInduced.size()) {
     return text.substr(kInduced.size());
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--train-graph \"", text,
              "\" is neither full nor induced:SPLIT, e.g. induced:train"));
 }
@@ -93,7 +93,7 @@ absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
     int32_t fanout = 0;
     // SimpleAtoi ignores blanks around the number.
     if (!absl::SimpleAtoi(item, &fanout) || fanout < kAllNeighbors) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat(option, " \"", text, "\": \"", item,
                  "\" is not a number of at least -1 (all neighbours); write "
                  "e.g. 15,10,5"));
@@ -114,7 +114,7 @@ absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
       absl::SimpleAtod(text.substr(colon + 1), &negatives.amount);
   if (mode == kNegatives.end() ||
       number == (mode->second == NegativeMode::kInBatch)) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat(option, " \"", text,
                "\" is not one of binary:R, triplet:K, shared:K, in-batch"));
   }
@@ -199,9 +199,8 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.cache_ratio = cache_ratio_;
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        StrCat("--partition-wait \"", partition_wait_,
-               "\" is not a duration; write e.g. 20s or 5m"));
+    return UsageError(StrCat("--partition-wait \"", partition_wait_,
+                             "\" is not a duration; write e.g. 20s or 5m"));
   }
   KeepFreedMemory();
   return OpenSource(options);
@@ -342,10 +341,9 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.batch_size = batch_size_;
   if (global_batch_size_.has_value()) {
     if (*global_batch_size_ < world || *global_batch_size_ % world != 0) {
-      return absl::InvalidArgumentError(
-          StrCat("--global-batch-size ", *global_batch_size_,
-                 " does not divide by the world size ", world,
-                 "; use a multiple of it"));
+      return UsageError(StrCat("--global-batch-size ", *global_batch_size_,
+                               " does not divide by the world size ", world,
+                               "; use a multiple of it"));
     }
     spec.batch_size = *global_batch_size_ / world;
   }
@@ -362,7 +360,7 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   spec.walks = walks_;
   spec.walk_length = walk_length_;
   if (restart_.has_value() && spec.method != SampleMethod::kPpr) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--restart needs --method ppr\nleave it out, or say which");
   }
   spec.restart = restart_.value_or(spec.restart);
@@ -378,7 +376,7 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
 absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
   if (fanouts_.empty() && method_ != "walk" && method_ != "induced" &&
       seed_kind_ != "graph") {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--fanouts is needed: the neighbours to draw per node, a number for "
         "each hop\ngive e.g. --fanouts 15,10,5, or --fanouts 0 for the seeds "
         "alone");
@@ -425,8 +423,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   if (seeds_file_.empty()) return std::nullopt;
   const absl::StatusOr<Array> read = ReadNpyIntegers(seeds_file_);
   if (absl::IsInvalidArgument(read.status())) {
-    return absl::InvalidArgumentError(
-        StrCat("--seeds-file ", read.status().message()));
+    return UsageError(StrCat("--seeds-file ", read.status().message()));
   }
   MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
   const std::vector<int64_t>& shape = array.shape();
@@ -434,7 +431,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   const bool edges = kind == SeedKind::kEdge;
   const int64_t ends = edges ? 2 : 1;
   if (width < ends || width > ends + 1) {
-    return absl::InvalidArgumentError(StrCat(
+    return UsageError(StrCat(
         "--seeds-file ", seeds_file_, " has the shape (",
         absl::StrJoin(shape, ", "), "); it must be ",
         edges ? "(n, 2), or (n, 3) with times" : "(n), or (n, 2) with times"));

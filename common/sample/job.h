@@ -149,11 +149,10 @@ inline bool EdgesOfAllNodes(SampleMethod method) {
   return method == SampleMethod::kInduced || method == SampleMethod::kWalk;
 }
 
-// INVALID_ARGUMENT: a value out of range (names the option, the value and the
-// limit), options that exclude each other. NOT_FOUND: no such type or
-// relation. FAILED_PRECONDITION: the store lacks the direction, the weights,
-// the times or the original ids of neighbours, naming the command that makes
-// them.
+// INVALID_ARGUMENT: a value out of range, fields that exclude each other.
+// NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store lacks the
+// direction, the weights, the times or the original ids of neighbours. Errors
+// about a field of the spec have a FieldError (field_error.h).
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest);
 
@@ -162,8 +161,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
                     const SeedList& seeds);
 
-// FAILED_PRECONDITION: columns that nothing in the graph has, naming the
-// command that makes them.
+// FAILED_PRECONDITION: columns that nothing in the graph has (FieldError).
 absl::Status CheckColumns(const Columns& columns, const Schema& schema);
 
 }  // namespace millrace

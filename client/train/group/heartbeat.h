@@ -47,7 +47,7 @@ class Heartbeat {
 
   // OK, or UNAVAILABLE naming the first rank that was lost or has failed, and
   // why. FAILED_PRECONDITION: another rank has another secret. In a group with
-  // a secret, a failure that names an option first ("--...") keeps its code.
+  // a secret, a usage error (field_error.h) stays one.
   absl::Status status() const;
   // Whether the group that was found is one of an earlier start, of which
   // another process was this rank. That group learns that it has lost a rank.

@@ -28,6 +28,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
 #include "client/train/group/message_signer.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
@@ -256,8 +257,8 @@ void Launcher::Reap(int rank) {
                                     how, "; the other ranks were ended\n");
     failure_ =
         wrong_usage
-            ? absl::InvalidArgumentError(StrCat(
-                  "--workers: ", what, "correct what its own message names"))
+            ? UsageError(StrCat("--workers: ", what,
+                                "correct what its own message names"))
             : absl::UnavailableError(StrCat(
                   what,
                   "its own message stands above; start again with --resume to "

@@ -7,6 +7,7 @@
 #include "client/train/main/train_flags.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/train_options.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -16,9 +17,9 @@ namespace {
 // Values that later versions may have.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
-  return absl::UnimplementedError(
-      StrCat(option, " ", value, " does not exist in this version\nuse ",
-             option, " ", served));
+  return UnservedError(StrCat(option, " ", value,
+                              " does not exist in this version\nuse ", option,
+                              " ", served));
 }
 
 // As ResolveJob counts them once the graph is known.
@@ -52,7 +53,7 @@ absl::Status TrainFlags::FillScript(ModelConfig& model) const {
        {"--hidden", "--heads", "--aggr", "--num-bases", "--dropout", "--norm",
         "--gcn-norm", "--gin-mlp", "--graph-head"}) {
     if (app_->count(option) == 0) continue;
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat(option,
                " does not change a model that is a script\nleave it "
                "out, and script the model as you want it"));
@@ -68,12 +69,12 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.hidden = hidden_;
   if (model_ == "embedding") {
     if (options.task.kind != TaskKind::kLink) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--model embedding is for --task link, not for --task ", task_,
                  "\nuse another --model"));
     }
     if (Hops(options.job) > 0) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           "--model embedding reads no neighbours\nleave out --fanouts");
     }
     options.job.fanouts = {0};
@@ -82,12 +83,12 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   const bool any_depth = options.job.seed_kind == SeedKind::kGraph ||
                          EdgesOfAllNodes(options.job.method);
   if (hops == 0 && any_depth && layers_ == 0) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--layers is needed to train on walks or graphs\ngive e.g. --layers "
         "2");
   }
   if (hops == 0 && !any_depth) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
   }
@@ -117,9 +118,9 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
 absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
                                       JobSpec& job) const {
   if (app_->count("--seeds") > 0 && job.seed_kind != kind) {
-    return absl::InvalidArgumentError(StrCat("--task ", task_, " learns ", word,
-                                             "s\nuse --seeds ", word,
-                                             ", or leave out --seeds"));
+    return UsageError(StrCat("--task ", task_, " learns ", word,
+                             "s\nuse --seeds ", word,
+                             ", or leave out --seeds"));
   }
   job.seed_kind = kind;
   return absl::OkStatus();
@@ -128,14 +129,14 @@ absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
 absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   options.classes = classes_;
   if (classes_ > 0 && task_ != "single" && task_ != "graph") {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--classes is for --task single and graph, not for --task ",
                task_, "\nleave it out"));
   }
   if (task_ != "link") {
     for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
       if (app_->count(option) == 0) continue;
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat(option, " is for --task link only, not for --task ", task_));
     }
     if (task_ == "graph") {

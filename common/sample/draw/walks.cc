@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/live_watch.h"
@@ -227,9 +228,12 @@ absl::StatusOr<Batch> SampleWalks(DrawContext context, TopologyBuilder& builder,
   const uint64_t walkers = builder.seeds().ids.size() *
                            static_cast<uint64_t>(builder.job().spec.walks);
   if (walkers > kMaxWalkers) {
-    return absl::OutOfRangeError(
-        StrCat("a batch would have ", walkers, " walks; the limit is ",
-               kMaxWalkers, "\nuse a smaller --batch-size or --walks"));
+    return FieldStatus(
+        absl::StatusCode::kOutOfRange,
+        {.problem = FieldError::Problem::kTooMuch,
+         .field = "walks",
+         .value = StrCat("a batch would have ", walkers, " walks"),
+         .limit = StrCat(kMaxWalkers)});
   }
   context.walk = true;
   context.replace = true;

@@ -242,8 +242,8 @@ TEST_P(WalkTest, PprHasNoEdgeFeatures) {
       Sample(*source, spec, {{4}, {}}, 0, /*edge_features=*/true).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("--edge-features: the edges of --method ppr "
-                                   "are none of the graph\n"));
+              ::testing::HasSubstr("edge_features and method ppr exclude each "
+                                   "other"));
 }
 
 }  // namespace
