@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/eval/evaluator.h"
 
-#include "absl/strings/str_replace.h"
 #include "common/base/field_error.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 
