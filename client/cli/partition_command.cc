@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/commands.h"
 #include "client/flags/job_flags.h"
+#include "client/flags/option_errors.h"
 #include "common/base/dtype.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -83,8 +84,9 @@ absl::StatusOr<JobSpec> ParseHotJob(const std::string& text) {
   }
   absl::StatusOr<JobSpec> spec = flags.SamplingSpec();
   if (spec.ok()) return spec;
+  const absl::Status refusal = InTermsOfOptions(spec.status());
   return UsageError(
-      StrCat("--hot-job '", text, "': ", std::string(spec.status().message())));
+      StrCat("--hot-job '", text, "': ", std::string(refusal.message())));
 }
 
 absl::StatusOr<PartitionOptions> OptionsOf(const PartitionFlags& flags) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
@@ -104,9 +105,9 @@ std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
 }  // namespace
 
 std::string OptionOfField(std::string_view field) {
-  if (field == "seed_kind") return "--seeds";
-  if (field == "seed_type") return "--type";
-  if (field == "exclude") return "--exclude-seed-edges";
+  if (const JobOption* option = FindJobOption(field); option != nullptr) {
+    return StrCat("--", option->option);
+  }
   return StrCat("--", absl::StrReplaceAll(AbslView(field), {{"_", "-"}}));
 }
 

@@ -12,11 +12,11 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
 
-constexpr int64_t kMaxBatchSize = int64_t{1} << 30;
 constexpr int kMaxRelations = 1 << 16;
 
 using Problem = FieldError::Problem;
@@ -116,48 +116,22 @@ bool Reaches(const Schema& schema, const ResolvedJob& job,
   });
 }
 
-// A field, and its value where that matters.
-struct Choice {
-  std::string field;
-  std::string value = {};
-};
-
-absl::Status Excluded(const Choice& choice, const Choice& other) {
-  return InvalidField({.problem = Problem::kConflict,
-                       .field = choice.field,
-                       .value = choice.value,
-                       .other_field = other.field,
-                       .other_value = other.value});
-}
-
-absl::Status Needs(const Choice& choice, const Choice& other) {
-  return InvalidField({.problem = Problem::kNeeds,
-                       .field = choice.field,
-                       .value = choice.value,
-                       .other_field = other.field,
-                       .other_value = other.value});
-}
-
 // Something that the store does not have.
-absl::Status Absent(const Choice& choice, const std::string& what) {
-  return FieldStatus(
-      absl::StatusCode::kFailedPrecondition,
-      {.field = choice.field, .value = choice.value, .limit = what});
+absl::Status Absent(std::string_view field, std::string_view value,
+                    const std::string& what) {
+  return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                     {.field = std::string(field),
+                      .value = std::string(value),
+                      .limit = what});
 }
 
 absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  if (!spec.weighted) return absl::OkStatus();
-  if (spec.method == SampleMethod::kLabor) {
-    return Excluded({"weighted"}, {"method", "labor"});
-  }
-  if (spec.temporal == TemporalStrategy::kLast) {
-    return Excluded({"weighted"}, {"temporal", "last"});
-  }
+  if (!job.spec.weighted) return absl::OkStatus();
   for (const RelationIndex r : ReadRelations(schema, job)) {
     if (schema.relations[r].has_weight) continue;
-    return Absent({"weighted"}, StrCat("the edges of ", schema.RelationName(r),
-                                       " have no weights"));
+    return Absent(
+        "weighted", "",
+        StrCat("the edges of ", schema.RelationName(r), " have no weights"));
   }
   return absl::OkStatus();
 }
@@ -165,30 +139,21 @@ absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
 absl::Status CheckTimes(const Schema& schema, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.temporal == TemporalStrategy::kNone) return absl::OkStatus();
-  if (!job.metapath.empty()) {
-    return Excluded({"temporal"}, {"method", "walk or ppr"});
-  }
-  if (spec.temporal == TemporalStrategy::kLast && spec.replace) {
-    return Excluded({"temporal", "last"}, {"replace"});
-  }
   const std::vector<RelationIndex> read = ReadRelations(schema, job);
   const bool timed =
       std::any_of(read.begin(), read.end(), [&](RelationIndex r) {
         return ListsHaveTime(schema, r, spec.direction);
       });
   if (timed || read.empty()) return absl::OkStatus();
-  return Absent({"temporal"},
+  return Absent("temporal", "",
                 "none of the edges and nodes that are sampled have times");
 }
 
 absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
-  if (spec.method != SampleMethod::kLabor) return absl::OkStatus();
-  if (spec.replace) return Excluded({"method", "labor"}, {"replace"});
-  if (spec.temporal == TemporalStrategy::kLast) {
-    return Excluded({"method", "labor"}, {"temporal", "last"});
+  if (spec.method != SampleMethod::kLabor || manifest.draws_by_neighbor()) {
+    return absl::OkStatus();
   }
-  if (manifest.draws_by_neighbor()) return absl::OkStatus();
-  return Absent({"method", "labor"},
+  return Absent("method", "labor",
                 "the store has no original ids of neighbours");
 }
 
@@ -233,52 +198,26 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
-absl::Status CheckWalkNumbers(const JobSpec& spec) {
-  const auto refuse = [](std::string field, const auto& value,
-                         std::string limit) {
-    return InvalidField({.problem = Problem::kOutOfRange,
-                         .field = std::move(field),
-                         .value = StrCat(value),
-                         .limit = std::move(limit)});
-  };
-  if (spec.walk_length < 1 || spec.walk_length > kMaxWalkLength) {
-    return refuse("walk_length", spec.walk_length,
-                  StrCat("1 to ", kMaxWalkLength));
-  }
-  const int64_t most_walks = kMaxWalkSteps / spec.walk_length;
-  if (spec.walks < 1 || spec.walks > most_walks) {
-    return refuse("walks", spec.walks,
-                  StrCat("1 to ", most_walks, " walks of ", spec.walk_length,
-                         " steps, ", kMaxWalkSteps, " steps in all"));
-  }
-  if (!(spec.restart >= 0 && spec.restart <= 1)) {
-    return refuse("restart", spec.restart, "0 to 1");
-  }
-  if (spec.replace) {
-    return Excluded({"replace"}, {"method", "walk or ppr"});
-  }
-  return absl::OkStatus();
-}
-
-// Options that another method would not look at.
-absl::Status CheckNoWalks(const JobSpec& spec) {
-  const char* field = nullptr;
-  if (!spec.metapath.empty()) field = "metapath";
-  if (spec.walk_length != 0) field = "walk_length";
-  if (spec.walks != 0) field = "walks";
-  if (field == nullptr) return absl::OkStatus();
-  return Needs({field}, {"method", "walk or ppr"});
+// The steps of one node's walks.
+absl::Status CheckWalkCount(const JobSpec& spec) {
+  const int64_t most = kMaxWalkSteps / spec.walk_length;
+  if (spec.walks >= 1 && spec.walks <= most) return absl::OkStatus();
+  return InvalidField(
+      {.problem = Problem::kOutOfRange,
+       .field = "walks",
+       .value = StrCat(spec.walks),
+       .limit = StrCat("1 to ", most, " walks of ", spec.walk_length,
+                       " steps, ", kMaxWalkSteps, " steps in all")});
 }
 
 // After the fanouts: walks have none, PPR those of its one relation.
 absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   const bool walk = spec.method == SampleMethod::kWalk;
-  if (!walk && spec.method != SampleMethod::kPpr) return CheckNoWalks(spec);
-  MILLRACE_RETURN_IF_ERROR(CheckWalkNumbers(spec));
+  if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(CheckWalkCount(spec));
   MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
   if (walk) {
-    if (job.hops > 0) return Excluded({"fanouts"}, {"method", "walk"});
     // The steps are what hops are to other methods.
     if (spec.walk_length > kMaxHops) {
       return InvalidField({.problem = Problem::kOutOfRange,
@@ -298,7 +237,6 @@ absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
                          .limit = "walks over one relation, which joins a node "
                                   "type with itself"});
   }
-  if (spec.disjoint) return Excluded({"disjoint"}, {"method", "ppr"});
   for (size_t r = 0; r < job.fanouts.size(); ++r) {
     if (static_cast<RelationIndex>(r) == job.metapath[0]) continue;
     job.fanouts[r].assign(job.hops, 0);
@@ -324,35 +262,13 @@ absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
                                   "number above 0)",
                                   kMaxNegatives)});
   }
-  if (negatives.mode == NegativeMode::kShared) {
-    const Choice shared = {"negatives", "shared"};
-    if (job.spec.disjoint) return Excluded(shared, {"disjoint"});
-    return job.spec.temporal != TemporalStrategy::kNone
-               ? Excluded(shared, {"temporal"})
-               : absl::OkStatus();
-  }
+  if (negatives.mode == NegativeMode::kShared) return absl::OkStatus();
   const Relation& relation = schema.relations[job.seed_relation];
   if (relation.has_in || relation.has_out) return absl::OkStatus();
-  return Absent({"negatives"}, StrCat("the store has no lists of ",
-                                      schema.RelationName(job.seed_relation),
-                                      " to check them in"));
-}
-
-absl::Status CheckEdgeJob(const Schema& schema, const ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  if (spec.seed_kind == SeedKind::kEdge) {
-    if (spec.method == SampleMethod::kWalk) {
-      return Excluded({"seed_kind", "edge"}, {"method", "walk"});
-    }
-    return CheckNegatives(schema, job);
-  }
-  if (spec.negatives.mode != NegativeMode::kNone) {
-    return Needs({"negatives"}, {"seed_kind", "edge"});
-  }
-  if (spec.exclude != ExcludeSeedEdges::kNone) {
-    return Needs({"exclude"}, {"seed_kind", "edge"});
-  }
-  return absl::OkStatus();
+  return Absent(
+      "negatives", "",
+      StrCat("the store has no lists of ",
+             schema.RelationName(job.seed_relation), " to check them in"));
 }
 
 absl::Status ResolveSeedRelation(const Schema& schema, ResolvedJob& job) {
@@ -380,13 +296,6 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
   MILLRACE_ASSIGN_OR_RETURN(
       job.seed_type,
       schema.FindType(spec.seed_type.empty() ? "graph" : spec.seed_type));
-  if (job.hops > 0) return Excluded({"fanouts"}, {"seed_kind", "graph"});
-  const char* field = nullptr;
-  if (spec.temporal != TemporalStrategy::kNone) field = "temporal";
-  if (spec.weighted) field = "weighted";
-  if (spec.direction != Direction::kIn) field = "direction";
-  if (spec.method != SampleMethod::kUniform) field = "method";
-  if (field != nullptr) return Excluded({field}, {"seed_kind", "graph"});
   job.hops = 2;
   bool any = false;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
@@ -408,9 +317,6 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
 absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.train_graph.empty()) return absl::OkStatus();
-  if (spec.seed_kind == SeedKind::kGraph) {
-    return Excluded({"train_graph"}, {"seed_kind", "graph"});
-  }
   std::set<std::string> names;
   std::vector<std::string> types;  // that have the split
   const std::vector<RelationIndex> read = ReadRelations(manifest.schema, job);
@@ -460,12 +366,7 @@ absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest) {
   const Schema& schema = manifest.schema;
-  if (spec.batch_size < 1 || spec.batch_size > kMaxBatchSize) {
-    return InvalidField({.problem = Problem::kOutOfRange,
-                         .field = "batch_size",
-                         .value = StrCat(spec.batch_size),
-                         .limit = StrCat("1 to ", kMaxBatchSize)});
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckJobOptions(spec));
   if (schema.relations.size() > kMaxRelations) {
     return absl::InvalidArgumentError(
         StrCat("the graph has ", schema.relations.size(),
@@ -486,7 +387,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
       MILLRACE_RETURN_IF_ERROR(ResolveGraphs(schema, job));
       break;
   }
-  MILLRACE_RETURN_IF_ERROR(CheckEdgeJob(schema, job));
+  MILLRACE_RETURN_IF_ERROR(CheckNegatives(schema, job));
   MILLRACE_RETURN_IF_ERROR(ResolveWalks(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckDirection(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
@@ -509,7 +410,7 @@ absl::Status CheckColumns(const Columns& columns, const Schema& schema) {
       schema.relations.begin(), schema.relations.end(),
       [](const Relation& relation) { return relation.feature.present(); });
   if (!columns.edge_features || any_edge_feature) return absl::OkStatus();
-  return Absent({"edge_features"}, "no relation of the graph has features");
+  return Absent("edge_features", "", "no relation of the graph has features");
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
@@ -171,7 +172,7 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   }
   evaluation.negatives = EvalNegatives::kDrawn;
   MILLRACE_ASSIGN_OR_RETURN(
-      evaluation.drawn, ParseNegatives("--eval-negatives", eval_negatives_));
+      evaluation.drawn, ParseNegatives(eval_negatives_, "eval_negatives"));
   return absl::OkStatus();
 }
 
@@ -183,7 +184,7 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
   if (!eval_fanouts_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts,
-                              ParseFanouts("--eval-fanouts", eval_fanouts_));
+                              ParseFanouts(eval_fanouts_, "eval_fanouts"));
   }
   evaluation.inference.chunk = eval_batch_size_;
   evaluation.inference.all_ranks = eval_ranks_ == "all";
