@@ -210,6 +210,40 @@ absl::Status CheckWalkCount(const JobSpec& spec) {
                        " steps, ", kMaxWalkSteps, " steps in all")});
 }
 
+// Refuses metapaths of which `field` cannot make sense.
+absl::Status CheckOneRelation(const Schema& schema, const ResolvedJob& job,
+                              std::string_view field, std::string_view value) {
+  const Relation& only = schema.relations[job.metapath[0]];
+  if (job.metapath.size() == 1 && only.src == only.dst) {
+    return absl::OkStatus();
+  }
+  return InvalidField({.field = std::string(field),
+                       .value = std::string(value),
+                       .limit = "walks over one relation, which joins a node "
+                                "type with itself"});
+}
+
+absl::Status ResolveWalkSteps(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  // The steps are what hops are to other methods.
+  if (spec.walk_length > kMaxHops) {
+    return InvalidField(
+        {.problem = Problem::kOutOfRange,
+         .field = "walk_length",
+         .value = StrCat(spec.walk_length),
+         .limit = StrCat("1 to ", kMaxHops, ", for walks that are the batch")});
+  }
+  if (IsBiased(spec)) {
+    const bool p = spec.walk_p != 1;
+    MILLRACE_RETURN_IF_ERROR(
+        CheckOneRelation(schema, job, p ? "walk_p" : "walk_q",
+                         StrCat(p ? spec.walk_p : spec.walk_q)));
+  }
+  job.hops = spec.walk_length;
+  job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
+  return absl::OkStatus();
+}
+
 // After the fanouts: walks have none, PPR those of its one relation.
 absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
@@ -217,26 +251,8 @@ absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
   MILLRACE_RETURN_IF_ERROR(CheckWalkCount(spec));
   MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
-  if (walk) {
-    // The steps are what hops are to other methods.
-    if (spec.walk_length > kMaxHops) {
-      return InvalidField({.problem = Problem::kOutOfRange,
-                           .field = "walk_length",
-                           .value = StrCat(spec.walk_length),
-                           .limit = StrCat("1 to ", kMaxHops,
-                                           ", for walks that are the batch")});
-    }
-    job.hops = spec.walk_length;
-    job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
-    return absl::OkStatus();
-  }
-  const Relation& only = schema.relations[job.metapath[0]];
-  if (job.metapath.size() != 1 || only.src != only.dst) {
-    return InvalidField({.field = "method",
-                         .value = "ppr",
-                         .limit = "walks over one relation, which joins a node "
-                                  "type with itself"});
-  }
+  if (walk) return ResolveWalkSteps(schema, job);
+  MILLRACE_RETURN_IF_ERROR(CheckOneRelation(schema, job, "method", "ppr"));
   for (size_t r = 0; r < job.fanouts.size(); ++r) {
     if (static_cast<RelationIndex>(r) == job.metapath[0]) continue;
     job.fanouts[r].assign(job.hops, 0);

@@ -82,6 +82,9 @@ struct JobSpec {
   int walks = 0;
   int walk_length = 0;
   double restart = 0.15;  // kPpr: chance that a walk ends before a step
+  // kWalk: node2vec's p and q (Grover and Leskovec 2016).
+  double walk_p = 1;
+  double walk_q = 1;
   // kWalk: the relations of the steps, in turn; empty: the only one.
   std::vector<std::string> metapath;
   // Split outside of which no node is a neighbour, where its type has that
@@ -141,6 +144,11 @@ inline bool IsSeedType(const ResolvedJob& job, const Schema& schema,
 // Whether labels of seeds are labels of nodes of this type.
 inline bool LabelsSeeds(const ResolvedJob& job, TypeIndex type) {
   return job.spec.seed_kind != SeedKind::kEdge && job.seed_type == type;
+}
+
+// Whether a step of a walk depends on the step before.
+inline bool IsBiased(const JobSpec& spec) {
+  return spec.walk_p != 1 || spec.walk_q != 1;
 }
 
 // Whether the edges of a batch are those of all its nodes, not only of the

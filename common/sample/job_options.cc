@@ -146,7 +146,13 @@ std::string FormatTrainGraph(const JobSpec& spec) {
 // ---- The table ----
 
 constexpr SampleMethod kWalkers[] = {SampleMethod::kWalk, SampleMethod::kPpr};
+constexpr SampleMethod kWalkOnly[] = {SampleMethod::kWalk};
 constexpr SampleMethod kPprOnly[] = {SampleMethod::kPpr};
+
+// Of p and q: their weights differ by a factor of at most 10^6, which 32 bits
+// hold with three digits.
+constexpr double kLeastBias = 0.001;
+constexpr double kMostBias = 1000;
 
 constexpr JobOption kOptions[] = {
     {.name = "seed_kind",
@@ -272,6 +278,30 @@ constexpr JobOption kOptions[] = {
      .least = 0,
      .most = 1,
      .identity = Identity::kInMethod},
+    {.name = "walk_p",
+     .option = "walk-p",
+     .group = Group::kSampling,
+     .help = "walk: node2vec's p: going back to the node before has the weight "
+             "1/p; 1 if not given",
+     .field = &JobSpec::walk_p,
+     .shows_default = false,
+     .methods = kWalkOnly,
+     .least = kLeastBias,
+     .most = kMostBias,
+     .identity = Identity::kIfChanged,
+     .optional_on_wire = true},
+    {.name = "walk_q",
+     .option = "walk-q",
+     .group = Group::kSampling,
+     .help = "walk: node2vec's q: going to a node that is not next to the node "
+             "before has the weight 1/q; 1 if not given",
+     .field = &JobSpec::walk_q,
+     .shows_default = false,
+     .methods = kWalkOnly,
+     .least = kLeastBias,
+     .most = kMostBias,
+     .identity = Identity::kIfChanged,
+     .optional_on_wire = true},
     {.name = "metapath",
      .option = "metapath",
      .group = Group::kSampling,
@@ -409,6 +439,14 @@ constexpr Rule kRules[] = {
      {"weighted"},
      {"method", "labor"},
      [](const JobSpec& s) { return s.weighted && IsLabor(s); }},
+    {kConflict,
+     {"weighted"},
+     {"walk_p"},
+     [](const JobSpec& s) { return s.weighted && s.walk_p != 1; }},
+    {kConflict,
+     {"weighted"},
+     {"walk_q"},
+     [](const JobSpec& s) { return s.weighted && s.walk_q != 1; }},
     {kConflict,
      {"weighted"},
      {"temporal", "last"},

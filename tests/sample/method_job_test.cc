@@ -302,6 +302,20 @@ std::vector<Refusal> Exclusions() {
           [](JobSpec& s) { s.temporal = TemporalStrategy::kUniform; },
           "temporal", "method walk or ppr"),
       excluded(
+          "weighted_p", Walk({kKnows}),
+          [](JobSpec& s) {
+            s.weighted = true;
+            s.walk_p = 2;
+          },
+          "weighted", "walk_p"),
+      excluded(
+          "weighted_q", Walk({kKnows}),
+          [](JobSpec& s) {
+            s.weighted = true;
+            s.walk_q = 2;
+          },
+          "weighted", "walk_q"),
+      excluded(
           "replace_walk", Walk({kKnows}), [](JobSpec& s) { s.replace = true; },
           "replace", "method walk or ppr"),
       excluded(
@@ -341,6 +355,21 @@ std::vector<Refusal> Walks() {
               "walks 2147483647 is out of range: 1 to 4096 "),
       Refused("steps_of_walks", Walk({kKnows}), walks(1, 256),
               "walk_length 256 is out of range: 1 to 255, "),
+      Refused(
+          "no_p", Walk({kKnows}), [](JobSpec& s) { s.walk_p = 0; },
+          "walk_p 0 is out of range: 0.001 to 1000"),
+      Refused(
+          "large_q", Walk({kKnows}), [](JobSpec& s) { s.walk_q = 1001; },
+          "walk_q 1001 is out of range: 0.001 to 1000"),
+      Refused(
+          "p_of_two_types", Walk({kLikes, kBuys}),
+          [](JobSpec& s) { s.walk_p = 2; },
+          "walk_p 2: walks over one relation, which joins a node type with "
+          "itself"),
+      Refused(
+          "q_of_two_relations", Walk({kKnows, kKnows}),
+          [](JobSpec& s) { s.walk_q = 0.5; },
+          "walk_q 0.5: walks over one relation"),
       Refused(
           "restart_below", Ppr(), [](JobSpec& s) { s.restart = -0.5; },
           "restart -0.5 is out of range: 0 to 1"),
@@ -405,6 +434,12 @@ std::vector<Refusal> OthersOptions() {
               "walk_length_of_induced", induced,
               [](JobSpec& s) { s.walk_length = -7; },
               "walk_length needs method walk or ppr"),
+          Refused(
+              "p_of_ppr", Ppr(), [](JobSpec& s) { s.walk_p = 2; },
+              "walk_p needs method walk"),
+          Refused(
+              "q_of_uniform", Job(), [](JobSpec& s) { s.walk_q = 2; },
+              "walk_q needs method walk"),
           Refused(
               "metapath_of_uniform", Job(),
               [](JobSpec& s) { s.metapath = {"bogus"}; },
