@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/mutex.h"
@@ -201,11 +202,11 @@ class PrefetchingLoader final : public Loader {
     const auto batches =
         static_cast<int64_t>(std::min(more, sequence_.Remaining()));
     return CheckMemory(
-        StrCat("--prefetch-batches ", options_.prefetch_batches, " of ",
+        StrCat("prefetching ", options_.prefetch_batches, " batches of ",
                BytesText(static_cast<uint64_t>(mean_bytes_)), " each"),
         std::min(SaturatedProduct({batches, mean_bytes_}),
                  static_cast<uint64_t>(options_.prefetch_bytes)),
-        "use a smaller --prefetch-batches, --prefetch-bytes or --batch-size");
+        "prefetch fewer batches or bytes, or use a smaller batch size");
   }
 
   const std::shared_ptr<BatchSource> source_;
@@ -224,16 +225,18 @@ absl::Status CheckOptions(const LoaderOptions& options) {
         StrCat("rank ", options.rank, " is not in a world of ", options.world,
                "; ranks go from 0 to world size - 1"));
   }
-  if (options.prefetch_batches < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("--prefetch-batches ", options.prefetch_batches,
-               " is out of range; the least is 1"));
-  }
-  if (options.prefetch_bytes < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("--prefetch-bytes ", options.prefetch_bytes,
-               " is out of range; the least is 1"));
-  }
+  const auto at_least_one = [](const char* field, int64_t value) {
+    return value >= 1
+               ? absl::OkStatus()
+               : InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                               .field = field,
+                               .value = StrCat(value),
+                               .limit = "at least 1"});
+  };
+  MILLRACE_RETURN_IF_ERROR(
+      at_least_one("prefetch_batches", options.prefetch_batches));
+  MILLRACE_RETURN_IF_ERROR(
+      at_least_one("prefetch_bytes", options.prefetch_bytes));
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/remote_batch_source.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/local/local_batch_source.h"
@@ -15,9 +16,11 @@ namespace millrace {
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     const SourceOptions& options) {
   if (options.store.empty() == options.servers.empty()) {
-    return absl::InvalidArgumentError(
-        "--store or --servers: give one of the two, to say where batches come "
-        "from");
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "store",
+                         .limit =
+                             "either that or the servers say where batches "
+                             "come from"});
   }
   if (!options.servers.empty()) {
     return RemoteBatchSource::Connect({.servers = options.servers,
@@ -26,10 +29,11 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
                                        .cache_ratio = options.cache_ratio});
   }
   if (options.cache_ratio != 0) {
-    return absl::InvalidArgumentError(StrCat(
-        "--cache-ratio ", options.cache_ratio,
-        " is for --servers: with --store features are read from the mapped "
-        "store, whose pages the system keeps in memory\nleave it out"));
+    return InvalidField(
+        {.field = "cache_ratio",
+         .value = StrCat(options.cache_ratio),
+         .limit = "is for servers: the features of a store are read from its "
+                  "mapped files, whose pages the system keeps in memory"});
   }
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
                             Store::Open(options.store));

@@ -13,6 +13,7 @@
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
@@ -268,9 +269,10 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
 absl::StatusOr<std::unique_ptr<RemoteBatchSource>> RemoteBatchSource::Connect(
     const RemoteOptions& options) {
   if (!(options.cache_ratio >= 0 && options.cache_ratio <= 1)) {
-    return absl::InvalidArgumentError(
-        StrCat("--cache-ratio ", options.cache_ratio,
-               " is not a share of the rows; give a number from 0 to 1"));
+    return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                         .field = "cache_ratio",
+                         .value = StrCat(options.cache_ratio),
+                         .limit = "0 to 1, a share of the rows"});
   }
   FleetOptions fleet_options;
   fleet_options.list = options.servers;

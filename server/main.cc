@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -193,7 +194,7 @@ absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
   for (const absl::string_view piece : absl::StrSplit(text, ',')) {
     int number = 0;
     if (!absl::SimpleAtoi(piece, &number) || number < 0) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--partition ", text, ": \"", std::string(piece),
                  "\" is not a partition; use a number, a list 0,2 or all"));
     }
@@ -213,7 +214,7 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
                                            ? !tls.ca.empty()
                                            : args.client_auth == "require";
   if (args.plaintext && tls.enabled()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--plaintext and TLS options exclude each other; leave one out");
   }
   const auto listen = ParseHostPort(server.listen, /*least_port=*/0);
@@ -221,7 +222,7 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
       IsLoopback(listen->host)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--listen ", server.listen,
              " is beyond this host, and there is no --tls-cert\ngive "
              "--tls-cert, --tls-key and --tls-ca, or --plaintext where "
@@ -233,7 +234,7 @@ absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
   if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--metrics ", args.metrics,
              " is beyond this host, and metrics are not encrypted\nadd "
              "--metrics-plaintext where everyone in the network may read "
@@ -315,9 +316,8 @@ absl::Status Serve(const Arguments& args) {
   absl::Duration drain_timeout;
   if (!absl::ParseDuration(args.drain_timeout, &drain_timeout) ||
       drain_timeout < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        StrCat("--drain-timeout ", args.drain_timeout,
-               " is not a duration; use 30s or 2m"));
+    return UsageError(StrCat("--drain-timeout ", args.drain_timeout,
+                             " is not a duration; use 30s or 2m"));
   }
   ServerOptions options = args.server;
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/base/call_once.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -48,24 +49,24 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   const TlsOptions& tls = options.tls;
   const TlsClientPolicy& clients = options.clients;
   if (!clients.allow.empty() && !clients.require_certificate) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--tls-allow needs --tls-client-auth require: names are those of the "
         "clients' certificates");
   }
   MILLRACE_RETURN_IF_ERROR(CheckAllow(clients.allow));
   if (clients.require_certificate && tls.ca.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--tls-client-auth require needs --tls-ca: the CA that signs the "
         "clients' certificates");
   }
   if (!tls.enabled()) return TlsFilesPtr();
   if (tls.cert.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--tls-cert is missing: a server with TLS has a certificate and its "
         "key");
   }
   if (!options.peers.empty() && tls.ca.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--tls-ca is missing: --peers are believed by the CA that signs their "
         "certificates");
   }
@@ -85,7 +86,7 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> Listen(
     const std::string& listen) {
   const auto address = ParseHostPort(listen, /*least_port=*/0);
   if (address.ok()) return ListeningSocket::Open(*address, "--listen");
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--listen ", std::string(address.status().message())));
 }
 
@@ -100,8 +101,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
   options.tls = tls;
   auto fleet = Fleet::Create(std::move(options));
   if (fleet.ok()) return fleet;
-  return absl::InvalidArgumentError(
-      StrCat("--peers ", std::string(fleet.status().message())));
+  return UsageError(StrCat("--peers ", std::string(fleet.status().message())));
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;

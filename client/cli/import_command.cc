@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/import_formats.h"
 #include "client/cli/label_json.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
@@ -140,7 +141,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
 // Adds advice to errors about the input if they have none.
 absl::Status AdviseOnInput(const absl::Status& status) {
   const std::string what(status.message());
-  if (what.starts_with("--") || what.find('\n') != std::string::npos) {
+  if (IsUsageError(status) || what.find('\n') != std::string::npos) {
     return status;
   }
   if (absl::IsInvalidArgument(status)) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/words.h"
@@ -42,9 +43,8 @@ absl::StatusOr<NamedFiles> ParseFiles(const std::string& option,
   for (const std::string& text : texts) {
     const auto [name, path] = SplitName(text);
     if (!files.emplace(name, path).second) {
-      return absl::InvalidArgumentError(
-          StrCat(option, " ", text, ": given twice for ",
-                 name.empty() ? "the same type" : name));
+      return UsageError(StrCat(option, " ", text, ": given twice for ",
+                               name.empty() ? "the same type" : name));
     }
   }
   return files;
@@ -73,8 +73,7 @@ absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
     const auto [name, number] = SplitName(text);
     int64_t count = 0;
     if (!absl::SimpleAtoi(number, &count) || count < 0) {
-      return absl::InvalidArgumentError(
-          StrCat("--num-nodes ", text, ": give N or TYPE=N"));
+      return UsageError(StrCat("--num-nodes ", text, ": give N or TYPE=N"));
     }
     input.node_counts[name] = count;
   }
@@ -104,7 +103,7 @@ absl::StatusOr<RawGraph> DescribeOgbFlags(const ImportFlags& flags) {
   input.directory = flags.directory;
   input.split = flags.ogb_split;
   if (!input.split.empty() && flags.options.makes_splits()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--split takes the folder's split, which --split-fractions and "
         "--folds replace; leave one of the two out");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace: the program for data and operations.
 #include "client/cli/commands.h"
+#include "client/flags/option_errors.h"
 #include "common/cli/program.h"
 
 int main(int argc, char** argv) {
@@ -21,5 +22,6 @@ int main(int argc, char** argv) {
   millrace::AddCompletionCommand(app, body);
   millrace::AddHelpCommand(app, body);
   millrace::FinishOptions(app);
-  return millrace::RunProgram(app, argc, argv, [&body] { return body(); });
+  return millrace::RunProgram(
+      app, argc, argv, [&body] { return millrace::InTermsOfOptions(body()); });
 }

@@ -11,7 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/commands.h"
 #include "client/flags/job_flags.h"
+#include "client/flags/option_errors.h"
 #include "common/base/dtype.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
@@ -62,7 +64,7 @@ absl::Status ParseAssignment(const std::vector<std::string>& values,
         named ? value.substr(0, equals) : std::string(kHomogeneousType);
     std::string file = named ? value.substr(equals + 1) : value;
     if (!options.assignment.emplace(type, std::move(file)).second) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--assignment: node type \"", type, "\" is named twice"));
     }
   }
@@ -77,13 +79,14 @@ absl::StatusOr<JobSpec> ParseHotJob(const std::string& text) {
   try {
     parser.parse(text, /*program_name_included=*/false);
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--hot-job '", text, "': ", DescribeParseError(parser, error)));
   }
   absl::StatusOr<JobSpec> spec = flags.SamplingSpec();
   if (spec.ok()) return spec;
-  return absl::InvalidArgumentError(
-      StrCat("--hot-job '", text, "': ", std::string(spec.status().message())));
+  const absl::Status refusal = InTermsOfOptions(spec.status());
+  return UsageError(
+      StrCat("--hot-job '", text, "': ", std::string(refusal.message())));
 }
 
 absl::StatusOr<PartitionOptions> OptionsOf(const PartitionFlags& flags) {
@@ -98,7 +101,7 @@ absl::StatusOr<PartitionOptions> OptionsOf(const PartitionFlags& flags) {
   }
   if (flags.hot_job.empty()) return options;
   if (options.hot != HotnessMethod::kPresample) {
-    return absl::InvalidArgumentError("--hot-job is for --hot presample");
+    return UsageError("--hot-job is for --hot presample");
   }
   MILLRACE_ASSIGN_OR_RETURN(options.hot_job, ParseHotJob(flags.hot_job));
   return options;

@@ -12,6 +12,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/fetch_one.h"
 #include "client/flags/job_flags.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
@@ -46,13 +47,13 @@ struct SampleFlags {
 absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--seed-ids and --seeds-file exclude each other\nleave one out");
   }
   if (flags.seed_dst_ids.empty() && flags.seed_times.empty()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat(flags.seed_times.empty() ? "--seed-dst-ids" : "--seed-times",
              " belongs to --seed-ids\ngive those too, or leave it out"));
 }
@@ -62,16 +63,16 @@ absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
   const bool edges = job.spec.seed_kind == SeedKind::kEdge;
   const size_t count = flags.seed_ids.size();
   if (flags.seed_dst_ids.size() != (edges ? count : 0)) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--seed-dst-ids has ", flags.seed_dst_ids.size(), " ids, ",
                "--seed-ids ", count,
                "\ngive one destination for each source of --seeds edge, and "
                "none else"));
   }
   if (!flags.seed_times.empty() && flags.seed_times.size() != count) {
-    return absl::InvalidArgumentError(
-        StrCat("--seed-times has ", flags.seed_times.size(), " times for ",
-               count, " seeds\ngive one for each of --seed-ids"));
+    return UsageError(StrCat("--seed-times has ", flags.seed_times.size(),
+                             " times for ", count,
+                             " seeds\ngive one for each of --seed-ids"));
   }
   SeedList seeds;
   seeds.ids = flags.seed_ids;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "client/cli/commands.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/add_split.h"
@@ -38,7 +39,7 @@ absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
   if (!split.labels.empty()) option = "--labels";
   if (!split.times.empty()) option = "--times";
   if (option == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat(option,
              " belongs to --pairs\nleave it out: the nodes and edges of --ids "
              "and --all have what the dataset was imported with"));
@@ -47,7 +48,7 @@ absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
 absl::Status RunNodeSplit(const SplitFlags& flags) {
   MILLRACE_RETURN_IF_ERROR(CheckNoPairColumns(flags.edges));
   if (flags.ids.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--ids is needed: the nodes of the split (.npy)\nfor edges give --type "
         "SRC__REL__DST with --ids, --all or --pairs");
   }
@@ -66,7 +67,7 @@ absl::Status RunEdgeSplit(const SplitFlags& flags) {
   const int ways = (split.all ? 1 : 0) + (split.pairs.empty() ? 0 : 1) +
                    (split.edge_ids.empty() ? 0 : 1);
   if (ways != 1) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--ids, --all, --pairs: a split of edges needs one of them\ngive edge "
         "ids, take all edges, or give pairs of nodes");
   }

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
 #include "client/flags/job_flags.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -155,8 +156,8 @@ absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
 absl::Status RunStatus(const StatusFlags& flags) {
   absl::Duration wait;
   if (!absl::ParseDuration(flags.wait, &wait) || wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--wait ", flags.wait, " is not a duration; write e.g. 20s or 5m"));
+    return UsageError(absl::StrCat("--wait ", flags.wait,
+                                   " is not a duration; write e.g. 20s or 5m"));
   }
   const SteadyTime start = SteadyNow();
   const SteadyTime deadline =

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/flags/job_flags.h"
 
-#include <map>
-#include <utility>
+#include <type_traits>
+#include <variant>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
@@ -22,105 +20,32 @@
 namespace millrace {
 namespace {
 
-// Sets the fanouts of `spec` from "15,10" and "S__R__D=15,10".
-absl::Status AddFanouts(const std::vector<std::string>& values, JobSpec& spec) {
-  for (const std::string& value : values) {
-    const size_t equals = value.find('=');
-    if (equals == std::string::npos) {
-      if (!spec.fanouts.empty()) {
-        return absl::InvalidArgumentError(
-            "--fanouts was given twice without a relation; write "
-            "--fanouts SRC__REL__DST=15,10 for each relation");
-      }
-      MILLRACE_ASSIGN_OR_RETURN(spec.fanouts, ParseFanouts("--fanouts", value));
-      continue;
-    }
-    const std::string relation(
-        absl::StripAsciiWhitespace(value.substr(0, equals)));
-    MILLRACE_ASSIGN_OR_RETURN(
-        Fanouts fanouts, ParseFanouts("--fanouts", value.substr(equals + 1)));
-    if (!spec.relation_fanouts.emplace(relation, std::move(fanouts)).second) {
-      return absl::InvalidArgumentError(
-          StrCat("--fanouts names ", relation, " twice"));
-    }
+std::vector<std::string> OfferedWords(const WordField& field) {
+  std::vector<std::string> words;
+  for (const OptionWord& word : field.words) {
+    if (word.offered) words.emplace_back(word.word);
   }
-  return absl::OkStatus();
+  return words;
 }
 
-const std::map<std::string, SampleMethod> kMethods = {
-    {"uniform", SampleMethod::kUniform},
-    {"labor", SampleMethod::kLabor},
-    {"walk", SampleMethod::kWalk},
-    {"ppr", SampleMethod::kPpr},
-    {"induced", SampleMethod::kInduced}};
-const std::map<std::string, SeedKind> kSeedKinds = {
-    {"node", SeedKind::kNode},
-    {"edge", SeedKind::kEdge},
-    {"graph", SeedKind::kGraph}};
-const std::map<std::string, ExcludeSeedEdges> kExclude = {
-    {"", ExcludeSeedEdges::kNone},
-    {"none", ExcludeSeedEdges::kNone},
-    {"self", ExcludeSeedEdges::kSelf},
-    {"reverse", ExcludeSeedEdges::kReverse}};
-const std::map<std::string, NegativeMode> kNegatives = {
-    {"binary", NegativeMode::kBinary},
-    {"triplet", NegativeMode::kTriplet},
-    {"shared", NegativeMode::kShared},
-    {"in-batch", NegativeMode::kInBatch}};
-const std::map<std::string, TemporalStrategy> kTemporal = {
-    {"", TemporalStrategy::kNone},
-    {"uniform", TemporalStrategy::kUniform},
-    {"last", TemporalStrategy::kLast}};
-
-// Value of JobSpec::train_graph for "full" or "induced:SPLIT".
-absl::StatusOr<std::string> ParseTrainGraph(const std::string& text) {
-  constexpr std::string_view kInduced = "induced:";
-  if (text == "full") return std::string();
-  if (text.starts_with(kInduced) && text.size() > kInduced.size()) {
-    return text.substr(kInduced.size());
+std::string DefaultWord(const WordField& field) {
+  const int number = field.get(JobSpec());
+  for (const OptionWord& word : field.words) {
+    if (word.number == number) return std::string(word.word);
   }
-  return absl::InvalidArgumentError(
-      StrCat("--train-graph \"", text,
-             "\" is neither full nor induced:SPLIT, e.g. induced:train"));
+  return "";
+}
+
+// The texts of an option without a default that was not given.
+const std::vector<std::string> kNotGiven = {""};
+
+void SetWord(const WordField& field, std::string_view text, JobSpec& spec) {
+  for (const OptionWord& word : field.words) {
+    if (word.word == text) field.set(spec, word.number);
+  }
 }
 
 }  // namespace
-
-absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
-                                     const std::string& text) {
-  Fanouts fanouts;
-  for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    int32_t fanout = 0;
-    // SimpleAtoi ignores blanks around the number.
-    if (!absl::SimpleAtoi(item, &fanout) || fanout < kAllNeighbors) {
-      return absl::InvalidArgumentError(
-          StrCat(option, " \"", text, "\": \"", item,
-                 "\" is not a number of at least -1 (all neighbours); write "
-                 "e.g. 15,10,5"));
-    }
-    fanouts.push_back(fanout);
-  }
-  return fanouts;
-}
-
-absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
-                                         const std::string& text) {
-  Negatives negatives;
-  if (text.empty()) return negatives;
-  const size_t colon = text.find(':');
-  const auto mode = kNegatives.find(text.substr(0, colon));
-  const bool number =
-      colon != std::string::npos &&
-      absl::SimpleAtod(text.substr(colon + 1), &negatives.amount);
-  if (mode == kNegatives.end() ||
-      number == (mode->second == NegativeMode::kInBatch)) {
-    return absl::InvalidArgumentError(
-        StrCat(option, " \"", text,
-               "\" is not one of binary:R, triplet:K, shared:K, in-batch"));
-  }
-  negatives.mode = mode->second;
-  return negatives;
-}
 
 CLI::Validator ServerList() {
   return CLI::Validator(
@@ -199,18 +124,18 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.cache_ratio = cache_ratio_;
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        StrCat("--partition-wait \"", partition_wait_,
-               "\" is not a duration; write e.g. 20s or 5m"));
+    return UsageError(StrCat("--partition-wait \"", partition_wait_,
+                             "\" is not a duration; write e.g. 20s or 5m"));
   }
   KeepFreedMemory();
   return OpenSource(options);
 }
 
 void JobFlags::AddTo(CLI::App& app) {
-  AddSeeds(*app.add_option_group("Seeds"));
-  AddSampling(*app.add_option_group("Sampling"));
-  AddEdgeSeeds(*app.add_option_group("Edge seeds"));
+  using Group = JobOption::Group;
+  AddGroup(*app.add_option_group("Seeds"), Group::kSeeds);
+  AddGroup(*app.add_option_group("Sampling"), Group::kSampling);
+  AddGroup(*app.add_option_group("Edge seeds"), Group::kEdgeSeeds);
   AddColumns(*app.add_option_group("Columns"));
   CLI::Option_group* fetching = app.add_option_group("Fetching");
   fetching
@@ -224,102 +149,70 @@ void JobFlags::AddTo(CLI::App& app) {
       ->default_str("1G");
 }
 
-void JobFlags::AddSeeds(CLI::App& group) {
-  group.add_option("--seeds", seed_kind_, "what batches are built around")
-      ->check(OneOf(kSeedKinds));
-  group.add_option("--split", split_, "split that the seeds come from")
-      ->type_name("NAME");
-  group
-      .add_option("--type", type_,
-                  "node type of the seeds, or relation of edge seeds; not "
-                  "needed where only one has the split")
-      ->type_name("TYPE");
+CLI::Option* JobFlags::AddOption(CLI::App& group, const JobOption& row) {
+  const std::string name = StrCat("--", row.option);
+  const std::string help(row.help);
+  const auto add = [&](auto& value) {
+    return group.add_option(name, value, help);
+  };
+  CLI::Option* option = std::visit(
+      [&]<typename T>(const T& field) -> CLI::Option* {
+        if constexpr (std::is_same_v<T, WordField>) {
+          std::string& text = texts_[row.name].emplace_back();
+          if (row.shows_default) text = DefaultWord(field);
+          return add(text)->check(OneOf(OfferedWords(field)));
+        } else if constexpr (std::is_same_v<T, TextField>) {
+          std::vector<std::string>& texts = texts_[row.name];
+          if (field.repeatable) {
+            return add(texts)->expected(1)->multi_option_policy(
+                CLI::MultiOptionPolicy::TakeAll);
+          }
+          std::string& text = texts.emplace_back();
+          if (row.shows_default) text = field.format(spec_);
+          return add(text);
+        } else if constexpr (std::is_same_v<T, bool JobSpec::*>) {
+          const std::string both = StrCat(name, ",!--no-", row.option);
+          return group.add_flag(spec_.*field ? both : name, spec_.*field, help);
+        } else if constexpr (std::is_same_v<T, double JobSpec::*>) {
+          return row.shows_default ? add(spec_.*field)
+                                   : add(numbers_[row.name]);
+        } else {
+          return add(spec_.*field);
+        }
+      },
+      row.field);
+  if (std::holds_alternative<std::vector<std::string> JobSpec::*>(row.field)) {
+    option->delimiter(',');
+  }
+  if (!row.value_name.empty()) option->type_name(std::string(row.value_name));
+  return option;
+}
+
+void JobFlags::AddGroup(CLI::App& group, JobOption::Group rows) {
+  for (const JobOption& row : JobOptions()) {
+    if (row.group != rows) continue;
+    CLI::Option* option = AddOption(group, row);
+    // Two options are not fields of a job; they stand where they belong.
+    if (row.name == "seed_type") AddSeedsFile(group);
+    if (row.name == "batch_size") AddGlobalBatchSize(group, option);
+  }
+}
+
+void JobFlags::AddSeedsFile(CLI::App& group) {
   group
       .add_option("--seeds-file", seeds_file_,
                   "seeds by original id (.npy), instead of a split: [n], or "
                   "[n, 2] with their times; edges: [n, 2] sources and "
                   "destinations, or [n, 3] with times")
       ->type_name("FILE");
-  CLI::Option* per_trainer =
-      group.add_option("--batch-size", batch_size_, "seeds of one batch")
-          ->check(AtLeast(1));
+}
+
+void JobFlags::AddGlobalBatchSize(CLI::App& group, CLI::Option* batch_size) {
   group
       .add_option("--global-batch-size", global_batch_size_,
                   "seeds of one step over all trainers")
       ->check(AtLeast(1))
-      ->excludes(per_trainer);
-  group.add_option("--seed", seed_, "seed of all random draws");
-  group.add_flag("--shuffle,!--no-shuffle", shuffle_,
-                 "permute the seeds anew each epoch, as is the default, or "
-                 "keep their order");
-  group
-      .add_option("--seed-order", seed_order_,
-                  "global, or local: one partition's seeds per batch")
-      ->check(OneOf({"global", "local"}));
-  group.add_flag("--drop-last", drop_last_,
-                 "leave out the batch smaller than the rest, and the ragged "
-                 "step");
-}
-
-void JobFlags::AddSampling(CLI::App& group) {
-  group
-      .add_option("--fanouts", fanouts_,
-                  "neighbours per node and hop: 15,10,5, or per relation: "
-                  "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none")
-      ->type_name("N,N,...")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  group
-      .add_option("--method", method_,
-                  "uniform; labor: neighbours that frontier nodes share; walk: "
-                  "random walks; ppr: what walks visit most; induced: all "
-                  "edges among the sampled nodes")
-      ->check(OneOf(kMethods));
-  group
-      .add_option("--direction", direction_,
-                  "follow in-edges or out-edges from the seeds")
-      ->check(OneOf({"in", "out"}));
-  group.add_flag("--replace", replace_, "draw with replacement");
-  group.add_flag("--disjoint", disjoint_, "one tree per seed");
-  group.add_flag("--weighted", weighted_, "draw by the edges' weights");
-  group
-      .add_option("--temporal", temporal_,
-                  "draw among edges and nodes not later than the seed, "
-                  "uniformly or the last ones; implies --disjoint")
-      ->check(OneOf({"uniform", "last"}));
-  group
-      .add_option("--train-graph", train_graph_,
-                  "full, or induced:SPLIT: only nodes of that split are "
-                  "neighbours, for inductive training")
-      ->type_name("full|induced:SPLIT");
-  AddWalks(group);
-}
-
-void JobFlags::AddWalks(CLI::App& group) {
-  group.add_option("--walks", walks_, "walk, ppr: walks from each node");
-  group.add_option("--walk-length", walk_length_, "walk, ppr: steps of a walk");
-  group.add_option("--restart", restart_,
-                   "ppr: chance that a walk ends before a step; 0.15 if not "
-                   "given");
-  group
-      .add_option("--metapath", metapath_,
-                  "walk, ppr: relations of the steps, in turn; not needed "
-                  "where there is only one")
-      ->type_name("SRC__REL__DST,...")
-      ->delimiter(',');
-}
-
-void JobFlags::AddEdgeSeeds(CLI::App& group) {
-  group
-      .add_option("--negatives", negatives_,
-                  "binary:R pairs a seed, triplet:K destinations a seed, "
-                  "shared:K for the batch, in-batch")
-      ->type_name("KIND");
-  group
-      .add_option("--exclude-seed-edges", exclude_seed_edges_,
-                  "leave the seeds' edges out of the batch: none, self, or "
-                  "reverse: their reverses too")
-      ->check(OneOf({"none", "self", "reverse"}));
+      ->excludes(batch_size->check(AtLeast(1)));
 }
 
 void JobFlags::AddColumns(CLI::App& group) {
@@ -334,56 +227,51 @@ void JobFlags::AddColumns(CLI::App& group) {
 }
 
 absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
-  JobSpec spec;
-  spec.seed = seed_;
-  spec.seed_type = type_;
-  spec.split = split_;
-  MILLRACE_RETURN_IF_ERROR(AddFanouts(fanouts_, spec));
-  spec.batch_size = batch_size_;
+  JobSpec spec = spec_;
+  for (const JobOption& row : JobOptions()) {
+    const auto given = texts_.find(row.name);
+    if (given == texts_.end() || given->second.empty()) continue;
+    if (given->second == kNotGiven && !row.shows_default) continue;
+    if (const auto* field = std::get_if<WordField>(&row.field)) {
+      SetWord(*field, given->second.back(), spec);
+    } else if (const auto* field = std::get_if<TextField>(&row.field)) {
+      MILLRACE_RETURN_IF_ERROR(field->parse(given->second, spec));
+    }
+  }
+  MILLRACE_RETURN_IF_ERROR(SetNumbers(spec));
   if (global_batch_size_.has_value()) {
     if (*global_batch_size_ < world || *global_batch_size_ % world != 0) {
-      return absl::InvalidArgumentError(
-          StrCat("--global-batch-size ", *global_batch_size_,
-                 " does not divide by the world size ", world,
-                 "; use a multiple of it"));
+      return UsageError(StrCat("--global-batch-size ", *global_batch_size_,
+                               " does not divide by the world size ", world,
+                               "; use a multiple of it"));
     }
     spec.batch_size = *global_batch_size_ / world;
   }
-  spec.shuffle = shuffle_;
-  spec.seed_order =
-      seed_order_ == "local" ? SeedOrder::kLocal : SeedOrder::kGlobal;
-  spec.drop_last = drop_last_;
-  spec.replace = replace_;
-  spec.disjoint = disjoint_;
-  spec.direction = direction_ == "out" ? Direction::kOut : Direction::kIn;
-  spec.method = kMethods.at(method_);
-  spec.weighted = weighted_;
-  spec.temporal = kTemporal.at(temporal_);
-  spec.walks = walks_;
-  spec.walk_length = walk_length_;
-  if (restart_.has_value() && spec.method != SampleMethod::kPpr) {
-    return absl::InvalidArgumentError(
-        "--restart needs --method ppr\nleave it out, or say which");
-  }
-  spec.restart = restart_.value_or(spec.restart);
-  spec.metapath = metapath_;
-  MILLRACE_ASSIGN_OR_RETURN(spec.train_graph, ParseTrainGraph(train_graph_));
-  spec.seed_kind = kSeedKinds.at(seed_kind_);
-  MILLRACE_ASSIGN_OR_RETURN(spec.negatives,
-                            ParseNegatives("--negatives", negatives_));
-  spec.exclude = kExclude.at(exclude_seed_edges_);
   return spec;
 }
 
+// These are refused when they are given to another method, whatever they are.
+absl::Status JobFlags::SetNumbers(JobSpec& spec) const {
+  for (const auto& [name, number] : numbers_) {
+    if (!number.has_value()) continue;
+    const JobOption& row = *FindJobOption(name);
+    if (!Reads(spec.method, row)) return NeedsMethod(row);
+    spec.*std::get<double JobSpec::*>(row.field) = *number;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JobSpec> JobFlags::SamplingSpec() const {
-  if (fanouts_.empty() && method_ != "walk" && method_ != "induced" &&
-      seed_kind_ != "graph") {
-    return absl::InvalidArgumentError(
+  MILLRACE_ASSIGN_OR_RETURN(JobSpec spec, Spec());
+  if (texts_.at("fanouts").empty() && spec.method != SampleMethod::kWalk &&
+      spec.method != SampleMethod::kInduced &&
+      spec.seed_kind != SeedKind::kGraph) {
+    return UsageError(
         "--fanouts is needed: the neighbours to draw per node, a number for "
         "each hop\ngive e.g. --fanouts 15,10,5, or --fanouts 0 for the seeds "
         "alone");
   }
-  return Spec();
+  return spec;
 }
 
 bool JobFlags::InferSeedType(const Manifest& manifest, JobSpec& spec) const {
@@ -425,8 +313,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   if (seeds_file_.empty()) return std::nullopt;
   const absl::StatusOr<Array> read = ReadNpyIntegers(seeds_file_);
   if (absl::IsInvalidArgument(read.status())) {
-    return absl::InvalidArgumentError(
-        StrCat("--seeds-file ", read.status().message()));
+    return UsageError(StrCat("--seeds-file ", read.status().message()));
   }
   MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
   const std::vector<int64_t>& shape = array.shape();
@@ -434,7 +321,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
   const bool edges = kind == SeedKind::kEdge;
   const int64_t ends = edges ? 2 : 1;
   if (width < ends || width > ends + 1) {
-    return absl::InvalidArgumentError(StrCat(
+    return UsageError(StrCat(
         "--seeds-file ", seeds_file_, " has the shape (",
         absl::StrJoin(shape, ", "), "); it must be ",
         edges ? "(n, 2), or (n, 3) with times" : "(n), or (n, 2) with times"));

@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,6 +17,7 @@
 #include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 
@@ -51,16 +54,6 @@ class SourceFlags {
   double cache_ratio_ = 0;
 };
 
-// "15,10,5", also with blanks around the numbers.
-// INVALID_ARGUMENT: anything else (names `option`).
-absl::StatusOr<Fanouts> ParseFanouts(const std::string& option,
-                                     const std::string& text);
-
-// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: no negatives.
-// INVALID_ARGUMENT: anything else (names `option`).
-absl::StatusOr<Negatives> ParseNegatives(const std::string& option,
-                                         const std::string& text);
-
 // The flags of a JOB. Values are checked by the accessors, whose errors name
 // the option.
 class JobFlags {
@@ -85,41 +78,27 @@ class JobFlags {
   absl::StatusOr<std::optional<SeedList>> Seeds(SeedKind kind) const;
   bool has_seeds_file() const { return !seeds_file_.empty(); }
   // Whether --exclude-seed-edges was given; a trainer has its own default.
-  bool excludes_seed_edges() const { return !exclude_seed_edges_.empty(); }
+  bool excludes_seed_edges() const {
+    return !texts_.at("exclude").back().empty();
+  }
   int prefetch_batches() const { return prefetch_batches_; }
   int64_t prefetch_bytes() const { return prefetch_bytes_; }
 
  private:
-  void AddSeeds(CLI::App& group);
-  void AddSampling(CLI::App& group);
-  void AddWalks(CLI::App& group);
-  void AddEdgeSeeds(CLI::App& group);
+  CLI::Option* AddOption(CLI::App& group, const JobOption& row);
+  void AddGroup(CLI::App& group, JobOption::Group rows);
+  void AddSeedsFile(CLI::App& group);
+  void AddGlobalBatchSize(CLI::App& group, CLI::Option* batch_size);
+  absl::Status SetNumbers(JobSpec& spec) const;
   void AddColumns(CLI::App& group);
 
-  std::string seed_kind_ = "node";
-  std::string split_ = "train";
-  std::string type_;
+  JobSpec spec_;  // as far as options set its fields directly
+  // By the names of fields: what was given for the others, and for numbers
+  // whose default --help does not show.
+  std::map<std::string_view, std::vector<std::string>> texts_;
+  std::map<std::string_view, std::optional<double>> numbers_;
   std::string seeds_file_;
-  std::vector<std::string> fanouts_;
-  int64_t batch_size_ = 1024;
   std::optional<int64_t> global_batch_size_;  // nullopt: not given
-  uint64_t seed_ = 1;
-  bool shuffle_ = true;
-  std::string seed_order_ = "global";
-  bool drop_last_ = false;
-  bool replace_ = false;
-  bool disjoint_ = false;
-  std::string direction_ = "in";
-  std::string method_ = "uniform";
-  bool weighted_ = false;
-  std::string temporal_;
-  int walks_ = 0;
-  int walk_length_ = 0;
-  std::optional<double> restart_;  // nullopt: not given
-  std::vector<std::string> metapath_;
-  std::string train_graph_ = "full";
-  std::string negatives_;
-  std::string exclude_seed_edges_;  // empty: not given
   std::string labels_ = "seeds";
   bool no_features_ = false;
   bool edge_features_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/schema.h"
@@ -20,24 +21,23 @@ constexpr int64_t kMaxEmbeddingValues = int64_t{1} << 27;
 
 absl::Status AtLeastOne(const char* option, int64_t value) {
   if (value >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat(option, " is ", value, "\nuse a number of at least 1"));
 }
 
 absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
   if (std::find(kKinds.begin(), kKinds.end(), config.kind) == kKinds.end()) {
-    return absl::InvalidArgumentError(
-        StrCat("--model is \"", config.kind,
-               "\"\nuse sage, gat, rgcn, gin, gcn, embedding or "
-               "script:FILE.pt"));
+    return UsageError(StrCat("--model is \"", config.kind,
+                             "\"\nuse sage, gat, rgcn, gin, gcn, embedding or "
+                             "script:FILE.pt"));
   }
   if (config.kind == "embedding" && config.decoder == DecoderKind::kNone) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--model embedding has no layers, and learns edges alone\nuse "
         "--task link, or another --model");
   }
   if (config.kind == "gcn" && !shape.homogeneous()) {
-    return absl::UnimplementedError(
+    return UnservedError(
         StrCat("--model gcn needs one node type and one relation, but the "
                "graph has ",
                shape.types.size(), " and ", shape.relations.size(),
@@ -48,7 +48,7 @@ absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
 
 absl::Status ValidateWidths(const ModelConfig& config) {
   if (config.kind == "embedding" && config.layers != 0) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--layers is ", config.layers,
                ", but --model embedding has none\nleave out --layers"));
   }
@@ -56,33 +56,29 @@ absl::Status ValidateWidths(const ModelConfig& config) {
     MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
   }
   if (config.layers > kMaxLayers) {
-    return absl::InvalidArgumentError(StrCat("--layers is ", config.layers,
-                                             "\nuse a number of at most ",
-                                             kMaxLayers));
+    return UsageError(StrCat("--layers is ", config.layers,
+                             "\nuse a number of at most ", kMaxLayers));
   }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
   if (config.hidden > kMaxRowValues) {
-    return absl::InvalidArgumentError(StrCat("--hidden is ", config.hidden,
-                                             "\nuse a number of at most ",
-                                             kMaxRowValues));
+    return UsageError(StrCat("--hidden is ", config.hidden,
+                             "\nuse a number of at most ", kMaxRowValues));
   }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
   if (config.kind == "gat" && config.hidden % config.heads != 0) {
-    return absl::InvalidArgumentError(
-        StrCat("--heads ", config.heads, " does not divide --hidden ",
-               config.hidden, "\nuse a multiple of --heads for --hidden"));
+    return UsageError(StrCat("--heads ", config.heads,
+                             " does not divide --hidden ", config.hidden,
+                             "\nuse a multiple of --heads for --hidden"));
   }
   if (config.gin_mlp != 1 && config.gin_mlp != 2) {
-    return absl::InvalidArgumentError(
-        StrCat("--gin-mlp is ", config.gin_mlp, "\nuse 1 or 2"));
+    return UsageError(StrCat("--gin-mlp is ", config.gin_mlp, "\nuse 1 or 2"));
   }
   if (config.bases < 0) {
-    return absl::InvalidArgumentError(
-        StrCat("--num-bases is ", config.bases,
-               "\nuse 0 (none) or a positive number"));
+    return UsageError(StrCat("--num-bases is ", config.bases,
+                             "\nuse 0 (none) or a positive number"));
   }
   if (!(config.dropout >= 0.0 && config.dropout < 1.0)) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--dropout is ", config.dropout, ", not in [0, 1)"));
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
@@ -199,13 +200,15 @@ absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
   }
   const uint64_t limit = AvailableMemoryBytes() / 2;
   if (size.bytes <= limit) return size;
-  return absl::FailedPreconditionError(
-      StrCat("--cache-ratio ", ratio_, " would hold ", size.rows,
-             " rows of features, ", Megabytes(size.bytes),
-             "; the limit is half of the memory that is available now, ",
-             Megabytes(limit),
-             "\nuse a smaller --cache-ratio, fewer processes on this host, or "
-             "--feature-dtype float16"));
+  return FieldStatus(
+      absl::StatusCode::kFailedPrecondition,
+      {.field = "cache_ratio",
+       .value = StrCat(ratio_),
+       .limit = StrCat("would hold ", size.rows, " rows of features, ",
+                       Megabytes(size.bytes),
+                       "; the limit is half of the memory that is available "
+                       "now, ",
+                       Megabytes(limit))});
 }
 
 std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
@@ -225,8 +228,8 @@ std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
     spdlog::warn(
-        "--cache-ratio: nodes of type {} are not ordered by hotness, so any "
-        "rows are held; `millrace partition` orders them",
+        "nodes of type {} are not ordered by hotness, so the cache holds any "
+        "rows; `millrace partition` orders them",
         nodes.name);
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);

@@ -9,6 +9,7 @@
 #include "client/train/eval/class_count.h"
 #include "client/train/eval/seed_table.h"
 #include "client/train/task/labels.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -109,7 +110,7 @@ absl::Status LabelObjective::CheckLabels(const RunPlan& plan,
   const std::string unlabelled =
       StrCat(train.size(), " seeds, but none of them has a label\n");
   if (plan.options.seeds.has_value()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--seeds-file has ", unlabelled, "give seeds with labels"));
   }
   return absl::FailedPreconditionError(StrCat(
@@ -159,12 +160,12 @@ absl::Status NodeObjective::Check(const RunPlan& plan,
   const TrainOptions& options = plan.options;
   if (!options.predict.empty() && options.predict_embeddings) {
     if (options.evaluation.kind == InferenceKind::kSampled) {
-      return absl::UnimplementedError(
+      return UnservedError(
           "--output embeddings needs --inference full\nuse it, or --output "
           "logits");
     }
     if (options.model.layers <= 1) {
-      return absl::UnimplementedError(
+      return UnservedError(
           StrCat("--output embeddings are what the last of at least 2 layers "
                  "reads, but --layers is ",
                  options.model.layers, "\nuse --output logits"));
@@ -182,12 +183,12 @@ absl::Status GraphObjective::Check(const RunPlan& plan,
                                    const Schema& schema) const {
   const TrainOptions& options = plan.options;
   if (options.evaluation.kind == InferenceKind::kFull) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--inference full goes through a graph layer by layer, but a batch of "
         "--seeds graph holds whole graphs\nleave out --inference");
   }
   if (!options.predict.empty() && options.predict_embeddings) {
-    return absl::UnimplementedError(
+    return UnservedError(
         "--output embeddings are rows of nodes, not of graphs\nuse --output "
         "logits");
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/train/link/link_scores.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -58,7 +59,7 @@ absl::Status LinkObjective::Check(const RunPlan& plan, const Schema&) const {
       plan.options.evaluation.kind == InferenceKind::kFull) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
+  return UnservedError(
       "--predict of --task link needs --inference full\n"
       "use it, or leave out --predict");
 }
@@ -75,16 +76,16 @@ absl::Status LinkObjective::CheckSplit(const RunPlan& plan,
                                        const Manifest& manifest) const {
   const TrainOptions& options = plan.options;
   if (options.model.decoder == DecoderKind::kNone) {
-    return absl::InvalidArgumentError("--task link needs a --decoder");
+    return UsageError("--task link needs a --decoder");
   }
   if (!options.order.empty()) {
-    return absl::UnimplementedError(
+    return UnservedError(
         "--order names nodes and graphs, not edges\ngive the edges in their "
         "order by --seeds-file F.npy, [n, 2], and --no-shuffle");
   }
   const bool listed = options.seeds.has_value();
   if (listed && TypesEdges(plan, manifest.schema)) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--seeds-file has no edge types, which --decoder distmult needs "
         "here\nmake a split: millrace split --pairs F --edge-types F");
   }
@@ -101,7 +102,7 @@ absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
   const bool labels = split != nullptr && split->label.present();
   const bool none = task_.negatives == NegativeMode::kNone;
   if (labels && !none) {
-    return absl::InvalidArgumentError(StrCat(
+    return UsageError(StrCat(
         "--negatives adds pairs that are not edges, but the labels of split ",
         name,
         " name those already\nleave out --negatives, or make a split "
@@ -115,12 +116,12 @@ absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
   }
   if (task_.loss == LinkLoss::kSoftmax &&
       (task_.negatives == NegativeMode::kBinary || (none && !given))) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--loss softmax compares an edge with negatives of its own\nuse "
         "--negatives triplet:K, shared:K or in-batch, or --loss bce");
   }
   if (!none || given || labels) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(
+  return UsageError(StrCat(
       "--task link also needs pairs that are not edges, but there are "
       "neither --negatives nor negatives or labels in ",
       plan.options.seeds.has_value() ? "--seeds-file" : StrCat("split ", name),

@@ -5,6 +5,7 @@
 
 #include "client/train/run/train_check.h"
 #include "client/train/run_state.h"
+#include "common/base/field_error.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -41,8 +42,9 @@ absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
       CheckpointWriter::Open(options.checkpoint, options.resume,
                              std::move(write));
   if (!writer.ok()) {
-    return absl::Status(writer.status().code(),
-                        StrCat("--checkpoint: ", writer.status().message()));
+    return AsUsageError(
+        absl::Status(writer.status().code(),
+                     StrCat("--checkpoint: ", writer.status().message())));
   }
   checkpoints->writer_ = *std::move(writer);
   MILLRACE_RETURN_IF_ERROR(

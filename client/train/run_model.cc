@@ -8,6 +8,7 @@
 #include "client/train/run/tensor_dict.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/weights_file.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -113,9 +114,9 @@ absl::Status ReadInitialWeights(const TrainOptions& options,
                               ReadWeights(options.init));
     const absl::Status loaded = model.parameters().Load(weights);
     if (!loaded.ok()) {
-      return absl::Status(
+      return AsUsageError(absl::Status(
           loaded.code(), StrCat("--init ", options.init, ": ", loaded.message(),
-                                "\n", InitAdvice(options.model)));
+                                "\n", InitAdvice(options.model))));
     }
   }
   return CatchTorch("sharing weights", [&]() -> absl::Status {

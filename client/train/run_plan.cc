@@ -9,6 +9,7 @@
 
 #include "client/train/objective.h"
 #include "client/train/run/train_check.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/seeds/seeds.h"
@@ -22,7 +23,7 @@ absl::Status CheckTask(const TrainOptions& options) {
   if (links == (options.job.seed_kind == SeedKind::kEdge)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       "--seeds edge and --task link belong together\nuse both or neither");
 }
 
@@ -61,18 +62,18 @@ absl::Status CheckEvaluation(const TrainOptions& options,
     return CheckEvaluationTimes(options, job, manifest);
   }
   if (!evaluation.fanouts.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--eval-fanouts is of --inference sampled, but --inference full reads "
         "all neighbours\nadd --inference sampled, or leave out "
         "--eval-fanouts");
   }
   if (job.spec.temporal != TemporalStrategy::kNone) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--inference full reads all neighbours, also those later than a "
         "seed\nuse --inference sampled with --temporal");
   }
   if (options.model.kind == "script") {
-    return absl::UnimplementedError(
+    return UnservedError(
         "--inference full runs a model layer by layer, which a script does "
         "not offer\nuse --inference sampled");
   }
@@ -101,7 +102,7 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
   if (model.kind != "rgcn" || !typed || !shape.homogeneous()) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
+  return UnservedError(
       "--model rgcn takes a graph's relations, not the types of a "
       "relation's edges\nimport each type of edge as a relation of its own "
       "(--edges SRC__REL__DST=F.npy)");
@@ -112,8 +113,7 @@ absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
   const std::optional<SeedList>& listed = plan.options.seeds;
   if (listed.has_value()) {
     if (listed->size() > 0) return CheckSeedList(job, *listed);
-    return absl::InvalidArgumentError(
-        "--seeds-file has no seeds\ngive a file of at least one");
+    return UsageError("--seeds-file has no seeds\ngive a file of at least one");
   }
   MILLRACE_ASSIGN_OR_RETURN(const int64_t count,
                             objective.CountSeeds(plan, manifest));
@@ -129,7 +129,7 @@ absl::Status CheckOrder(const TrainOptions& options) {
       options.job.temporal == TemporalStrategy::kNone) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       "--order with --temporal needs the times of the seeds\ngive the seeds "
       "with their times by --seeds-file F.npy, [n, 2]");
 }

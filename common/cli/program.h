@@ -42,8 +42,8 @@ void FinishOptions(CLI::App& app);
 // preparse_callback of `app` and of every subcommand. Returns the exit status:
 // 0 done (also after --help and --version), 1 failed (stderr gets one line that
 // says what went wrong, and one that says what to do), 2 wrong usage, 130
-// interrupted. INVALID_ARGUMENT and UNIMPLEMENTED from `body` are wrong usage
-// if the message starts with the option ("--...").
+// interrupted. Errors for which IsUsageError() (field_error.h) is true are
+// wrong usage.
 //
 // A status message may contain one '\n', which separates what went wrong from
 // what to do. Without one, the second line is a general hint for the status

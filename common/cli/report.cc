@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/strings.h"
 #include "common/cli/command_tree.h"
@@ -64,16 +65,10 @@ std::string Printable(absl::string_view text) {
   return shown;
 }
 
-// Whether a program's body failed because it refused an option.
-bool IsWrongUsage(const absl::Status& status) {
-  return (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) &&
-         absl::StartsWith(status.message(), "--");
-}
-
 std::string GeneralHint(const absl::Status& status, const std::string& name) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
-      if (IsWrongUsage(status)) break;
+      if (IsUsageError(status)) break;
       return "correct what is named above and run the command again";
     case absl::StatusCode::kNotFound:
       return "check that the path or name exists and is spelt right";
@@ -250,7 +245,7 @@ ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
     std::cerr << name << ": interrupted" << std::endl;
     return ExitStatus::kInterrupted;
   }
-  const bool wrong_usage = IsWrongUsage(status);
+  const bool wrong_usage = IsUsageError(status);
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(status.message(), absl::MaxSplits('\n', 1));
   PrintFailure(

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
+#include "common/base/strings.h"
 #include "common/graph/manifest.h"
 
 namespace millrace {
@@ -35,17 +37,21 @@ FoundSplit FindNamed(const std::vector<Split>& splits, Index Split::*owner,
   return found;
 }
 
+absl::Status NoSuchSplit(std::string_view name, const std::string& what) {
+  absl::Status status = absl::NotFoundError(what);
+  SetFieldError({.field = "split", .value = std::string(name)}, status);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<size_t> Manifest::FindSplit(TypeIndex type,
                                            std::string_view name) const {
   const FoundSplit found = FindNamed(splits, &SplitInfo::type, type, name);
   if (found.place) return found.PlaceOf(splits[*found.place].identity);
-  return absl::NotFoundError(absl::StrCat(
-      "node type ", schema.node_types[type].name, " has no split \"",
-      std::string(name), "\"; it has: ", found.names,
-      "\nname one with --split, make one with `millrace split`, or give "
-      "--seeds-file"));
+  return NoSuchSplit(
+      name, StrCat("node type ", schema.node_types[type].name,
+                   " has no split \"", name, "\"; it has: ", found.names));
 }
 
 absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
@@ -53,11 +59,9 @@ absl::StatusOr<size_t> Manifest::FindEdgeSplit(RelationIndex relation,
   const FoundSplit found =
       FindNamed(edge_splits, &EdgeSplitInfo::relation, relation, name);
   if (found.place) return found.PlaceOf(edge_splits[*found.place].identity);
-  return absl::NotFoundError(absl::StrCat(
-      "relation ", schema.RelationName(relation), " has no split \"",
-      std::string(name), "\" of edges; it has: ", found.names,
-      "\nname one with --split, make one with `millrace split --type ",
-      schema.RelationName(relation), "`, or give --seeds-file"));
+  return NoSuchSplit(name, StrCat("relation ", schema.RelationName(relation),
+                                  " has no split \"", name,
+                                  "\" of edges; it has: ", found.names));
 }
 
 const EdgeSplitInfo* Manifest::EdgeSplit(RelationIndex relation,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/status.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/cord.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "sampler.pb.h"
@@ -29,19 +32,64 @@ bool EndedByBusyServer(const ::grpc::Status& status) {
           message.starts_with(kEndedForOthers));
 }
 
+constexpr std::string_view kFieldErrorUrl =
+    "type.googleapis.com/millrace.v1.FieldError";
+
+// Like the message, it shares the trailers. An error that is larger goes
+// without; its message says the same.
+constexpr size_t kMaxFieldError = 1024;
+
+void AddDetail(std::string_view url, std::string value,
+               v1::StatusDetails& details) {
+  v1::StatusDetails::Detail& detail = *details.add_details();
+  detail.set_type_url(std::string(url));
+  detail.set_value(std::move(value));
+}
+
+void AddFieldError(const FieldError& error, v1::StatusDetails& details) {
+  if (error.problem == FieldError::Problem::kUsage) return;
+  v1::FieldError proto;
+  proto.set_problem(static_cast<v1::FieldError::Problem>(error.problem));
+  proto.set_field(error.field);
+  proto.set_value(error.value);
+  proto.set_limit(error.limit);
+  proto.set_other_field(error.other_field);
+  proto.set_other_value(error.other_value);
+  if (proto.ByteSizeLong() > kMaxFieldError) return;
+  AddDetail(kFieldErrorUrl, proto.SerializeAsString(), details);
+}
+
+void TakeFieldError(const std::string& bytes, absl::Status& status) {
+  v1::FieldError proto;
+  if (!proto.ParseFromString(bytes) ||
+      !v1::FieldError::Problem_IsValid(proto.problem())) {
+    return;
+  }
+  SetFieldError({.problem = static_cast<FieldError::Problem>(proto.problem()),
+                 .field = proto.field(),
+                 .value = proto.value(),
+                 .limit = proto.limit(),
+                 .other_field = proto.other_field(),
+                 .other_value = proto.other_value()},
+                status);
+}
+
 }  // namespace
 
 ::grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return ::grpc::Status::OK;
   std::string message(status.message().substr(0, kMaxMessage));
-  std::string details;
+  v1::StatusDetails proto;
   if (const auto payload = status.GetPayload(AbslView(kErrorInfoUrl))) {
-    v1::StatusDetails proto;
+    AddDetail(kErrorInfoUrl, std::string(*payload), proto);
+  }
+  if (const std::optional<FieldError> error = GetFieldError(status)) {
+    AddFieldError(*error, proto);
+  }
+  std::string details;
+  if (proto.details_size() > 0) {
     proto.set_code(static_cast<int>(status.code()));
     proto.set_message(message);
-    v1::StatusDetails::Detail& detail = *proto.add_details();
-    detail.set_type_url(std::string(kErrorInfoUrl));
-    detail.set_value(std::string(*payload));
     details = proto.SerializeAsString();
   }
   return ::grpc::Status(static_cast<::grpc::StatusCode>(status.code()),
@@ -64,6 +112,8 @@ absl::Status FromGrpcStatus(const ::grpc::Status& status) {
   for (const v1::StatusDetails::Detail& detail : proto.details()) {
     if (detail.type_url() == kErrorInfoUrl) {
       result.SetPayload(AbslView(kErrorInfoUrl), absl::Cord(detail.value()));
+    } else if (detail.type_url() == kFieldErrorUrl) {
+      TakeFieldError(detail.value(), result);
     }
   }
   return result;

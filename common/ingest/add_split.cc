@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/array.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -32,7 +33,7 @@ absl::StatusOr<TypeIndex> ChooseType(const Schema& schema,
                                      const std::string& name) {
   if (!name.empty()) return schema.FindType(name);
   if (schema.node_types.size() == 1) return 0;
-  return absl::InvalidArgumentError(
+  return UsageError(
       "--type is needed, because this graph has several node types");
 }
 
@@ -187,7 +188,7 @@ absl::StatusOr<RelationIndex> ChooseRelation(const Schema& schema,
                                              const std::string& name) {
   if (!name.empty()) return schema.FindRelation(name);
   if (schema.relations.size() == 1) return 0;
-  return absl::InvalidArgumentError(
+  return UsageError(
       "--type is needed, because this graph has several relations");
 }
 

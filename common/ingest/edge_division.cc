@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/philox.h"
 #include "common/base/status_macros.h"
@@ -35,11 +36,11 @@ absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
     names.push_back(graph.RelationName(edges));
     if (names.back() == name) return names.size() - 1;
   }
-  return absl::InvalidArgumentError(
-      StrCat("--edge-split-type ",
-             name.empty() ? "is needed if there are several relations"
-                          : StrCat(name, ": there is no such relation"),
-             "\ngive one of: ", absl::StrJoin(names, ", ")));
+  return UsageError(StrCat("--edge-split-type ",
+                           name.empty()
+                               ? "is needed if there are several relations"
+                               : StrCat(name, ": there is no such relation"),
+                           "\ngive one of: ", absl::StrJoin(names, ", ")));
 }
 
 // Maps times to unsigned numbers in the same order.
@@ -201,12 +202,12 @@ absl::Status CheckEdgeDivision(const RawGraph& graph,
   const RawEdges& edges = graph.edges[relation];
   for (const RawEdgeSplit& split : graph.edge_splits) {
     if (split.edges != relation) continue;
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--edge-split-fractions: ", graph.RelationName(edges),
                " already has splits in this input\nleave the option out"));
   }
   if (options.edge_split_by == EdgeSplitBy::kTime && edges.time == nullptr) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--edge-split-by time: the edges of ", graph.RelationName(edges),
                " have no times in this input\ngive edge times, or use "
                "--edge-split-by random"));

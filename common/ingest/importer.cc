@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/array.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/store.h"
@@ -206,15 +207,14 @@ absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   if (!options.makes_splits()) return absl::OkStatus();
   if (!options.split_fractions.empty()) {
     if (options.folds != 0) {
-      return absl::InvalidArgumentError(
-          "--split-fractions and --folds exclude each other");
+      return UsageError("--split-fractions and --folds exclude each other");
     }
     MILLRACE_RETURN_IF_ERROR(
         CheckFractions("--split-fractions", options.split_fractions));
   }
   const char* option = options.folds != 0 ? "--folds" : "--split-fractions";
   if (!graph.splits.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat(option,
                ": this input already has splits; leave one of the two "
                "out"));
@@ -222,7 +222,7 @@ absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.label != nullptr) return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(StrCat(
+  return UsageError(StrCat(
       option, " divides the labelled nodes, but this input has no labels"));
 }
 

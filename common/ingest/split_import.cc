@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -90,7 +91,7 @@ absl::Status CheckFractions(std::string_view option,
   }
   // Because of rounding, 0.8 + 0.1 + 0.1 may exceed 1.
   if (valid && sum <= 1 + 1e-9) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(
+  return UsageError(StrCat(
       option, " ", absl::StrJoin(fractions, ","),
       ": give three shares (train, valid, test) from 0 to 1 whose sum is at "
       "most 1"));
@@ -119,15 +120,15 @@ std::vector<std::vector<int64_t>> SplitByFractions(
 
 absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type) {
   if (folds < 3) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--folds ", folds,
                ": at least 3 are needed, one each to train, validate and "
                "test"));
   }
   if (labelled >= folds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("--folds ", folds, ": node type ", type, " has only ", labelled,
-             " labelled nodes; each fold needs one"));
+  return UsageError(StrCat("--folds ", folds, ": node type ", type,
+                           " has only ", labelled,
+                           " labelled nodes; each fold needs one"));
 }
 
 std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
@@ -171,7 +172,7 @@ absl::Status CheckSplitName(const std::string& name) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
       });
   if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--name \"", name,
              "\": a split's name has letters, digits, '-', '_' and "
              "'.', and does not start with '.'"));

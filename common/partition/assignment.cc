@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/philox.h"
 #include "common/base/status_macros.h"
@@ -95,16 +96,15 @@ absl::StatusOr<Assignment> AssignGiven(
     const std::map<std::string, std::filesystem::path>& files, int parts) {
   for (const auto& [name, path] : files) {
     if (absl::Status found = schema.FindType(name).status(); !found.ok()) {
-      return absl::InvalidArgumentError(StrCat("--assignment ", name, "=",
-                                               path.string(), ": ",
-                                               std::string(found.message())));
+      return UsageError(StrCat("--assignment ", name, "=", path.string(), ": ",
+                               std::string(found.message())));
     }
   }
   Assignment assignment;
   for (const NodeType& type : schema.node_types) {
     const auto file = files.find(type.name);
     if (file == files.end()) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--method given: no --assignment for node type \"", type.name,
                  "\"; name one as --assignment ", type.name, "=F.npy"));
     }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -37,18 +38,17 @@ std::vector<Direction> DirectionsOf(StoredDirections directions) {
 
 absl::Status CheckOptions(const PartitionOptions& options) {
   if (options.parts < 1 || options.parts > kMaxParts) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--parts ", options.parts, ": must be 1 to ", kMaxParts));
   }
   const bool given = options.method == PartitionMethod::kGiven;
   if (given && options.assignment.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--method given: name the owners with --assignment F.npy");
   }
   if (!given && !options.assignment.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--assignment is for --method given, not ",
-               PartitionMethodName(options.method)));
+    return UsageError(StrCat("--assignment is for --method given, not ",
+                             PartitionMethodName(options.method)));
   }
   return absl::OkStatus();
 }
@@ -90,7 +90,7 @@ absl::Status CheckParts(const Store& dataset, int parts) {
   int64_t nodes = 0;
   for (const NodeType& type : dataset.schema().node_types) nodes += type.count;
   if (parts == 1 || parts <= nodes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--parts ", parts, ": ", dataset.path().string(), " has only ",
              nodes, " nodes\nask for at most as many partitions as nodes"));
 }
@@ -130,9 +130,9 @@ absl::StatusOr<Hotness> FindHotness(std::shared_ptr<const Store> dataset,
       PresampleHotness(std::move(dataset), options.hot_job.value_or(job),
                        options.hot_batches, degrees);
   if (hotness.ok()) return hotness;
-  return absl::Status(
-      hotness.status().code(),
-      StrCat("--hot presample: ", std::string(hotness.status().message())));
+  return AsUsageError(Reworded(
+      hotness.status(),
+      StrCat("--hot presample: ", std::string(hotness.status().message()))));
 }
 
 std::vector<Renumbering> RenumberAll(const Schema& schema,

@@ -8,35 +8,37 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
 
-constexpr int64_t kMaxBatchSize = int64_t{1} << 30;
 constexpr int kMaxRelations = 1 << 16;
 
-absl::Status CheckFanouts(const Fanouts& fanouts, std::string_view where) {
+using Problem = FieldError::Problem;
+
+// `relation`: empty for the fanouts of all relations.
+absl::Status CheckFanouts(const Fanouts& fanouts, std::string_view relation) {
+  const auto value = [&](std::string_view text) {
+    return relation.empty() ? std::string(text) : StrCat(relation, "=", text);
+  };
   if (fanouts.size() > kMaxHops) {
-    return absl::InvalidArgumentError(StrCat("--fanouts ", where, ": ",
-                                             fanouts.size(),
-                                             " hops; the limit is ", kMaxHops));
+    return InvalidField(
+        {.field = "fanouts",
+         .value = value(absl::StrJoin(fanouts, ",")),
+         .limit = StrCat(fanouts.size(), " hops; the limit is ", kMaxHops)});
   }
   for (const int32_t fanout : fanouts) {
-    if (fanout < kAllNeighbors) {
-      return absl::InvalidArgumentError(StrCat(
-          "--fanouts ", where, ": ", fanout,
-          " is not a fanout; use a number >= 0, or -1 for all neighbours"));
-    }
-    if (fanout > kMaxFanout) {
-      return absl::InvalidArgumentError(StrCat(
-          "--fanouts ", where, ": ", fanout, " is above the limit, ",
-          kMaxFanout,
-          "\nuse a smaller one, or -1 for all neighbours; that takes each of "
-          "them once, also with --replace"));
-    }
+    if (fanout >= kAllNeighbors && fanout <= kMaxFanout) continue;
+    return InvalidField(
+        {.problem = Problem::kOutOfRange,
+         .field = "fanouts",
+         .value = value(StrCat(fanout)),
+         .limit = StrCat("0 to ", kMaxFanout, ", or -1 for all neighbours")});
   }
   return absl::OkStatus();
 }
@@ -44,7 +46,7 @@ absl::Status CheckFanouts(const Fanouts& fanouts, std::string_view where) {
 // Fills job.fanouts and job.hops.
 absl::Status ResolveFanouts(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
-  MILLRACE_RETURN_IF_ERROR(CheckFanouts(spec.fanouts, "for all relations"));
+  MILLRACE_RETURN_IF_ERROR(CheckFanouts(spec.fanouts, ""));
   job.fanouts.assign(schema.relations.size(), spec.fanouts);
   for (const auto& [name, fanouts] : spec.relation_fanouts) {
     MILLRACE_ASSIGN_OR_RETURN(const RelationIndex relation,
@@ -59,10 +61,13 @@ absl::Status ResolveFanouts(const Schema& schema, ResolvedJob& job) {
     Fanouts& fanouts = job.fanouts[relation];
     if (fanouts.empty()) fanouts.assign(job.hops, 0);
     if (static_cast<int>(fanouts.size()) != job.hops) {
-      return absl::InvalidArgumentError(StrCat(
-          "--fanouts ", schema.RelationName(static_cast<int>(relation)), ": ",
-          fanouts.size(), " hops, but another relation has ", job.hops,
-          "; give every relation one number per hop (0: none)"));
+      return InvalidField(
+          {.field = "fanouts",
+           .value = StrCat(schema.RelationName(static_cast<int>(relation)), "=",
+                           absl::StrJoin(fanouts, ",")),
+           .limit =
+               StrCat(fanouts.size(), " hops, but another relation has ",
+                      job.hops, "; each has one number per hop (0: none)")});
     }
   }
   return absl::OkStatus();
@@ -93,11 +98,12 @@ absl::Status CheckDirection(const Schema& schema, const ResolvedJob& job) {
     if (direction == Direction::kIn ? relation.has_in : relation.has_out) {
       continue;
     }
-    return absl::FailedPreconditionError(StrCat(
-        "the store has no ", DirectionName(direction), "-lists of ",
-        schema.RelationName(r),
-        "\nmake one that has: millrace partition DATASET --directions both "
-        "..."));
+    return FieldStatus(
+        absl::StatusCode::kFailedPrecondition,
+        {.field = "direction",
+         .value = std::string(DirectionName(direction)),
+         .limit = StrCat("the store has no ", DirectionName(direction),
+                         "-lists of ", schema.RelationName(r))});
   }
   return absl::OkStatus();
 }
@@ -110,26 +116,22 @@ bool Reaches(const Schema& schema, const ResolvedJob& job,
   });
 }
 
-absl::Status Excluded(std::string_view option, std::string_view other) {
-  return absl::InvalidArgumentError(
-      StrCat(option, " and ", other, " exclude each other\nleave one out"));
+// Something that the store does not have.
+absl::Status Absent(std::string_view field, std::string_view value,
+                    const std::string& what) {
+  return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                     {.field = std::string(field),
+                      .value = std::string(value),
+                      .limit = what});
 }
 
 absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  if (!spec.weighted) return absl::OkStatus();
-  if (spec.method == SampleMethod::kLabor) {
-    return Excluded("--weighted", "--method labor");
-  }
-  if (spec.temporal == TemporalStrategy::kLast) {
-    return Excluded("--weighted", "--temporal last");
-  }
+  if (!job.spec.weighted) return absl::OkStatus();
   for (const RelationIndex r : ReadRelations(schema, job)) {
     if (schema.relations[r].has_weight) continue;
-    return absl::FailedPreconditionError(
-        StrCat("--weighted: the edges of ", schema.RelationName(r),
-               " have no weights\nimport the dataset with --edge-weights ",
-               schema.RelationName(r), "=F.npy and partition it again"));
+    return Absent(
+        "weighted", "",
+        StrCat("the edges of ", schema.RelationName(r), " have no weights"));
   }
   return absl::OkStatus();
 }
@@ -137,34 +139,22 @@ absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
 absl::Status CheckTimes(const Schema& schema, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.temporal == TemporalStrategy::kNone) return absl::OkStatus();
-  if (!job.metapath.empty()) {
-    return Excluded("--temporal", "--method walk or ppr");
-  }
-  if (spec.temporal == TemporalStrategy::kLast && spec.replace) {
-    return Excluded("--temporal last", "--replace");
-  }
   const std::vector<RelationIndex> read = ReadRelations(schema, job);
   const bool timed =
       std::any_of(read.begin(), read.end(), [&](RelationIndex r) {
         return ListsHaveTime(schema, r, spec.direction);
       });
   if (timed || read.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "--temporal: none of the edges and nodes that are sampled have times\n"
-      "import the dataset with --edge-times F.npy or --node-times F.npy and "
-      "partition it again");
+  return Absent("temporal", "",
+                "none of the edges and nodes that are sampled have times");
 }
 
 absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
-  if (spec.method != SampleMethod::kLabor) return absl::OkStatus();
-  if (spec.replace) return Excluded("--method labor", "--replace");
-  if (spec.temporal == TemporalStrategy::kLast) {
-    return Excluded("--method labor", "--temporal last");
+  if (spec.method != SampleMethod::kLabor || manifest.draws_by_neighbor()) {
+    return absl::OkStatus();
   }
-  if (manifest.draws_by_neighbor()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "--method labor: the store has no original ids of neighbours\nmake one "
-      "that has: millrace partition DATASET --neighbor-original-ids ...");
+  return Absent("method", "labor",
+                "the store has no original ids of neighbours");
 }
 
 // Fills job.metapath for walks.
@@ -179,10 +169,11 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
     job.metapath.push_back(0);
   }
   if (job.metapath.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--metapath is needed: the graph has ", schema.relations.size(),
-               " relations\nname those that a walk follows, in turn: "
-               "--metapath SRC__REL__DST,..."));
+    return InvalidField(
+        {.problem = Problem::kMissing,
+         .field = "metapath",
+         .limit =
+             StrCat("the graph has ", schema.relations.size(), " relations")});
   }
   TypeIndex at = job.seed_type;
   // Of pairs either end will do.
@@ -196,70 +187,72 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
     const RelationIndex r = job.metapath[step % job.metapath.size()];
     const Relation& relation = schema.relations[r];
     if (ListType(relation, spec.direction) != at) {
-      return absl::InvalidArgumentError(StrCat(
-          "--metapath: step ", step, " follows ", schema.RelationName(r),
-          ", but the walk is at a node of type ", schema.node_types[at].name,
-          "\nname relations that join (--direction says which way)"));
+      return InvalidField(
+          {.field = "metapath",
+           .limit = StrCat("step ", step, " follows ", schema.RelationName(r),
+                           ", but the walk is at a node of type ",
+                           schema.node_types[at].name)});
     }
     at = NeighborType(relation, spec.direction);
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckWalkNumbers(const JobSpec& spec) {
-  if (spec.walks < 1 || spec.walk_length < 1 ||
-      spec.walk_length > kMaxWalkLength ||
-      int64_t{spec.walks} * spec.walk_length > kMaxWalkSteps) {
-    return absl::InvalidArgumentError(
-        StrCat("--walks ", spec.walks, " --walk-length ", spec.walk_length,
-               ": both must be at least 1, the length at most ", kMaxWalkLength,
-               ", their product at most ", kMaxWalkSteps));
-  }
-  if (!(spec.restart >= 0 && spec.restart <= 1)) {
-    return absl::InvalidArgumentError(
-        StrCat("--restart ", spec.restart, " is not from 0 to 1"));
-  }
-  if (spec.replace) return Excluded("--replace", "--method walk or ppr");
-  return absl::OkStatus();
+// The steps of one node's walks.
+absl::Status CheckWalkCount(const JobSpec& spec) {
+  const int64_t most = kMaxWalkSteps / spec.walk_length;
+  if (spec.walks >= 1 && spec.walks <= most) return absl::OkStatus();
+  return InvalidField(
+      {.problem = Problem::kOutOfRange,
+       .field = "walks",
+       .value = StrCat(spec.walks),
+       .limit = StrCat("1 to ", most, " walks of ", spec.walk_length,
+                       " steps, ", kMaxWalkSteps, " steps in all")});
 }
 
-// Options that another method would not look at.
-absl::Status CheckNoWalks(const JobSpec& spec) {
-  const char* option = nullptr;
-  if (!spec.metapath.empty()) option = "--metapath";
-  if (spec.walk_length != 0) option = "--walk-length";
-  if (spec.walks != 0) option = "--walks";
-  if (option == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(
-      option, " needs --method walk or ppr\nleave it out, or say which"));
+// Refuses metapaths of which `field` cannot make sense.
+absl::Status CheckOneRelation(const Schema& schema, const ResolvedJob& job,
+                              std::string_view field, std::string_view value) {
+  const Relation& only = schema.relations[job.metapath[0]];
+  if (job.metapath.size() == 1 && only.src == only.dst) {
+    return absl::OkStatus();
+  }
+  return InvalidField({.field = std::string(field),
+                       .value = std::string(value),
+                       .limit = "walks over one relation, which joins a node "
+                                "type with itself"});
+}
+
+absl::Status ResolveWalkSteps(const Schema& schema, ResolvedJob& job) {
+  const JobSpec& spec = job.spec;
+  // The steps are what hops are to other methods.
+  if (spec.walk_length > kMaxHops) {
+    return InvalidField(
+        {.problem = Problem::kOutOfRange,
+         .field = "walk_length",
+         .value = StrCat(spec.walk_length),
+         .limit = StrCat("1 to ", kMaxHops, ", for walks that are the batch")});
+  }
+  if (IsBiased(spec)) {
+    const bool p = spec.walk_p != 1;
+    MILLRACE_RETURN_IF_ERROR(
+        CheckOneRelation(schema, job, p ? "walk_p" : "walk_q",
+                         StrCat(p ? spec.walk_p : spec.walk_q)));
+  }
+  job.hops = spec.walk_length;
+  job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
+  return absl::OkStatus();
 }
 
 // After the fanouts: walks have none, PPR those of its one relation.
 absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   const bool walk = spec.method == SampleMethod::kWalk;
-  if (!walk && spec.method != SampleMethod::kPpr) return CheckNoWalks(spec);
-  MILLRACE_RETURN_IF_ERROR(CheckWalkNumbers(spec));
+  if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(CheckWalkCount(spec));
   MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
-  if (walk) {
-    if (job.hops > 0) return Excluded("--fanouts", "--method walk");
-    // The steps are what hops are to other methods.
-    if (spec.walk_length > kMaxHops) {
-      return absl::InvalidArgumentError(
-          StrCat("--walk-length ", spec.walk_length,
-                 " is above the limit of --method walk, ", kMaxHops));
-    }
-    job.hops = spec.walk_length;
-    job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
-    return absl::OkStatus();
-  }
-  const Relation& only = schema.relations[job.metapath[0]];
-  if (job.metapath.size() != 1 || only.src != only.dst) {
-    return absl::InvalidArgumentError(
-        "--method ppr walks over one relation, which joins a node type with "
-        "itself\nname it: --metapath SRC__REL__DST");
-  }
-  if (spec.disjoint) return Excluded("--disjoint", "--method ppr");
+  if (walk) return ResolveWalkSteps(schema, job);
+  MILLRACE_RETURN_IF_ERROR(CheckOneRelation(schema, job, "method", "ppr"));
   for (size_t r = 0; r < job.fanouts.size(); ++r) {
     if (static_cast<RelationIndex>(r) == job.metapath[0]) continue;
     job.fanouts[r].assign(job.hops, 0);
@@ -277,48 +270,32 @@ absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
   const bool whole = negatives.amount == std::floor(negatives.amount);
   if (!(negatives.amount > 0 && negatives.amount <= kMaxNegatives) ||
       (!whole && negatives.mode != NegativeMode::kBinary)) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--negatives: %.10g is not a whole number from 1 to "
-                        "%.10g (binary: a number above 0)",
-                        negatives.amount, kMaxNegatives));
+    return InvalidField(
+        {.problem = Problem::kOutOfRange,
+         .field = "negatives",
+         .value = absl::StrFormat("%.10g", negatives.amount),
+         .limit = absl::StrFormat("a whole number from 1 to %.10g (binary: a "
+                                  "number above 0)",
+                                  kMaxNegatives)});
   }
-  if (negatives.mode == NegativeMode::kShared) {
-    return job.spec.disjoint || job.spec.temporal != TemporalStrategy::kNone
-               ? Excluded("--negatives shared", "--disjoint or --temporal")
-               : absl::OkStatus();
-  }
+  if (negatives.mode == NegativeMode::kShared) return absl::OkStatus();
   const Relation& relation = schema.relations[job.seed_relation];
   if (relation.has_in || relation.has_out) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("--negatives: the store has no lists of ",
+  return Absent(
+      "negatives", "",
+      StrCat("the store has no lists of ",
              schema.RelationName(job.seed_relation), " to check them in"));
-}
-
-absl::Status CheckEdgeJob(const Schema& schema, const ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  if (spec.seed_kind == SeedKind::kEdge) {
-    if (spec.method == SampleMethod::kWalk) {
-      return Excluded("--seeds edge", "--method walk");
-    }
-    return CheckNegatives(schema, job);
-  }
-  if (spec.negatives.mode != NegativeMode::kNone) {
-    return absl::InvalidArgumentError("--negatives needs --seeds edge");
-  }
-  if (spec.exclude != ExcludeSeedEdges::kNone) {
-    return absl::InvalidArgumentError(
-        "--exclude-seed-edges needs --seeds edge");
-  }
-  return absl::OkStatus();
 }
 
 absl::Status ResolveSeedRelation(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.seed_type.empty()) {
     if (schema.relations.size() != 1) {
-      return absl::InvalidArgumentError(
-          StrCat("--type is needed: the graph has ", schema.relations.size(),
-                 " relations\nname that of the seeds: --type SRC__REL__DST"));
+      return InvalidField(
+          {.problem = Problem::kMissing,
+           .field = "seed_type",
+           .limit = StrCat("the graph has ", schema.relations.size(),
+                           " relations")});
     }
     job.seed_relation = 0;
   } else {
@@ -335,14 +312,6 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
   MILLRACE_ASSIGN_OR_RETURN(
       job.seed_type,
       schema.FindType(spec.seed_type.empty() ? "graph" : spec.seed_type));
-  if (job.hops > 0) return Excluded("--fanouts", "--seeds graph");
-  if (spec.method != SampleMethod::kUniform ||
-      spec.direction != Direction::kIn || spec.weighted ||
-      spec.temporal != TemporalStrategy::kNone) {
-    return absl::InvalidArgumentError(
-        "--seeds graph takes whole graphs\nleave out --method, --weighted, "
-        "--temporal and --direction out");
-  }
   job.hops = 2;
   bool any = false;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
@@ -352,11 +321,11 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
         member ? Fanouts{kAllNeighbors, 0} : Fanouts{0, kAllNeighbors};
   }
   if (any) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("--seeds graph: no relation says which nodes belong to a node of "
-             "type ",
-             schema.node_types[job.seed_type].name,
-             "\nimport a collection of graphs: millrace import tu"));
+  return InvalidField(
+      {.field = "seed_kind",
+       .value = "graph",
+       .limit = StrCat("no relation says which nodes belong to a node of type ",
+                       schema.node_types[job.seed_type].name)});
 }
 
 // The split must be one of a type to which an edge that is read leads: the job
@@ -364,9 +333,6 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
 absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.train_graph.empty()) return absl::OkStatus();
-  if (spec.seed_kind == SeedKind::kGraph) {
-    return Excluded("--train-graph induced", "--seeds graph");
-  }
   std::set<std::string> names;
   std::vector<std::string> types;  // that have the split
   const std::vector<RelationIndex> read = ReadRelations(manifest.schema, job);
@@ -380,19 +346,21 @@ absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
     reached |= Reaches(manifest.schema, job, read, split.type);
   }
   if (types.empty()) {
-    return absl::NotFoundError(
-        StrCat("--train-graph induced:", spec.train_graph,
-               ": no node type has such a split\nthe splits of nodes are: ",
-               names.empty() ? "none" : absl::StrJoin(names, ", ")));
+    return FieldStatus(
+        absl::StatusCode::kNotFound,
+        {.field = "train_graph",
+         .value = StrCat("induced:", spec.train_graph),
+         .limit = StrCat("no node type has such a split; the splits of nodes "
+                         "are: ",
+                         names.empty() ? "none" : absl::StrJoin(names, ", "))});
   }
   if (reached) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("--train-graph induced:", spec.train_graph,
-             ": no relation that is sampled leads to a node type with this "
-             "split (",
-             absl::StrJoin(types, ", "),
-             ")\nsample one that does, name another split, or leave "
-             "--train-graph out"));
+  return InvalidField(
+      {.field = "train_graph",
+       .value = StrCat("induced:", spec.train_graph),
+       .limit = StrCat("no relation that is sampled leads to a node type with "
+                       "this split (",
+                       absl::StrJoin(types, ", "), ")")});
 }
 
 absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
@@ -403,8 +371,10 @@ absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
   for (const NodeType& type : schema.node_types) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", type.name);
   }
-  return absl::InvalidArgumentError(
-      StrCat("--type is needed: the graph has the node types ", names));
+  return InvalidField(
+      {.problem = Problem::kMissing,
+       .field = "seed_type",
+       .limit = StrCat("the graph has the node types ", names)});
 }
 
 }  // namespace
@@ -412,11 +382,7 @@ absl::StatusOr<TypeIndex> ResolveSeedType(const JobSpec& spec,
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest) {
   const Schema& schema = manifest.schema;
-  if (spec.batch_size < 1 || spec.batch_size > kMaxBatchSize) {
-    return absl::InvalidArgumentError(
-        StrCat("--batch-size ", spec.batch_size,
-               " is out of range; the limits are 1 and ", kMaxBatchSize));
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckJobOptions(spec));
   if (schema.relations.size() > kMaxRelations) {
     return absl::InvalidArgumentError(
         StrCat("the graph has ", schema.relations.size(),
@@ -437,7 +403,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
       MILLRACE_RETURN_IF_ERROR(ResolveGraphs(schema, job));
       break;
   }
-  MILLRACE_RETURN_IF_ERROR(CheckEdgeJob(schema, job));
+  MILLRACE_RETURN_IF_ERROR(CheckNegatives(schema, job));
   MILLRACE_RETURN_IF_ERROR(ResolveWalks(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckDirection(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
@@ -460,9 +426,7 @@ absl::Status CheckColumns(const Columns& columns, const Schema& schema) {
       schema.relations.begin(), schema.relations.end(),
       [](const Relation& relation) { return relation.feature.present(); });
   if (!columns.edge_features || any_edge_feature) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "--edge-features: no relation of the graph has features\nimport the "
-      "dataset with --edge-features F.npy and partition it again");
+  return Absent("edge_features", "", "no relation of the graph has features");
 }
 
 }  // namespace millrace

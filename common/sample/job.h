@@ -82,6 +82,9 @@ struct JobSpec {
   int walks = 0;
   int walk_length = 0;
   double restart = 0.15;  // kPpr: chance that a walk ends before a step
+  // kWalk: node2vec's p and q (Grover and Leskovec 2016).
+  double walk_p = 1;
+  double walk_q = 1;
   // kWalk: the relations of the steps, in turn; empty: the only one.
   std::vector<std::string> metapath;
   // Split outside of which no node is a neighbour, where its type has that
@@ -143,17 +146,21 @@ inline bool LabelsSeeds(const ResolvedJob& job, TypeIndex type) {
   return job.spec.seed_kind != SeedKind::kEdge && job.seed_type == type;
 }
 
+// Whether a step of a walk depends on the step before.
+inline bool IsBiased(const JobSpec& spec) {
+  return spec.walk_p != 1 || spec.walk_q != 1;
+}
+
 // Whether the edges of a batch are those of all its nodes, not only of the
 // expanded ones: methods whose edges do not follow the hops.
 inline bool EdgesOfAllNodes(SampleMethod method) {
   return method == SampleMethod::kInduced || method == SampleMethod::kWalk;
 }
 
-// INVALID_ARGUMENT: a value out of range (names the option, the value and the
-// limit), options that exclude each other. NOT_FOUND: no such type or
-// relation. FAILED_PRECONDITION: the store lacks the direction, the weights,
-// the times or the original ids of neighbours, naming the command that makes
-// them.
+// INVALID_ARGUMENT: a value out of range, fields that exclude each other.
+// NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store lacks the
+// direction, the weights, the times or the original ids of neighbours. Errors
+// about a field of the spec have a FieldError (field_error.h).
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest);
 
@@ -162,8 +169,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
                     const SeedList& seeds);
 
-// FAILED_PRECONDITION: columns that nothing in the graph has, naming the
-// command that makes them.
+// FAILED_PRECONDITION: columns that nothing in the graph has (FieldError).
 absl::Status CheckColumns(const Columns& columns, const Schema& schema);
 
 }  // namespace millrace

@@ -112,6 +112,11 @@ class NeighborSource {
   // Gives back what was promised; the batch has freed it.
   virtual void Release(uint64_t /*bytes*/) {}
 
+  // Gives back what Expand took for `picks` picks, drawn as `context` says,
+  // which the batch has freed.
+  virtual void ReleasePicks(const DrawContext& /*context*/,
+                            uint64_t /*picks*/) {}
+
   // Whether anybody still waits for the batch; in process somebody does.
   // CANCELLED, DEADLINE_EXCEEDED: nobody.
   virtual absl::Status CheckLive() const { return absl::OkStatus(); }

@@ -63,8 +63,8 @@ absl::StatusOr<BatchAssembler> BatchAssembler::Create(
   MILLRACE_RETURN_IF_ERROR(CheckLayout(layout, request.max_bytes));
   MILLRACE_RETURN_IF_ERROR(
       CheckMemory("a batch", layout.total_bytes,
-                  "use a smaller --batch-size, --fanouts or "
-                  "--prefetch-batches"));
+                  "use a smaller batch size or fanouts, or "
+                  "prefetch fewer batches"));
   BatchAssembler assembler(request, std::move(layout));
   MILLRACE_RETURN_IF_ERROR(assembler.CheckArrays());
   assembler.AllocateTopology();

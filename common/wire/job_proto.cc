@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/job_proto.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/job_options.h"
 #include "common/wire/proto_enums.h"
 #include "job.pb.h"
 #include "sampler.pb.h"
@@ -15,75 +22,157 @@
 namespace millrace {
 namespace {
 
-absl::Status CheckJobEnums(const v1::Job& in) {
-  if (!v1::Job::SeedKind_IsValid(in.seed_kind())) {
-    return UnknownEnumerator("job.seed_kind", in.seed_kind());
+using ::google::protobuf::FieldDescriptor;
+using ::google::protobuf::Reflection;
+
+// A row of the table of options, and its field in the message; null for a
+// TextField that the message has in another form.
+struct WireField {
+  const JobOption& option;
+  const FieldDescriptor* field;
+};
+
+std::vector<WireField> FindFields() {
+  std::vector<WireField> fields;
+  for (const JobOption& option : JobOptions()) {
+    const auto* text = std::get_if<TextField>(&option.field);
+    const bool other_form = text != nullptr && text->on_wire == nullptr;
+    const FieldDescriptor* field =
+        v1::Job::descriptor()->FindFieldByName(std::string(option.name));
+    MILLRACE_CHECK(field != nullptr);  // or a row lacks its field
+    fields.push_back({option, other_form ? nullptr : field});
   }
-  if (!v1::Job::SeedOrder_IsValid(in.seed_order())) {
-    return UnknownEnumerator("job.seed_order", in.seed_order());
-  }
-  if (!v1::Job::Direction_IsValid(in.direction())) {
-    return UnknownEnumerator("job.direction", in.direction());
-  }
-  if (!v1::Job::Method_IsValid(in.method())) {
-    return UnknownEnumerator("job.method", in.method());
-  }
-  if (!v1::Job::Temporal_IsValid(in.temporal())) {
-    return UnknownEnumerator("job.temporal", in.temporal());
-  }
-  if (!v1::Job::Negatives_IsValid(in.negatives())) {
-    return UnknownEnumerator("job.negatives", in.negatives());
-  }
-  if (!v1::Job::Exclude_IsValid(in.exclude())) {
-    return UnknownEnumerator("job.exclude", in.exclude());
-  }
-  return absl::OkStatus();
+  return fields;
 }
 
-}  // namespace
+const std::vector<WireField>& Fields() {
+  static const std::vector<WireField>& fields =
+      *new std::vector<WireField>(FindFields());
+  return fields;
+}
 
-void JobToProto(const JobSpec& spec, v1::Job& out) {
-  out.set_seed(spec.seed);
-  out.set_seed_kind(static_cast<v1::Job::SeedKind>(spec.seed_kind));
-  out.set_seed_type(spec.seed_type);
-  out.set_split(spec.split);
+// Writes one field of a JobSpec into the message.
+class FieldWriter {
+ public:
+  FieldWriter(const JobSpec& spec, const FieldDescriptor* field, v1::Job& out)
+      : spec_(spec),
+        field_(field),
+        set_(*v1::Job::GetReflection()),
+        out_(out) {}
+
+  void operator()(bool JobSpec::*member) {
+    set_.SetBool(&out_, field_, spec_.*member);
+  }
+  void operator()(int JobSpec::*member) {
+    set_.SetUInt32(&out_, field_, static_cast<uint32_t>(spec_.*member));
+  }
+  void operator()(int64_t JobSpec::*member) {
+    set_.SetUInt64(&out_, field_, static_cast<uint64_t>(spec_.*member));
+  }
+  void operator()(uint64_t JobSpec::*member) {
+    set_.SetUInt64(&out_, field_, spec_.*member);
+  }
+  void operator()(double JobSpec::*member) {
+    set_.SetDouble(&out_, field_, spec_.*member);
+  }
+  void operator()(std::string JobSpec::*member) {
+    set_.SetString(&out_, field_, spec_.*member);
+  }
+  void operator()(std::vector<std::string> JobSpec::*member) {
+    for (const std::string& value : spec_.*member) {
+      set_.AddString(&out_, field_, value);
+    }
+  }
+  void operator()(const WordField& words) {
+    set_.SetEnumValue(&out_, field_, words.get(spec_));
+  }
+  void operator()(const TextField& text) { (*this)(text.on_wire); }
+
+ private:
+  const JobSpec& spec_;
+  const FieldDescriptor* const field_;
+  const Reflection& set_;
+  v1::Job& out_;
+};
+
+// Reads one field of a JobSpec from the message.
+class FieldReader {
+ public:
+  FieldReader(const v1::Job& in, const FieldDescriptor* field, JobSpec& spec)
+      : in_(in), field_(field), get_(*v1::Job::GetReflection()), spec_(spec) {}
+
+  absl::Status operator()(bool JobSpec::*member) {
+    spec_.*member = get_.GetBool(in_, field_);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(int JobSpec::*member) {
+    // ResolveJob has lower limits.
+    constexpr uint32_t kMaxInt = std::numeric_limits<int>::max();
+    spec_.*member =
+        static_cast<int>(std::min(get_.GetUInt32(in_, field_), kMaxInt));
+    return absl::OkStatus();
+  }
+  absl::Status operator()(int64_t JobSpec::*member) {
+    const uint64_t value = get_.GetUInt64(in_, field_);
+    if (value > std::numeric_limits<int64_t>::max()) {
+      return absl::InvalidArgumentError(
+          StrCat("job.", field_->name(), " ", value, " is too large"));
+    }
+    spec_.*member = static_cast<int64_t>(value);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(uint64_t JobSpec::*member) {
+    spec_.*member = get_.GetUInt64(in_, field_);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(double JobSpec::*member) {
+    spec_.*member = get_.GetDouble(in_, field_);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(std::string JobSpec::*member) {
+    spec_.*member = get_.GetString(in_, field_);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(std::vector<std::string> JobSpec::*member) {
+    for (int i = 0; i < get_.FieldSize(in_, field_); ++i) {
+      (spec_.*member).push_back(get_.GetRepeatedString(in_, field_, i));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const WordField& words) {
+    const int number = get_.GetEnumValue(in_, field_);
+    const bool known =
+        std::any_of(words.words.begin(), words.words.end(),
+                    [&](const OptionWord& w) { return w.number == number; });
+    if (!known) {
+      return UnknownEnumerator(StrCat("job.", field_->name()), number);
+    }
+    words.set(spec_, number);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const TextField& text) {
+    return (*this)(text.on_wire);
+  }
+
+ private:
+  const v1::Job& in_;
+  const FieldDescriptor* const field_;
+  const Reflection& get_;
+  JobSpec& spec_;
+};
+
+// The fields whose messages have another form than the text that users write.
+
+void FanoutsToProto(const JobSpec& spec, v1::Job& out) {
   out.mutable_fanouts()->Assign(spec.fanouts.begin(), spec.fanouts.end());
   for (const auto& [relation, fanouts] : spec.relation_fanouts) {
     v1::Job::RelationFanouts& entry = *out.add_relation_fanouts();
     entry.set_relation(relation);
     entry.mutable_fanouts()->Assign(fanouts.begin(), fanouts.end());
   }
-  out.set_batch_size(spec.batch_size);
-  out.set_shuffle(spec.shuffle);
-  out.set_seed_order(static_cast<v1::Job::SeedOrder>(spec.seed_order));
-  out.set_drop_last(spec.drop_last);
-  out.set_replace(spec.replace);
-  out.set_disjoint(spec.disjoint);
-  out.set_direction(static_cast<v1::Job::Direction>(spec.direction));
-  out.set_method(static_cast<v1::Job::Method>(spec.method));
-  out.set_weighted(spec.weighted);
-  out.set_temporal(static_cast<v1::Job::Temporal>(spec.temporal));
-  out.set_walks(static_cast<uint32_t>(spec.walks));
-  out.set_walk_length(static_cast<uint32_t>(spec.walk_length));
-  out.set_restart(spec.restart);
-  for (const std::string& relation : spec.metapath) out.add_metapath(relation);
-  out.set_negatives(static_cast<v1::Job::Negatives>(spec.negatives.mode));
-  out.set_negative_amount(spec.negatives.amount);
-  out.set_exclude(static_cast<v1::Job::Exclude>(spec.exclude));
-  out.set_train_graph(spec.train_graph);
 }
 
-absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
-  MILLRACE_RETURN_IF_ERROR(CheckJobEnums(in));
-  if (in.batch_size() > std::numeric_limits<int64_t>::max()) {
-    return absl::InvalidArgumentError(
-        StrCat("job.batch_size ", in.batch_size(), " is too large"));
-  }
-  JobSpec spec;
-  spec.seed = in.seed();
-  spec.seed_kind = static_cast<SeedKind>(in.seed_kind());
-  spec.seed_type = in.seed_type();
-  spec.split = in.split();
+absl::Status FanoutsFromProto(const v1::Job& in, JobSpec& spec) {
   spec.fanouts.assign(in.fanouts().begin(), in.fanouts().end());
   for (const v1::Job::RelationFanouts& entry : in.relation_fanouts()) {
     Fanouts fanouts(entry.fanouts().begin(), entry.fanouts().end());
@@ -93,26 +182,43 @@ absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
           StrCat("job.relation_fanouts names ", entry.relation(), " twice"));
     }
   }
-  spec.batch_size = static_cast<int64_t>(in.batch_size());
-  spec.shuffle = in.shuffle();
-  spec.seed_order = static_cast<SeedOrder>(in.seed_order());
-  spec.drop_last = in.drop_last();
-  spec.replace = in.replace();
-  spec.disjoint = in.disjoint();
-  spec.direction = static_cast<Direction>(in.direction());
-  spec.method = static_cast<SampleMethod>(in.method());
-  spec.weighted = in.weighted();
-  spec.temporal = static_cast<TemporalStrategy>(in.temporal());
-  // ResolveJob has lower limits.
-  constexpr uint32_t kMaxInt = std::numeric_limits<int>::max();
-  spec.walks = static_cast<int>(std::min(in.walks(), kMaxInt));
-  spec.walk_length = static_cast<int>(std::min(in.walk_length(), kMaxInt));
-  spec.restart = in.restart();
-  spec.metapath.assign(in.metapath().begin(), in.metapath().end());
+  return absl::OkStatus();
+}
+
+absl::Status NegativesFromProto(const v1::Job& in, JobSpec& spec) {
+  if (!v1::Job::Negatives_IsValid(in.negatives())) {
+    return UnknownEnumerator("job.negatives", in.negatives());
+  }
   spec.negatives = {static_cast<NegativeMode>(in.negatives()),
                     in.negative_amount()};
-  spec.exclude = static_cast<ExcludeSeedEdges>(in.exclude());
-  spec.train_graph = in.train_graph();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void JobToProto(const JobSpec& spec, v1::Job& out) {
+  for (const auto& [option, field] : Fields()) {
+    if (field == nullptr) continue;
+    if (option.optional_on_wire && HasDefault(spec, option)) continue;
+    std::visit(FieldWriter(spec, field, out), option.field);
+  }
+  FanoutsToProto(spec, out);
+  out.set_negatives(static_cast<v1::Job::Negatives>(spec.negatives.mode));
+  out.set_negative_amount(spec.negatives.amount);
+}
+
+absl::StatusOr<JobSpec> JobFromProto(const v1::Job& in) {
+  JobSpec spec;
+  for (const auto& [option, field] : Fields()) {
+    if (field == nullptr) continue;
+    if (option.optional_on_wire && !in.GetReflection()->HasField(in, field)) {
+      continue;
+    }
+    MILLRACE_RETURN_IF_ERROR(
+        std::visit(FieldReader(in, field, spec), option.field));
+  }
+  MILLRACE_RETURN_IF_ERROR(FanoutsFromProto(in, spec));
+  MILLRACE_RETURN_IF_ERROR(NegativesFromProto(in, spec));
   return spec;
 }
 

@@ -17,6 +17,11 @@ constexpr uint64_t kBytesPerEdgeId = 16;
 constexpr uint64_t kBytesPerFeatureRow = 16;
 constexpr uint64_t kBytesPerNode = 24;  // for grouping by owner
 
+uint64_t BytesPerPick(const DrawContext& draw) {
+  return kBytesPerPick + (draw.edge_ids ? kBytesPerEdgeId : 0) +
+         (draw.feature_rows ? kBytesPerFeatureRow : 0);
+}
+
 // Returns the sum of the degrees of those nodes whose lists are mapped here.
 uint64_t LocalDegrees(const Store& store, const DrawContext& draw,
                       const Frontier& frontier) {
@@ -72,8 +77,7 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
 
 absl::Status HopBudget::StartHop(const DrawContext& draw,
                                  std::span<const Frontier> frontiers) {
-  bytes_per_pick_ = kBytesPerPick + (draw.edge_ids ? kBytesPerEdgeId : 0) +
-                    (draw.feature_rows ? kBytesPerFeatureRow : 0);
+  bytes_per_pick_ = BytesPerPick(draw);
   reply_bytes_ = 0;
   expected_.clear();
   for (const Frontier& frontier : frontiers) {
@@ -90,6 +94,10 @@ absl::Status HopBudget::ExpectReply(const std::vector<bool>& asked) {
   }
   reply_bytes_ += std::min<uint64_t>(bytes, kMaxExpandReplyBytes);
   return Grow();
+}
+
+void HopBudget::ReleasePicks(const DrawContext& draw, uint64_t picks) {
+  bytes_ -= std::min(bytes_, picks * BytesPerPick(draw));
 }
 
 absl::Status HopBudget::AddPicks(size_t frontier, uint64_t picks) {

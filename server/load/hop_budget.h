@@ -41,6 +41,10 @@ class HopBudget {
   // Leaves the reserved bytes to the rest of the call.
   void Release(uint64_t bytes) { bytes_ -= bytes; }
 
+  // Leaves what was reserved for `picks` picks of an earlier hop to the rest of
+  // the call.
+  void ReleasePicks(const DrawContext& draw, uint64_t picks);
+
   // Call before copying `picks` picks of frontiers[frontier] out of a reply.
   absl::Status AddPicks(size_t frontier, uint64_t picks);
 

@@ -31,6 +31,9 @@ class PeerNeighborSource final : public NeighborSource {
     return budget_.Reserve(bytes);
   }
   void Release(uint64_t bytes) override { budget_.Release(bytes); }
+  void ReleasePicks(const DrawContext& context, uint64_t picks) override {
+    budget_.ReleasePicks(context, picks);
+  }
   absl::Status CheckLive() const override { return scope_.CheckLive(); }
 
   // Time spent so far waiting for answers of peers and for a peer to become

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
 #include "tests/support/captured_output.h"
@@ -189,16 +190,13 @@ TEST_F(ProgramTest, FailureWithoutAdviceGetsGeneralHint) {
 }
 
 TEST_F(ProgramTest, InvalidOptionFromBodyIsWrongUsage) {
-  EXPECT_EQ(Run({"mill", "grind"},
-                absl::InvalidArgumentError("--wheels is 7, at most 6")),
-            2);
+  EXPECT_EQ(Run({"mill", "grind"}, UsageError("--wheels is 7, at most 6")), 2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::InvalidArgumentError("bad file")), 1);
 }
 
 TEST_F(ProgramTest, OptionThatIsNotServedIsWrongUsage) {
-  EXPECT_EQ(Run({"mill", "grind"},
-                absl::UnimplementedError("--wheels 7 is not built yet")),
-            2);
+  EXPECT_EQ(
+      Run({"mill", "grind"}, UnservedError("--wheels 7 is not built yet")), 2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::UnimplementedError("no oats")), 1);
 }
 
@@ -340,7 +338,7 @@ TEST_F(ProgramTest, BadVariableIsNamed) {
 TEST_F(ProgramTest, VariableThatTheBodyRefusesIsNamed) {
   ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "7");
   const absl::Status refused =
-      absl::InvalidArgumentError("--wheels is 7, at most 6\ntake one off");
+      UsageError("--wheels is 7, at most 6\ntake one off");
   EXPECT_EQ(Run({"mill", "grind"}, refused), 2);
   EXPECT_EQ(err_,
             "race mill grind: --wheels is 7, at most 6 "

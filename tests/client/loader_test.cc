@@ -270,7 +270,7 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   const absl::Status status = (*loader)->Next().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("--prefetch-batches 1073741824 of "));
+              HasSubstr("prefetching 1073741824 batches of "));
   // There are fewer batches than that.
   options.epochs = 1;
   loader = Loader::Create(PathSource(40, "window"), Job(1), options);
@@ -308,7 +308,7 @@ TEST(LoaderTest, RefusesOptionsOutOfRange) {
       std::string(Loader::Create(source, Job(1), {.prefetch_batches = 0})
                       .status()
                       .message()),
-      HasSubstr("--prefetch-batches 0"));
+      HasSubstr("prefetch_batches 0 is out of range"));
   JobSpec spec = Job(1);
   spec.split = "nothere";
   EXPECT_THAT(std::string(Loader::Create(source, spec, {}).status().message()),

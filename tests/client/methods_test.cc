@@ -6,11 +6,13 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 
 #include "client/remote_batch_source.h"
+#include "common/base/field_error.h"
 #include "common/sample/digest.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
@@ -273,7 +275,11 @@ TEST_F(MethodsTest, SeedsWithoutTimesAreRefusedByTheServer) {
     const absl::Status status = Fetch(*source, spec, request).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                ::testing::HasSubstr("--temporal: 0 times for 2 seeds"));
+                ::testing::HasSubstr("temporal: 0 times for 2 seeds"));
+    // So that programs can name the option.
+    const std::optional<FieldError> error = GetFieldError(status);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->field, "temporal");
   }
   request.explicit_seeds = testing::Seeds{{1, 2}, {4, 9}};
   EXPECT_TRUE(ExpectSame(*remote, spec,

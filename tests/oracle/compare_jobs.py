@@ -91,6 +91,16 @@ WALKS = [
     ['--walks', '1', '--walk-length', '1', '--seed-order', 'local'],
     ['--walks', '3', '--walk-length', '4', '--disjoint'],
 ]
+BIASED = [
+    ['--walks', '2', '--walk-length', '6', '--walk-p', '0.25', '--walk-q',
+     '4'],
+    ['--walks', '3', '--walk-length', '5', '--walk-p', '1000', '--walk-q',
+     '0.3', '--disjoint'],
+    ['--walks', '1', '--walk-length', '9', '--walk-p', '0.001',
+     '--seed-order', 'local'],
+    ['--walks', '2', '--walk-length', '4', '--walk-q', '1.7', *INDUCTIVE],
+    ['--walks', '2', '--walk-length', '3', '--walk-p', '1', '--walk-q', '1'],
+]
 PAGE_RANK = [
     ['--fanouts', '4,3', *PPR, '10', '--walk-length', '4', '--restart',
      '0.3'],
@@ -132,8 +142,11 @@ class Kinds:
             walks = []
         ranks = PAGE_RANK if self.one_relation else [
             [*r, '--metapath', self.loop] for r in PAGE_RANK if self.loop]
+        around_loop = [] if self.one_relation else ['--metapath', self.loop]
+        biased = [['--method', 'walk', *w, *around_loop] for w in BIASED
+                  if self.one_relation or self.loop]
         features = ['--edge-features'] if self.edge_features else []
-        result = [*PLAIN, *walks]
+        result = [*PLAIN, *walks, *biased]
         if self.weights:
             result += [[*w, '--weighted'] for w in WEIGHTED + walks]
         if self.times:
@@ -153,6 +166,10 @@ class Kinds:
         yield [*walk, '3', '--replace']
         yield [*PAGE_RANK[0], '--replace']
         yield [*walk, '256']
+        yield ['--fanouts', '2', '--walk-p', '2']
+        yield [*PAGE_RANK[0], '--walk-q', '2']
+        yield [*walk, '3', '--walk-p', '0']
+        yield [*walk, '3', '--walk-q', '1001']
         yield [*walk, '3', '--metapath', 'no__such__relation']
         yield ['--method', 'walk', '--walks', '1048576', '--walk-length', '3']
         yield ['--fanouts', '2', *PAGE_RANK[0][2:], '--disjoint']
@@ -162,6 +179,7 @@ class Kinds:
                '--restart', '1.5']
         if self.weights:
             yield ['--fanouts', '2', *LABOR, '--weighted']
+            yield [*walk, '3', '--weighted', '--walk-p', '2']
         else:
             yield ['--fanouts', '2', '--weighted']
         if self.times:

@@ -11,6 +11,7 @@ from store import OracleError
 METHODS = ('uniform', 'labor', 'induced', 'walk', 'ppr')
 MAX_STEPS = {'walk': 255, 'ppr': 256}
 MAX_WALKERS_STEPS = 1 << 20
+BIASES = (.001, 1000)  # of walk_p and walk_q
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Job:
     walks: int = 0
     walk_length: int = 0
     restart: float = 0
+    walk_p: float = 1  # node2vec's
+    walk_q: float = 1
     metapath: list = field(default_factory=list)  # names of relations
     negatives: str = ''  # 'binary:R', 'triplet:K', 'shared:K', 'in-batch'
     exclude: str = 'none'  # or 'self', 'reverse'
@@ -46,6 +49,11 @@ class Job:
     def trees(self):
         """Whether each seed has a tree of its own."""
         return self.disjoint or bool(self.temporal)
+
+    @property
+    def biased(self):
+        """Whether steps of walks depend on the steps before."""
+        return self.walk_p != 1 or self.walk_q != 1
 
     def rule(self):
         return Rule(self.replace, self.weighted, self.temporal == 'last',
@@ -155,6 +163,8 @@ def check_job(store, job):
         check_walks(store, job)
     elif job.metapath:
         raise OracleError('--metapath: of --method walk and ppr')
+    if job.biased:
+        check_biased(store, job)
     for relation in drawn_relations(store, job):
         if job.weighted and not relation.weight:
             raise OracleError(f'--weighted: {relation.name} has no weights')
@@ -233,6 +243,18 @@ def check_walks(store, job):
         if any(r.src not in (pairs.src, pairs.dst) for r in path):
             raise OracleError('--method ppr: the relation is not of the '
                               "seeds' types")
+
+
+def check_biased(store, job):
+    if job.method != 'walk' or job.weighted:
+        raise OracleError('--walk-p, --walk-q: of --method walk, not weighted')
+    if not all(BIASES[0] <= x <= BIASES[1] for x in (job.walk_p, job.walk_q)):
+        raise OracleError(f'--walk-p {job.walk_p} --walk-q {job.walk_q}: out '
+                          'of range')
+    path = {store.relations[n] for n in metapath(store, job)}
+    if len(job.metapath) > 1 or any(r.src != r.dst for r in path):
+        raise OracleError('--walk-p, --walk-q: one relation, of a type with '
+                          'itself')
 
 
 def drawn_relations(store, job):

@@ -47,6 +47,8 @@ def make_parser():
         p.add_argument('--walks', type=int, default=0)
         p.add_argument('--walk-length', type=int, default=0)
         p.add_argument('--restart', type=float, default=0.15)
+        p.add_argument('--walk-p', type=float, default=1)
+        p.add_argument('--walk-q', type=float, default=1)
         p.add_argument('--metapath', default='')
         p.add_argument('--train-graph', default='full')
         p.add_argument('--negatives', default='')
@@ -91,7 +93,8 @@ def make_job(args):
               edge_features=args.edge_features, method=args.method,
               weighted=args.weighted, temporal=args.temporal,
               walks=args.walks, walk_length=args.walk_length,
-              restart=args.restart, negatives=args.negatives,
+              restart=args.restart, walk_p=args.walk_p, walk_q=args.walk_q,
+              negatives=args.negatives,
               exclude=args.exclude_seed_edges, train_graph=args.train_graph,
               metapath=[x for x in args.metapath.split(',') if x])
     for text in args.fanouts:

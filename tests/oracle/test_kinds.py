@@ -500,6 +500,42 @@ class WalkTest(StoreTest):
                 (names[a], names[b]) for _, a, b in batch.walks)
             chi_square(self, counts, law, n)
 
+    # Chi-square with a false alarm in 10^6; see chi_square().
+    def test_biased_steps_follow_node2vec(self):
+        edges = [(0, 1), (0, 2), (1, 0), (1, 2), (1, 2), (1, 3), (1, 1),
+                 (2, 0), (3, 1)]
+        store = self.store(*homogeneous(4, edges))
+        n = 6000
+        for p, q in ((.25, 4), (4, .5), (3, 1), (1, 3)):
+            job = Job(method='walk', walks=n, walk_length=2, walk_p=p,
+                      walk_q=q, direction='out')
+            batch = sample(store, job, 0, 0, [0])
+            names = [v for _, v in batch.nodes['node']]
+            counts = collections.Counter(
+                (names[a], names[b]) for _, a, b in batch.walks)
+            # From 1 after 0: back to 0, twice to 2 (next to 0), to 3, and a
+            # loop to 1, which is next to 0 too.
+            total = 1 / p + 3 + 1 / q
+            chi_square(self, counts, {
+                (1, 0): .5 / p / total, (1, 2): .5 * 2 / total,
+                (1, 1): .5 / total, (1, 3): .5 / q / total, (2, 0): .5}, n)
+
+    def test_p_and_q_of_1_change_nothing(self):
+        edges = np.random.default_rng(31).integers(0, 10, (25, 2))
+        store = self.store(*homogeneous(12, edges))
+        plain = Job(method='walk', walks=3, walk_length=6)
+        same = Job(method='walk', walks=3, walk_length=6, walk_p=1, walk_q=1)
+        self.assertEqual(sample(store, plain, 0, 0, [1, 2]).walks,
+                         sample(store, same, 0, 0, [1, 2]).walks)
+
+    def test_biased_walks_do_not_depend_on_partitions(self):
+        edges = np.random.default_rng(32).integers(0, 10, (40, 2))
+        job = Job(method='walk', walks=3, walk_length=6, walk_p=.3, walk_q=2.5)
+        one, three = (sample(self.store(*homogeneous(12, edges), parts), job,
+                             0, 0, [1, 2, 11]) for parts in (1, 3))
+        self.assertEqual(one.walks, three.walks)
+        self.assertEqual(one.edges, three.edges)
+
     def test_weightless_lists_end_walks(self):
         store = self.store(*homogeneous(3, [(0, 1), (1, 2)],
                                         edge_weight=[1, 0]))

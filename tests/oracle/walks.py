@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random walks and personalised PageRank: docs/determinism.md, section 5."""
 
+from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate
 
-from draws import STOP, WALK, pick_slots
+import numpy as np
+
+from draws import STOP, WALK, pick_slots, wide
 from job import metapath
 from philox import words
+from store import integer_weights
 
 
 def step(builder, hop, number, walkers, nodes):
@@ -22,27 +27,53 @@ def step(builder, hop, number, walkers, nodes):
             yield i, slots.neighbours[s], slots.edge_ids[s], slots.places[s]
 
 
+def biased_step(builder, hop, number, walkers, nodes, nodes_before):
+    """The same with --walk-p and --walk-q.
+
+    `nodes_before` are the nodes where the walkers were a step before; None at
+    the first step."""
+    job, relation = builder.job, builder.store.relations[number]
+    back, near, far = integer_weights(
+        [float(np.float32(w)) for w in (1 / job.walk_p, 1, 1 / job.walk_q)])
+    domain = builder.domain(WALK, hop, number)
+    for i, slots in enumerate(builder.lists(relation, nodes)):
+        weights = [far] * len(slots)
+        if nodes_before:
+            before = nodes_before[i]
+            around, = builder.lists(relation, [before])
+            around = set(around.neighbours)
+            weights = [back if v == before[1] else near if v in around else far
+                       for v in slots.neighbours]
+        if weights:
+            sums = list(accumulate(weights))
+            s = bisect_right(sums, wide(domain, walkers[i], 0, 0, sums[-1]))
+            yield i, slots.neighbours[s], slots.edge_ids[s], slots.places[s]
+
+
 def walk(builder):
     """--method walk."""
     batch, job = builder.batch, builder.job
     here = [v for v in batch.seed_to_local for _ in range(job.walks)]
     batch.walks = [[v] + [-1] * job.walk_length for v in here]
-    walkers = list(range(len(here)))
+    walkers, nodes_before = list(range(len(here))), None
     found = {r.name: [] for r in builder.store.relations}
     for s, number in enumerate(metapath(builder.store, job)):
         relation = builder.store.relations[number]
         owner, other = relation.ends(job.direction)
         nodes = [batch.nodes[owner][v] for v in here]
+        steps = (biased_step(builder, s, number, walkers, nodes, nodes_before)
+                 if job.biased else step(builder, s, number, walkers, nodes))
         going = []
-        for i, neighbour, *columns in step(builder, s, number, walkers,
-                                           nodes):
+        for i, neighbour, *columns in steps:
             there = builder.local_id(other, (nodes[i][0], neighbour))
             batch.walks[walkers[i]][s + 1] = there
             found[relation.name].append(
                 ((here[i], s, walkers[i]),
                  builder.edge(s, here[i], there, *columns)))
-            going.append((walkers[i], there))
-        walkers, here = [w for w, _ in going], [v for _, v in going]
+            going.append((walkers[i], there, nodes[i]))
+        walkers = [w for w, _, _ in going]
+        here = [v for _, v, _ in going]
+        nodes_before = [v for _, _, v in going]
     for name, edges in found.items():
         edges.sort(key=lambda pair: pair[0])
         batch.edges[name] = [edge for _, edge in edges]

@@ -89,20 +89,21 @@ INSTANTIATE_TEST_SUITE_P(
                [](JobSpec& s) {
                  s.fanouts = {5, -2};
                },
-               absl::StatusCode::kInvalidArgument, "-2 is not a fanout"},
+               absl::StatusCode::kInvalidArgument,
+               "fanouts -2 is out of range: 0 to 1048576, or -1 for all "
+               "neighbours"},
         BadJob{"large_fanout",
                [](JobSpec& s) {
                  s.fanouts = {kMaxFanout + 1, 2};
                },
                absl::StatusCode::kInvalidArgument,
-               "--fanouts for all relations: 1048577 is above the limit, "
-               "1048576\n"},
+               "fanouts 1048577 is out of range: 0 to 1048576, or -1"},
         BadJob{"large_fanout_of_a_relation",
                [](JobSpec& s) {
                  s.relation_fanouts["user__buys__item"] = {2, kMaxFanout + 1};
                },
                absl::StatusCode::kInvalidArgument,
-               "--fanouts user__buys__item: 1048577 is above the limit"},
+               "fanouts user__buys__item=1048577 is out of range"},
         BadJob{"hops", [](JobSpec& s) { s.fanouts.assign(256, 1); },
                absl::StatusCode::kInvalidArgument, "256 hops; the limit"},
         BadJob{"lengths",
@@ -117,9 +118,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"no_type", [](JobSpec& s) { s.seed_type.clear(); },
                absl::StatusCode::kInvalidArgument, "user, item"},
         BadJob{"batch_size", [](JobSpec& s) { s.batch_size = 0; },
-               absl::StatusCode::kInvalidArgument, "--batch-size 0"},
+               absl::StatusCode::kInvalidArgument,
+               "batch_size 0 is out of range: 1 to "},
         BadJob{"direction", [](JobSpec& s) { s.direction = Direction::kOut; },
-               absl::StatusCode::kFailedPrecondition, "--directions both"}),
+               absl::StatusCode::kFailedPrecondition,
+               "direction out: the store has no out-lists of "}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

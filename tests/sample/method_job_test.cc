@@ -221,8 +221,7 @@ TEST(CheckColumnsTest, EdgeFeaturesMustBeSomewhere) {
   const absl::Status status = CheckColumns(columns, manifest.schema);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              StartsWith("--edge-features: no relation of the graph has "
-                         "features\nimport the dataset with --edge-features "));
+              "edge_features: no relation of the graph has features");
   manifest.schema.relations[1].feature = {DType::kFloat32, {2}};
   EXPECT_TRUE(CheckColumns(columns, manifest.schema).ok());
 }
@@ -256,9 +255,8 @@ Refusal Lacking(std::string name, JobSpec spec,
 std::vector<Refusal> Exclusions() {
   const auto excluded = [](const char* name, JobSpec spec, auto spoil,
                            const char* a, const char* b) {
-    return Refused(
-        name, std::move(spec), spoil,
-        std::string(a) + " and " + b + " exclude each other\nleave one out");
+    return Refused(name, std::move(spec), spoil,
+                   std::string(a) + " and " + b + " exclude each other");
   };
   return {
       excluded(
@@ -267,61 +265,72 @@ std::vector<Refusal> Exclusions() {
             s.weighted = true;
             s.method = SampleMethod::kLabor;
           },
-          "--weighted", "--method labor"),
+          "weighted", "method labor"),
       excluded(
           "weighted_last", Job(),
           [](JobSpec& s) {
             s.weighted = true;
             s.temporal = TemporalStrategy::kLast;
           },
-          "--weighted", "--temporal last"),
+          "weighted", "temporal last"),
       excluded(
           "last_replace", Job(),
           [](JobSpec& s) {
             s.replace = true;
             s.temporal = TemporalStrategy::kLast;
           },
-          "--temporal last", "--replace"),
+          "temporal last", "replace"),
       excluded(
           "labor_replace", Job(),
           [](JobSpec& s) {
             s.replace = true;
             s.method = SampleMethod::kLabor;
           },
-          "--method labor", "--replace"),
+          "method labor", "replace"),
       excluded(
           "labor_last", Job(),
           [](JobSpec& s) {
             s.method = SampleMethod::kLabor;
             s.temporal = TemporalStrategy::kLast;
           },
-          "--method labor", "--temporal last"),
+          "method labor", "temporal last"),
       excluded(
           "temporal_walk", Walk({kKnows}),
           [](JobSpec& s) { s.temporal = TemporalStrategy::kUniform; },
-          "--temporal", "--method walk or ppr"),
+          "temporal", "method walk or ppr"),
       excluded(
           "temporal_ppr", Ppr(),
           [](JobSpec& s) { s.temporal = TemporalStrategy::kUniform; },
-          "--temporal", "--method walk or ppr"),
+          "temporal", "method walk or ppr"),
+      excluded(
+          "weighted_p", Walk({kKnows}),
+          [](JobSpec& s) {
+            s.weighted = true;
+            s.walk_p = 2;
+          },
+          "weighted", "walk_p"),
+      excluded(
+          "weighted_q", Walk({kKnows}),
+          [](JobSpec& s) {
+            s.weighted = true;
+            s.walk_q = 2;
+          },
+          "weighted", "walk_q"),
       excluded(
           "replace_walk", Walk({kKnows}), [](JobSpec& s) { s.replace = true; },
-          "--replace", "--method walk or ppr"),
+          "replace", "method walk or ppr"),
       excluded(
-          "replace_ppr", Ppr(), [](JobSpec& s) { s.replace = true; },
-          "--replace", "--method walk or ppr"),
+          "replace_ppr", Ppr(), [](JobSpec& s) { s.replace = true; }, "replace",
+          "method walk or ppr"),
       excluded(
           "fanouts_walk", Walk({kKnows}), [](JobSpec& s) { s.fanouts = {2}; },
-          "--fanouts", "--method walk"),
+          "fanouts", "method walk"),
       excluded(
           "disjoint_ppr", Ppr(), [](JobSpec& s) { s.disjoint = true; },
-          "--disjoint", "--method ppr")};
+          "disjoint", "method ppr")};
 }
 
 std::vector<Refusal> Walks() {
-  const std::string numbers =
-      ": both must be at least 1, the length at most 256, their product at "
-      "most 1048576";
   const auto walks = [](int walks, int length) {
     return [=](JobSpec& s) {
       s.walks = walks;
@@ -333,70 +342,86 @@ std::vector<Refusal> Walks() {
   unknown.code = absl::StatusCode::kNotFound;
   return {
       Refused("no_walks", Walk({kKnows}), walks(0, 3),
-              "--walks 0 --walk-length 3" + numbers),
+              "walks 0 is out of range: 1 to 349525 walks of 3 steps"),
       Refused("negative_walks", Walk({kKnows}), walks(-1, 3),
-              "--walks -1 --walk-length 3" + numbers),
+              "walks -1 is out of range: 1 to "),
       Refused("no_steps", Ppr(), walks(3, 0),
-              "--walks 3 --walk-length 0" + numbers),
+              "walk_length 0 is out of range: 1 to 256"),
       Refused("many_steps", Ppr(), walks(3, 257),
-              "--walks 3 --walk-length 257" + numbers),
+              "walk_length 257 is out of range: 1 to 256"),
       Refused("many_walks", Ppr(), walks(4097, 256),
-              "--walks 4097 --walk-length 256" + numbers),
+              "walks 4097 is out of range: 1 to 4096 walks of 256 steps, "
+              "1048576 steps in all"),
       Refused("huge_walks", Ppr(), walks(std::numeric_limits<int>::max(), 256),
-              "--walks 2147483647 --walk-length 256" + numbers),
+              "walks 2147483647 is out of range: 1 to 4096 "),
       Refused("steps_of_walks", Walk({kKnows}), walks(1, 256),
-              "--walk-length 256 is above the limit of --method walk, 255"),
+              "walk_length 256 is out of range: 1 to 255, "),
+      Refused(
+          "no_p", Walk({kKnows}), [](JobSpec& s) { s.walk_p = 0; },
+          "walk_p 0 is out of range: 0.001 to 1000"),
+      Refused(
+          "large_q", Walk({kKnows}), [](JobSpec& s) { s.walk_q = 1001; },
+          "walk_q 1001 is out of range: 0.001 to 1000"),
+      Refused(
+          "p_of_two_types", Walk({kLikes, kBuys}),
+          [](JobSpec& s) { s.walk_p = 2; },
+          "walk_p 2: walks over one relation, which joins a node type with "
+          "itself"),
+      Refused(
+          "q_of_two_relations", Walk({kKnows, kKnows}),
+          [](JobSpec& s) { s.walk_q = 0.5; },
+          "walk_q 0.5: walks over one relation"),
       Refused(
           "restart_below", Ppr(), [](JobSpec& s) { s.restart = -0.5; },
-          "--restart -0.5 is not from 0 to 1"),
+          "restart -0.5 is out of range: 0 to 1"),
       Refused(
           "restart_above", Ppr(), [](JobSpec& s) { s.restart = 1.5; },
-          "--restart 1.5 is not from 0 to 1"),
+          "restart 1.5 is out of range: 0 to 1"),
       Refused(
           "restart_nan", Ppr(),
           [](JobSpec& s) {
             s.restart = std::numeric_limits<double>::quiet_NaN();
           },
-          "--restart "),
+          "restart nan is out of range: 0 to 1"),
       unknown,
       Refused(
           "no_metapath", Walk({}), [](JobSpec&) {},
-          "--metapath is needed: the graph has 3 relations\n"),
+          "metapath is needed: the graph has 3 relations"),
       Refused(
           "metapath_start", Walk({kBuys}), [](JobSpec&) {},
-          "--metapath: step 0 follows user__buys__item, but the walk is at "
-          "a node of type user\n"),
+          "metapath: step 0 follows user__buys__item, but the walk is at "
+          "a node of type user"),
       Refused(
           "metapath_middle", Walk({kLikes, kKnows}), [](JobSpec&) {},
-          "--metapath: step 1 follows user__knows__user, but the walk is "
-          "at a node of type item\n"),
+          "metapath: step 1 follows user__knows__user, but the walk is "
+          "at a node of type item"),
       Refused(
           "metapath_again", Walk({kLikes, kBuys, kLikes}),
           [](JobSpec& s) { s.walk_length = 4; },
-          "--metapath: step 3 follows item__likes__user, but the walk is "
-          "at a node of type item\n"),
+          "metapath: step 3 follows item__likes__user, but the walk is "
+          "at a node of type item"),
       Refused(
           "metapath_out", Walk({kLikes}),
           [](JobSpec& s) {
             s.direction = Direction::kOut;
             s.walk_length = 1;
           },
-          "--metapath: step 0 follows item__likes__user"),
+          "metapath: step 0 follows item__likes__user"),
       Refused(
           "ppr_metapath", Ppr(),
           [](JobSpec& s) {
             s.metapath = {kLikes, kBuys};
           },
-          "--method ppr walks over one relation, which joins a node type "
-          "with itself\nname it: --metapath"),
+          "method ppr: walks over one relation, which joins a node type "
+          "with itself"),
       Refused(
           "ppr_relation", Ppr(),
           [](JobSpec& s) {
             s.metapath = {kLikes};
             s.walk_length = 1;
           },
-          "--method ppr walks over one relation, which joins a node type "
-          "with itself\n")};
+          "method ppr: walks over one relation, which joins a node type "
+          "with itself")};
 }
 
 // Options of walks, which other methods would ignore.
@@ -405,37 +430,40 @@ std::vector<Refusal> OthersOptions() {
   induced.method = SampleMethod::kInduced;
   return {Refused(
               "walks_of_uniform", Job(), [](JobSpec& s) { s.walks = 3; },
-              "--walks needs --method walk or ppr\n"),
+              "walks needs method walk or ppr"),
           Refused(
               "walk_length_of_induced", induced,
               [](JobSpec& s) { s.walk_length = -7; },
-              "--walk-length needs --method walk or ppr\n"),
+              "walk_length needs method walk or ppr"),
+          Refused(
+              "p_of_ppr", Ppr(), [](JobSpec& s) { s.walk_p = 2; },
+              "walk_p needs method walk"),
+          Refused(
+              "q_of_uniform", Job(), [](JobSpec& s) { s.walk_q = 2; },
+              "walk_q needs method walk"),
           Refused(
               "metapath_of_uniform", Job(),
               [](JobSpec& s) { s.metapath = {"bogus"}; },
-              "--metapath needs --method walk or ppr\n")};
+              "metapath needs method walk or ppr")};
 }
 
 std::vector<Refusal> Lacks() {
   return {Lacking(
               "weights", Job(), [](JobSpec& s) { s.weighted = true; },
-              "--weighted: the edges of user__buys__item have no weights\n"
-              "import the dataset with --edge-weights user__buys__item="),
+              "weighted: the edges of user__buys__item have no weights"),
           Lacking(
               "weights_of_walks", Walk({kKnows}),
               [](JobSpec& s) { s.weighted = true; },
-              "--weighted: the edges of user__knows__user have no weights\n"),
+              "weighted: the edges of user__knows__user have no weights"),
           Lacking(
               "times", Job(),
               [](JobSpec& s) { s.temporal = TemporalStrategy::kUniform; },
-              "--temporal: none of the edges and nodes that are sampled have "
-              "times\nimport the dataset with --edge-times"),
+              "temporal: none of the edges and nodes that are sampled have "
+              "times"),
           Lacking(
               "original_ids", Job(),
               [](JobSpec& s) { s.method = SampleMethod::kLabor; },
-              "--method labor: the store has no original ids of neighbours\n"
-              "make one that has: millrace partition DATASET "
-              "--neighbor-original-ids")};
+              "method labor: the store has no original ids of neighbours")};
 }
 
 std::vector<Refusal> Refusals() {

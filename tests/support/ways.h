@@ -102,6 +102,21 @@ inline std::vector<Way> WaysToSample() {
                               : std::vector<std::string>{"item__likes__user",
                                                          "user__buys__item"};
            }},
+          {"walk biased",
+           [walk](JobSpec& s) {
+             walk(s, SampleMethod::kWalk);
+             s.fanouts = {};
+             s.walk_p = 0.25;
+             s.walk_q = 3;
+           }},
+          {"walk biased disjoint inductive",
+           [walk](JobSpec& s) {
+             walk(s, SampleMethod::kWalk);
+             s.fanouts = {};
+             s.disjoint = true;
+             s.train_graph = "train";
+             s.walk_p = 40;
+           }},
           {"ppr", [walk](JobSpec& s) { walk(s, SampleMethod::kPpr); }},
           {"ppr weighted",
            [walk](JobSpec& s) {

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/wire/job_proto.h"
 
+#include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "common/sample/job_options.h"
 #include "job.pb.h"
 #include "sampler.pb.h"
 
@@ -24,6 +31,18 @@ JobSpec ExampleJob() {
   spec.disjoint = true;
   spec.direction = Direction::kOut;
   spec.train_graph = "fold0";
+  spec.seed_kind = SeedKind::kEdge;
+  spec.method = SampleMethod::kPpr;
+  spec.weighted = true;
+  spec.temporal = TemporalStrategy::kLast;
+  spec.walks = 7;
+  spec.walk_length = 9;
+  spec.restart = 0.5;
+  spec.metapath = {"a__x__b", "b__y__a"};
+  spec.walk_p = 0.25;
+  spec.walk_q = 3;
+  spec.negatives = {NegativeMode::kTriplet, 4};
+  spec.exclude = ExcludeSeedEdges::kReverse;
   return spec;
 }
 
@@ -35,6 +54,62 @@ TEST(JobProtoTest, JobsComeBackAsTheyWere) {
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_EQ(*back, spec);
   }
+}
+
+// Each field of the message is that of a row of the table, or belongs to one.
+TEST(JobProtoTest, TheTableHasEveryField) {
+  std::set<std::string> fields = {"relation_fanouts", "negative_amount"};
+  for (const JobOption& option : JobOptions()) {
+    EXPECT_TRUE(fields.insert(std::string(option.name)).second);
+  }
+  const google::protobuf::Descriptor* job = v1::Job::descriptor();
+  for (int i = 0; i < job->field_count(); ++i) {
+    EXPECT_TRUE(fields.contains(job->field(i)->name()))
+        << job->field(i)->name();
+  }
+  EXPECT_EQ(fields.size(), static_cast<size_t>(job->field_count()));
+}
+
+// The numbers of words are those of the enumerators.
+TEST(JobProtoTest, WordsAreThoseOfTheMessage) {
+  const google::protobuf::Descriptor* job = v1::Job::descriptor();
+  for (const JobOption& option : JobOptions()) {
+    const auto* field = std::get_if<WordField>(&option.field);
+    if (field == nullptr) continue;
+    const google::protobuf::EnumDescriptor* type =
+        job->FindFieldByName(std::string(option.name))->enum_type();
+    ASSERT_NE(type, nullptr) << option.name;
+    EXPECT_EQ(field->words.size(), static_cast<size_t>(type->value_count()));
+    for (const OptionWord& word : field->words) {
+      ASSERT_NE(type->FindValueByNumber(word.number), nullptr) << word.word;
+      std::string name = type->FindValueByNumber(word.number)->name();
+      absl::AsciiStrToLower(&name);
+      EXPECT_TRUE(name.ends_with(word.word)) << name;
+    }
+  }
+}
+
+// A field that came later is not there for those who do not use it.
+TEST(JobProtoTest, LaterFieldsAreAbsentByDefault) {
+  v1::Job proto;
+  JobToProto(JobSpec(), proto);
+  EXPECT_EQ(proto.walk_p(), 0);
+  JobSpec spec;
+  spec.walk_p = 0.25;
+  JobToProto(spec, proto);
+  EXPECT_EQ(proto.walk_p(), 0.25);
+  EXPECT_EQ(JobFromProto(proto)->walk_p, 0.25);
+  EXPECT_EQ(JobFromProto(proto)->walk_q, 1);
+}
+
+TEST(JobProtoTest, RefusesABatchSizeBeyond63Bits) {
+  v1::Job job;
+  job.set_batch_size(uint64_t{1} << 63);
+  EXPECT_EQ(JobFromProto(job).status().message(),
+            "job.batch_size 9223372036854775808 is too large");
+  job.set_batch_size(5);
+  job.set_walks(~uint32_t{0});
+  EXPECT_EQ(JobFromProto(job)->walks, std::numeric_limits<int>::max());
 }
 
 TEST(JobProtoTest, RefusesUnknownEnumerators) {

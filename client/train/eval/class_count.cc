@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -50,7 +51,7 @@ absl::StatusOr<int64_t> CountClasses(
   const LabelledNode largest = LargestOf(tables);
   if (chosen > 0) {
     if (largest.label < chosen) return chosen;
-    return absl::InvalidArgumentError(StrCat(
+    return UsageError(StrCat(
         "--classes ", chosen, ": node ", largest.node, " has the label ",
         largest.label, ", but classes are 0 to ", chosen - 1,
         "\nuse a larger --classes, or import the labels with -1 for each "

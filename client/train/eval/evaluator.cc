@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/eval/evaluator.h"
 
-#include "absl/strings/str_replace.h"
+#include "common/base/field_error.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 
@@ -19,12 +20,17 @@ JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options) {
 }
 
 absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest) {
-  const absl::Status status = ResolveJob(job, manifest).status();
-  return absl::Status(
-      status.code(),
-      absl::StrReplaceAll(status.message(),
-                          {{"--fanouts", "--eval-fanouts"},
-                           {"--negatives", "--eval-negatives"}}));
+  absl::Status status = ResolveJob(job, manifest).status();
+  std::optional<FieldError> error = GetFieldError(status);
+  if (!error.has_value()) return status;
+  const auto rename = [](std::string& field) {
+    if (field == "fanouts" || field == "negatives") {
+      field = StrCat("eval_", field);
+    }
+  };
+  rename(error->field);
+  rename(error->other_field);
+  return FieldStatus(status.code(), *error);
 }
 
 LoaderOptions SharedBatches(const InferenceOptions& inference,

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "common/base/field_error.h"
 #include "common/base/log.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -18,16 +19,16 @@ constexpr size_t kMostBytes = 64 << 10;
 absl::StatusOr<std::string> ReadGroupSecret(const std::string& path) {
   absl::StatusOr<std::string> secret = ReadFile(path, kMostBytes);
   if (!secret.ok()) {
-    return absl::Status(secret.status().code(),
-                        StrCat("--rendezvous-secret: ",
-                               std::string(secret.status().message())));
+    return AsUsageError(
+        absl::Status(secret.status().code(),
+                     StrCat("--rendezvous-secret: ",
+                            std::string(secret.status().message()))));
   }
   if (secret->size() < kLeastBytes) {
-    return absl::InvalidArgumentError(
-        StrCat("--rendezvous-secret: ", path, " has ", secret->size(),
-               " bytes, at least ", kLeastBytes,
-               " are needed\nmake it by `openssl rand -hex 32 >", path,
-               "` and copy it to all hosts"));
+    return UsageError(StrCat("--rendezvous-secret: ", path, " has ",
+                             secret->size(), " bytes, at least ", kLeastBytes,
+                             " are needed\nmake it by `openssl rand -hex 32 >",
+                             path, "` and copy it to all hosts"));
   }
   struct stat file = {};
   if (stat(path.c_str(), &file) == 0 && (file.st_mode & (S_IRGRP | S_IROTH))) {

@@ -16,6 +16,7 @@
 #include "client/train/group/rank_state.h"
 #include "client/train/group/run_handshake.h"
 #include "client/train/group/signed_store.h"
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -114,7 +115,7 @@ void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
   changed.NotifyAll();
   // Only a rank that knows a secret can make this one end with the status of
   // wrong usage.
-  if (group.secret.empty() || !absl::StartsWith(why.message(), "--")) {
+  if (group.secret.empty() || !IsUsageError(why)) {
     return Lose(StrCat("rank ", rank, " failed: ", why.message()));
   }
   if (!loss.ok()) return;
@@ -122,9 +123,8 @@ void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
   // does not retry it.
   const std::pair<absl::string_view, absl::string_view> lines =
       absl::StrSplit(why.message(), absl::MaxSplits('\n', 1));
-  loss = absl::Status(why.code(),
-                      StrCat(lines.first, " (says rank ", rank, ")",
-                             lines.second.empty() ? "" : "\n", lines.second));
+  loss = Reworded(why, StrCat(lines.first, " (says rank ", rank, ")",
+                              lines.second.empty() ? "" : "\n", lines.second));
 }
 
 bool Heartbeat::State::OthersEnded() const {

@@ -47,7 +47,7 @@ class Heartbeat {
 
   // UNAVAILABLE: a rank was lost or has failed (says which was first, and why).
   // FAILED_PRECONDITION: another rank has another secret. In a group with a
-  // secret, a failure whose message begins with an option keeps its code.
+  // secret, a usage error (field_error.h) stays one.
   absl::Status status() const;
   // Whether the group that was found is from an earlier start, in which another
   // process had this rank. That group learns that it has lost a rank. status()

@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "client/train/group/message_signer.h"
 #include "common/base/child_process.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
@@ -192,8 +193,8 @@ void Launcher::Reap(int rank) {
                "; the other ranks were ended\n");
     failure_ =
         wrong_usage
-            ? absl::InvalidArgumentError(StrCat(
-                  "--workers: ", what, "correct what its own message names"))
+            ? UsageError(StrCat("--workers: ", what,
+                                "correct what its own message names"))
             : absl::UnavailableError(StrCat(
                   what,
                   "its own message stands above; start again with --resume to "

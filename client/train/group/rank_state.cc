@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -22,26 +23,30 @@ std::string Cleaned(absl::string_view message) {
 
 }  // namespace
 
-// The text is BEATS FINISHED CODE MESSAGE. FINISHED is 0 or 1; CODE and MESSAGE
-// are those of the failure, with CODE 0 for none.
+// The text is BEATS FINISHED CODE USAGE MESSAGE. FINISHED and USAGE are 0 or 1;
+// the last three are those of the failure, with CODE 0 for none.
 std::string ToText(const RankState& state) {
-  return StrCat(state.beats, " ", state.finished ? 1 : 0, " ",
-                state.failure.raw_code(), " ", state.failure.message());
+  return StrCat(
+      state.beats, " ", state.finished ? 1 : 0, " ", state.failure.raw_code(),
+      " ", IsUsageError(state.failure) ? 1 : 0, " ", state.failure.message());
 }
 
 std::optional<RankState> RankStateFrom(std::string_view text) {
   const std::vector<absl::string_view> parts =
-      absl::StrSplit(AbslView(text), absl::MaxSplits(' ', 3));
+      absl::StrSplit(AbslView(text), absl::MaxSplits(' ', 4));
   RankState state;
   int code = 0;
-  if (parts.size() != 4 || !absl::SimpleAtoi(parts[0], &state.beats) ||
+  bool usage = false;
+  if (parts.size() != 5 || !absl::SimpleAtoi(parts[0], &state.beats) ||
       !absl::SimpleAtob(parts[1], &state.finished) ||
-      !absl::SimpleAtoi(parts[2], &code)) {
+      !absl::SimpleAtoi(parts[2], &code) ||
+      !absl::SimpleAtob(parts[3], &usage)) {
     return std::nullopt;
   }
   if (code != 0) {
     state.failure =
-        absl::Status(static_cast<absl::StatusCode>(code), Cleaned(parts[3]));
+        absl::Status(static_cast<absl::StatusCode>(code), Cleaned(parts[4]));
+    if (usage) state.failure = AsUsageError(std::move(state.failure));
   }
   return state;
 }

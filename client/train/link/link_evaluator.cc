@@ -16,6 +16,7 @@
 #include "client/train/task/batch_loop.h"
 #include "client/train/task/minibatch.h"
 #include "common/base/check.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -107,7 +108,7 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
   const int64_t edges = CountEdges(*step->batch);
   // Some pairs may also be joined by an edge of another type or time.
   if (2 * edges <= seeds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--inference full sees the edges of split ", split,
              " that are in the graph: ", edges, " of its first ", seeds,
              "\nimport with --edge-split-fractions, which takes them out, or "
@@ -119,7 +120,7 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
   const EvalNegatives negatives = NegativesOf(split);
   if (negatives == EvalNegatives::kAll &&
       (options_.kind == InferenceKind::kSampled || !task.ranks())) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--eval-negatives all ranks every node, with --inference full "
                "and --metric mrr or hits@K alone, not with ",
                options_.kind == InferenceKind::kSampled
@@ -129,12 +130,12 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
   }
   const NegativeMode drawn = DrawnOf(negatives).mode;
   if (drawn == NegativeMode::kInBatch) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--eval-negatives in-batch would depend on --eval-batch-size\nuse "
         "--eval-negatives triplet:100");
   }
   if (task.ranks() && drawn == NegativeMode::kBinary) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--metric ", MetricName(task),
                " ranks an edge among negatives of its own, and binary's are "
                "pairs by themselves\nuse --eval-negatives triplet:100"));
@@ -152,7 +153,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
       (labels && !options_.task.ranks())) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--eval-negatives given: split ", split,
              " brings neither negatives nor, for rocauc and "
              "accuracy, labels\nuse --eval-negatives triplet:100, or "

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "client/flags/job_flags.h"
+#include "client/flags/option_errors.h"
 #include "client/train/group/collectives.h"
 #include "client/train/group/group_secret.h"
 #include "client/train/group/launcher.h"
@@ -92,8 +93,9 @@ absl::Status Train(const SourceFlags& source_flags,
   at::set_num_interop_threads(1);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
-  absl::Status status =
-      TrainInGroup(source_flags, train_flags, std::move(options), *collectives);
+  // Other ranks show their users what failed here.
+  absl::Status status = InTermsOfOptions(TrainInGroup(
+      source_flags, train_flags, std::move(options), *collectives));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -118,10 +120,11 @@ int Main(int argc, char** argv) {
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) {
-      return Train(source, flags, worker);
+      return InTermsOfOptions(Train(source, flags, worker));
     }
     // Checks the options here so that wrong usage is reported only once.
-    MILLRACE_RETURN_IF_ERROR(flags.Options(flags.workers()).status());
+    MILLRACE_RETURN_IF_ERROR(
+        InTermsOfOptions(flags.Options(flags.workers()).status()));
     return RunWorkers(argv, flags.workers(), source.threads());
   });
 }

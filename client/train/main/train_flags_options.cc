@@ -7,8 +7,10 @@
 #include "client/train/main/train_flags.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/train_options.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
@@ -16,9 +18,9 @@ namespace {
 // The error for a value that later versions may support.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
-  return absl::UnimplementedError(
-      StrCat(option, " ", value, " does not exist in this version\nuse ",
-             option, " ", served));
+  return UnservedError(StrCat(option, " ", value,
+                              " does not exist in this version\nuse ", option,
+                              " ", served));
 }
 
 // Counts hops as ResolveJob does once the graph is known.
@@ -52,7 +54,7 @@ absl::Status TrainFlags::FillScript(ModelConfig& model) const {
        {"--hidden", "--heads", "--aggr", "--num-bases", "--dropout", "--norm",
         "--gcn-norm", "--gin-mlp", "--graph-head"}) {
     if (app_->count(option) == 0) continue;
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat(option,
                " does not change a model that is a script\nleave it "
                "out, and script the model as you want it"));
@@ -68,12 +70,12 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.hidden = hidden_;
   if (model_ == "embedding") {
     if (options.task.kind != TaskKind::kLink) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--model embedding is for --task link, not for --task ", task_,
                  "\nuse another --model"));
     }
     if (Hops(options.job) > 0) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           "--model embedding reads no neighbours\nleave out --fanouts");
     }
     options.job.fanouts = {0};
@@ -82,12 +84,12 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   const bool any_depth = options.job.seed_kind == SeedKind::kGraph ||
                          EdgesOfAllNodes(options.job.method);
   if (hops == 0 && any_depth && layers_ == 0) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--layers is needed to train on walks or graphs\ngive e.g. --layers "
         "2");
   }
   if (hops == 0 && !any_depth) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
   }
@@ -117,9 +119,9 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
 absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
                                       JobSpec& job) const {
   if (app_->count("--seeds") > 0 && job.seed_kind != kind) {
-    return absl::InvalidArgumentError(StrCat("--task ", task_, " learns ", word,
-                                             "s\nuse --seeds ", word,
-                                             ", or leave out --seeds"));
+    return UsageError(StrCat("--task ", task_, " learns ", word,
+                             "s\nuse --seeds ", word,
+                             ", or leave out --seeds"));
   }
   job.seed_kind = kind;
   return absl::OkStatus();
@@ -128,14 +130,14 @@ absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
 absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   options.classes = classes_;
   if (classes_ > 0 && task_ != "single" && task_ != "graph") {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--classes is for --task single and graph, not for --task ",
                task_, "\nleave it out"));
   }
   if (task_ != "link") {
     for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
       if (app_->count(option) == 0) continue;
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat(option, " is for --task link only, not for --task ", task_));
     }
     if (task_ == "graph") {
@@ -170,7 +172,7 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
   }
   evaluation.negatives = EvalNegatives::kDrawn;
   MILLRACE_ASSIGN_OR_RETURN(
-      evaluation.drawn, ParseNegatives("--eval-negatives", eval_negatives_));
+      evaluation.drawn, ParseNegatives(eval_negatives_, "eval_negatives"));
   return absl::OkStatus();
 }
 
@@ -182,7 +184,7 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
   if (!eval_fanouts_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts,
-                              ParseFanouts("--eval-fanouts", eval_fanouts_));
+                              ParseFanouts(eval_fanouts_, "eval_fanouts"));
   }
   evaluation.inference.chunk = eval_batch_size_;
   evaluation.inference.all_ranks = eval_ranks_ == "all";

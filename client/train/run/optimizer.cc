@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "client/tensor/torch_status.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -29,7 +30,7 @@ absl::StatusOr<OptimizerKind> OptimizerFromName(std::string_view name) {
   if (name == "adam") return OptimizerKind::kAdam;
   if (name == "adamw") return OptimizerKind::kAdamW;
   if (name == "sgd") return OptimizerKind::kSgd;
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--optimizer is \"", name, "\", not adam, adamw or sgd"));
 }
 
@@ -126,8 +127,7 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
   LearningRate rate;
   rate.lr_ = lr;
   if (!(lr > 0)) {
-    return absl::InvalidArgumentError(
-        StrCat("--lr is ", lr, "; it must be above 0"));
+    return UsageError(StrCat("--lr is ", lr, "; it must be above 0"));
   }
   if (schedule == "constant" || schedule == "none") return rate;
   if (schedule == "cosine") {
@@ -142,9 +142,8 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
     rate.kind_ = Kind::kStep;
     return rate;
   }
-  return absl::InvalidArgumentError(
-      StrCat("--lr-schedule is \"", schedule,
-             "\", not constant, cosine or step:EPOCHS:FACTOR"));
+  return UsageError(StrCat("--lr-schedule is \"", schedule,
+                           "\", not constant, cosine or step:EPOCHS:FACTOR"));
 }
 
 double LearningRate::At(uint32_t epoch) const {

@@ -4,24 +4,12 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/dtype.h"
 #include "common/base/strings.h"
+#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
-
-std::string FanoutsText(const Fanouts& fanouts) {
-  return absl::StrJoin(fanouts, ",");
-}
-
-std::string FanoutsText(const JobSpec& job) {
-  std::string text = FanoutsText(job.fanouts);
-  for (const auto& [relation, fanouts] : job.relation_fanouts) {
-    absl::StrAppend(&text, " ", relation, "=", FanoutsText(fanouts));
-  }
-  return text;
-}
 
 const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
@@ -37,38 +25,6 @@ const char* NormName(NormKind norm) {
   return "none";
 }
 
-std::string MethodText(const JobSpec& job) {
-  const auto walks = [&job](const char* name) {
-    return StrCat(name, " ", job.walks, " of ", job.walk_length, " ",
-                  absl::StrJoin(job.metapath, ","));
-  };
-  switch (job.method) {
-    case SampleMethod::kLabor:
-      return "labor";
-    case SampleMethod::kWalk:
-      return walks("walk");
-    case SampleMethod::kPpr:
-      return StrCat(walks("ppr"), " restart ", job.restart);
-    case SampleMethod::kInduced:
-      return "induced";
-    case SampleMethod::kUniform:
-      break;
-  }
-  return "uniform";
-}
-
-const char* TemporalName(TemporalStrategy strategy) {
-  switch (strategy) {
-    case TemporalStrategy::kUniform:
-      return "uniform";
-    case TemporalStrategy::kLast:
-      return "last";
-    case TemporalStrategy::kNone:
-      break;
-  }
-  return "none";
-}
-
 const char* AggregationName(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::kSum:
@@ -79,34 +35,6 @@ const char* AggregationName(Aggregation aggregation) {
       break;
   }
   return "mean";
-}
-
-std::string NegativesText(const Negatives& negatives) {
-  switch (negatives.mode) {
-    case NegativeMode::kBinary:
-      return StrCat("binary:", negatives.amount);
-    case NegativeMode::kTriplet:
-      return StrCat("triplet:", negatives.amount);
-    case NegativeMode::kShared:
-      return StrCat("shared:", negatives.amount);
-    case NegativeMode::kInBatch:
-      return "in-batch";
-    case NegativeMode::kNone:
-      break;
-  }
-  return "none";
-}
-
-const char* ExcludeName(ExcludeSeedEdges exclude) {
-  switch (exclude) {
-    case ExcludeSeedEdges::kSelf:
-      return "self";
-    case ExcludeSeedEdges::kReverse:
-      return "reverse";
-    case ExcludeSeedEdges::kNone:
-      break;
-  }
-  return "none";
 }
 
 const char* OptimizerName(OptimizerKind kind) {
@@ -139,7 +67,7 @@ std::string EvalNegativesText(const EvaluationOptions& evaluation) {
     case EvalNegatives::kGiven:
       return "given";
     case EvalNegatives::kDrawn:
-      return NegativesText(evaluation.drawn);
+      return FormatNegatives(evaluation.drawn);
     case EvalNegatives::kDefault:
       break;
   }
@@ -148,29 +76,8 @@ std::string EvalNegativesText(const EvaluationOptions& evaluation) {
 }
 
 OptionTexts TextsOfRun(const TrainOptions& options) {
-  const JobSpec& job = options.job;
   const ModelConfig& model = options.model;
   OptionTexts texts = {
-      {"--seed", absl::StrCat(job.seed)},
-      {"--seeds", job.seed_kind == SeedKind::kGraph  ? "graph"
-                  : job.seed_kind == SeedKind::kEdge ? "edge"
-                                                     : "node"},
-      {"--type", job.seed_type},
-      {"--split", job.split},
-      {"--fanouts", FanoutsText(job)},
-      {"--batch-size", absl::StrCat(job.batch_size)},
-      {"--shuffle", YesNo(job.shuffle)},
-      {"--seed-order",
-       job.seed_order == SeedOrder::kLocal ? "local" : "global"},
-      {"--drop-last", YesNo(job.drop_last)},
-      {"--replace", YesNo(job.replace)},
-      {"--disjoint", YesNo(job.disjoint)},
-      {"--direction", std::string(DirectionName(job.direction))},
-      {"--method", MethodText(job)},
-      {"--weighted", YesNo(job.weighted)},
-      {"--temporal", TemporalName(job.temporal)},
-      {"--train-graph",
-       job.train_graph.empty() ? "full" : StrCat("induced:", job.train_graph)},
       {"--feature-dtype", options.feature_dtype == DType::kNone
                               ? ""
                               : std::string(DTypeName(options.feature_dtype))},
@@ -191,12 +98,13 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
       {"--optimizer", OptimizerName(options.optimizer.kind)},
   };
   if (options.task.kind == TaskKind::kLink) {
-    texts["--negatives"] = NegativesText(job.negatives);
-    texts["--exclude-seed-edges"] = ExcludeName(job.exclude);
     texts["--loss"] =
         options.task.loss == LinkLoss::kSoftmax ? "softmax" : "bce";
     texts["--decoder"] =
         model.decoder == DecoderKind::kDistMult ? "distmult" : "dot";
+  }
+  for (const auto& [option, text] : JobIdentity(options.job)) {
+    texts[StrCat("--", option)] = text;
   }
   return texts;
 }
@@ -216,7 +124,7 @@ OptionTexts TextsOfRanks(const TrainOptions& options) {
       {"--classes", absl::StrCat(options.classes)},
       {"--inference",
        evaluation.kind == InferenceKind::kFull ? "full" : "sampled"},
-      {"--eval-fanouts", FanoutsText(evaluation.fanouts)},
+      {"--eval-fanouts", FormatFanouts(evaluation.fanouts)},
       {"--eval-batch-size", absl::StrCat(evaluation.inference.chunk)},
       {"--eval-ranks", evaluation.inference.all_ranks ? "all" : "0"},
       {"--eval-negatives", EvalNegativesText(evaluation)},

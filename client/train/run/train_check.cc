@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/tensor/torch_status.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -18,19 +19,19 @@ namespace {
 
 absl::Status Refuse(const std::string& option, const absl::Status& why,
                     const char* advice) {
-  return absl::Status(
+  return AsUsageError(absl::Status(
       why.code(),
-      StrCat(option, ": ", std::string(why.message()), "\n", advice));
+      StrCat(option, ": ", std::string(why.message()), "\n", advice)));
 }
 
 }  // namespace
 
 absl::Status CheckLayers(int layers, int hops, const std::string& fanouts) {
   if (layers == hops) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("--layers ", layers, " does not fit the ", hops, " number",
-             hops == 1 ? "" : "s", " of ", fanouts, "\ngive ", fanouts,
-             " one number a layer, or leave out --layers"));
+  return UsageError(StrCat("--layers ", layers, " does not fit the ", hops,
+                           " number", hops == 1 ? "" : "s", " of ", fanouts,
+                           "\ngive ", fanouts,
+                           " one number a layer, or leave out --layers"));
 }
 
 absl::Status CheckWritableFile(const std::string& option,
@@ -132,10 +133,9 @@ absl::Status CheckSameTexts(Collectives& collectives,
     std::string other;
     if (first.is_object() && first.contains(option)) other = first[option];
     if (other == text) continue;
-    return absl::InvalidArgumentError(
-        StrCat(option, " of rank ", collectives.rank(), ": ", shown(text),
-               ", but of rank 0: ", shown(other),
-               "\nstart every rank with the same options"));
+    return UsageError(StrCat(option, " of rank ", collectives.rank(), ": ",
+                             shown(text), ", but of rank 0: ", shown(other),
+                             "\nstart every rank with the same options"));
   }
   return absl::OkStatus();
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/run/train_options.h"
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
 
 absl::Status CheckComplete(const TrainOptions& options) {
   if (!options.consumed_log.empty() && options.feature_dtype != DType::kNone) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--consumed-log holds digests of features as they are stored, "
                "but --feature-dtype ",
                DTypeName(options.feature_dtype),
@@ -16,7 +17,7 @@ absl::Status CheckComplete(const TrainOptions& options) {
   const bool needs_folder =
       options.keep_best || options.resume || options.checkpoint_every > 0;
   if (!options.checkpoint.empty() || !needs_folder) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  return UsageError(
       "--checkpoint DIR is needed by --checkpoint-every, --keep-best and "
       "--resume\nname the folder that checkpoints are in");
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/table/npy_rows.h"
@@ -18,8 +19,7 @@ namespace {
 
 absl::Status Refused(const std::string& path, std::string_view what,
                      std::string_view advice) {
-  return absl::InvalidArgumentError(
-      StrCat("--order ", path, what, "\n", advice));
+  return UsageError(StrCat("--order ", path, what, "\n", advice));
 }
 
 // The position of each original id among a job's seeds.
@@ -72,8 +72,7 @@ absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
                                                 uint32_t epochs) {
   const absl::StatusOr<Array> read = ReadNpyIntegers(path);
   if (absl::IsInvalidArgument(read.status())) {
-    return absl::InvalidArgumentError(
-        StrCat("--order ", read.status().message()));
+    return UsageError(StrCat("--order ", read.status().message()));
   }
   MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
   const std::vector<int64_t>& shape = array.shape();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "client/tensor/torch_status.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -26,7 +27,7 @@ absl::Status RefuseFirst(const at::Tensor& broken, const at::Tensor& labels,
 absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
   if (labels.dim() == 2 && labels.size(1) == 1) labels = labels.squeeze(1);
   if (labels.dim() != 1) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--task single takes one class a node, but the labels are ",
                labels.size(1), " columns\nuse --task multi or regression"));
   }
@@ -48,7 +49,7 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
 absl::StatusOr<at::Tensor> ValueLabels(TaskKind kind, at::Tensor labels) {
   if (labels.dim() == 1) labels = labels.unsqueeze(1);
   if (kind == TaskKind::kBinary && labels.size(1) != 1) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--task binary takes one value a node, but the labels are ",
                labels.size(1), " columns\nuse --task multi"));
   }

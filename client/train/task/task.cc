@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/train/task/labels.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -87,11 +88,10 @@ absl::StatusOr<Task> Task::Parse(const std::string& task,
       names.push_back(unread ? "hits@K" : MetricName(parsed));
       if (names.back() == metric && !unread) return parsed;
     }
-    return absl::InvalidArgumentError(
-        StrCat("--metric \"", metric, "\" does not fit --task ", task, "\nuse ",
-               absl::StrJoin(names, ", ")));
+    return UsageError(StrCat("--metric \"", metric, "\" does not fit --task ",
+                             task, "\nuse ", absl::StrJoin(names, ", ")));
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--task is \"", task,
              "\"\nuse single, multi, binary, regression or link"));
 }
@@ -101,7 +101,7 @@ absl::Status Task::CheckOutputs(int64_t outputs) const {
       outputs == 2) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--metric rocauc of --task single needs 2 classes, but the labels "
              "have ",
              outputs, "\nuse --metric accuracy, f1-micro or f1-macro"));

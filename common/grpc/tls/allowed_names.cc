@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/match.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -42,7 +43,7 @@ absl::Status CheckAllow(const std::vector<std::string>& allow) {
     std::string_view name = entry;
     if (name.starts_with(kAnyLabel)) name.remove_prefix(kAnyLabel.size());
     if (name.empty() || name.find('*') != name.npos) {
-      return absl::InvalidArgumentError(StrCat(
+      return UsageError(StrCat(
           "--tls-allow: \"", entry,
           "\" is not a name\nwrite names, or *.NAME for one label before "
           "NAME; without --tls-allow all names are let in"));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -241,10 +242,10 @@ absl::Status ReadPem(const char* option, const std::string& path,
   if (path.empty()) return absl::OkStatus();
   auto content = ReadFile(path, kMaxFileBytes);
   if (!content.ok()) {
-    return absl::Status(
+    return AsUsageError(absl::Status(
         content.status().code(),
         StrCat(option, ": ", std::string(content.status().message()),
-               "\nname a PEM file that this user may read"));
+               "\nname a PEM file that this user may read")));
   }
   text = *std::move(content);
   return absl::OkStatus();
@@ -268,7 +269,7 @@ int NoPassphrase(char*, int, int, void*) { return -1; }
 
 absl::Status Certificates::State::ReadFiles() {
   if (options.cert.empty() != options.key.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat(options.cert.empty() ? "--tls-cert" : "--tls-key",
                " is missing: a certificate and its key go together"));
   }

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -191,7 +192,7 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
     const TlsOptions& options) {
   if (!options.enabled()) return nullptr;
   if (options.ca.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--tls-ca is missing: over TLS, servers are trusted if this CA signed "
         "their certificates");
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/philox.h"
 #include "common/base/strings.h"
 #include "common/graph/schema.h"
@@ -65,7 +66,7 @@ void FillFeatures(const FakeInput& input, int64_t row, float* out) {
 absl::Status CheckInput(const FakeInput& input) {
   if (input.nodes < 1 || input.classes < 1 || input.classes > input.nodes ||
       input.features < 0) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--nodes ", input.nodes, " --classes ", input.classes,
                " --features ", input.features,
                ": at least one node and one class are needed, and no more "
@@ -75,9 +76,8 @@ absl::Status CheckInput(const FakeInput& input) {
   if (edges >= 0 && edges <= static_cast<double>(kMaxEdges)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      StrCat("--avg-degree ", input.average_degree, ": ", edges,
-             " edges are not between 0 and 2^40"));
+  return UsageError(StrCat("--avg-degree ", input.average_degree, ": ", edges,
+                           " edges are not between 0 and 2^40"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -40,7 +41,7 @@ absl::Status WriteLines(const std::deque<std::string>& lines,
 absl::Status CheckNames(const RawGraph& graph,
                         const std::filesystem::path& directory) {
   if (graph.names.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--names-out: this input has numbers instead of names\nleave the "
         "option out");
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -93,7 +94,7 @@ TypeIndex NpyGraph::AddType(const std::string& name) {
 
 absl::Status NpyGraph::AddRelations() {
   if (input_.edges.empty()) {
-    return absl::InvalidArgumentError("--edges is needed");
+    return UsageError("--edges is needed");
   }
   for (const auto& [name, path] : input_.edges) {
     RelationNameParts parts{std::string(kHomogeneousType), "to",
@@ -101,7 +102,7 @@ absl::Status NpyGraph::AddRelations() {
     if (!name.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(parts, ParseRelationName(name));
     } else if (input_.edges.size() > 1) {
-      return absl::InvalidArgumentError(StrCat(
+      return UsageError(StrCat(
           "--edges ", path.string(),
           ": with several relations each needs a name: SRC__NAME__DST=FILE"));
     }
@@ -123,7 +124,7 @@ absl::StatusOr<TypeIndex> NpyGraph::FindType(std::string_view option,
     if (graph_.nodes[i].name == name) return static_cast<TypeIndex>(i);
     names.push_back(graph_.nodes[i].name);
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat(option, ": ",
              name.empty() ? "a node type is needed"
                           : StrCat("no node type \"", name, "\""),
@@ -138,7 +139,7 @@ absl::StatusOr<RelationIndex> NpyGraph::FindRelation(
     names.push_back(graph_.RelationName(graph_.edges[i]));
     if (names.back() == name) return static_cast<RelationIndex>(i);
   }
-  return absl::InvalidArgumentError(StrCat(
+  return UsageError(StrCat(
       option, ": ",
       name.empty() ? "a relation is needed"
                    : StrCat("no relation \"", name, "\""),
@@ -165,7 +166,7 @@ absl::Status NpyGraph::AddNodeColumns() {
       type = AddType(name);
     }
     if (count < 0) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           StrCat("--num-nodes ", count, ": a count is not negative"));
     }
     graph_.nodes[type].count = count;

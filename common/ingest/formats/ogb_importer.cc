@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -297,7 +298,7 @@ absl::Status OgbFolder::ReplaceFeatures() {
       const auto append_name = [](std::string* out, const RawNodes& nodes) {
         out->append(nodes.name);
       };
-      return absl::InvalidArgumentError(StrCat(
+      return UsageError(StrCat(
           "--features ", name.empty() ? "" : StrCat(name, "="), path.string(),
           ": give TYPE=FILE with a node type of this graph: ",
           absl::StrJoin(graph_.nodes, ", ", append_name)));
@@ -318,9 +319,8 @@ absl::StatusOr<std::optional<std::string>> OgbFolder::ChooseSplit() const {
   if (input_.split.empty()) {
     if (names.empty()) return std::nullopt;
     if (names.size() == 1) return names[0];
-    return absl::InvalidArgumentError(
-        StrCat("--split NAME is needed, because ", root.string(),
-               " has several: ", absl::StrJoin(names, ", ")));
+    return UsageError(StrCat("--split NAME is needed, because ", root.string(),
+                             " has several: ", absl::StrJoin(names, ", ")));
   }
   if (std::find(names.begin(), names.end(), input_.split) != names.end()) {
     return input_.split;

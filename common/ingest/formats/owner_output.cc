@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -63,7 +64,7 @@ absl::Status CheckOwners(const RawGraph& graph,
   MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(path));
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.owner != nullptr) continue;
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--assignment-out: this input has no partitions of node type ",
                nodes.name));
   }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/table/combined_rows.h"
@@ -107,13 +108,13 @@ absl::StatusOr<TypeIndex> PartitionFolder::TypeOfCompanions(
     fits = static_cast<TypeIndex>(i);
   }
   if (!input_.type.empty()) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         StrCat("--type ", input_.type,
                ": no such node type; there are: ", absl::StrJoin(names, ", ")));
   }
   if (fitting.size() == 1) return fits;
   if (graph_.nodes.size() == 1) return 0;  // the import will say what is wrong
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--type: the node type of labels and splits is needed; ",
              fitting.empty()
                  ? StrCat("none has ", labels, " nodes, as the labels, of ")

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/schema.h"
@@ -46,7 +47,7 @@ absl::StatusOr<std::array<int, 3>> ParseColumns(const std::string& text) {
     if (valid) columns[part] = i;
   }
   if (valid) return columns;
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--columns ", text,
              ": give h (head), r (relation) and t (tail) in the order of the "
              "file's columns, such as h,r,t"));
@@ -110,7 +111,7 @@ absl::StatusOr<Path> TriplesFolder::SplitFolder() const {
   if (!input_.split.empty() && IsDirectory(all / input_.split)) {
     return all / input_.split;
   }
-  return absl::InvalidArgumentError(
+  return UsageError(
       StrCat("--split ", input_.split,
              input_.split.empty() ? "is needed" : ": there is no such split",
              "; ", all.string(), " has ",
@@ -146,9 +147,9 @@ absl::StatusOr<Path> TriplesFolder::NamedFile(const char* part) const {
 
 absl::Status TriplesFolder::FindNamed() {
   if (!input_.split.empty()) {
-    return absl::InvalidArgumentError(StrCat("--split ", input_.split, ": ",
-                                             input_.directory.string(),
-                                             " has no folder split/"));
+    return UsageError(StrCat("--split ", input_.split, ": ",
+                             input_.directory.string(),
+                             " has no folder split/"));
   }
   pattern_.entities = std::make_shared<Numbering>("entity");
   pattern_.relations = std::make_shared<Numbering>("relation");

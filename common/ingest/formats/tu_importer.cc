@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/base/array.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -373,7 +374,7 @@ absl::StatusOr<SourcePtr> TuFolder::Features() const {
 absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
   if (!options_.edge_split_fractions.empty() &&
       options_.edge_split_by == EdgeSplitBy::kRandom) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--node-features degree counts the edges that --edge-split-fractions "
         "holds out of the graph\nuse --edge-split-by time or other features");
   }

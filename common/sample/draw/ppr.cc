@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw/draw.h"
@@ -204,9 +205,12 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   if (fanout == 0 || begin == end) return builder.CloseHop();
   const auto walks = static_cast<uint64_t>(spec.walks);
   if ((end - begin) * walks > std::numeric_limits<uint32_t>::max()) {
-    return absl::OutOfRangeError(StrCat(
-        "hop ", hop, " would have ", (end - begin) * walks,
-        " walks; the limit is 2^32\nuse a smaller --batch-size or --walks"));
+    return FieldStatus(absl::StatusCode::kOutOfRange,
+                       {.problem = FieldError::Problem::kTooMuch,
+                        .field = "walks",
+                        .value = StrCat("hop ", hop, " would have ",
+                                        (end - begin) * walks, " walks"),
+                        .limit = "2^32"});
   }
   context.walk = true;
   context.replace = true;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/draw/induced.h"
@@ -33,10 +34,14 @@ absl::Status CheckPickCount(const DrawContext& context,
   const uint64_t picks =
       static_cast<uint64_t>(frontier.fanout) * frontier.ids.size();
   if (picks <= kMaxPicks) return absl::OkStatus();
-  return absl::OutOfRangeError(StrCat(
-      "--replace: hop ", context.hop, " draws ", frontier.fanout,
-      " edges for each of ", frontier.ids.size(), " nodes; the limit is ",
-      kMaxPicks, " in all\nuse a smaller --batch-size or smaller --fanouts"));
+  return FieldStatus(
+      absl::StatusCode::kOutOfRange,
+      {.problem = FieldError::Problem::kTooMuch,
+       .field = "fanouts",
+       .value = StrCat("with replacement, hop ", context.hop, " draws ",
+                       frontier.fanout, " edges for each of ",
+                       frontier.ids.size(), " nodes"),
+       .limit = StrCat(kMaxPicks, " in all")});
 }
 
 absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
@@ -70,18 +75,16 @@ absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
   if (job.spec.temporal != TemporalStrategy::kNone &&
       seeds.times.size() != seeds.ids.size()) {
     const bool edges = job.spec.seed_kind == SeedKind::kEdge;
-    return absl::InvalidArgumentError(StrCat(
-        "--temporal: ", seeds.times.size(), " times for ", seeds.ids.size(),
-        " seeds\n",
-        edges ? "give them in --seeds-file [n, 3], with `sample --seed-times`, "
-                "or in the split: `split --pairs F.npy --times F.npy`"
-              : "give them in --seeds-file [n, 2], with `sample --seed-times`, "
-                "or import the dataset with --node-times F.npy"));
+    return InvalidField(
+        {.field = "temporal",
+         .limit = StrCat(seeds.times.size(), " times for ", seeds.ids.size(),
+                         edges ? " edge seeds" : " seeds")});
   }
   if (name.feature_rows && job.spec.method == SampleMethod::kPpr) {
-    return absl::InvalidArgumentError(
-        "--edge-features: the edges of --method ppr are none of the graph\n"
-        "leave one of the two out");
+    return InvalidField({.problem = FieldError::Problem::kConflict,
+                         .field = "edge_features",
+                         .other_field = "method",
+                         .other_value = "ppr"});
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -13,6 +14,15 @@ namespace millrace {
 namespace {
 
 constexpr size_t kMaxRows = std::numeric_limits<int32_t>::max();
+
+// `what`: "5 nodes of user".
+absl::Status TooLarge(const std::string& what) {
+  return FieldStatus(absl::StatusCode::kOutOfRange,
+                     {.problem = FieldError::Problem::kTooMuch,
+                      .field = "batch_size",
+                      .value = StrCat("a batch would hold ", what),
+                      .limit = StrCat(kMaxRows)});
+}
 
 Array AdoptIds(std::vector<uint64_t> ids, DType id_dtype) {
   if (id_dtype == DType::kUint64) return Array::Adopt(std::move(ids));
@@ -108,10 +118,7 @@ Frontier TopologyBuilder::FrontierOf(RelationIndex relation, int32_t fanout,
 absl::Status TopologyBuilder::CheckEdgeCount(RelationIndex relation,
                                              size_t count) const {
   if (count <= kMaxRows) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      StrCat("a batch would hold ", count, " edges of ",
-             schema_.RelationName(relation), "; the limit is ", kMaxRows,
-             "\nuse a smaller --batch-size or smaller --fanouts"));
+  return TooLarge(StrCat(count, " edges of ", schema_.RelationName(relation)));
 }
 
 absl::Status TopologyBuilder::AddPicks(RelationIndex relation, uint32_t begin,
@@ -146,10 +153,8 @@ absl::Status TopologyBuilder::AddPicks(RelationIndex relation, uint32_t begin,
 absl::Status TopologyBuilder::CloseHop() {
   for (size_t t = 0; t < nodes_.size(); ++t) {
     if (nodes_[t].ids().size() > kMaxRows) {
-      return absl::OutOfRangeError(
-          StrCat("a batch would hold ", nodes_[t].ids().size(), " nodes of ",
-                 schema_.node_types[t].name, "; the limit is ", kMaxRows,
-                 "\nuse a smaller --batch-size or smaller --fanouts"));
+      return TooLarge(StrCat(nodes_[t].ids().size(), " nodes of ",
+                             schema_.node_types[t].name));
     }
     hop_offsets_[t].push_back(nodes_[t].count());
   }

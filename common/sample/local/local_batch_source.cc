@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMaxQueuedFetches = 65536;
 
-constexpr char kSmallerBatch[] = "use a smaller --batch-size or --fanouts";
+constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
 
 // What a pick takes at least: the neighbour's id, and its place in the batch.
 constexpr uint64_t kBytesPerPick = 12;
@@ -46,7 +46,7 @@ class MappedNeighborSource final : public NeighborSource {
 
   absl::Status Reserve(uint64_t bytes) override {
     return CheckMemory("a batch of walks", bytes,
-                       "use a smaller --batch-size, --walks or --walk-length");
+                       "use a smaller batch size, or fewer or shorter walks");
   }
 
  private:
@@ -245,7 +245,7 @@ void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
   if (!queued) {
     (*shared_done)(absl::ResourceExhaustedError(
         StrCat("more than ", kMaxQueuedFetches,
-               " batches are waiting\nuse a smaller --prefetch-batches")));
+               " batches are waiting\nprefetch fewer batches")));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -43,9 +44,9 @@ absl::StatusOr<EpochPlan> EpochPlan::Create(const ResolvedJob& job,
 absl::StatusOr<EpochPlan> EpochPlan::OfLists(const ResolvedJob& job,
                                              std::vector<SeedList> epochs) {
   if (job.spec.seed_order == SeedOrder::kLocal) {
-    return absl::InvalidArgumentError(
-        "--seed-order local needs a split, not a list of seeds\n"
-        "make one with `millrace split`, or use --seed-order global");
+    return InvalidField({.field = "seed_order",
+                         .value = "local",
+                         .limit = "needs a split, not a list of seeds"});
   }
   if (epochs.empty()) {
     return absl::InvalidArgumentError("there is no list of seeds");

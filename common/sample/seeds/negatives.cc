@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -121,9 +122,12 @@ absl::Status NegativeDraw::Run() {
   constexpr int64_t kMaxNegatives = int64_t{1} << 26;
   const int64_t count = NegativeCount(job_.spec.negatives, seeds_.size());
   if (count > kMaxNegatives) {
-    return absl::OutOfRangeError(
-        StrCat("a batch would have ", count, " negatives; the limit is ",
-               kMaxNegatives, "\nuse a smaller --batch-size or --negatives"));
+    return FieldStatus(
+        absl::StatusCode::kOutOfRange,
+        {.problem = FieldError::Problem::kTooMuch,
+         .field = "negatives",
+         .value = StrCat("a batch would have ", count, " negatives"),
+         .limit = StrCat(kMaxNegatives)});
   }
   // An id and an original id for each end that is drawn, and a number.
   constexpr int64_t kEndBytes = 2 * sizeof(uint64_t);
@@ -131,7 +135,7 @@ absl::Status NegativeDraw::Run() {
   MILLRACE_RETURN_IF_ERROR(CheckMemory(
       StrCat("a batch with ", count, " negatives"),
       SaturatedProduct({count, kNumberBytes + (binary() ? 2 : 1) * kEndBytes}),
-      "use a smaller --batch-size or --negatives"));
+      "use a smaller batch size or fewer negatives"));
   const auto size = static_cast<size_t>(count);
   seeds_.negative_dst.ids.assign(size, 0);
   seeds_.negative_dst.original_ids.assign(size, 0);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
@@ -50,13 +51,16 @@ absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list) {
   MILLRACE_RETURN_IF_ERROR(check(list.times.size(), "times"));
   if (job.spec.seed_kind != SeedKind::kEdge) {
     if (!list.times.empty() && job.spec.temporal == TemporalStrategy::kNone) {
-      return absl::InvalidArgumentError(
-          "--temporal is needed: the seeds have times, but the job is not "
-          "temporal\ngive --temporal uniform or last, or leave the times out");
+      return InvalidField(
+          {.problem = FieldError::Problem::kMissing,
+           .field = "temporal",
+           .limit = "the seeds have times, but the job is not temporal"});
     }
     if (list.dst.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "--seeds edge is needed: the seeds are pairs of nodes");
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "seed_kind",
+                         .value = "edge",
+                         .limit = "the seeds are pairs of nodes"});
   }
   if (list.dst.size() != n) {
     return absl::InvalidArgumentError(StrCat("edge seeds: ", n, " sources and ",

@@ -268,7 +268,7 @@ TEST_F(FeatureCacheTest, RatiosBeyondAllRowsAreRefused) {
     options.cache_ratio = ratio;
     const absl::Status status = RemoteBatchSource::Connect(options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("--cache-ratio"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cache_ratio"));
   }
 }
 
@@ -278,7 +278,7 @@ TEST_F(FeatureCacheTest, StoresAreRefused) {
   options.cache_ratio = 0.2;
   const absl::Status status = OpenSource(options).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("--servers"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is for servers"));
 }
 
 // Answers from the store and records the requests.
@@ -384,7 +384,7 @@ TEST(FeatureCacheSizeTest, MoreThanMemoryIsRefusedWithNumbers) {
   const absl::Status status = Get(cache, ResolvedJob()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   const std::string message(status.message());
-  EXPECT_THAT(message, HasSubstr("--cache-ratio 0.25 would hold 274877906944 "
+  EXPECT_THAT(message, HasSubstr("cache_ratio 0.25: would hold 274877906944 "
                                  "rows of features, 1099511627.8 MB"));
   EXPECT_THAT(message, HasSubstr("memory that is available now, "));
 }

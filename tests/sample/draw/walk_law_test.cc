@@ -3,8 +3,8 @@
 //
 // False alarms: the job seeds are fixed, so a test that passes always passes.
 // For a perfect generator and a random seed, each table or z-value fails with
-// probability kAlpha; there are fewer than 150, so one of them fails with
-// probability below 1.5e-4. The expected count of every cell is at least 20.
+// probability kAlpha; there are fewer than 200, so one of them fails with
+// probability below 2e-4. The expected count of every cell is at least 20.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -162,6 +162,80 @@ TEST(WalkLawTest, WalkersSeedsAndBatchesAreIndependent) {
       << "seeds";
   EXPECT_GT(independence(one, [&](size_t i) { return next[i][1]; }), kAlpha)
       << "batches";
+}
+
+// Paths of node2vec's walks: weights 1/p, 1 and 1/q of going back, to a node
+// next to the node before, and elsewhere.
+void ForEachBiasedPath(
+    const std::vector<int64_t>& path, double chance, int steps, double p,
+    double q, const std::function<void(std::vector<int64_t>, double)>& visit) {
+  if (steps == 0) return visit(path, chance);
+  std::map<int64_t, double> law = StepFrom(path.back(), false);
+  if (path.size() > 1 && path.back() != kEnded && !law.contains(kEnded)) {
+    const int64_t before = path[path.size() - 2];
+    const std::map<int64_t, double> nearby = StepFrom(before, false);
+    double sum = 0;
+    for (auto& [to, weight] : law) {
+      weight *= to == before ? 1 / p : nearby.contains(to) ? 1 : 1 / q;
+      sum += weight;
+    }
+    for (auto& [to, weight] : law) weight /= sum;
+  }
+  for (const auto& [to, weight] : law) {
+    std::vector<int64_t> longer = path;
+    longer.push_back(to);
+    ForEachBiasedPath(longer, chance * weight, steps - 1, p, q, visit);
+  }
+}
+
+TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
+  const auto source = OpenGraph(WalkGraph(), 0);
+  struct Bias {
+    double p, q;
+  };
+  for (const auto& [p, q] :
+       {Bias{0.25, 4}, Bias{4, 0.25}, Bias{3, 1}, Bias{1, 0.7}}) {
+    for (const int64_t seed : {0, 1, 2}) {
+      for (int steps = 1; steps <= 4; ++steps) {
+        std::map<std::vector<int64_t>, double> law;
+        ForEachBiasedPath({seed}, 1, steps, p, q,
+                          [&](auto path, double c) { law[path] += c; });
+        JobSpec spec = WalkJob(SampleMethod::kWalk, false, kDraws, steps);
+        spec.walk_p = p;
+        spec.walk_q = q;
+        std::map<std::vector<int64_t>, int64_t> counts;
+        for (const auto& path : PathsOf(Sample(*source, spec, {{seed}, {}}))) {
+          ++counts[path];
+        }
+        EXPECT_GT(LawP(counts, law, kDraws), kAlpha)
+            << "from " << seed << ", " << steps << " steps, p " << p << ", q "
+            << q;
+      }
+    }
+  }
+}
+
+// Walkers number their words by themselves, whatever node they are at.
+TEST(WalkLawTest, BiasedWalkersAreIndependent) {
+  const auto source = OpenGraph(WalkGraph(), 0);
+  JobSpec spec = WalkJob(SampleMethod::kWalk, false, kDraws, 2);
+  spec.walk_p = 0.5;
+  const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
+  const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
+  std::map<std::vector<int64_t>, double> law;
+  for (const auto& [a, p] : StepFrom(0, false)) {
+    for (const auto& [b, q] : StepFrom(0, false)) law[{a, b}] = p * q;
+  }
+  const auto independence = [&](const auto& other, size_t ahead) {
+    std::map<std::vector<int64_t>, int64_t> counts;
+    for (size_t i = 0; i < kDraws; ++i) {
+      ++counts[{first[i][1], other[i + ahead][1]}];
+    }
+    return LawP(counts, law, kDraws);
+  };
+  EXPECT_GT(independence(first, 1), kAlpha) << "walkers";
+  EXPECT_GT(independence(first, kDraws), kAlpha) << "seeds";
+  EXPECT_GT(independence(next, 0), kAlpha) << "batches";
 }
 
 // Visits of one walk to each node: means and variances over all paths.

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/sample/digest.h"
 #include "common/sample/draw/walks.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/sampled.h"
@@ -150,6 +151,56 @@ TEST_P(WalkTest, WalksEndAtEmptyLists) {
   EXPECT_EQ(batch->edges[0].edge_count(), 2);
 }
 
+// In a cycle no node is next to both ends of an edge, so with a large p and a
+// small q walks go straight on.
+TEST_P(WalkTest, LargePGoesRoundACycle) {
+  const auto source = OpenGraph(testing::Cycle(64), GetParam());
+  JobSpec spec = Walk(SampleMethod::kWalk, 20, 10);
+  spec.walk_p = 1000;
+  spec.walk_q = 0.001;
+  const auto batch = Sample(*source, spec, {{0, 17, 40}, {}});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const auto walks = batch->walks.As<int32_t>();
+  const auto original = Int64s(batch->nodes[0].original_id);
+  int64_t turned = 0;
+  for (int64_t at = 0; at < batch->walks.rows() * 11; ++at) {
+    if (at % 11 < 2) continue;
+    turned += original[walks[at]] == original[walks[at - 2]];
+  }
+  // Each of the 540 later steps turns with probability 10^-6 / (1 + 10^-6): a
+  // false alarm in 1800 seeds.
+  EXPECT_EQ(turned, 0);
+}
+
+// The draws of a biased job do not depend on partitions, even where whole lists
+// have equal entries and loops; and p = q = 1 are walks as they ever were.
+TEST_P(WalkTest, BiasedStepsAreEdgesAndTheSameEverywhere) {
+  const TestGraph graph = RandomGraph(3);
+  const auto source = OpenGraph(graph, GetParam());
+  const auto whole = OpenGraph(graph, 0);
+  const BruteForce truth(graph, Direction::kIn);
+  JobSpec spec = Walk(SampleMethod::kWalk, 5, 8);
+  spec.seed_type = "item";
+  spec.metapath = {"item__cites__item"};
+  for (const auto& [p, q] :
+       {std::pair(0.2, 5.0), std::pair(8.0, 0.5), std::pair(1.0, 1.0)}) {
+    spec.walk_p = p;
+    spec.walk_q = q;
+    const auto batch = Sample(*source, spec, {{4, 9, 4, 20}, {}});
+    const auto other = Sample(*whole, spec, {{4, 9, 4, 20}, {}});
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(Hex(DigestBatch(*batch, source->manifest().schema)),
+              Hex(DigestBatch(*other, whole->manifest().schema)));
+    const auto edges = EdgesOf(*batch, source->manifest().schema, 2);
+    EXPECT_GT(edges.size(), 20u);
+    for (const SampledEdge& edge : edges) {
+      EXPECT_EQ(truth.Owner(2, edge.edge_id), edge.owner.original);
+      EXPECT_EQ(truth.Neighbor(2, edge.edge_id), edge.neighbor.original);
+    }
+  }
+}
+
 // Walks that never restart make the same draws as those of --method walk, so
 // they visit the same nodes.
 TEST_P(WalkTest, PprCountsTheVisitsOfWalks) {
@@ -243,8 +294,8 @@ TEST_P(WalkTest, PprHasNoEdgeFeatures) {
       Sample(*source, spec, {{4}, {}}, 0, /*edge_features=*/true).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("--edge-features: the edges of --method ppr "
-                                   "are none of the graph\n"));
+              ::testing::HasSubstr("edge_features and method ppr exclude each "
+                                   "other"));
 }
 
 }  // namespace

@@ -397,12 +397,9 @@ TEST(TemporalTest, SeedsWithoutTimesAreRefused) {
        std::vector<std::vector<int64_t>>{{}, {3}, {3, 4, 5}}) {
     const absl::Status refusal = status({{1, 2}, times});
     EXPECT_TRUE(absl::IsInvalidArgument(refusal)) << refusal;
-    EXPECT_THAT(
-        std::string(refusal.message()),
-        HasSubstr(std::to_string(times.size()) + " times for 2 seeds\ngive "));
+    EXPECT_THAT(std::string(refusal.message()),
+                HasSubstr(std::to_string(times.size()) + " times for 2 seeds"));
   }
-  EXPECT_THAT(std::string(status({{1, 2}, {}}).message()),
-              HasSubstr("--seed-times"));
 }
 
 TEST(TemporalTest, SeedsOfASplitWithoutTimesAreRefused) {
@@ -416,7 +413,6 @@ TEST(TemporalTest, SeedsOfASplitWithoutTimesAreRefused) {
   const absl::Status status = source->Make(*job, {}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("0 times for 2 seeds"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("--node-times"));
 }
 
 // The times of nodes do not take the place of the missing times of edge seeds.
@@ -431,10 +427,7 @@ TEST(TemporalTest, EdgeSeedsWithoutTimesAreRefused) {
   pairs.dst = {1, 2};
   const std::string refusal(
       source->Make(*job, {.explicit_seeds = pairs}).status().message());
-  EXPECT_THAT(refusal, HasSubstr("0 times for 2 seeds\n"));
-  EXPECT_THAT(refusal, HasSubstr("--seeds-file [n, 3]"));
-  EXPECT_THAT(refusal, HasSubstr("split --pairs F.npy --times F.npy"));
-  EXPECT_THAT(refusal, ::testing::Not(HasSubstr("--node-times")));
+  EXPECT_EQ(refusal, "temporal: 0 times for 2 edge seeds");
 }
 
 TEST(TemporalTest, SeedsOfASplitHaveTheirOwnTimes) {
@@ -463,8 +456,8 @@ TEST(TemporalTest, TimesOfSeedsAreForTemporalJobs) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(
       std::string(status.message()),
-      ::testing::StartsWith("--temporal is needed: the seeds have times, "
-                            "but the job is not temporal\n"));
+      ::testing::StartsWith("temporal is needed: the seeds have times, but "
+                            "the job is not temporal"));
   const auto batch = Sample(*source, ExplicitJob({2}), {{2, 3}, {}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->edges[0].edge_count(), 4);

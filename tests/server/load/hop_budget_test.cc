@@ -103,6 +103,29 @@ TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
   EXPECT_EQ(admission.in_use() - asked, 3 * ten);
 }
 
+// Walks that look at whole lists drop them after a step.
+TEST_F(HopBudgetTest, ReleasedPicksMakeRoomForLaterHops) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 1000);
+  draw_.edge_ids = true;
+  const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+  constexpr uint64_t kTheirs = 100;
+  const auto hop = [&] {
+    ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+    ASSERT_TRUE(budget.AddPicks(0, kTheirs).ok());
+  };
+  hop();
+  const uint64_t once = admission.in_use();
+  constexpr uint64_t kOurs = kNodes / 2 * kDegree;
+  for (int i = 0; i < 10; ++i) {
+    budget.ReleasePicks(draw_, kOurs + kTheirs);
+    hop();
+  }
+  // Grouping the nodes by owner is not given back.
+  EXPECT_LE(admission.in_use(), once + 10 * kNodes * 24);
+}
+
 TEST_F(HopBudgetTest, EdgeIdsOfPeersCost) {
   const auto bytes_of_replies = [this](bool edge_ids) {
     Admission admission(1 << 30);

@@ -10,6 +10,7 @@
 
 #include "client/train/group/message_signer.h"
 #include "client/train/group/rank_state.h"
+#include "common/base/field_error.h"
 #include "common/base/steady_time.h"
 #include "tests/support/silent_listener.h"
 
@@ -119,11 +120,10 @@ TEST_F(HeartbeatTest, WrongUsageByOneRankIsReportedByAll) {
   const auto one = Start(1, 3);
   const auto two = Start(2, 3);
   ASSERT_TRUE(two->WaitForAll(absl::Seconds(30)).empty());
-  zero->Fail(absl::InvalidArgumentError("--resume: no such file\nname one"));
+  zero->Fail(UsageError("--resume: no such file\nname one"));
   for (const auto* other : {&one, &two}) {
     EXPECT_EQ((*other)->WaitForLoss(absl::Seconds(30)),
-              absl::InvalidArgumentError(
-                  "--resume: no such file (says rank 0)\nname one"));
+              UsageError("--resume: no such file (says rank 0)\nname one"));
   }
 }
 
@@ -132,7 +132,7 @@ TEST_F(HeartbeatTest, WithoutASecretAFailureIsNeverWrongUsage) {
   const auto zero = Start(0, 2);
   const auto one = Start(1, 2);
   ASSERT_TRUE(one->WaitForAll(absl::Seconds(30)).empty());
-  zero->Fail(absl::InvalidArgumentError("--resume: no such file\nname one"));
+  zero->Fail(UsageError("--resume: no such file\nname one"));
   EXPECT_EQ(one->WaitForLoss(absl::Seconds(30)),
             absl::UnavailableError(
                 "rank 0 failed: --resume: no such file\nname one"));
@@ -142,7 +142,7 @@ TEST_F(HeartbeatTest, WithoutASecretAFailureIsNeverWrongUsage) {
 TEST_F(HeartbeatTest, IgnoresMessagesOfStrangers) {
   RankState failed;
   failed.beats = 1 << 20;
-  failed.failure = absl::InvalidArgumentError("--lr: a stranger");
+  failed.failure = UsageError("--lr: a stranger");
   const auto zero = Start(0, 2);
   const auto one = Start(1, 2);
   ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/field_error.h"
+
 namespace millrace::testing {
 namespace {
 
@@ -10,7 +12,8 @@ TEST(RankStateTest, ReadsWhatItWrites) {
   for (const RankState& state :
        {RankState{}, RankState{17, true, {}},
         RankState{int64_t{1} << 62, false,
-                  absl::InvalidArgumentError("--lr 7: too much\ngive less")},
+                  absl::InvalidArgumentError("lr 7: too much\ngive less")},
+        RankState{5, false, UsageError("--lr 7: too much\ngive less")},
         RankState{3, false, absl::UnknownError("")}}) {
     const std::optional<RankState> read = RankStateFrom(ToText(state));
     ASSERT_TRUE(read.has_value()) << ToText(state);
@@ -21,8 +24,9 @@ TEST(RankStateTest, ReadsWhatItWrites) {
 }
 
 TEST(RankStateTest, RefusesOtherTexts) {
-  for (const char* text : {"", "1", "1 0", "1 0 0", "x 0 0 ", "1 x 0 ",
-                           "1 0 x ", "99999999999999999999 0 0 "}) {
+  for (const char* text :
+       {"", "1", "1 0", "1 0 0", "x 0 0 ", "1 x 0 ", "1 0 x ", "1 0 0 ",
+        "1 0 0 x ", "99999999999999999999 0 0 0 "}) {
     EXPECT_FALSE(RankStateFrom(text).has_value()) << text;
   }
 }

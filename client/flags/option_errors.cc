@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/flags/option_errors.h"
+
+#include <optional>
+
+#include "absl/strings/str_replace.h"
+#include "common/base/field_error.h"
+#include "common/base/strings.h"
+#include "common/sample/job_options.h"
+
+namespace millrace {
+namespace {
+
+using Problem = FieldError::Problem;
+
+struct Advice {
+  std::string_view field;
+  absl::StatusCode code;
+  Problem problem;
+  std::string_view text;
+};
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kLacking = absl::StatusCode::kFailedPrecondition;
+
+constexpr std::string_view kSmallerBatch =
+    "use a smaller --batch-size or smaller --fanouts";
+
+// What to do about errors that do not say it all.
+constexpr Advice kAdvice[] = {
+    {"fanouts", kInvalid, Problem::kOutOfRange,
+     "give a number for each hop; -1 takes each neighbour once, also with "
+     "--replace"},
+    {"fanouts", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
+     kSmallerBatch},
+    {"batch_size", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
+     kSmallerBatch},
+    {"negatives", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
+     "use a smaller --batch-size or --negatives"},
+    {"walks", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
+     "use a smaller --batch-size or --walks"},
+    {"direction", kLacking, Problem::kInvalid,
+     "make one that has: millrace partition DATASET --directions both ..."},
+    {"weighted", kLacking, Problem::kInvalid,
+     "import the dataset with --edge-weights SRC__REL__DST=F.npy and partition "
+     "it again"},
+    {"temporal", kLacking, Problem::kInvalid,
+     "import the dataset with --edge-times F.npy or --node-times F.npy and "
+     "partition it again"},
+    {"temporal", kInvalid, Problem::kInvalid,
+     "give them in --seeds-file [n, 2] (of edges [n, 3]), with `sample "
+     "--seed-times`, in the split (`split --pairs F.npy --times F.npy`), or "
+     "import the dataset with --node-times F.npy"},
+    {"temporal", kInvalid, Problem::kMissing,
+     "give --temporal uniform or last, or leave the times out"},
+    {"method", kLacking, Problem::kInvalid,
+     "make one that has: millrace partition DATASET --neighbor-original-ids "
+     "..."},
+    {"method", kInvalid, Problem::kInvalid,
+     "name it: --metapath SRC__REL__DST"},
+    {"metapath", kInvalid, Problem::kMissing,
+     "name those that a walk follows, in turn: --metapath SRC__REL__DST,..."},
+    {"metapath", kInvalid, Problem::kInvalid,
+     "name relations that join (--direction says which way)"},
+    {"seed_type", kInvalid, Problem::kMissing,
+     "name that of the seeds: --type TYPE, or --type SRC__REL__DST of edge "
+     "seeds"},
+    {"seed_kind", kInvalid, Problem::kInvalid,
+     "import a collection of graphs: millrace import tu"},
+    {"seed_order", kInvalid, Problem::kInvalid,
+     "make one with `millrace split`, or use --seed-order global"},
+    {"train_graph", absl::StatusCode::kNotFound, Problem::kInvalid,
+     "name one of these, or leave --train-graph out"},
+    {"train_graph", kInvalid, Problem::kInvalid,
+     "sample one that does, name another split, or leave --train-graph out"},
+    {"edge_features", kLacking, Problem::kInvalid,
+     "import the dataset with --edge-features F.npy and partition it again"},
+    {"split", absl::StatusCode::kNotFound, Problem::kInvalid,
+     "name one with --split, make one with `millrace split`, or give "
+     "--seeds-file"},
+    {"store", kInvalid, Problem::kMissing, "give --store or --servers"},
+    {"cache_ratio", kInvalid, Problem::kInvalid, "leave it out"},
+    {"cache_ratio", kLacking, Problem::kInvalid,
+     "use a smaller --cache-ratio, fewer processes on this host, or "
+     "--feature-dtype float16"},
+};
+
+std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
+  for (const Advice& advice : kAdvice) {
+    if (advice.field == error.field && advice.code == code &&
+        advice.problem == error.problem) {
+      return advice.text;
+    }
+  }
+  switch (error.problem) {
+    case Problem::kConflict:
+      return "leave one out";
+    case Problem::kNeeds:
+      return "leave it out, or give that too";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string OptionOfField(std::string_view field) {
+  if (const JobOption* option = FindJobOption(field); option != nullptr) {
+    return StrCat("--", option->option);
+  }
+  return StrCat("--", absl::StrReplaceAll(AbslView(field), {{"_", "-"}}));
+}
+
+absl::Status InTermsOfOptions(const absl::Status& status) {
+  const std::optional<FieldError> error = GetFieldError(status);
+  if (!error.has_value() || error->problem == Problem::kUsage) return status;
+  std::string message(status.message());
+  const std::string said =
+      ToText(*error, [](std::string_view field) { return std::string(field); });
+  // The message may have come to say more on its way, such as which server.
+  if (const size_t at = message.find(said); at != message.npos) {
+    message.replace(at, said.size(), ToText(*error, OptionOfField));
+  }
+  const std::string_view advice = AdviceFor(*error, status.code());
+  if (!advice.empty() && message.find('\n') == message.npos) {
+    message += StrCat("\n", advice);
+  }
+  return AsUsageError(absl::Status(status.code(), message));
+}
+
+}  // namespace millrace

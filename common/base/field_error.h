@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors about one field of what a caller asked for, in a form that programs
+// can read. Libraries name the fields of their structs; a program shows a user
+// its own names for these, such as options, and says what to do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace millrace {
+
+struct FieldError {
+  // What is wrong, which is also how ToText() reads.
+  enum class Problem : uint8_t {
+    kInvalid = 0,     // "FIELD VALUE: LIMIT"
+    kOutOfRange = 1,  // "FIELD VALUE is out of range: LIMIT"
+    kMissing = 2,     // "FIELD is needed: LIMIT"
+    kConflict = 3,    // "FIELD VALUE and OTHER exclude each other"
+    kNeeds = 4,       // "FIELD VALUE needs OTHER"
+    // "VALUE; the limit is LIMIT". The value follows from the field, of which
+    // less must be asked for.
+    kTooMuch = 5,
+    // The message names options itself; the other members are empty.
+    kUsage = 6,
+  };
+  Problem problem = Problem::kInvalid;
+  std::string field = {};  // such as "batch_size"
+  std::string value = {};  // empty where the field alone says enough
+  std::string limit = {};  // what the value must be, or what is wrong with it
+  // A second field and its value: kConflict, kNeeds.
+  std::string other_field = {};
+  std::string other_value = {};
+
+  friend bool operator==(const FieldError&, const FieldError&) = default;
+};
+
+// Returns how a field is called, such as "--batch-size".
+using FieldNames = std::function<std::string(std::string_view field)>;
+
+// What is wrong, in one line.
+std::string ToText(const FieldError& error, const FieldNames& names);
+
+// A status of this code with the error, whose message calls fields by their own
+// names.
+absl::Status FieldStatus(absl::StatusCode code, const FieldError& error);
+// The same with INVALID_ARGUMENT.
+absl::Status InvalidField(const FieldError& error);
+
+// The same error, with its FieldError, in other words.
+absl::Status Reworded(const absl::Status& status, std::string_view message);
+
+void SetFieldError(const FieldError& error, absl::Status& status);
+// nullopt if the status has none, or one that cannot be read.
+std::optional<FieldError> GetFieldError(const absl::Status& status);
+
+// INVALID_ARGUMENT for a user who gave wrong options, which the message names.
+absl::Status UsageError(std::string_view message);
+// UNIMPLEMENTED for options that may be served one day.
+absl::Status UnservedError(std::string_view message);
+// The same error, as one of a user who gave wrong options, if its code can be
+// one: INVALID_ARGUMENT or UNIMPLEMENTED.
+absl::Status AsUsageError(absl::Status status);
+// Whether a user gave wrong options.
+bool IsUsageError(const absl::Status& status);
+
+}  // namespace millrace

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/field_error.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace millrace {
+namespace {
+
+using Problem = FieldError::Problem;
+
+std::string Shouted(std::string_view field) {
+  return absl::StrCat("<", std::string(field), ">");
+}
+
+TEST(FieldErrorTest, EachProblemReadsAsASentence) {
+  const std::vector<std::pair<FieldError, std::string>> texts = {
+      {{.field = "method", .value = "ppr", .limit = "no"}, "<method> ppr: no"},
+      {{.field = "method", .limit = "no"}, "<method>: no"},
+      {{.problem = Problem::kOutOfRange,
+        .field = "walks",
+        .value = "0",
+        .limit = "1 to 9"},
+       "<walks> 0 is out of range: 1 to 9"},
+      {{.problem = Problem::kMissing, .field = "type", .limit = "two"},
+       "<type> is needed: two"},
+      {{.problem = Problem::kConflict,
+        .field = "replace",
+        .other_field = "method",
+        .other_value = "labor"},
+       "<replace> and <method> labor exclude each other"},
+      {{.problem = Problem::kNeeds,
+        .field = "walks",
+        .other_field = "method",
+        .other_value = "walk"},
+       "<walks> needs <method> walk"},
+      {{.problem = Problem::kTooMuch,
+        .field = "batch_size",
+        .value = "5 nodes",
+        .limit = "4"},
+       "5 nodes; the limit is 4"},
+  };
+  for (const auto& [error, text] : texts) {
+    EXPECT_EQ(ToText(error, Shouted), text);
+  }
+}
+
+TEST(FieldErrorTest, StatusesCarryItWhole) {
+  const FieldError error = {.problem = Problem::kConflict,
+                            .field = "a:b",
+                            .value = std::string("1:2\0\n", 5),
+                            .limit = "",
+                            .other_field = "9:",
+                            .other_value = "\xff"};
+  absl::Status status = absl::NotFoundError("nothing");
+  EXPECT_FALSE(GetFieldError(status).has_value());
+  SetFieldError(error, status);
+  EXPECT_EQ(GetFieldError(status), error);
+  EXPECT_EQ(GetFieldError(Reworded(status, "other words")), error);
+  EXPECT_EQ(Reworded(status, "other words").message(), "other words");
+}
+
+TEST(FieldErrorTest, OtherPayloadsAreNone) {
+  for (const char* payload :
+       {"", ":", "x:", "7:0:0:0:0:0:", "0:", "0:0:0:0:0:", "0:0:0:0:0:9:",
+        "0:99999999999999999999:", "-1:0:0:0:0:0:"}) {
+    absl::Status status = absl::InvalidArgumentError("no");
+    status.SetPayload("millrace/FieldError", absl::Cord(payload));
+    EXPECT_FALSE(GetFieldError(status).has_value()) << payload;
+  }
+}
+
+// Only these end a program with the status of wrong usage.
+TEST(FieldErrorTest, UsageErrorsAreAboutOptions) {
+  EXPECT_TRUE(IsUsageError(UsageError("--lr is needed")));
+  EXPECT_TRUE(IsUsageError(UnservedError("--lr 7 is not served")));
+  EXPECT_TRUE(IsUsageError(InvalidField({.field = "lr", .limit = "no"})));
+  EXPECT_FALSE(IsUsageError(absl::InvalidArgumentError("--lr is needed")));
+  EXPECT_FALSE(IsUsageError(FieldStatus(absl::StatusCode::kNotFound,
+                                        {.field = "split", .limit = "no"})));
+  EXPECT_FALSE(IsUsageError(AsUsageError(absl::NotFoundError("--init: no"))));
+}
+
+}  // namespace
+}  // namespace millrace
