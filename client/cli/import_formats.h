@@ -48,7 +48,7 @@ struct ImportFormat {
   const char* example;  // follows `millrace import`
   // Adds the options that only this format has.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
-    // Describes the input's graph.
+  // Describes the input's graph.
   absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
 };
 

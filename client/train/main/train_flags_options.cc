@@ -171,8 +171,8 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
     return absl::OkStatus();
   }
   evaluation.negatives = EvalNegatives::kDrawn;
-  MILLRACE_ASSIGN_OR_RETURN(
-      evaluation.drawn, ParseNegatives(eval_negatives_, "eval_negatives"));
+  MILLRACE_ASSIGN_OR_RETURN(evaluation.drawn,
+                            ParseNegatives(eval_negatives_, "eval_negatives"));
   return absl::OkStatus();
 }
 
