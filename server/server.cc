@@ -139,6 +139,11 @@ void HandOver(UniqueFd connection, Intake& intake) {
 }  // namespace
 
 struct SamplerServer::State {
+  absl::Status StartGrpc();
+  void ReportHealth();
+  void StartScrubber();
+  void Accept(std::unique_ptr<ListeningSocket> socket);
+
   TlsFilesPtr tls;
   std::unique_ptr<ServerCore> core;
   std::unique_ptr<SamplerService> service;
@@ -156,6 +161,48 @@ SamplerServer::SamplerServer(std::unique_ptr<State> state)
 
 SamplerServer::~SamplerServer() { Stop(); }
 
+// Connections come only from the acceptor, through `intake`.
+absl::Status SamplerServer::State::StartGrpc() {
+  const ServerOptions& options = core->options;
+  ::grpc::ServerBuilder builder;
+  ConfigureServer(builder);
+  Limit(options, builder);
+  using Type = ::grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  intake = builder.experimental().AddExternalConnectionAcceptor(
+      Type::FROM_FD, tls == nullptr ? ::grpc::InsecureServerCredentials()
+                                    : ServerCredentials(tls, options.clients));
+  service->Register(builder);
+  server = builder.BuildAndStart();
+  if (server != nullptr) return absl::OkStatus();
+  return absl::InternalError("gRPC could not start a server");
+}
+
+void SamplerServer::State::ReportHealth() {
+  ::grpc::HealthCheckServiceInterface* health = server->GetHealthCheckService();
+  for (const int part : core->store->partitions()) {
+    health->SetServingStatus(StrCat("partition/", part), true);
+  }
+  core->damage.Listen([health, &core = *core](int part) {
+    health->SetServingStatus(StrCat("partition/", part), false);
+    if (core.damage.AreAllDamaged()) health->SetServingStatus("", false);
+  });
+}
+
+void SamplerServer::State::StartScrubber() {
+  const uint64_t bytes_per_second = core->options.scrub_bytes_per_second;
+  if (bytes_per_second == 0) return;
+  scrubber =
+      std::make_unique<Scrubber>(core->store, bytes_per_second, core->damage);
+}
+
+void SamplerServer::State::Accept(std::unique_ptr<ListeningSocket> socket) {
+  acceptor = std::make_unique<Acceptor>(
+      std::move(socket), DecideLimits(core->options.connections),
+      [&intake = *intake](UniqueFd connection) {
+        HandOver(std::move(connection), intake);
+      });
+}
+
 absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
     std::shared_ptr<const Store> store, ServerOptions options) {
   EnablePlugins();
@@ -165,46 +212,17 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->port = socket->port();
   state->address = socket->address();
   MILLRACE_ASSIGN_OR_RETURN(state->tls, OpenTls(options));
-  const auto credentials = state->tls == nullptr
-                               ? ::grpc::InsecureServerCredentials()
-                               : ServerCredentials(state->tls, options.clients);
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
                             MakeFleet(*store, options.peers, state->tls));
   state->core = std::make_unique<ServerCore>(
       std::move(store), std::move(options), std::move(fleet));
   state->service = std::make_unique<SamplerService>(*state->core);
-  ::grpc::ServerBuilder builder;
-  ConfigureServer(builder);
-  Limit(state->core->options, builder);
-  using Type = ::grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  state->intake = builder.experimental().AddExternalConnectionAcceptor(
-      Type::FROM_FD, credentials);
-  state->service->Register(builder);
-  state->server = builder.BuildAndStart();
-  if (state->server == nullptr) {
-    return absl::InternalError("gRPC could not start a server");
-  }
+  MILLRACE_RETURN_IF_ERROR(state->StartGrpc());
   state->port_check =
       std::make_unique<PortCheck>(socket->local_address(), state->tls);
-  ::grpc::HealthCheckServiceInterface* health =
-      state->server->GetHealthCheckService();
-  for (const int part : state->core->store->partitions()) {
-    health->SetServingStatus(StrCat("partition/", part), true);
-  }
-  ServerCore& core = *state->core;
-  core.damage.Listen([health, &core](int part) {
-    health->SetServingStatus(StrCat("partition/", part), false);
-    if (core.damage.AreAllDamaged()) health->SetServingStatus("", false);
-  });
-  if (core.options.scrub_bytes_per_second > 0) {
-    state->scrubber = std::make_unique<Scrubber>(
-        core.store, core.options.scrub_bytes_per_second, core.damage);
-  }
-  state->acceptor = std::make_unique<Acceptor>(
-      std::move(socket), DecideLimits(state->core->options.connections),
-      [&intake = *state->intake](UniqueFd connection) {
-        HandOver(std::move(connection), intake);
-      });
+  state->ReportHealth();
+  state->StartScrubber();
+  state->Accept(std::move(socket));
   return std::unique_ptr<SamplerServer>(new SamplerServer(std::move(state)));
 }
 

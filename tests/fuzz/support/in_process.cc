@@ -9,8 +9,9 @@
 
 #include "common/base/mutex.h"
 #include "common/grpc/status.h"
-#include "server/rpc/gather_call.h"
-#include "server/rpc/sample_call.h"
+#include "server/rpc/gather_rpc.h"
+#include "server/rpc/sample_rpc.h"
+#include "server/rpc/stream_call.h"
 #include "tests/fuzz/support/graph.h"
 
 namespace millrace::fuzz {
@@ -35,7 +36,7 @@ class Collector final
   explicit Collector(::grpc::ByteBuffer request)
       : request_(std::move(request)) {}
 
-  StreamedAnswer Run(RequestCall* call) {
+  StreamedAnswer Run(StreamCall* call) {
     BindReactor(call);
     if (reading_) call->OnReadDone(true);
     while (true) {
@@ -89,12 +90,11 @@ class Collector final
   StreamedAnswer answer_ ABSL_GUARDED_BY(mutex_);
 };
 
-template <typename Call>
-StreamedAnswer Answer(std::string_view request) {
+StreamedAnswer Answer(const StreamRpc& rpc, std::string_view request) {
   const ::grpc::Slice slice(request.data(), request.size());
   ::grpc::CallbackServerContext context;
   Collector collector(::grpc::ByteBuffer(&slice, 1));
-  return collector.Run(new Call(RichServer(), &context));
+  return collector.Run(new StreamCall(RichServer(), rpc, &context));
 }
 
 }  // namespace
@@ -111,11 +111,11 @@ ServerCore& RichServer() {
 }
 
 StreamedAnswer AnswerSample(std::string_view request) {
-  return Answer<SampleCall>(request);
+  return Answer(SampleRpc(RichServer()), request);
 }
 
 StreamedAnswer AnswerGather(std::string_view request) {
-  return Answer<GatherCall>(request);
+  return Answer(GatherRpc(RichServer()), request);
 }
 
 }  // namespace millrace::fuzz

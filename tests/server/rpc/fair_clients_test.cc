@@ -19,7 +19,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
 #include "common/wire/error_info.h"
-#include "server/rpc/frame_sender.h"
+#include "server/rpc/frame_queue.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/hand_call.h"
 #include "tests/support/socket_client.h"

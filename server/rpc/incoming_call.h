@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "common/base/mutex.h"
 #include "common/base/steady_time.h"
-#include "common/base/thread_pool.h"
 #include "server/core/core.h"
 #include "server/load/admission.h"
 #include "server/load/live_calls.h"
@@ -25,10 +19,9 @@ class Descriptor;
 
 namespace millrace {
 
-// The reactor behind every call: reads one request, which a subclass answers.
-// Registered as bidirectional streaming: for every other kind gRPC invokes the
-// handler only after the whole request has arrived, so a slow sender could not
-// be timed out.
+// A client's call as the server's limits see it: its places among the running
+// calls, the memory reserved for it, and how long it may take. What the call
+// answers is the business of its owner, a StreamCall or ReplyCall.
 //
 // A call and its memory are charged to its client (see LiveCalls and
 // Admission). While its request is being read, for at most
@@ -38,39 +31,30 @@ namespace millrace {
 // its connection, even after its client has given it up. The client has
 // ServerOptions::client_timeout to accept each message.
 //
-// States: reading -> answering, or refused -> done; the subclass then calls
-// Leave() and deletes itself in OnDone(). While answering, a call has at most
-// one task in a pool; a call cancelled by its client, or to make room for
-// others, does not wait for the task's turn.
-class RequestCall : public ::grpc::ServerGenericBidiReactor {
+// States: new -> reading -> running -> left; a call may leave in any state.
+// Threads: one at a time, except that AwaitClient() and ClientMoved() may be
+// called by the thread that writes.
+class IncomingCall {
  public:
-  void OnReadDone(bool ok) final;
-  void OnCancel() final;
-
- protected:
   // The limits that a call counts towards; both outlive the call.
-  struct Kind {
+  struct Limits {
     LiveCalls& reading;
     LiveCalls& running;
   };
 
-  // `core` must outlive the call.
-  RequestCall(ServerCore& core, Kind kind,
-              ::grpc::CallbackServerContext* context);
+  // `core` and `context` must outlive the call.
+  IncomingCall(ServerCore& core, Limits limits,
+               ::grpc::CallbackServerContext* context);
+  IncomingCall(const IncomingCall&) = delete;
+  IncomingCall& operator=(const IncomingCall&) = delete;
 
-  // Starts the call; call once, at the end of the constructor.
-  void Begin();
-
-  // Called when message() holds the whole request. Runs on a gRPC thread and
-  // must not block.
-  virtual void OnRequest() = 0;
-  // Ends a call that has no task in a pool: because OnRequest() was not reached
-  // or refuses the request, or because the task will not run.
-  virtual void End(const absl::Status& status) = 0;
-
-  // Runs `task` on `pool`, which must have room for it, or ends the call if it
-  // is cancelled before the task starts. The call may be gone on return.
-  void Submit(ThreadPool& pool, std::function<void()> task);
+  // Call before the request is read. Errors of ConnectionCalls::Enter and
+  // LiveCalls::Enter.
+  absl::Status StartReading();
+  // Call when the request has been read; `ok`: message() holds all of it.
+  // CANCELLED, INVALID_ARGUMENT: it did not arrive. Other errors of
+  // LiveCalls::Enter.
+  absl::Status FinishReading(bool ok);
 
   // Reserves memory for the request before it is parsed as a `type`. Errors of
   // RequestMemory and of `admission`.
@@ -85,34 +69,27 @@ class RequestCall : public ::grpc::ServerGenericBidiReactor {
   void AwaitClient();
   void ClientMoved();
 
-  // Call in OnDone() once all memory of the call is freed. May block for a
-  // moment.
+  // Call last, once all memory of the call is freed. May block for a moment.
   void Leave();
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
-  const std::string& client() const { return client_; }
+  const std::string& client() const { return client_; }  // see ClientName()
   // The client's deadline, or the one that the server assigns.
   SteadyTime deadline() const { return deadline_; }
+  // The request as it was received.
   ::grpc::ByteBuffer& message() { return message_; }
 
  private:
-  absl::Status EnterReading();
-
   ServerCore& core_;
-  const Kind kind_;
+  const Limits limits_;
   ::grpc::CallbackServerContext* const context_;
   const SteadyTime deadline_;
-  const std::string client_;  // see ClientName()
+  const std::string client_;
   ConnectionCalls::Place place_;
   Admission::Reservation memory_;
-  bool entered_ = false;  // counts among the running calls
+  bool running_ = false;  // counts among the running calls
   ::grpc::ByteBuffer message_;
-
-  Mutex task_mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(task_mutex_) = false;
-  // The pool in which a task of the call waits.
-  ThreadPool* queued_in_ ABSL_GUARDED_BY(task_mutex_) = nullptr;
 };
 
 }  // namespace millrace

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/rpc/gather_call.h"
+#include "server/rpc/gather_rpc.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,7 +14,8 @@
 #include "common/sample/gather.h"
 #include "common/wire/cast.h"
 #include "common/wire/ids.h"
-#include "sampler.grpc.pb.h"
+#include "sampler.pb.h"
+#include "server/rpc/frame_source.h"
 #include "server/rpc/parse_request.h"
 
 namespace millrace {
@@ -82,54 +87,50 @@ std::function<void(size_t, std::span<uint64_t>)> Values(
   };
 }
 
-}  // namespace
+// Finds the rows when the first frame is wanted, and then frames them.
+class GatherFrames final : public FrameMaker {
+ public:
+  explicit GatherFrames(IncomingCall& call) : call_(call) {}
 
-GatherCall::GatherCall(ServerCore& core, ::grpc::CallbackServerContext* context)
-    : FrameSender(core, core.gather_calls, context, core.leaf_pool) {
-  Begin();
-}
-
-void GatherCall::OnRequest() {
-  const absl::Status status =
-      ReserveRequest(core().leaf_admission, *v1::GatherRequest::descriptor());
-  if (!status.ok()) return End(status);
-  Start(core().leaf_pool);
-}
-
-void GatherCall::OnDone() {
-  core().metrics.CountCall("Gather", final_status());
-  source_.reset();
-  Leave();
-  delete this;
-}
-
-absl::StatusOr<std::optional<::grpc::ByteBuffer>> GatherCall::NextFrame() {
-  if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(ReadRequest());
-  auto frame = source_->Next();
-  if (frame.ok() && frame->has_value()) {
-    core().metrics.AddBytes((*frame)->Length());
+  absl::StatusOr<ThreadPool*> Prepare() override {
+    MILLRACE_RETURN_IF_ERROR(call_.ReserveRequest(
+        call_.core().leaf_admission, *v1::GatherRequest::descriptor()));
+    return &call_.core().leaf_pool;
   }
-  return frame;
-}
 
-absl::Status GatherCall::ReadRequest() {
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next() override {
+    if (source_ == nullptr) MILLRACE_RETURN_IF_ERROR(ReadRequest());
+    return source_->Next();
+  }
+
+ private:
+  absl::Status ReadRequest();
+  absl::Status StartNodeRows(const v1::GatherRequest& request);
+  absl::Status StartEdgeRows(const v1::GatherRequest& request);
+  absl::Status StartRows(StreamLayout layout, StreamPart part);
+
+  IncomingCall& call_;
+  std::unique_ptr<FrameSource> source_;
+};
+
+absl::Status GatherFrames::ReadRequest() {
   v1::GatherRequest request;
-  MILLRACE_RETURN_IF_ERROR(ParseRequest(message(), request));
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(call_.message(), request));
   MILLRACE_RETURN_IF_ERROR(
-      core().CheckTarget(request.partition(), request.fingerprint()));
+      call_.core().CheckTarget(request.partition(), request.fingerprint()));
   return request.has_edge_relation() ? StartEdgeRows(request)
                                      : StartNodeRows(request);
 }
 
-absl::Status GatherCall::StartNodeRows(const v1::GatherRequest& request) {
-  const Schema& schema = core().store->schema();
+absl::Status GatherFrames::StartNodeRows(const v1::GatherRequest& request) {
+  const Schema& schema = call_.core().store->schema();
   MILLRACE_RETURN_IF_ERROR(CheckColumn(schema, request));
   MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec, WireColumn(schema, request));
   StreamPart part;
   part.type = static_cast<TypeIndex>(request.node_type());
   part.column = static_cast<NodeColumn>(request.column());
   const auto owner = static_cast<int>(request.partition());
-  const PartitionBook& book = core().store->book(part.type);
+  const PartitionBook& book = call_.core().store->book(part.type);
   MILLRACE_ASSIGN_OR_RETURN(
       std::vector<uint64_t> ids,
       ReadIds(request.ids(), schema.node_types[part.type].id_dtype(),
@@ -139,13 +140,14 @@ absl::Status GatherCall::StartNodeRows(const v1::GatherRequest& request) {
   return StartRows(std::move(layout), std::move(part));
 }
 
-absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
-  MILLRACE_ASSIGN_OR_RETURN(const ColumnSpec spec,
-                            WireEdgeFeature(core().store->schema(), request));
+absl::Status GatherFrames::StartEdgeRows(const v1::GatherRequest& request) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      const ColumnSpec spec,
+      WireEdgeFeature(call_.core().store->schema(), request));
   StreamPart part;
   part.edge_relation = static_cast<RelationIndex>(request.edge_relation());
   part.edge_part = static_cast<int>(request.partition());
-  const Array& feature = core()
+  const Array& feature = call_.core()
                              .store->partition(part.edge_part)
                              ->edges[part.edge_relation]
                              .feature;
@@ -159,12 +161,23 @@ absl::Status GatherCall::StartEdgeRows(const v1::GatherRequest& request) {
   return StartRows(std::move(layout), std::move(part));
 }
 
-absl::Status GatherCall::StartRows(StreamLayout layout, StreamPart part) {
-  MILLRACE_RETURN_IF_ERROR(memory().GrowTo(
-      memory().bytes() + std::min(layout.total_bytes, kMaxHeldFrameBytes)));
-  source_ = std::make_unique<FrameSource>(*core().store, std::move(layout),
-                                          std::vector{std::move(part)});
+absl::Status GatherFrames::StartRows(StreamLayout layout, StreamPart part) {
+  MILLRACE_RETURN_IF_ERROR(
+      call_.memory().GrowTo(call_.memory().bytes() +
+                            std::min(layout.total_bytes, kMaxHeldFrameBytes)));
+  source_ = std::make_unique<FrameSource>(
+      *call_.core().store, std::move(layout), std::vector{std::move(part)});
   return absl::OkStatus();
+}
+
+}  // namespace
+
+StreamRpc GatherRpc(ServerCore& core) {
+  return {.name = "Gather",
+          .running = core.gather_calls,
+          .make = [](IncomingCall& call) -> std::unique_ptr<FrameMaker> {
+            return std::make_unique<GatherFrames>(call);
+          }};
 }
 
 }  // namespace millrace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/rpc/incoming_call.h"
+
+#include "common/base/status_macros.h"
+#include "server/rpc/client_name.h"
+#include "server/rpc/parse_request.h"
+
+namespace millrace {
+
+IncomingCall::IncomingCall(ServerCore& core, Limits limits,
+                           ::grpc::CallbackServerContext* context)
+    : core_(core),
+      limits_(limits),
+      context_(context),
+      deadline_(core.DeadlineOf(*context)),
+      client_(ClientName(*context)) {}
+
+absl::Status IncomingCall::StartReading() {
+  MILLRACE_ASSIGN_OR_RETURN(place_,
+                            core_.connection_calls.Enter(context_->peer()));
+  // Refuses early: there is no need to read a request that would be refused
+  // later.
+  MILLRACE_RETURN_IF_ERROR(limits_.running.CheckRoom(client_));
+  MILLRACE_RETURN_IF_ERROR(limits_.reading.Enter(context_, client_, deadline_));
+  limits_.reading.AwaitClient(context_,
+                              SteadyNow() + core_.options.request_timeout);
+  return absl::OkStatus();
+}
+
+absl::Status IncomingCall::FinishReading(bool ok) {
+  limits_.reading.Leave(context_);
+  if (!ok && context_->IsCancelled()) {
+    return absl::CancelledError("the client gave up before its request came");
+  }
+  if (!ok) {
+    return absl::InvalidArgumentError(
+        "the call has no request\nsend one message");
+  }
+  const absl::Status status =
+      limits_.running.Enter(context_, client_, deadline_);
+  running_ = status.ok();
+  return status;
+}
+
+absl::Status IncomingCall::ReserveRequest(
+    Admission& admission, const ::google::protobuf::Descriptor& type) {
+  MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
+                            RequestMemory(message_, type));
+  return ReserveAnew(admission, /*job=*/0, bytes);
+}
+
+absl::Status IncomingCall::ReserveAnew(Admission& admission, uint64_t job,
+                                       uint64_t bytes) {
+  // Frees the old reservation first; otherwise a batch that just fits would
+  // always be refused.
+  memory_ = {};
+  const auto end = [this] { limits_.running.EndForOthers(context_); };
+  MILLRACE_ASSIGN_OR_RETURN(
+      memory_, admission.Reserve({.client = client_, .end = end}, job, bytes));
+  return absl::OkStatus();
+}
+
+void IncomingCall::AwaitClient() {
+  limits_.running.AwaitClient(context_,
+                              SteadyNow() + core_.options.client_timeout);
+  memory_.StartWaiting();
+}
+
+void IncomingCall::ClientMoved() {
+  limits_.running.ClientMoved(context_);
+  memory_.StopWaiting();
+}
+
+void IncomingCall::Leave() {
+  memory_ = {};
+  // The thread that ended the call during the read may still be using it.
+  limits_.reading.Leave(context_);
+  if (running_) limits_.running.Leave(context_);
+}
+
+}  // namespace millrace

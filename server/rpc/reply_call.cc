@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/rpc/reply_call.h"
+
+#include <utility>
+
+#include "common/grpc/status.h"
+
+namespace millrace {
+
+ReplyCall::ReplyCall(ServerCore& core, const ReplyRpc& rpc,
+                     ::grpc::CallbackServerContext* context)
+    : name_(rpc.name),
+      call_(core, rpc.limits, context),
+      maker_(rpc.make(call_)),
+      task_(call_.client()) {
+  const absl::Status status = call_.StartReading();
+  if (status.ok()) {
+    StartRead(&call_.message());
+  } else {
+    End(status);
+  }
+}
+
+void ReplyCall::OnReadDone(bool ok) {
+  const absl::Status status = call_.FinishReading(ok);
+  if (!status.ok()) return End(status);
+  const absl::StatusOr<ThreadPool*> pool = maker_->Prepare();
+  if (!pool.ok()) return End(pool.status());
+  if (*pool == nullptr) return MakeReply();
+  // Once a task has been submitted, the call may be gone.
+  const absl::Status refused = task_.Submit(**pool, [this] { MakeReply(); });
+  if (!refused.ok()) End(refused);
+}
+
+void ReplyCall::MakeReply() {
+  absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  if (reply.ok()) reply_ = *std::move(reply);
+  End(reply.status());
+}
+
+void ReplyCall::OnCancel() {
+  const absl::Status removed = task_.Cancel();
+  if (!removed.ok()) End(removed);
+}
+
+// For a call that has no task, and will have none; sends the reply if `status`
+// is OK.
+void ReplyCall::End(const absl::Status& status) {
+  ServerCore& core = call_.core();
+  core.metrics.CountCall(name_, status);
+  if (!status.ok()) return Finish(ToGrpcStatus(core.NoteDamage(status)));
+  call_.AwaitClient();
+  StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
+}
+
+void ReplyCall::OnDone() {
+  // Freed here, because a slow reader may make a reply last until the end.
+  reply_.Clear();
+  maker_.reset();
+  call_.Leave();
+  delete this;
+}
+
+}  // namespace millrace

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/rpc/sample_rpc.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/graph/damaged_file.h"
+#include "common/sample/draw/sampler.h"
+#include "common/sample/seeds/negatives.h"
+#include "common/wire/error_info.h"
+#include "sampler.pb.h"
+#include "server/core/call_scope.h"
+#include "server/load/hop_budget.h"
+#include "server/peers/peer_edge_directory.h"
+#include "server/peers/peer_neighbor_source.h"
+#include "server/rpc/batch_stream.h"
+#include "server/rpc/frame_source.h"
+#include "server/rpc/parse_request.h"
+#include "server/rpc/sample_request.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kBytesPerSeed = 160;  // besides the batch
+
+// How long before the client's deadline to give up on an owner, so that there
+// is time to tell the client which one did not answer.
+constexpr absl::Duration kTimeToTell = absl::Seconds(1);
+
+SteadyTime OwnersDeadline(SteadyTime deadline) {
+  return deadline - std::min(kTimeToTell, (deadline - SteadyNow()) / 10);
+}
+
+// Memory of a call before its hops, besides what its request takes.
+uint64_t StartingBytes(const SampleRequest& request) {
+  const size_t seeds = request.seeds.size();
+  const uint64_t pairs =
+      seeds + request.seeds.negative_dst.size() +
+      static_cast<uint64_t>(NegativeCount(request.job.spec.negatives, seeds));
+  return kMaxHeldFrameBytes + pairs * kBytesPerSeed;
+}
+
+// Memory of a call from the end of its hops on. The arrays of a batch come from
+// vectors that grew by doubling, so they may take up to twice their bytes. In
+// addition there are a few frames, and the SentRows: three lists of local ids
+// and one of edges.
+uint64_t StreamingBytes(const Batch& batch) {
+  uint64_t entries = 0;
+  for (const NodeBlock& block : batch.nodes) entries += 3 * block.count();
+  for (const EdgeBlock& block : batch.edges) {
+    entries += static_cast<uint64_t>(block.feature_row.rows());
+  }
+  return kMaxHeldFrameBytes + 2 * batch.total_bytes() +
+         sizeof(uint32_t) * entries;
+}
+
+// Samples the batch when the first frame is wanted, and then frames it.
+class SampleFrames final : public FrameMaker {
+ public:
+  explicit SampleFrames(IncomingCall& call)
+      : call_(call),
+        scope_{call.core(), call.context(), OwnersDeadline(call.deadline())} {}
+
+  absl::StatusOr<ThreadPool*> Prepare() override {
+    MILLRACE_RETURN_IF_ERROR(call_.ReserveRequest(
+        call_.core().admission, *v1::SampleRequest::descriptor()));
+    return &call_.core().sample_pool;
+  }
+
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next() override {
+    if (source_ == nullptr) {
+      const absl::Status made = MakeBatch();
+      if (!made.ok()) return WithOwnersDamage(made);
+    }
+    return source_->Next();
+  }
+
+ private:
+  absl::Status MakeBatch();
+  absl::StatusOr<SampleRequest> ReadRequest();
+  absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
+      const SampleRequest& request, uint64_t held);
+  absl::Status WithOwnersDamage(const absl::Status& status);
+
+  IncomingCall& call_;
+  const CallScope scope_;  // of calls to other owners
+  int home_ = -1;          // partition, once the request is read
+  std::unique_ptr<FrameSource> source_;
+};
+
+absl::Status SampleFrames::MakeBatch() {
+  ServerCore& core = call_.core();
+  MILLRACE_ASSIGN_OR_RETURN(SampleRequest request, ReadRequest());
+  const uint64_t held = StartingBytes(request) + call_.memory().bytes();
+  MILLRACE_RETURN_IF_ERROR(
+      call_.ReserveAnew(core.admission, request.job_hash, held));
+  PeerEdgeDirectory directory(scope_);
+  MILLRACE_RETURN_IF_ERROR(DrawNegatives(request.job, core.store->manifest(),
+                                         request.epoch, request.batch,
+                                         directory, request.seeds));
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const Batch> batch,
+                            SampleHops(request, held));
+  const StreamContent content = {core.store->manifest(), request.job,
+                                 request.columns, request.explicit_seeds,
+                                 request.explicit_negatives};
+  source_ =
+      StreamBatch(*core.store, content, batch, home_, request.cached_rows);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampleRequest> SampleFrames::ReadRequest() {
+  v1::SampleRequest proto;
+  MILLRACE_RETURN_IF_ERROR(ParseRequest(call_.message(), proto));
+  MILLRACE_RETURN_IF_ERROR(
+      call_.core().CheckTarget(proto.partition(), proto.fingerprint()));
+  home_ = static_cast<int>(proto.partition());
+  return CheckSampleRequest(call_.core().store, proto);
+}
+
+absl::StatusOr<std::shared_ptr<const Batch>> SampleFrames::SampleHops(
+    const SampleRequest& request, uint64_t held) {
+  ServerCore& core = call_.core();
+  HopBudget budget(*core.store, call_.memory(), held);
+  PeerNeighborSource neighbors(scope_, budget);
+  const SteadyTime begin = SteadyNow();
+  MILLRACE_ASSIGN_OR_RETURN(
+      Batch batch,
+      SampleTopology(request.job, core.store->manifest(),
+                     {request.epoch, request.batch, request.columns.edge_ids,
+                      request.columns.edge_features},
+                     request.seeds, neighbors));
+  core.metrics.ObserveSample(SteadyNow() - begin, neighbors.peer_wait());
+  MILLRACE_RETURN_IF_ERROR(call_.memory().Settle(StreamingBytes(batch)));
+  // Shared by the frames in flight, which borrow its arrays.
+  return std::make_shared<const Batch>(std::move(batch));
+}
+
+// If a partition other than the home is damaged here, the client should retry
+// on this server, which will then ask another server for that partition.
+absl::Status SampleFrames::WithOwnersDamage(const absl::Status& status) {
+  ServerCore& core = call_.core();
+  absl::Status noted = core.NoteDamage(status);
+  const ErrorInfo info = ErrorInfoOf(noted);
+  if (DamagedFileOf(status).empty() || core.fleet == nullptr ||
+      info.partition.value_or(home_) == home_) {
+    return noted;
+  }
+  return WithErrorInfo(absl::UnavailableError(FirstLine(noted)),
+                       {.partition = info.partition});
+}
+
+}  // namespace
+
+StreamRpc SampleRpc(ServerCore& core) {
+  return {.name = "Sample",
+          .running = core.sample_calls,
+          .make = [](IncomingCall& call) -> std::unique_ptr<FrameMaker> {
+            return std::make_unique<SampleFrames>(call);
+          }};
+}
+
+}  // namespace millrace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/rpc/stream_call.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/grpc/status.h"
+#include "server/core/call_scope.h"
+
+namespace millrace {
+
+StreamCall::StreamCall(ServerCore& core, const StreamRpc& rpc,
+                       ::grpc::CallbackServerContext* context)
+    : name_(rpc.name),
+      call_(core, {core.reading_calls, rpc.running}, context),
+      maker_(rpc.make(call_)),
+      task_(call_.client()) {
+  const absl::Status status = call_.StartReading();
+  if (status.ok()) {
+    StartRead(&call_.message());
+  } else {
+    End(status);
+  }
+}
+
+void StreamCall::OnReadDone(bool ok) {
+  const absl::Status status = call_.FinishReading(ok);
+  if (!status.ok()) return End(status);
+  const absl::StatusOr<ThreadPool*> pool = maker_->Prepare();
+  if (!pool.ok()) return End(pool.status());
+  SubmitMaking(**pool);
+}
+
+// The call may be gone on return.
+void StreamCall::SubmitMaking(ThreadPool& pool) {
+  const absl::Status refused = task_.Submit(pool, [this] { MakeFrames(); });
+  if (!refused.ok()) End(refused);
+}
+
+void StreamCall::MakeFrames() {
+  for (bool more = true; more;) {
+    FrameQueue::Actions actions = queue_.Add(MakeFrame());
+    // If it is false, the call may be gone after Send(): the thread that ends
+    // the last write finishes it.
+    more = actions.make;
+    Send(actions);
+  }
+}
+
+absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::MakeFrame() {
+  ServerCore& core = call_.core();
+  MILLRACE_RETURN_IF_ERROR(CheckWanted(call_.context()));
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = maker_->Next();
+  if (!frame.ok()) return core.NoteDamage(frame.status());
+  if (frame->has_value()) core.metrics.AddBytes((*frame)->Length());
+  return frame;
+}
+
+void StreamCall::OnWriteDone(bool ok) {
+  call_.ClientMoved();
+  frame_.Clear();
+  FrameQueue::Actions actions = queue_.OnWritten(ok);
+  const bool make = actions.make;
+  Send(actions);
+  // The later frames of every method only read what is on this server.
+  if (make) SubmitMaking(call_.core().leaf_pool);
+}
+
+void StreamCall::OnCancel() {
+  const absl::Status removed = task_.Cancel();
+  if (!removed.ok()) End(removed);
+}
+
+// For a call that has no task, and will have none.
+void StreamCall::End(const absl::Status& status) {
+  FrameQueue::Actions actions = queue_.End(status);
+  Send(actions);
+}
+
+// Once a write has been started, another thread may finish and delete the call,
+// unless `actions` also say to make frames.
+void StreamCall::Send(FrameQueue::Actions& actions) {
+  if (actions.write.has_value()) {
+    frame_ = *std::move(actions.write);
+    call_.AwaitClient();
+    StartWrite(&frame_);
+  }
+  if (actions.finish) Finish(ToGrpcStatus(queue_.status()));
+}
+
+void StreamCall::OnDone() {
+  call_.core().metrics.CountCall(name_, queue_.status());
+  maker_.reset();
+  call_.Leave();
+  delete this;
+}
+
+}  // namespace millrace
