@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/nn/model_kind.h"
 #include "common/base/dtype.h"
 #include "common/base/strings.h"
 
@@ -175,7 +176,7 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
       {"--feature-dtype", options.feature_dtype == DType::kNone
                               ? ""
                               : std::string(DTypeName(options.feature_dtype))},
-      {"--model", model.kind},
+      {"--model", std::string(InfoOf(model.kind).name)},
       {"--hidden", absl::StrCat(model.hidden)},
       {"--layers", absl::StrCat(model.layers)},
       {"--dropout", absl::StrCat(model.dropout)},
