@@ -7,34 +7,10 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
+#include "client/nn/attention_kernel.h"
 
 namespace millrace {
 namespace {
-
-constexpr float kSlope = 0.2f;
-constexpr float kEpsilon = 1e-16f;
-constexpr int64_t kGrainRows = 64;
-
-float LeakyRelu(float x) { return x > 0 ? x : kSlope * x; }
-
-void AddScaled(float scale, const float* x, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] += scale * x[i];
-}
-
-float Dot(const float* x, const float* y, int64_t n) {
-  // Four partial sums let the compiler vectorise without reordering.
-  float sums[4] = {0, 0, 0, 0};
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    for (int k = 0; k < 4; ++k) sums[k] += x[i + k] * y[i + k];
-  }
-  for (; i < n; ++i) sums[0] += x[i] * y[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
 
 // Raw pointers to the lists and matrices that both passes read.
 struct Views {
@@ -71,24 +47,13 @@ struct Views {
 };
 
 // Writes weights[e, head] for the list of one row.
-void Softmax(const Views& views, int64_t row, int64_t head, float* weights) {
+void WriteWeights(const Views& views, int64_t row, int64_t head,
+                  float* weights) {
   const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
-  float largest = -std::numeric_limits<float>::infinity();
   for (int32_t e = begin; e < end; ++e) {
-    const float score = LeakyRelu(views.score(row, e, head));
-    weights[e * views.heads + head] = score;
-    largest = std::max(largest, score);
+    weights[e * views.heads + head] = LeakyRelu(views.score(row, e, head));
   }
-  float sum = 0;
-  for (int32_t e = begin; e < end; ++e) {
-    float& weight = weights[e * views.heads + head];
-    weight = std::exp(weight - largest);
-    sum += weight;
-  }
-  const float scale = 1.0f / (sum + kEpsilon);
-  for (int32_t e = begin; e < end; ++e) {
-    weights[e * views.heads + head] *= scale;
-  }
+  Softmax(begin, end, views.heads, weights + head);
 }
 
 // Gradients of one row's scores, given that row's `grad` [H, C].
@@ -109,32 +74,13 @@ void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
     float total = 0;
     for (int32_t e = begin; e < end; ++e) {
       const int64_t cell = e * views.heads + head;
-      const float slope = views.score(row, e, head) > 0 ? 1.0f : kSlope;
+      const float slope = LeakyReluSlope(views.score(row, e, head));
       edge_score[cell] = slope * weights[cell] * (edge_score[cell] - mean);
       total += edge_score[cell];
     }
     target_score[row * views.heads + head] = total;
   }
 }
-
-// The edges grouped by source: edge[begin[j]] .. edge[begin[j + 1] - 1] are the
-// edges from source j, ascending; row[e] is the row whose list contains edge e.
-struct BySource {
-  explicit BySource(const Views& views)
-      : begin(views.sources + 1), edge(views.indptr[views.rows]), row(edge) {
-    for (size_t e = 0; e < edge.size(); ++e) ++begin[views.index[e] + 1];
-    for (int64_t j = 0; j < views.sources; ++j) begin[j + 1] += begin[j];
-    std::vector<int32_t> next(begin.begin(), begin.end() - 1);
-    for (int64_t i = 0; i < views.rows; ++i) {
-      for (int32_t e = views.indptr[i]; e < views.indptr[i + 1]; ++e) {
-        edge[next[views.index[e]]++] = e;
-        row[e] = static_cast<int32_t>(i);
-      }
-    }
-  }
-
-  std::vector<int32_t> begin, edge, row;
-};
 
 class Attention final : public torch::autograd::Function<Attention> {
  public:
@@ -155,7 +101,7 @@ class Attention final : public torch::autograd::Function<Attention> {
         at::zeros({views.rows, views.heads, views.width}, at::kFloat);
     float* weight = weights.mutable_data_ptr<float>();
     float* sums = out.mutable_data_ptr<float>();
-    at::parallel_for(0, views.rows, kGrainRows,
+    at::parallel_for(0, views.rows, kAttentionGrainRows,
                      [&](int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i) {
                          SumRow(views, i, weight, sums);
@@ -177,7 +123,7 @@ class Attention final : public torch::autograd::Function<Attention> {
     float* edge = edge_score.mutable_data_ptr<float>();
     float* target = target_score.mutable_data_ptr<float>();
     const int64_t row_size = views.heads * views.width;
-    at::parallel_for(0, views.rows, kGrainRows,
+    at::parallel_for(0, views.rows, kAttentionGrainRows,
                      [&](int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i) {
                          SoftmaxBackward(views, i, weight, grad + i * row_size,
@@ -193,9 +139,10 @@ class Attention final : public torch::autograd::Function<Attention> {
     float* source = source_score.mutable_data_ptr<float>();
     float* value =
         values.defined() ? values.mutable_data_ptr<float>() : nullptr;
-    const BySource lists(views);
+    const EdgesBySource lists(views.indptr, views.index, views.rows,
+                              views.sources);
     at::parallel_for(
-        0, views.sources, kGrainRows, [&](int64_t begin, int64_t end) {
+        0, views.sources, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
           for (int64_t k = lists.begin[begin]; k < lists.begin[end]; ++k) {
             const int32_t e = lists.edge[k];
             AddEdge(views, e, grad + lists.row[e] * row_size, weight, edge,
@@ -209,7 +156,7 @@ class Attention final : public torch::autograd::Function<Attention> {
   static void SumRow(const Views& views, int64_t row, float* weights,
                      float* sums) {
     for (int64_t head = 0; head < views.heads; ++head) {
-      Softmax(views, row, head, weights);
+      WriteWeights(views, row, head, weights);
     }
     float* out = sums + row * views.heads * views.width;
     for (int32_t e = views.indptr[row]; e < views.indptr[row + 1]; ++e) {

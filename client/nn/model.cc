@@ -7,12 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "client/nn/gat_conv.h"
-#include "client/nn/gcn_conv.h"
-#include "client/nn/gin_conv.h"
+#include "client/nn/layer_spec.h"
 #include "client/nn/relation_layer.h"
-#include "client/nn/rgcn_layer.h"
-#include "client/nn/sage_conv.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
@@ -37,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
   MILLRACE_RETURN_IF_ERROR(ValidateModel(config, known));
   ModelConfig made = config;
   std::unique_ptr<ScriptModel> script;
-  if (config.kind == "script") {
+  if (config.kind == ModelKind::kScript) {
     MILLRACE_ASSIGN_OR_RETURN(
         script, ScriptModel::Load(config.script, known, config.layers));
     made.out = made.hidden = script->outputs();
@@ -102,51 +98,28 @@ void Model::MakeLayers(Initializer& initializer) {
 }
 
 std::unique_ptr<Layer> Model::MakeLayer(int layer, Initializer& initializer) {
-  if (config_.kind == "rgcn") {
-    return std::make_unique<RgcnLayer>(
-        StrCat("convs.", layer), shape_.relations,
-        RgcnLayer::Options{InputWidth(layer), OutputWidth(layer),
-                           config_.bases},
-        parameters_, initializer);
+  const ModelKindInfo& info = InfoOf(config_.kind);
+  LayerSpec spec{.config = config_,
+                 .shape = shape_,
+                 .prefix = StrCat("convs.", layer),
+                 .in = InputWidth(layer),
+                 .out = OutputWidth(layer),
+                 .last = layer + 1 == config_.layers};
+  if (info.make_layer != nullptr) {
+    return info.make_layer(spec, parameters_, initializer);
   }
-  std::vector<std::unique_ptr<Conv>> convs;
-  for (size_t r = 0; r < shape_.relations.size(); ++r) {
-    convs.push_back(Computes(layer, shape_.relations[r].lists)
-                        ? MakeConv(layer, r, initializer)
-                        : nullptr);
+  const std::string prefix = spec.prefix;
+  std::vector<std::unique_ptr<Conv>> convs(shape_.relations.size());
+  for (size_t r = 0; r < convs.size(); ++r) {
+    const GraphShape::Relation& relation = shape_.relations[r];
+    if (!Computes(layer, relation.lists)) continue;
+    if (!shape_.homogeneous()) {
+      spec.prefix = StrCat(prefix, ".convs.", relation.name);
+    }
+    spec.dropout_place = DropoutPlace(layer, shape_.types.size() + r);
+    convs[r] = info.make_conv(spec, parameters_, initializer);
   }
   return std::make_unique<RelationLayer>(shape_.relations, std::move(convs));
-}
-
-std::unique_ptr<Conv> Model::MakeConv(int layer, size_t relation,
-                                      Initializer& initializer) {
-  const int64_t in = InputWidth(layer);
-  const int64_t out = OutputWidth(layer);
-  std::string prefix = StrCat("convs.", layer);
-  if (!shape_.homogeneous()) {
-    absl::StrAppend(&prefix, ".convs.", shape_.relations[relation].name);
-  }
-  if (config_.kind == "gcn") {
-    return std::make_unique<GcnConv>(prefix, in, out, parameters_, initializer);
-  }
-  if (config_.kind == "gin") {
-    return std::make_unique<GinConv>(
-        prefix, GinOptions{in, out, config_.gin_mlp, config_.norm}, parameters_,
-        initializer);
-  }
-  if (config_.kind == "gat") {
-    GatOptions options;
-    options.in = in;
-    options.out = out;
-    options.heads = config_.heads;
-    options.concat = layer + 1 < config_.layers;
-    options.bipartite = !shape_.homogeneous();
-    options.dropout = config_.dropout;
-    options.dropout_layer = DropoutPlace(layer, shape_.types.size() + relation);
-    return std::make_unique<GatConv>(prefix, options, parameters_, initializer);
-  }
-  return std::make_unique<SageConv>(prefix, in, out, config_.aggregation,
-                                    parameters_, initializer);
 }
 
 void Model::MakeNorms() {

@@ -16,6 +16,7 @@
 #include "client/nn/graph_shape.h"
 #include "client/nn/layer.h"
 #include "client/nn/model_config.h"
+#include "client/nn/model_kind.h"
 #include "client/nn/node_input.h"
 #include "client/nn/norm.h"
 #include "client/nn/parameters.h"
@@ -47,12 +48,12 @@ struct Subgraph {
 // GraphSAGE, GCN, GAT and GIN can load them, and RGCNConv those of convs.I.
 //
 // For other graphs, each node type is first given width --hidden (NodeInput).
-// sage, gat and gin have one convolution per relation, convs.I.convs.NAME.*
-// where NAME is SRC__REL__DST, and sum the results per node type (PyG's
-// HeteroConv; gat without self loops); rgcn's are convs.I.*; norms are
-// norms.I.TYPE.*. A type that no relation leads to keeps its rows. Whatever
-// cannot reach the type of the seeds is left out, so the last layer has only
-// relations into that type.
+// Convolutions are made for each relation, as convs.I.convs.NAME.* where NAME
+// is SRC__REL__DST, and their results are summed per node type (PyG's
+// HeteroConv; without self loops); layers over all relations are convs.I.*;
+// norms are norms.I.TYPE.*. A type that no relation leads to keeps its rows.
+// Whatever cannot reach the type of the seeds is left out, so the last layer
+// has only relations into that type.
 //
 // A homogeneous graph without features, and any graph with --model embedding,
 // start in the same way. For edge seeds the rows of both ends are computed,
@@ -60,7 +61,7 @@ struct Subgraph {
 //
 // For graph seeds the rows of the nodes are pooled (GraphHead).
 //
-// With config.kind "script", a ScriptModel replaces all layers.
+// With ModelKind::kScript, a ScriptModel replaces all layers.
 // Threads: one at a time.
 class Model {
  public:
@@ -83,16 +84,18 @@ class Model {
   const ParameterSet& parameters() const { return parameters_; }
 
   // What the model needs from the lists and columns of a batch.
-  bool weighs_neighbors() const { return config_.kind == "gcn"; }
+  bool weighs_neighbors() const { return InfoOf(config_.kind).degree_weights; }
   bool adds_self_loops() const {
-    return config_.kind == "gat" && shape_.homogeneous();
+    return InfoOf(config_.kind).self_loops && shape_.homogeneous();
   }
   bool reads_original_ids() const;
   bool reads_edge_features() const {
     return script_ != nullptr && script_->reads_edge_features();
   }
   // Whether layers compute something for every source row, even unused ones.
-  bool works_on_sources() const { return config_.kind == "gat"; }
+  bool works_on_sources() const {
+    return InfoOf(config_.kind).works_on_sources;
+  }
 
   // The rows of the seeds, [seeds, out]. Layer i computes only nodes within
   // layers - 1 - i hops of a seed. Throws what LibTorch throws.
@@ -146,8 +149,6 @@ class Model {
            config_.layers == 0;
   }
   std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
-  std::unique_ptr<Conv> MakeConv(int layer, size_t relation,
-                                 Initializer& initializer);
   void MakeNorms();
   // Number of rows that a layer computes.
   int64_t TargetRows(int layer, const SubgraphNodes& nodes) const;

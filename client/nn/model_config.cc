@@ -2,8 +2,11 @@
 #include "client/nn/model_config.h"
 
 #include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_join.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -11,9 +14,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr std::array kKinds = {"sage", "gat",       "rgcn",  "gin",
-                               "gcn",  "embedding", "script"};
 
 // Learned embeddings are exchanged and updated as a whole in each step, and
 // exist six times (value, gradient, exchange, and the optimizer's state).
@@ -25,34 +25,44 @@ absl::Status AtLeastOne(const char* option, int64_t value) {
       StrCat(option, " is ", value, "\nuse a number of at least 1"));
 }
 
-absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
-  if (std::find(kKinds.begin(), kKinds.end(), config.kind) == kKinds.end()) {
-    return UsageError(StrCat("--model is \"", config.kind,
-                             "\"\nuse sage, gat, rgcn, gin, gcn, embedding or "
-                             "script:FILE.pt"));
+// The kinds with layers for graphs of several types or relations.
+std::string KindsForAnyGraph() {
+  std::vector<std::string> names;
+  for (const ModelKindInfo& info : kModelKinds) {
+    const bool layers = info.make_conv != nullptr || info.make_layer != nullptr;
+    if (layers && !info.one_relation_only) names.emplace_back(info.name);
   }
-  if (config.kind == "embedding" && config.decoder == DecoderKind::kNone) {
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
+absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
+  if (config.kind == ModelKind::kEmbedding &&
+      config.decoder == DecoderKind::kNone) {
     return UsageError(
         "--model embedding has no layers, and learns edges alone\nuse "
         "--task link, or another --model");
   }
-  if (config.kind == "gcn" && !shape.homogeneous()) {
+  const ModelKindInfo& info = InfoOf(config.kind);
+  if (info.one_relation_only && !shape.homogeneous()) {
     return UnservedError(
-        StrCat("--model gcn needs one node type and one relation, but the "
-               "graph has ",
+        StrCat("--model ", info.name,
+               " needs one node type and one relation, but the graph has ",
                shape.types.size(), " and ", shape.relations.size(),
-               "\nuse --model sage, gat, gin or rgcn"));
+               "\nuse --model ", KindsForAnyGraph()));
   }
   return absl::OkStatus();
 }
 
 absl::Status ValidateWidths(const ModelConfig& config) {
-  if (config.kind == "embedding" && config.layers != 0) {
+  const bool embedding = config.kind == ModelKind::kEmbedding;
+  if (embedding && config.layers != 0) {
     return UsageError(
         StrCat("--layers is ", config.layers,
                ", but --model embedding has none\nleave out --layers"));
   }
-  if (config.kind != "embedding") {
+  if (!embedding) {
     MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
   }
   if (config.layers > kMaxLayers) {
@@ -65,7 +75,7 @@ absl::Status ValidateWidths(const ModelConfig& config) {
                              "\nuse a number of at most ", kMaxRowValues));
   }
   MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
-  if (config.kind == "gat" && config.hidden % config.heads != 0) {
+  if (InfoOf(config.kind).reads_heads && config.hidden % config.heads != 0) {
     return UsageError(StrCat("--heads ", config.heads,
                              " does not divide --hidden ", config.hidden,
                              "\nuse a multiple of --heads for --hidden"));
@@ -111,7 +121,7 @@ absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
     }
     MILLRACE_RETURN_IF_ERROR(ValidateReach(shape));
   }
-  if (config.kind == "script") return absl::OkStatus();
+  if (config.kind == ModelKind::kScript) return absl::OkStatus();
   int64_t learned = 0;
   const GraphShape::Type* largest = nullptr;
   const std::vector<bool> read = shape.NeededTypes(config.layers).front();

@@ -8,6 +8,7 @@
 #include "client/nn/aggregate.h"
 #include "client/nn/decoder.h"
 #include "client/nn/graph_shape.h"
+#include "client/nn/model_kind.h"
 #include "client/nn/norm.h"
 
 namespace millrace {
@@ -16,21 +17,20 @@ inline constexpr int kMaxLayers = 255;
 
 // A model, described by the words of the command line.
 struct ModelConfig {
-  // sage, gcn, gat, gin, rgcn; embedding: a learned row per node, no layers;
-  // script: the module in the file `script`
-  std::string kind = "sage";
-  std::string script;  // TorchScript file; see ScriptModel
+  ModelKind kind = ModelKind::kSage;
+  std::string script;  // kScript: TorchScript file; see ScriptModel
   int64_t in = 0;      // width of a homogeneous graph's features
   int64_t hidden = 256;
   int64_t out = 0;  // classes or predicted values; for edge seeds: `hidden`
-  int layers = 2;   // 1 to kMaxLayers; embedding: 0
-  double dropout = 0.0;  // [0, 1); also for gat's attention weights
+  int layers = 2;   // 1 to kMaxLayers; kEmbedding: 0
+  double dropout = 0.0;  // [0, 1); also for attention weights
   NormKind norm = NormKind::kNone;
-  Aggregation aggregation = Aggregation::kMean;  // sage
-  int heads = 1;                                 // gat; divides `hidden`
-  int bases = 0;                                 // rgcn; 0: none
+  // Only some kinds read these (see ModelKindInfo).
+  Aggregation aggregation = Aggregation::kMean;
+  int heads = 1;  // divides `hidden`
+  int bases = 0;  // 0: none
   GcnNorm gcn_norm = GcnNorm::kFull;
-  int gin_mlp = 2;  // gin: layers of each convolution's MLP, 1 or 2
+  int gin_mlp = 2;  // layers of each convolution's MLP, 1 or 2
   // Graph seeds: how a graph's row is computed from its nodes' rows, and
   // whether an MLP [hidden, hidden, out] follows; otherwise the last
   // convolution has `out` columns.
@@ -42,7 +42,7 @@ struct ModelConfig {
   uint64_t seed = 1;
 };
 
-// INVALID_ARGUMENT: a value is out of range, or the kind is unknown.
+// INVALID_ARGUMENT: a value is out of range.
 // UNIMPLEMENTED: the kind does not work on graphs of this shape.
 // RESOURCE_EXHAUSTED: a node type without features has too many nodes to learn
 // embeddings for. All errors name the option and the value, and say what to do.

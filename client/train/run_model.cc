@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/nn/model_kind.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/run/tensor_dict.h"
 #include "client/train/run/train_check.h"
@@ -19,7 +20,7 @@ namespace {
 // Each parameter takes memory for its value, its gradient, the exchange between
 // ranks, and what the optimizer keeps.
 absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
-  if (model.kind == "script") return absl::OkStatus();
+  if (model.kind == ModelKind::kScript) return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(const int64_t values,
                             Model::CountParameters(model, plan.shape));
   const int64_t copies =
@@ -76,7 +77,7 @@ absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
 }
 
 std::string InitAdvice(const ModelConfig& model) {
-  if (model.kind != "script") {
+  if (model.kind != ModelKind::kScript) {
     return "give weights of this --model, --layers and --norm, by PyG's names";
   }
   return StrCat("give the state_dict of the module in ", model.script,

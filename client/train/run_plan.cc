@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "client/nn/model_kind.h"
 #include "client/train/objective.h"
 #include "client/train/run/train_check.h"
 #include "common/base/field_error.h"
@@ -72,7 +73,7 @@ absl::Status CheckEvaluation(const TrainOptions& options,
         "--inference full reads all neighbours, also those later than a "
         "seed\nuse --inference sampled with --temporal");
   }
-  if (options.model.kind == "script") {
+  if (options.model.kind == ModelKind::kScript) {
     return UnservedError(
         "--inference full runs a model layer by layer, which a script does "
         "not offer\nuse --inference sampled");
@@ -82,7 +83,8 @@ absl::Status CheckEvaluation(const TrainOptions& options,
 
 absl::Status CheckDepth(const TrainOptions& options, const ResolvedJob& job) {
   if (job.spec.seed_kind == SeedKind::kGraph ||
-      EdgesOfAllNodes(job.spec.method) || options.model.kind == "embedding") {
+      EdgesOfAllNodes(job.spec.method) ||
+      options.model.kind == ModelKind::kEmbedding) {
     return absl::OkStatus();
   }
   const int layers = options.model.layers;
@@ -99,13 +101,15 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
   const bool typed =
       std::any_of(schema.relations.begin(), schema.relations.end(),
                   [](const Relation& relation) { return relation.has_type; });
-  if (model.kind != "rgcn" || !typed || !shape.homogeneous()) {
+  const ModelKindInfo& info = InfoOf(model.kind);
+  if (!info.relational || !typed || !shape.homogeneous()) {
     return absl::OkStatus();
   }
   return UnservedError(
-      "--model rgcn takes a graph's relations, not the types of a "
-      "relation's edges\nimport each type of edge as a relation of its own "
-      "(--edges SRC__REL__DST=F.npy)");
+      StrCat("--model ", info.name,
+             " takes a graph's relations, not the types of a relation's "
+             "edges\nimport each type of edge as a relation of its own "
+             "(--edges SRC__REL__DST=F.npy)"));
 }
 
 absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,

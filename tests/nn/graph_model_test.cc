@@ -119,7 +119,7 @@ class GraphModelTest : public ::testing::TestWithParam<int> {
 // The simplified GIN of DGL's tutorial: linear convolutions, sums, no head.
 TEST_P(GraphModelTest, LinearGinWithSumsEqualsDenseMatrices) {
   ModelConfig config;
-  config.kind = "gin";
+  config.kind = ModelKind::kGin;
   config.hidden = 4;
   config.out = 2;
   config.gin_mlp = 1;
@@ -135,7 +135,7 @@ TEST_P(GraphModelTest, LinearGinWithSumsEqualsDenseMatrices) {
 
 TEST_P(GraphModelTest, SageWithMeansAndHeadEqualsDenseMatrices) {
   ModelConfig config;
-  config.kind = "sage";
+  config.kind = ModelKind::kSage;
   config.hidden = 4;
   config.out = 2;
   config.layers = 1;

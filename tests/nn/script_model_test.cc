@@ -73,7 +73,7 @@ TEST(ScriptModelTest, GivesTheRowsOfOurSage) {
   config.hidden = 8;
   config.out = 4;
   const auto ours = Model::Create(config).value();
-  config.kind = "script";
+  config.kind = ModelKind::kScript;
   config.out = 3;  // a minimum
   config.script =
       SaveScript(SageScript(ours->parameters().State()), FileIn("script_sage"));

@@ -130,7 +130,7 @@ std::vector<at::Tensor> Layer(const State& state, const Model& model, int layer,
   const ModelConfig& config = model.config();
   const std::string convs = "convs." + std::to_string(layer);
   std::vector<at::Tensor> sums(x.size());
-  if (config.kind == "rgcn") {
+  if (config.kind == ModelKind::kRgcn) {
     for (size_t t = 0; t < x.size(); ++t) {
       sums[t] = at::matmul(x[t], state.at(convs + ".root")) +
                 state.at(convs + ".bias");
@@ -141,7 +141,7 @@ std::vector<at::Tensor> Layer(const State& state, const Model& model, int layer,
     const std::string prefix =
         model.shape().homogeneous() ? convs : convs + ".convs." + name;
     at::Tensor result;
-    if (config.kind == "rgcn") {
+    if (config.kind == ModelKind::kRgcn) {
       result = at::matmul(Mean(adjacency, x[src]),
                           Weights(state, convs)[static_cast<int64_t>(r)]);
     } else if (state.contains(prefix + ".lin_l.weight")) {

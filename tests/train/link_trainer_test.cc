@@ -201,7 +201,7 @@ TEST(LinkTrainer, LearnsGroupsByAnyLoss) {
     options.job.negatives = {mode, mode == NegativeMode::kShared ? 32.0 : 2.0};
     options.task.negatives = mode;
     options.task.loss = loss;
-    options.model.kind = "embedding";
+    options.model.kind = ModelKind::kEmbedding;
     options.model.layers = 0;
     options.job.fanouts = {0};
     options.optimizer.lr = 0.05;
@@ -234,20 +234,21 @@ TEST(LinkTrainer, RanksAmongAllAndAmongDrawnOnes) {
 
 TEST(LinkTrainer, PartitionsDoNotChangeLossesNorMetrics) {
   const Groups groups = GroupGraph(true);
-  for (const char* kind : {"sage", "gat", "gcn"}) {
+  for (const ModelKind kind :
+       {ModelKind::kSage, ModelKind::kGat, ModelKind::kGcn}) {
     TrainOptions options = LinkRun();
     options.model.kind = kind;
     options.log_every = 1;
     std::vector<std::vector<MetricsRecord>> runs;
     for (const int parts : {1, 3}) {
-      runs.push_back(
-          TrainRanks(2,
-                     ServeLinks(groups.graph, groups.splits,
-                                StrCat("link_parts_", kind, parts), parts),
-                     options));
+      runs.push_back(TrainRanks(
+          2,
+          ServeLinks(groups.graph, groups.splits,
+                     StrCat("link_parts_", InfoOf(kind).name, parts), parts),
+          options));
     }
-    EXPECT_EQ(Losses(runs[0]), Losses(runs[1])) << kind;
-    EXPECT_EQ(LastValid(runs[0]), LastValid(runs[1])) << kind;
+    EXPECT_EQ(Losses(runs[0]), Losses(runs[1])) << InfoOf(kind).name;
+    EXPECT_EQ(LastValid(runs[0]), LastValid(runs[1])) << InfoOf(kind).name;
   }
 }
 
@@ -295,7 +296,7 @@ TEST(LinkTrainer, LearnsEdgesBetweenTwoTypes) {
       {.src = "item", .name = "rev_likes", .dst = "user", .edges = liked}};
   const std::vector<LinkSplit> splits = {{"user__likes__item", "train", likes},
                                          {"user__likes__item", "valid", valid}};
-  for (const char* kind : {"sage", "rgcn"}) {
+  for (const ModelKind kind : {ModelKind::kSage, ModelKind::kRgcn}) {
     TrainOptions options = LinkRun();
     options.model.kind = kind;
     options.job.seed_type = "user__likes__item";
@@ -304,11 +305,13 @@ TEST(LinkTrainer, LearnsEdgesBetweenTwoTypes) {
     std::vector<double> valids;
     for (const int parts : {1, 3}) {
       valids.push_back(LastValid(TrainRanks(
-          1, ServeLinks(graph, splits, StrCat("two_types", kind, parts), parts),
+          1,
+          ServeLinks(graph, splits,
+                     StrCat("two_types", InfoOf(kind).name, parts), parts),
           options)));
     }
-    EXPECT_GT(valids[0], 0.75) << kind;
-    EXPECT_EQ(valids[0], valids[1]) << kind;
+    EXPECT_GT(valids[0], 0.75) << InfoOf(kind).name;
+    EXPECT_EQ(valids[0], valids[1]) << InfoOf(kind).name;
   }
 }
 
@@ -342,7 +345,8 @@ TEST(LinkTrainer, GoesOnFromACheckpoint) {
 TEST(LinkTrainer, NeedsNoFeatures) {
   const Groups groups = GroupGraph(false);
   const auto source = ServeLinks(groups.graph, groups.splits, "link_bare", 1);
-  for (const char* kind : {"sage", "gcn", "gat", "gin"}) {
+  for (const ModelKind kind :
+       {ModelKind::kSage, ModelKind::kGcn, ModelKind::kGat, ModelKind::kGin}) {
     for (const auto inference :
          {InferenceKind::kFull, InferenceKind::kSampled}) {
       TrainOptions options = LinkRun();
@@ -350,7 +354,8 @@ TEST(LinkTrainer, NeedsNoFeatures) {
       options.evaluation.kind = inference;
       options.epochs = 6;
       options.optimizer.lr = 0.02;
-      EXPECT_GT(LastValid(TrainRanks(1, source, options)), 0.6) << kind;
+      EXPECT_GT(LastValid(TrainRanks(1, source, options)), 0.6)
+          << InfoOf(kind).name;
     }
   }
 }
@@ -438,8 +443,9 @@ TEST(LinkTrainer, SaysWhatDoesNotFit) {
   });
   refuses("--task link",
           [](TrainOptions& options) { options.task.kind = TaskKind::kSingle; });
-  refuses("--layers",
-          [](TrainOptions& options) { options.model.kind = "embedding"; });
+  refuses("--layers", [](TrainOptions& options) {
+    options.model.kind = ModelKind::kEmbedding;
+  });
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
 
 TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   TrainOptions options = SmallRun();
-  options.model.kind = "script";
+  options.model.kind = ModelKind::kScript;
   options.model.script =
       SaveScript(script, TestDirectory("model_" + name) / "model.pt");
   options.evaluation.kind = InferenceKind::kSampled;

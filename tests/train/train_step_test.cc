@@ -15,7 +15,7 @@
 namespace millrace::testing {
 namespace {
 
-ModelConfig Config(const std::string& kind) {
+ModelConfig Config(ModelKind kind) {
   ModelConfig config;
   config.kind = kind;
   config.in = 6;
@@ -45,7 +45,7 @@ at::Tensor GradientOf(const std::vector<Batch>& batches, int world,
   return gradient;
 }
 
-class TrainStepTest : public ::testing::TestWithParam<std::string> {};
+class TrainStepTest : public ::testing::TestWithParam<ModelKind> {};
 
 TEST_P(TrainStepTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
   const auto source = Serve(ClassGraph(100, 30), "gradient");
@@ -72,8 +72,10 @@ TEST_P(TrainStepTest, ARankWithoutABatchChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TrainStepTest,
-                         ::testing::Values("sage", "gcn"),
-                         [](const auto& info) { return info.param; });
+                         ::testing::Values(ModelKind::kSage, ModelKind::kGcn),
+                         [](const auto& info) {
+                           return std::string(InfoOf(info.param).name);
+                         });
 
 TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
   const auto source = Serve(ClassGraph(100, 30), "buffers");
@@ -82,7 +84,7 @@ TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
   job.batch_size = 20;
   const std::vector<Batch> batches = AllBatches(source, job);
   ASSERT_EQ(batches.size(), 2u);
-  ModelConfig config = Config("sage");
+  ModelConfig config = Config(ModelKind::kSage);
   config.norm = NormKind::kBatch;
   std::vector<at::Tensor> before(2), after(2);
   RunRanks(2, [&](Collectives& collectives) {
@@ -105,7 +107,7 @@ TEST(TrainStepTest, ARankThatTrainedOnNothingHasNoSay) {
   JobSpec job;
   job.fanouts = {2, 2};
   const std::vector<Batch> batches = AllBatches(source, job);
-  ModelConfig config = Config("sage");
+  ModelConfig config = Config(ModelKind::kSage);
   config.norm = NormKind::kBatch;
   std::vector<at::Tensor> before(2), after(2);
   RunRanks(2, [&](Collectives& collectives) {

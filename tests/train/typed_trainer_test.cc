@@ -20,7 +20,7 @@
 namespace millrace::testing {
 namespace {
 
-TrainOptions TypedRun(const std::string& kind) {
+TrainOptions TypedRun(ModelKind kind) {
   TrainOptions options = SmallRun();
   options.job.seed_type = "paper";
   options.model.kind = kind;
@@ -37,7 +37,7 @@ std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
   return losses;
 }
 
-class TypedTrainerTest : public ::testing::TestWithParam<std::string> {};
+class TypedTrainerTest : public ::testing::TestWithParam<ModelKind> {};
 
 TEST_P(TypedTrainerTest, LearnsTheClasses) {
   const auto source = Serve(PaperGraph(200, 100), "typed_learns");
@@ -95,12 +95,15 @@ TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
   EXPECT_TRUE(at::allclose(gradient(20, 2), want, 1e-4, 1e-6));
 }
 INSTANTIATE_TEST_SUITE_P(Models, TypedTrainerTest,
-                         ::testing::Values("sage", "gat", "rgcn"),
-                         [](const auto& info) { return info.param; });
+                         ::testing::Values(ModelKind::kSage, ModelKind::kGat,
+                                           ModelKind::kRgcn),
+                         [](const auto& info) {
+                           return std::string(InfoOf(info.param).name);
+                         });
 
 TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndGoesOn) {
   const auto source = Serve(PaperGraph(120, 60), "typed_checkpoint");
-  TrainOptions options = TypedRun("rgcn");
+  TrainOptions options = TypedRun(ModelKind::kRgcn);
   options.epochs = 4;
   const std::vector<double> calm = Losses(TrainRanks(2, source, options));
   options.checkpoint = (TestDirectory("typed_run") / "run").string();
@@ -128,7 +131,7 @@ TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndGoesOn) {
 
 TEST(TypedTrainerTest, SampledInferencePredictsTheSameRows) {
   const auto source = Serve(PaperGraph(100, 40), "typed_predict", 3);
-  TrainOptions options = TypedRun("sage");
+  TrainOptions options = TypedRun(ModelKind::kSage);
   const auto directory = TestDirectory("typed_predict_out");
   std::vector<Array> rows;
   for (const bool sampled : {false, true}) {
@@ -156,12 +159,12 @@ absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
 
 TEST(TypedTrainerTest, RefusesGcnAndTypesWithoutLabels) {
   const TestGraph graph = PaperGraph(60, 20);
-  const absl::Status gcn = Refusal(graph, TypedRun("gcn"));
+  const absl::Status gcn = Refusal(graph, TypedRun(ModelKind::kGcn));
   EXPECT_EQ(gcn.code(), absl::StatusCode::kUnimplemented);
   EXPECT_NE(gcn.message().find("--model gcn needs one node type"),
             absl::string_view::npos)
       << gcn;
-  TrainOptions options = TypedRun("sage");
+  TrainOptions options = TypedRun(ModelKind::kSage);
   options.job.seed_type = "author";
   const absl::Status author = Refusal(graph, options);
   EXPECT_EQ(author.code(), absl::StatusCode::kFailedPrecondition) << author;
@@ -171,13 +174,13 @@ TEST(TypedTrainerTest, RefusesTypesOfEdgesInOneRelation) {
   TestGraph graph = ClassGraph(60, 20);
   graph.relations[0].type.assign(graph.relations[0].edges.size(), 1);
   TrainOptions options = SmallRun();
-  options.model.kind = "rgcn";
+  options.model.kind = ModelKind::kRgcn;
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(TypedTrainerTest, ResumesWithTheMetricThatChoseTheBest) {
   const auto source = Serve(PaperGraph(60, 20), "typed_metric");
-  TrainOptions options = TypedRun("sage");
+  TrainOptions options = TypedRun(ModelKind::kSage);
   options.epochs = 1;
   options.checkpoint = (TestDirectory("typed_metric_run") / "run").string();
   TrainRanks(1, source, options);

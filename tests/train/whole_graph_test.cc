@@ -20,7 +20,7 @@ namespace millrace::testing {
 namespace {
 
 struct Case {
-  std::string kind;
+  ModelKind kind = ModelKind::kSage;
   bool typed = false;  // PaperGraph, else ClassGraph
   int heads = 1;
   int bases = 0;
@@ -30,24 +30,24 @@ struct Case {
 
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
-      {.kind = "gat", .heads = 3},
-      {.kind = "gin"},
-      {.kind = "rgcn"},
-      {.kind = "sage", .aggregation = Aggregation::kSum},
-      {.kind = "sage", .aggregation = Aggregation::kMax},
-      {.kind = "sage", .typed = true},
-      {.kind = "sage", .typed = true, .layers = 3},
-      {.kind = "gat", .typed = true, .heads = 2},
-      {.kind = "gin", .typed = true},
-      {.kind = "rgcn", .typed = true},
-      {.kind = "rgcn", .typed = true, .bases = 2}};
+      {.kind = ModelKind::kGat, .heads = 3},
+      {.kind = ModelKind::kGin},
+      {.kind = ModelKind::kRgcn},
+      {.kind = ModelKind::kSage, .aggregation = Aggregation::kSum},
+      {.kind = ModelKind::kSage, .aggregation = Aggregation::kMax},
+      {.kind = ModelKind::kSage, .typed = true},
+      {.kind = ModelKind::kSage, .typed = true, .layers = 3},
+      {.kind = ModelKind::kGat, .typed = true, .heads = 2},
+      {.kind = ModelKind::kGin, .typed = true},
+      {.kind = ModelKind::kRgcn, .typed = true},
+      {.kind = ModelKind::kRgcn, .typed = true, .bases = 2}};
   return cases;
 }
 
 std::string NameOf(const Case& c) {
-  return StrCat(c.typed ? "typed " : "", c.kind, ", heads ", c.heads,
-                ", bases ", c.bases, ", layers ", c.layers, ", aggregation ",
-                static_cast<int>(c.aggregation));
+  return StrCat(c.typed ? "typed " : "", InfoOf(c.kind).name, ", heads ",
+                c.heads, ", bases ", c.bases, ", layers ", c.layers,
+                ", aggregation ", static_cast<int>(c.aggregation));
 }
 
 TestGraph GraphOf(bool typed) {

@@ -2,7 +2,13 @@
 #include "client/train/main/train_flags.h"
 
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_join.h"
+#include "client/nn/model_kind.h"
+#include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
 
@@ -13,8 +19,11 @@ constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Accepts the values of --model: one of the words, or script:FILE.
 CLI::Validator ModelWord() {
-  CLI::Validator words =
-      OneOf({"sage", "gat", "gcn", "gin", "rgcn", "embedding", "script:FILE"});
+  std::vector<std::string> kinds;
+  for (const ModelKindInfo& info : kModelKinds) {
+    kinds.push_back(StrCat(info.name, info.argument));
+  }
+  CLI::Validator words = OneOf(std::move(kinds));
   return CLI::Validator(
       [words](std::string& word) -> std::string {
         constexpr std::string_view script = TrainFlags::kScript;
@@ -22,6 +31,20 @@ CLI::Validator ModelWord() {
         return word.size() > script.size() ? "" : "no file after script:";
       },
       words.get_description());
+}
+
+std::string ModelNotes() {
+  std::vector<std::string> notes;
+  for (const ModelKindInfo& info : kModelKinds) {
+    if (info.note.empty()) continue;
+    notes.push_back(StrCat(info.name, info.argument, " ", info.note));
+  }
+  return absl::StrJoin(notes, "; ");
+}
+
+// The help of an option that only the kinds with `property` read.
+std::string HelpFor(bool ModelKindInfo::*property, const char* help) {
+  return StrCat(absl::StrJoin(KindsWith(property), ", "), ": ", help);
 }
 
 }  // namespace
@@ -62,30 +85,32 @@ void TrainFlags::AddTask(CLI::App& group) {
 }
 
 void TrainFlags::AddModel(CLI::App& group) {
-  group
-      .add_option("--model", model_,
-                  "gcn is for graphs of one relation alone; embedding is each "
-                  "node's row, for --task link; script:FILE is your own, saved "
-                  "by torch.jit.script(model).save(FILE)")
-      ->check(ModelWord());
+  group.add_option("--model", model_, ModelNotes())->check(ModelWord());
   group.add_option("--hidden", hidden_, "width of the hidden layers")
       ->check(AtLeast(1));
   group.add_option("--layers", layers_, "layers; 0: as many as fanouts")
       ->check(WholeNumber(0, kMaxLayers));
   group
       .add_option("--heads", heads_,
-                  "gat: joined in hidden layers, averaged in the last")
+                  HelpFor(&ModelKindInfo::reads_heads,
+                          "joined in hidden layers, averaged in the last"))
       ->check(AtLeast(1));
-  group.add_option("--aggr", aggregation_, "sage: how neighbours are added up")
+  group
+      .add_option(
+          "--aggr", aggregation_,
+          HelpFor(&ModelKindInfo::reads_aggr, "how neighbours are added up"))
       ->check(OneOf({"mean", "sum", "max"}));
   group
       .add_option("--num-bases", bases_,
-                  "rgcn: matrices that the relations' are mixed from; 0: one "
-                  "a relation")
+                  HelpFor(&ModelKindInfo::reads_num_bases,
+                          "matrices that the relations' are mixed from; 0: one "
+                          "a relation"))
       ->check(AtLeast(0));
-  group.add_option("--dropout", dropout_,
-                   "probability, after each hidden layer and of gat's "
-                   "attention");
+  group.add_option(
+      "--dropout", dropout_,
+      StrCat("probability, after each hidden layer and of ",
+             absl::StrJoin(KindsWith(&ModelKindInfo::reads_heads), "'s and "),
+             "'s attention"));
   group.add_option("--norm", norm_, "in hidden layers")
       ->check(OneOf({"none", "batch", "layer"}));
   group
@@ -94,7 +119,8 @@ void TrainFlags::AddModel(CLI::App& group) {
       ->check(OneOf({"full", "sampled"}));
   group
       .add_option("--gin-mlp", gin_mlp_,
-                  "gin: layers of each convolution's MLP, 1 or 2")
+                  HelpFor(&ModelKindInfo::reads_gin_mlp,
+                          "layers of each convolution's MLP, 1 or 2"))
       ->check(WholeNumber(1, 2));
   group.add_option("--readout", readout_, "a graph's row from its nodes'")
       ->check(OneOf({"mean", "sum", "max"}));

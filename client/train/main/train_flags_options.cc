@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/nn/model_kind.h"
 #include "client/train/main/train_flags.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/train_options.h"
@@ -48,7 +49,7 @@ absl::Status TrainFlags::CheckServed() const {
 bool TrainFlags::scripted() const { return model_.starts_with(kScript); }
 
 absl::Status TrainFlags::FillScript(ModelConfig& model) const {
-  model.kind = "script";
+  model.kind = ModelKind::kScript;
   model.script = model_.substr(kScript.size());
   for (const char* option :
        {"--hidden", "--heads", "--aggr", "--num-bases", "--dropout", "--norm",
@@ -63,12 +64,14 @@ absl::Status TrainFlags::FillScript(ModelConfig& model) const {
 }
 
 absl::Status TrainFlags::FillModel(TrainOptions& options) const {
-  options.model.kind = model_;
   if (scripted()) {
     MILLRACE_RETURN_IF_ERROR(FillScript(options.model));
+  } else {
+    MILLRACE_ASSIGN_OR_RETURN(options.model.kind, ModelKindFromName(model_));
   }
   options.model.hidden = hidden_;
-  if (model_ == "embedding") {
+  const bool embedding = options.model.kind == ModelKind::kEmbedding;
+  if (embedding) {
     if (options.task.kind != TaskKind::kLink) {
       return UsageError(
           StrCat("--model embedding is for --task link, not for --task ", task_,
@@ -93,7 +96,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
   }
-  options.model.layers = layers_ > 0 || model_ == "embedding" ? layers_ : hops;
+  options.model.layers = layers_ > 0 || embedding ? layers_ : hops;
   options.model.heads = heads_;
   options.model.bases = bases_;
   options.model.aggregation = AggregationOf(aggregation_);
@@ -111,7 +114,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   }
   options.model.readout = AggregationOf(readout_);
   options.model.graph_head = graph_head_ == "mlp";
-  return any_depth || model_ == "embedding"
+  return any_depth || embedding
              ? absl::OkStatus()
              : CheckLayers(options.model.layers, hops, "--fanouts");
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
+#include "client/nn/model_kind.h"
 #include "common/base/dtype.h"
 #include "common/base/strings.h"
 #include "common/sample/job_options.h"
@@ -81,7 +82,7 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
       {"--feature-dtype", options.feature_dtype == DType::kNone
                               ? ""
                               : std::string(DTypeName(options.feature_dtype))},
-      {"--model", model.kind},
+      {"--model", std::string(InfoOf(model.kind).name)},
       {"--hidden", absl::StrCat(model.hidden)},
       {"--layers", absl::StrCat(model.layers)},
       {"--dropout", absl::StrCat(model.dropout)},

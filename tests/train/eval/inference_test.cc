@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kNodes = 90;
 
-ModelConfig Config(const std::string& kind) {
+ModelConfig Config(ModelKind kind) {
   ModelConfig config;
   config.kind = kind;
   config.in = 6;
@@ -49,7 +49,7 @@ DenseLayer Dense(const TestGraph& graph, const ModelConfig& config) {
   const at::Tensor adjacency = Adjacency(graph);
   const at::Tensor degree = adjacency.sum(1);
   const at::Tensor identity = at::eye(kNodes, at::kDouble);
-  if (config.kind == "sage") {
+  if (config.kind == ModelKind::kSage) {
     return {adjacency / degree.clamp_min(1).unsqueeze(1), identity};
   }
   if (config.gcn_norm == GcnNorm::kFull) {
@@ -74,7 +74,7 @@ at::Tensor DenseForward(const TestGraph& graph, const Model& model) {
     const std::string conv = "convs." + std::to_string(i);
     const at::Tensor sum = at::matmul(dense.neighbors, x);
     const at::Tensor own = at::matmul(dense.self, x);
-    x = model.config().kind == "sage"
+    x = model.config().kind == ModelKind::kSage
             ? at::linear(sum, state[conv + ".lin_l.weight"],
                          state[conv + ".lin_l.bias"]) +
                   at::linear(own, state[conv + ".lin_r.weight"])
@@ -94,7 +94,7 @@ void ExpectClose(const at::Tensor& got, const at::Tensor& want) {
 }
 
 struct Case {
-  std::string kind;
+  ModelKind kind;
   GcnNorm norm;
   int parts;
 };
@@ -118,7 +118,8 @@ TEST_P(InferenceTest, EqualsTheDenseModel) {
 }
 
 TEST_P(InferenceTest, FullFanoutsGiveTheSameLogits) {
-  if (GetParam().kind == "gcn" && GetParam().norm == GcnNorm::kSampled) {
+  if (GetParam().kind == ModelKind::kGcn &&
+      GetParam().norm == GcnNorm::kSampled) {
     GTEST_SKIP() << "the subgraph's outermost nodes lack their degrees";
   }
   const TestGraph graph = ClassGraph(kNodes, kNodes - 40);
@@ -144,7 +145,7 @@ class InferenceMemoryTest : public ::testing::Test {
  protected:
   MemoryNeed NeedOf(int64_t out, bool for_all, Collectives& collectives,
                     const InferenceOptions& options) const {
-    ModelConfig config = Config("sage");
+    ModelConfig config = Config(ModelKind::kSage);
     config.out = out;
     const auto model = Model::Create(config).value();
     return FullInference(source_, JobSpec{}, *model, collectives, options)
@@ -199,7 +200,7 @@ TEST_F(InferenceMemoryTest, OneRankThatComputesHoldsAllOutput) {
 
 // Memory taken by other ranks of the host would count twice.
 TEST_F(InferenceMemoryTest, RunDoesNotCheck) {
-  const auto model = Model::Create(Config("sage")).value();
+  const auto model = Model::Create(Config(ModelKind::kSage)).value();
   RunRanks(2, [&](Collectives& collectives) {
     FullInference inference(source_, JobSpec{}, *model, collectives,
                             {.ranks_on_host = 1 << 30});
@@ -210,19 +211,18 @@ TEST_F(InferenceMemoryTest, RunDoesNotCheck) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, InferenceTest,
-                         ::testing::Values(Case{"sage", GcnNorm::kFull, 1},
-                                           Case{"sage", GcnNorm::kFull, 3},
-                                           Case{"gcn", GcnNorm::kFull, 1},
-                                           Case{"gcn", GcnNorm::kFull, 3},
-                                           Case{"gcn", GcnNorm::kSampled, 3}),
-                         [](const auto& info) {
-                           return info.param.kind +
-                                  (info.param.norm == GcnNorm::kFull
-                                       ? ""
-                                       : "Sampled") +
-                                  std::to_string(info.param.parts);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, InferenceTest,
+    ::testing::Values(Case{ModelKind::kSage, GcnNorm::kFull, 1},
+                      Case{ModelKind::kSage, GcnNorm::kFull, 3},
+                      Case{ModelKind::kGcn, GcnNorm::kFull, 1},
+                      Case{ModelKind::kGcn, GcnNorm::kFull, 3},
+                      Case{ModelKind::kGcn, GcnNorm::kSampled, 3}),
+    [](const auto& info) {
+      return std::string(InfoOf(info.param.kind).name) +
+             (info.param.norm == GcnNorm::kFull ? "" : "Sampled") +
+             std::to_string(info.param.parts);
+    });
 
 }  // namespace
 }  // namespace millrace::testing
