@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of models and what each of them needs. Options, their help, checks,
-// messages and Model read it from the table here.
+// messages and Model read it from the table here; docs/extending.md says how to
+// add a layer.
 #pragma once
 
 #include <cstddef>
