@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of models and what each of them needs. Options, their help, checks,
-// messages and Model read it from the table here.
+// messages and Model read it from the table here; docs/extending.md says how to
+// add a layer.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,16 @@ class Layer;
 class ParameterSet;
 struct LayerSpec;
 
-enum class ModelKind { kSage, kGat, kGcn, kGin, kRgcn, kEmbedding, kScript };
+enum class ModelKind {
+  kSage,
+  kGat,
+  kGatv2,
+  kGcn,
+  kGin,
+  kRgcn,
+  kEmbedding,
+  kScript
+};
 
 // Makes a convolution over one relation, or a layer over all relations, and
 // adds its tensors to the set.
@@ -31,7 +41,7 @@ using LayerMaker = std::unique_ptr<Layer>(const LayerSpec& spec,
                                           Initializer& initializer);
 
 // Each is defined in the file of its name: MakeSageConv in sage_conv.cc.
-ConvMaker MakeSageConv, MakeGatConv, MakeGcnConv, MakeGinConv;
+ConvMaker MakeSageConv, MakeGatConv, MakeGatv2Conv, MakeGcnConv, MakeGinConv;
 LayerMaker MakeRgcnLayer;
 
 // A row of the table.
@@ -74,6 +84,12 @@ inline constexpr ModelKindInfo kModelKinds[] = {
     {.kind = ModelKind::kGat,
      .name = "gat",
      .make_conv = MakeGatConv,
+     .self_loops = true,
+     .works_on_sources = true,
+     .reads_heads = true},
+    {.kind = ModelKind::kGatv2,
+     .name = "gatv2",
+     .make_conv = MakeGatv2Conv,
      .self_loops = true,
      .works_on_sources = true,
      .reads_heads = true},

@@ -40,7 +40,7 @@ offers millrace digest --store graphs/c -- graphs/cora
 offers millrace digest --config 'graphs/a f' -- 'graphs/a file'
 offers millrace digest --threads '' --
 if [[ -x $bin/millrace-train ]]; then
-  offers millrace-train --model g -- gat gcn gin
+  offers millrace-train --model g -- gat gatv2 gcn gin
   offers millrace-train --eval-r -- --eval-ranks
 fi
 

@@ -13,7 +13,7 @@ for needed in 'task link' distmult shared: hits@ '--resume' '--predict'; do
 done
 start_group bash -euo pipefail -c '. ./commands.txt' >output.txt 2>&1
 wait "$STARTED" || fail "a command of the page fails: $(tail -n 3 output.txt)"
-(($(grep -c '^best epoch' output.txt) == 6)) || fail "not every run has a best"
+(($(grep -c '^best epoch' output.txt) == 7)) || fail "not every run has a best"
 [[ -s rows.npy ]] || fail "no prediction"
 
 millrace partition links --parts 3 --method random --out parts >>output.txt 2>&1

@@ -32,13 +32,13 @@ TEST(ModelKindTest, UnknownNamesAreToldTheKnownOnes) {
   const absl::Status status = ModelKindFromName("resnet").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "--model is \"resnet\"\nuse one of sage, gat, gcn, gin, rgcn, "
-            "embedding, script:FILE");
+            "--model is \"resnet\"\nuse one of sage, gat, gatv2, gcn, gin, "
+            "rgcn, embedding, script:FILE");
 }
 
 TEST(ModelKindTest, NamesTheKindsThatReadAnOption) {
   EXPECT_EQ(KindsWith(&ModelKindInfo::reads_heads),
-            std::vector<std::string>{"gat"});
+            (std::vector<std::string>{"gat", "gatv2"}));
   EXPECT_EQ(KindsWith(&ModelKindInfo::reads_aggr),
             std::vector<std::string>{"sage"});
 }

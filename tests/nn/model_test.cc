@@ -80,6 +80,42 @@ TEST(ModelTest, GatHasPygsNamesAndShapes) {
                         {"convs.1.lin.weight", {6, 6}}}));
 }
 
+TEST(ModelTest, Gatv2HasPygsNamesAndShapes) {
+  ModelConfig config = Config();
+  config.kind = ModelKind::kGatv2;
+  config.hidden = 6;
+  config.heads = 3;
+  const auto model = Model::Create(config).value();
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const NamedTensor& named : model->parameters().State()) {
+    shapes[named.name] = named.tensor.sizes().vec();
+  }
+  EXPECT_EQ(shapes, (std::map<std::string, std::vector<int64_t>>{
+                        {"convs.0.att", {1, 3, 2}},
+                        {"convs.0.bias", {6}},
+                        {"convs.0.lin_l.weight", {6, 3}},
+                        {"convs.0.lin_l.bias", {6}},
+                        {"convs.0.lin_r.weight", {6, 3}},
+                        {"convs.0.lin_r.bias", {6}},
+                        {"convs.1.att", {1, 3, 2}},
+                        {"convs.1.bias", {2}},
+                        {"convs.1.lin_l.weight", {6, 6}},
+                        {"convs.1.lin_l.bias", {6}},
+                        {"convs.1.lin_r.weight", {6, 6}},
+                        {"convs.1.lin_r.bias", {6}}}));
+}
+
+TEST(ModelTest, HeadsDivideTheHiddenColumns) {
+  for (const ModelKind kind : {ModelKind::kGat, ModelKind::kGatv2}) {
+    ModelConfig config = Config();
+    config.kind = kind;
+    config.heads = 3;
+    EXPECT_EQ(Model::Create(config).status().message(),
+              "--heads 3 does not divide --hidden 5\nuse a multiple of --heads "
+              "for --hidden");
+  }
+}
+
 TEST(ModelTest, GinHasPygsNames) {
   ModelConfig config = Config();
   config.kind = ModelKind::kGin;

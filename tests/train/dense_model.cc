@@ -88,7 +88,21 @@ at::Tensor Gin(const State& state, const std::string& prefix,
                     state.at(lins + "1.weight"), state.at(lins + "1.bias"));
 }
 
-// `concat`: hidden layers concatenate the heads, the last layer averages them.
+at::Tensor WithSelfLoops(const at::Tensor& adjacency) {
+  const at::Tensor identity = at::eye(adjacency.size(0), at::kDouble);
+  return adjacency * (1 - identity) + identity;
+}
+
+// `score`: [dst, src, heads]; `values`: [src, heads, width]. `concat`: hidden
+// layers concatenate the heads, the last layer averages them.
+at::Tensor Attend(const at::Tensor& edges, const at::Tensor& score,
+                  const at::Tensor& values, bool concat) {
+  const at::Tensor weight = edges.unsqueeze(2) * score.exp();
+  const at::Tensor sum = at::einsum(
+      "ijh,jhc->ihc", {weight / (weight.sum(1, true) + 1e-16), values});
+  return concat ? sum.reshape({sum.size(0), -1}) : sum.mean(1);
+}
+
 at::Tensor Gat(const State& state, const std::string& prefix, bool concat,
                const at::Tensor& adjacency, const at::Tensor& source,
                const at::Tensor& target) {
@@ -103,17 +117,28 @@ at::Tensor Gat(const State& state, const std::string& prefix, bool concat,
   const at::Tensor from = (values * attend_src).sum(2);
   const at::Tensor to =
       (project(".lin_dst", target) * state.at(prefix + ".att_dst")).sum(2);
-  at::Tensor edges = adjacency;
-  if (own) {
-    const at::Tensor identity = at::eye(adjacency.size(0), at::kDouble);
-    edges = adjacency * (1 - identity) + identity;
-  }
   const at::Tensor score =
       at::leaky_relu(to.unsqueeze(1) + from.unsqueeze(0), 0.2);
-  const at::Tensor weight = edges.unsqueeze(2) * score.exp();
-  const at::Tensor sum = at::einsum(
-      "ijh,jhc->ihc", {weight / (weight.sum(1, true) + 1e-16), values});
-  return (concat ? sum.reshape({sum.size(0), heads * width}) : sum.mean(1)) +
+  return Attend(own ? WithSelfLoops(adjacency) : adjacency, score, values,
+                concat) +
+         state.at(prefix + ".bias");
+}
+
+at::Tensor Gatv2(const State& state, const std::string& prefix, bool concat,
+                 bool self_loops, const at::Tensor& adjacency,
+                 const at::Tensor& source, const at::Tensor& target) {
+  const at::Tensor attend = state.at(prefix + ".att");
+  const auto project = [&](const std::string& lin, const at::Tensor& x) {
+    return at::linear(x, state.at(prefix + lin + ".weight"),
+                      state.at(prefix + lin + ".bias"))
+        .view({x.size(0), attend.size(1), attend.size(2)});
+  };
+  const at::Tensor values = project(".lin_l", source);
+  const at::Tensor both =
+      project(".lin_r", target).unsqueeze(1) + values.unsqueeze(0);
+  const at::Tensor score = (at::leaky_relu(both, 0.2) * attend).sum(3);
+  return Attend(self_loops ? WithSelfLoops(adjacency) : adjacency, score,
+                values, concat) +
          state.at(prefix + ".bias");
 }
 
@@ -144,6 +169,9 @@ std::vector<at::Tensor> Layer(const State& state, const Model& model, int layer,
     if (config.kind == ModelKind::kRgcn) {
       result = at::matmul(Mean(adjacency, x[src]),
                           Weights(state, convs)[static_cast<int64_t>(r)]);
+    } else if (state.contains(prefix + ".att")) {
+      result = Gatv2(state, prefix, layer + 1 < config.layers,
+                     model.shape().homogeneous(), adjacency, x[src], x[dst]);
     } else if (state.contains(prefix + ".lin_l.weight")) {
       result =
           Sage(state, prefix, config.aggregation, adjacency, x[src], x[dst]);

@@ -10,8 +10,8 @@
 
 namespace millrace::testing {
 
-// [nodes of the seeds' type, out]: sage, gat, gin and rgcn without norm, over
-// in-edges; parallel edges count separately.
+// [nodes of the seeds' type, out]: sage, gat, gatv2, gin and rgcn without norm,
+// over in-edges; parallel edges count separately.
 at::Tensor DenseForward(const TestGraph& graph, const Model& model);
 
 }  // namespace millrace::testing

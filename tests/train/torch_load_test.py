@@ -51,6 +51,15 @@ def gin(model, x, adjacency, norm):
     return x
 
 
+def attend(score, values, adjacency):
+    dst, src = adjacency.indices()
+    weight = score.exp()
+    total = torch.zeros(len(values), weight.shape[1]).index_add_(0, dst, weight)
+    weight = weight / total[dst]
+    return torch.zeros_like(values).index_add_(
+        0, dst, weight[..., None] * values[src])
+
+
 def gat(model, x, adjacency, norm):
     """The edges of `adjacency` include one self loop per node."""
     dst, src = adjacency.indices()
@@ -60,10 +69,24 @@ def gat(model, x, adjacency, norm):
         h = (x @ model[conv + "lin.weight"].T).view(len(x), heads, -1)
         score = ((h * model[conv + "att_src"]).sum(-1)[src]
                  + (h * model[conv + "att_dst"]).sum(-1)[dst])
-        weight = torch.nn.functional.leaky_relu(score, 0.2).exp()
-        total = torch.zeros(len(x), heads).index_add_(0, dst, weight)
-        weight = weight / total[dst]
-        x = torch.zeros_like(h).index_add_(0, dst, weight[..., None] * h[src])
+        x = attend(torch.nn.functional.leaky_relu(score, 0.2), h, adjacency)
+        x = (x.flatten(1) if i == 0 else x.mean(1)) + model[conv + "bias"]
+        if i == 0:
+            x = norm(model, x).relu()
+    return x
+
+
+def gatv2(model, x, adjacency, norm):
+    """As gat()."""
+    dst, src = adjacency.indices()
+    for i in range(2):
+        conv = f"convs.{i}."
+        heads = model[conv + "att"].shape[1]
+        left, right = (
+            (x @ model[f"{conv}{lin}.weight"].T + model[f"{conv}{lin}.bias"])
+            .view(len(x), heads, -1) for lin in ("lin_l", "lin_r"))
+        both = torch.nn.functional.leaky_relu(left[src] + right[dst], 0.2)
+        x = attend((both * model[conv + "att"]).sum(-1), left, adjacency)
         x = (x.flatten(1) if i == 0 else x.mean(1)) + model[conv + "bias"]
         if i == 0:
             x = norm(model, x).relu()
@@ -176,6 +199,7 @@ def main():
         if not flags.arxiv:
             check(flags, directory, "gin", gin, total, x)
             check(flags, directory, "gat", gat, full, x)
+            check(flags, directory, "gatv2", gatv2, full, x)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ TEST_P(TypedTrainerTest, TwoRanksHaveTheGradientOfOneWithBothBatches) {
 }
 INSTANTIATE_TEST_SUITE_P(Models, TypedTrainerTest,
                          ::testing::Values(ModelKind::kSage, ModelKind::kGat,
-                                           ModelKind::kRgcn),
+                                           ModelKind::kGatv2, ModelKind::kRgcn),
                          [](const auto& info) {
                            return std::string(InfoOf(info.param).name);
                          });

@@ -31,6 +31,7 @@ struct Case {
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {.kind = ModelKind::kGat, .heads = 3},
+      {.kind = ModelKind::kGatv2, .heads = 3},
       {.kind = ModelKind::kGin},
       {.kind = ModelKind::kRgcn},
       {.kind = ModelKind::kSage, .aggregation = Aggregation::kSum},
@@ -38,6 +39,7 @@ const std::vector<Case>& Cases() {
       {.kind = ModelKind::kSage, .typed = true},
       {.kind = ModelKind::kSage, .typed = true, .layers = 3},
       {.kind = ModelKind::kGat, .typed = true, .heads = 2},
+      {.kind = ModelKind::kGatv2, .typed = true, .heads = 2},
       {.kind = ModelKind::kGin, .typed = true},
       {.kind = ModelKind::kRgcn, .typed = true},
       {.kind = ModelKind::kRgcn, .typed = true, .bases = 2}};
