@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-constexpr char kSmallerBatch[] = "use a smaller --batch-size or --fanouts";
+constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
 
 // The stored matrix of a column in one partition.
 const Array& StoredColumn(const Partition& partition, TypeIndex type,

@@ -77,7 +77,7 @@ absl::Status OwnerExpand::CheckSize(size_t bytes) const {
       StrCat("--method induced: asking partition ", partition_,
              " for the edges among the nodes of the batch takes ", bytes,
              " bytes; the limit of a message is ", kMaxMessageBytes,
-             "\nuse a smaller --batch-size or smaller --fanouts"));
+             "\nuse a smaller batch size or fanouts"));
 }
 
 void OwnerExpand::FillRequest(v1::ExpandRequest& request) {

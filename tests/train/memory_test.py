@@ -152,7 +152,7 @@ class MemoryTest(unittest.TestCase):
                               1 << 20)
         self.assertRegex(errors, "hop 1 of a batch with 20[0-9]{8} neighbours "
                                  "of 2000 nodes needs 2[0-9.]+ GB")
-        self.assertIn("use a smaller --batch-size or --fanouts", errors)
+        self.assertIn("use a smaller batch size or fanouts", errors)
         errors = self.refused("millrace", *digest, "--method", "walk",
                               "--walks", 1 << 18, "--walk-length", 4)
         self.assertRegex(errors, "a batch of walks needs [0-9.]+ GB of memory")
