@@ -269,7 +269,7 @@ stderr_has "not temporal"
 wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7,8 \
   --seed-times 1
 wrong_usage millrace digest "${source[@]}" --fanouts 2000000
-stderr_has "2000000 is above the limit, 1048576"
+stderr_has "2000000 is out of range: 0 to 1048576"
 # Degrees are those of the graph after the import's options.
 for loops in keep add; do
   rm -rf "$work/degrees"
