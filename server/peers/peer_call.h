@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/grpc/call/call.h"
 #include "common/grpc/call/hedging.h"
 #include "server/core/call_scope.h"
 #include "server/peers/peer_picker.h"
@@ -43,7 +42,7 @@ class PeerCall {
   absl::Status Named(const absl::Status& status) const;
 
  private:
-  class Attempt;
+  struct Attempt;
 
   absl::Status Send();
 
@@ -53,9 +52,7 @@ class PeerCall {
   const std::string method_;
   PeerPicker picker_;
   ::grpc::ByteBuffer request_;
-  // In flight, or null; both are shared with the calls to the replicas.
-  std::shared_ptr<Attempt> attempt_;
-  std::shared_ptr<Call> in_flight_;
+  std::unique_ptr<Attempt> attempt_;  // the one in flight, if any
 };
 
 }  // namespace millrace

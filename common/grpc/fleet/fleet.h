@@ -22,7 +22,6 @@
 #include "common/grpc/fleet/fleet_transport.h"
 #include "common/grpc/fleet/list_reader.h"
 #include "common/grpc/fleet/member_keeper.h"
-#include "common/grpc/fleet/replicas.h"
 
 namespace millrace {
 
@@ -31,7 +30,7 @@ namespace millrace {
 // background thread asks the members; another one reads the list if that can
 // take time. Only WaitForManifest, Pick, AwaitMembers and AwaitList block.
 // Threads: any thread may call any method.
-class Fleet final : public Replicas {
+class Fleet {
  public:
   // Parses the list; does not wait for any server.
   // INVALID_ARGUMENT: not a valid LIST; the message names the bad entry.
@@ -42,7 +41,7 @@ class Fleet final : public Replicas {
   // Cancels calls in flight without waiting for servers, and waits at most 2 s
   // for a list that is being read (see ListReader). Waits until members that
   // were handed out have been released (see MemberKeeper).
-  ~Fleet() override;
+  ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
@@ -71,7 +70,7 @@ class Fleet final : public Replicas {
   // or have damaged files, and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
-      const std::vector<const FleetMember*>& avoid = {}) override;
+      const std::vector<const FleetMember*>& avoid = {});
 
   // Whether `members`, at least one, are all the servers of a partition and
   // everyone else in the list answers, so that there is nobody to wait for.
@@ -92,9 +91,9 @@ class Fleet final : public Replicas {
   // Asks a member that is thought to be alive whether it is, at once, unless it
   // answered within the last half second. It counts as lost if it does not
   // answer within suspect_timeout.
-  void Suspect(const FleetMember& member) override;
+  void Suspect(const FleetMember& member);
   // Whether a member does not answer or was refused.
-  bool IsLost(const FleetMember& member) const override;
+  bool IsLost(const FleetMember& member) const;
 
   // All members in the list, in its order.
   std::vector<FleetMemberInfo> Members() const;
