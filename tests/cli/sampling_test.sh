@@ -18,7 +18,7 @@ for needed in --weighted labor ppr walk induced binary:1 'seeds graph' \
 done
 start_group bash -euo pipefail -c '. ./commands.txt' >output.txt 2>&1
 wait "$STARTED" || fail "a command of the page fails"
-(($(grep -c '^{' output.txt) == 5)) || fail "not every sample is printed"
+(($(grep -c '^{' output.txt) == 6)) || fail "not every sample is printed"
 
 # The dataset needs the split of the store too.
 millrace split graph --type node__to__node --name links --all >>output.txt

@@ -181,7 +181,10 @@ class FleetStatesTest : public ::testing::Test {
   // Waits until the first member is in `state`.
   bool AwaitState(State state) const {
     const auto members = fleet_->AwaitMembers(
-        [state](const auto& infos) { return infos[0].state == state; }, Soon());
+        [state](const auto& infos) {
+          return !infos.empty() && infos[0].state == state;
+        },
+        Soon());
     return members.ok() && members->at(0).state == state;
   }
 

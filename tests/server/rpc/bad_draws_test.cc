@@ -222,7 +222,7 @@ TEST_F(BadDrawsTest, LaborOverListsWithoutOriginalIdsIsRefused) {
   spec.fanouts = {2};
   spec.method = SampleMethod::kLabor;
   ExpectRefused(CallSample(*stub, SampleRequestOf(spec, {}, 0)).status, kLacks,
-                "--neighbor-original-ids");
+                "the store has no original ids of neighbours");
 }
 
 TEST_F(BadDrawsTest, RowsBeyondTheFeaturesAreRefused) {
@@ -313,9 +313,9 @@ TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
       r.mutable_job()->set_walk_length(length);
     });
   };
-  ExpectRefused(walks(0, 3), kInvalid, "--walks 0");
-  ExpectRefused(walks(3, 0), kInvalid, "--walk-length 0");
-  ExpectRefused(walks(3, 256), kInvalid, "--walk-length 256");
+  ExpectRefused(walks(0, 3), kInvalid, "walks 0 is out of range");
+  ExpectRefused(walks(3, 0), kInvalid, "walk_length 0 is out of range");
+  ExpectRefused(walks(3, 256), kInvalid, "walk_length 256 is out of range");
   for (const uint32_t huge : {1u << 20, 1u << 31, ~0u}) {
     EXPECT_EQ(walks(huge, 255).code(), kInvalid) << huge;
     EXPECT_EQ(walks(1, huge).code(), kInvalid) << huge;
@@ -324,7 +324,7 @@ TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
                   Walk(*r.mutable_job());
                   r.mutable_job()->clear_metapath();
                 }),
-                kInvalid, "--metapath is needed");
+                kInvalid, "metapath is needed");
   EXPECT_EQ(Status([](auto& r) {
               Walk(*r.mutable_job());
               r.mutable_job()->add_metapath("nothing");
@@ -335,7 +335,7 @@ TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
                   r.mutable_job()->set_method(v1::Job::METHOD_PPR);
                   r.mutable_job()->set_restart(7);
                 }),
-                kInvalid, "--restart 7");
+                kInvalid, "restart 7 is out of range");
 }
 
 // Walkers and their paths are counted before anything is allocated: those of
@@ -382,17 +382,17 @@ TEST_F(BadSampleTest, MissingWeightsAndTimesAreRefused) {
   };
   EXPECT_TRUE(plain([](v1::Job&) {}).ok());
   ExpectRefused(plain([](v1::Job& job) { job.set_weighted(true); }), kLacks,
-                "--weighted: the edges of node__to__node have no weights");
+                "weighted: the edges of node__to__node have no weights");
   ExpectRefused(
       plain([](v1::Job& job) { job.set_temporal(v1::Job::TEMPORAL_LAST); }),
-      kLacks, "--temporal: none of the edges and nodes");
+      kLacks, "temporal: none of the edges and nodes");
   ExpectRefused(Status(
                     [](auto& r) {
                       r.mutable_job()->clear_seed_type();
                       r.mutable_columns()->set_edge_features(true);
                     },
                     plain_),
-                kLacks, "--edge-features: no relation");
+                kLacks, "edge_features: no relation");
 }
 
 TEST_F(BadSampleTest, TimesMustBeAsManyAsSeeds) {
@@ -421,7 +421,7 @@ TEST_F(BadSampleTest, MissingEdgeFeaturesAreRefused) {
                   r.mutable_job()->add_fanouts(2);
                   r.mutable_columns()->set_edge_features(true);
                 }),
-                kInvalid, "--edge-features: the edges of --method ppr");
+                kInvalid, "edge_features and method ppr exclude each other");
 }
 
 }  // namespace

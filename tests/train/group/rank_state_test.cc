@@ -25,17 +25,17 @@ TEST(RankStateTest, ReadsWhatItWrites) {
 
 TEST(RankStateTest, RefusesOtherTexts) {
   for (const char* text :
-       {"", "1", "1 0", "1 0 0", "x 0 0 ", "1 x 0 ", "1 0 x ", "1 0 0 ",
+       {"", "1", "1 0", "1 0 0", "1 0 0 0", "x 0 0 0 ", "1 x 0 0 ", "1 0 x 0 ",
         "1 0 0 x ", "99999999999999999999 0 0 0 "}) {
     EXPECT_FALSE(RankStateFrom(text).has_value()) << text;
   }
 }
 
 TEST(RankStateTest, CleansAMessage) {
-  const auto state = RankStateFrom("1 0 13 a\x1b[31m\nb\x7f\xc3\xa9");
+  const auto state = RankStateFrom("1 0 13 0 a\x1b[31m\nb\x7f\xc3\xa9");
   ASSERT_TRUE(state.has_value());
   EXPECT_EQ(state->failure.message(), "a?[31m\nb?\xc3\xa9");
-  const auto longer = RankStateFrom("1 0 13 " + std::string(1 << 20, 'x'));
+  const auto longer = RankStateFrom("1 0 13 0 " + std::string(1 << 20, 'x'));
   ASSERT_TRUE(longer.has_value());
   EXPECT_LT(longer->failure.message().size(), size_t{1} << 13);
 }
