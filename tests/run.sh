@@ -12,7 +12,7 @@
 #   --no-train     without LibTorch and the trainer's tests
 #   --no-setup     everything that deploy/setup.sh installs is there
 #   --filter REGEX only the tests whose name matches
-#   --fast         only the tests that take no more than a few seconds each
+#   --fast         only the tests that take less than about ten seconds each
 #   --help         this text
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../deploy/lib.sh"
