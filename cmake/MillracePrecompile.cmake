@@ -30,7 +30,8 @@ function(millrace_choose_donor out target)
   set(donor "")
   if(target STREQUAL "millrace")
     set(donor millrace_command_headers)
-  elseif(target STREQUAL "millrace_cli" OR "millrace::cli" IN_LIST links)
+  elseif(target STREQUAL "millrace_cli" OR "millrace::cli" IN_LIST links
+         OR "millrace::flags" IN_LIST links)  # which has it as PUBLIC
     # These are compiled with other flags.
   elseif(type STREQUAL "STATIC_LIBRARY" AND target MATCHES "^millrace_")
     if(target MATCHES "^millrace_(grpc|server|loader)(_|$)")
