@@ -109,8 +109,10 @@ TEST(ResetCallsTest, UnsentRequestsDoNotTakePlacesOfOthers) {
     ResetUnsentCalls(client, 20'000);
     stop = true;
   });
+  // The server may be slow to notice that these calls are done too, so there
+  // are fewer than it lets one connection have.
   int answered = 0;
-  while (!stop) {
+  while (!stop && answered < kMaxLiveCallsPerConnection / 2) {
     const absl::Status status =
         CallSample(*stub, Request(), absl::Minutes(5)).status;
     EXPECT_TRUE(status.ok()) << status;
