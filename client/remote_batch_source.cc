@@ -19,6 +19,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
@@ -32,7 +33,7 @@ namespace millrace {
 namespace {
 
 // How often waits check for an interrupt.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr absl::Duration kInterruptCheckInterval = absl::Milliseconds(200);
 
 class FleetBatchSource final : public RemoteBatchSource {
  public:
@@ -103,6 +104,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     const BatchFetch::Options options = {
         .fleet = *fleet_,
         .hedging = hedging_,
+        .timer = timer_,
         .manifest = manifest_,
         .call_timeout = options_.call_timeout,
         .home = home,
@@ -151,9 +153,14 @@ class FleetBatchSource final : public RemoteBatchSource {
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
     Refusals refusals;
-    const CallContext context{*fleet_,  manifest_, options_.call_timeout,
-                              retry,    refusals,  hedging_,
-                              received_};
+    const CallContext context{.fleet = *fleet_,
+                              .manifest = manifest_,
+                              .timeout = options_.call_timeout,
+                              .retry = retry,
+                              .refusals = refusals,
+                              .hedging = hedging_,
+                              .timer = timer_,
+                              .received = received_};
     while (true) {
       if (closing_.HasBeenNotified()) return Closed();
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -183,7 +190,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     const SteadyTime end = SteadyNow() + wait;
     while (SteadyNow() < end) {
       if (closing_.WaitForNotificationWithTimeout(
-              std::min(end - SteadyNow(), kLookInterval))) {
+              std::min(end - SteadyNow(), kInterruptCheckInterval))) {
         return Closed();
       }
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
@@ -198,6 +205,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   const RemoteOptions options_;
   const std::unique_ptr<Fleet> fleet_;
   const Manifest& manifest_;  // owned by fleet_
+  CallTimer timer_;
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
   std::unique_ptr<FeatureCache> cache_;  // null without --cache-ratio

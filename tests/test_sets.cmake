@@ -18,27 +18,26 @@ set(MILLRACE_FLEET_TESTS
     abuse_drain_test added_split_test added_splits_test bad_draws_test
     bad_requests_test compare_losses_test compressed_import_test
     compressed_replies_test connections_test damaged_replica_test
-    damaged_replicas_test expand_flood_test fair_clients_test
-    feature_cache_test fleet_test full_disk_test golden_digests_test
-    hedged_call_test hedging_test held_open_test http_server_test
-    install_test large_requests_test long_lists_test lost_server_test
-    member_keeper_test methods_test mixed_abuse_test npy_import_test
-    other_store_test peer_picker_test port_check_test python_client_test
-    refusals_test remote_batch_source_test replicas_test reset_calls_test
-    sampling_test secure_fleet_test server_drain_test server_program_test
-    server_test set_clock_test slow_clients_test soak_test
-    split_replicas_test status_pages_test stopped_server_test
-    store_edits_test tls_test up_test)
+    damaged_replicas_test expand_flood_test fair_clients_test feature_cache_test
+    fleet_test full_disk_test golden_digests_test held_open_test
+    http_server_test install_test large_requests_test long_lists_test
+    lost_server_test member_keeper_test methods_test mixed_abuse_test
+    npy_import_test other_store_test peer_picker_test port_check_test
+    python_client_test refusals_test remote_batch_source_test replicas_test
+    reset_calls_test sampling_test secure_fleet_test server_drain_test
+    server_program_test server_test set_clock_test slow_clients_test
+    slow_replicas_test soak_test split_replicas_test status_pages_test
+    stopped_server_test store_edits_test tls_test up_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
-    busy_time_test cast_test certificates_test child_process_test
-    completion_test draw_test
-    edge_directory_test edge_division_test edge_feature_test
-    edge_selection_test excluded_edges_test file_test float_cast_test
-    frame_test golden_test host_port_test importer_test induced_test
+    busy_time_test call_failure_test cast_test certificates_test
+    child_process_test completion_test draw_test edge_directory_test
+    edge_division_test edge_feature_test edge_selection_test
+    excluded_edges_test file_test float_cast_test frame_test golden_test
+    hedging_test host_port_test importer_test induced_test
     inflated_file_test job_proto_test job_test label_summary_test
     line_reader_test manifest_proto_test manifest_test method_job_test
     metis_partition_test negatives_test npy_rows_test npy_test
@@ -64,9 +63,9 @@ set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
     damaged_replica_test examples_test golden_digests_test heartbeat_test
-    hedging_test http_server_test install_test link_trainer_test
-    lost_server_test mixed_abuse_test npy_import_test oracle_compare
-    oracle_edges_test programs_test quickstart_test replicas_test soak_test
+    http_server_test install_test link_trainer_test lost_server_test
+    mixed_abuse_test npy_import_test oracle_compare oracle_edges_test
+    programs_test quickstart_test replicas_test slow_replicas_test soak_test
     status_pages_test test_entries_test train_group_test
     train_hostile_checkpoint_test train_memory_test train_rendezvous_test
     train_resume_test train_script_test train_supervise_test

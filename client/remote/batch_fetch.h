@@ -5,34 +5,30 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/remote/attempt_calls.h"
+#include "client/remote/batch_receiver.h"
 #include "client/remote/call_context.h"
 #include "client/remote/feature_cache.h"
 #include "client/remote/retry.h"
-#include "client/remote/row_call.h"
+#include "client/remote/seed_lookup.h"
 #include "common/base/mutex.h"
-#include "common/base/steady_time.h"
-#include "common/grpc/call/call.h"
-#include "common/grpc/call/call_timer.h"
-#include "common/grpc/frames.h"
+#include "common/grpc/call/refusals.h"
+#include "common/grpc/call/timer.h"
 #include "common/sample/batch_source.h"
-#include "common/wire/batch_assembler.h"
 
 namespace millrace {
 
-namespace v1 {
-class SampleRequest;
-}  // namespace v1
-
-// Fetches one batch from a fleet: resolves explicit seeds (and looks up their
-// times for temporal jobs), streams the topology and the home's rows (Sample),
-// and asks the other owners for their rows (Gather) as soon as the ids have
-// arrived. If any call fails, the whole attempt is abandoned and repeated with
-// new memory, as Retry decides.
+// Fetches one batch from a fleet, in up to three stages: looks up the ids of
+// explicit seeds, looks up their times for temporal jobs (see SeedLookup for
+// both), and streams the batch from its home, asking the other owners for their
+// rows meanwhile (see BatchReceiver). If any call of a stage fails, the whole
+// attempt at it is abandoned and repeated with new memory, as Retry decides.
 // States: attempt (calls in flight) <-> waiting for a retry -> finished.
 // Threads: Start() once; Cancel() on any thread; the rest runs on threads of
 // gRPC and of the timer.
@@ -42,6 +38,7 @@ class BatchFetch : public Sleeper,
   struct Options {
     Fleet& fleet;  // all references outlive the calls
     Hedging& hedging;
+    Timer& timer;
     const Manifest& manifest;
     absl::Duration call_timeout;  // of one attempt of one call
     int home = 0;                 // partition
@@ -62,34 +59,14 @@ class BatchFetch : public Sleeper,
   void OnWake() override;
 
  private:
-  // One call of an attempt; null until it has been started.
-  using CallSlot = std::shared_ptr<Call>;
-
-  // What an attempt fetches next; with explicit seeds it goes through all
-  // stages.
-  enum class Stage { kResolve, kTimes, kSample };
+  enum class Stage { kIds, kTimes, kBatch };
 
   void StartAttempt();
-  absl::Status StartResolves();
-  absl::Status StartResolve(TypeIndex type,
-                            const std::vector<int64_t>& originals,
-                            std::vector<uint64_t>& ids);
-  absl::Status StartTimes();
-  void AppendExplicitSeeds(v1::SampleRequest& message) const;
-  absl::Status StartSample();
-  absl::Status OnFrame(const ReceivedFrame& frame);
-  absl::Status StartGathers();
-  absl::Status GatherColumn(TypeIndex type, NodeColumn column,
-                            uint32_t row_count, const Array& target);
-  void TakeFromCache();
-  absl::Status GatherEdgeFeatures(RelationIndex index);
-  absl::Status StartGather(RowRequest request);
-
-  // Bracket every call: the attempt ends when its last call has ended.
-  void AddCall();
-  void KeepCall(CallSlot call);
-  void OnCallDone(const absl::Status& status);
-  void EndAttempt();
+  absl::Status StartCalls(const std::shared_ptr<AttemptCalls>& calls);
+  absl::Status StartBatch(const std::shared_ptr<AttemptCalls>& calls);
+  std::string MakeMessage(const BatchReceiver& receiver) const;
+  void EndAttempt(absl::Status failure);
+  void EndStage();
   void SleepFor(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(absl::StatusOr<Batch> batch);
 
@@ -98,23 +75,19 @@ class BatchFetch : public Sleeper,
   Refusals refusals_;
   const CallContext context_;
   const ResolvedJob& job_;
-  const std::vector<uint64_t> cached_rows_;  // held of the home's partition
   BatchSource::BatchCallback done_;
 
-  // Accessed by the calls of one stage at a time.
-  BatchRequest request_;            // the seeds' times are added
-  std::vector<uint64_t> seed_ids_;  // of edge seeds: the sources
-  std::vector<uint64_t> dst_ids_;
-  std::vector<uint64_t> negative_ids_;
+  // Accessed by one attempt at a time.
+  BatchRequest request_;             // the seeds' times are added
+  std::optional<SeedLookup> seeds_;  // explicit ones
   Stage stage_;
-  std::optional<BatchAssembler> assembler_;
+  std::shared_ptr<BatchReceiver> receiver_;  // shared with the stream
 
   Mutex mutex_;
-  int calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<CallSlot> calls_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // first of this attempt
+  // Those of the current attempt; shared with its calls.
+  std::shared_ptr<AttemptCalls> calls_ ABSL_GUARDED_BY(mutex_);
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<CallTimer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);  // asleep
+  std::optional<Timer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);  // asleep
 };
 
 }  // namespace millrace

@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 // How often waits check for an interrupt or for the source being closed.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr absl::Duration kStopCheckInterval = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void CallGroup::AwaitRunning(size_t most) {
   for (bool waiting = true; waiting;) {
     {
       MutexLock lock(&mutex_);
-      waiting = !ended_one_.WaitFor(&mutex_, kLookInterval, few);
+      waiting = !ended_one_.WaitFor(&mutex_, kStopCheckInterval, few);
       if (!waiting) ended.swap(ended_);
     }
     if (closing_.HasBeenNotified() || Interrupted()) Cancel();

@@ -63,16 +63,17 @@ class FrameStream final
 
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<FrameStream> self = std::move(self_);
-    Charge(0);  // before `done`, which may pick a server
-    options_.done(failure_.ok() ? FromGrpcStatus(status) : failure_);
+    Charge(0);  // before OnEnd(), which may pick a server
+    options_.observer->OnEnd(failure_.ok() ? FromGrpcStatus(status) : failure_);
   }
 
  private:
   absl::Status Receive() {
     absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(message_);
     if (!frame.ok()) return frame.status();
-    MILLRACE_RETURN_IF_ERROR(options_.on_frame(*frame));
-    // Trustworthy: on_frame has checked it.
+    MILLRACE_RETURN_IF_ERROR(options_.observer->OnMessage());
+    MILLRACE_RETURN_IF_ERROR(options_.receiver->OnFrame(*frame));
+    // Trustworthy: the receiver has checked it.
     const std::optional<StreamLayout>& layout = frame->header().stream;
     if (layout.has_value()) total_ = static_cast<int64_t>(layout->total_bytes);
     received_ += static_cast<int64_t>(frame->payload_bytes());

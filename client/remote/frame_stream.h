@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
+#include "client/remote/frame_receiver.h"
 #include "common/base/steady_time.h"
 #include "common/grpc/call/call.h"
 #include "common/grpc/fleet/fleet.h"
-#include "common/grpc/frames.h"
 
 namespace millrace {
 
@@ -20,16 +18,15 @@ struct FrameStreamOptions {
   std::string request;  // serialised
   std::shared_ptr<FleetMember> member;
   SteadyTime deadline;
-  // Receives a frame; an error ends the call with that error. INVALID_ARGUMENT
-  // and INTERNAL mean that the frame is wrong: see ProtocolError().
-  std::function<absl::Status(const ReceivedFrame&)> on_frame;
-  // Runs after the last frame.
-  CallDone done;
+  // Takes the frames that `observer` has accepted; shared with the other calls
+  // of the same hedged call.
+  std::shared_ptr<FrameReceiver> receiver;
+  std::shared_ptr<CallObserver> observer;  // shared with the caller
 };
 
 // Starts the call. Until it ends, the bytes still to come count among the
-// member's outstanding bytes. `on_frame` and `done` run one at a time on gRPC
-// threads, possibly before this returns.
+// member's outstanding bytes. `receiver` and `observer` are called on gRPC
+// threads, one at a time, possibly before this returns.
 std::shared_ptr<Call> StartFrameStream(FrameStreamOptions options);
 
 }  // namespace millrace

@@ -3,76 +3,70 @@
 
 #include <utility>
 
+#include "client/remote/call_failure.h"
 #include "client/remote/frame_stream.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 #include "common/grpc/call/hedged_call.h"
 
 namespace millrace {
 namespace {
 
-using Events = HedgedCallOptions::Events;
+class HedgedStream final : public HedgedRequest {
+ public:
+  HedgedStream(const CallContext& context, StreamRequest request,
+               SteadyTime deadline, std::shared_ptr<FrameReceiver> receiver,
+               CallDone done)
+      : context_(context),
+        request_(std::move(request)),
+        deadline_(deadline),
+        receiver_(std::move(receiver)),
+        done_(std::move(done)) {}
 
-std::shared_ptr<Call> StartLeg(const HedgedStreamOptions& options,
-                               SteadyTime deadline,
-                               std::shared_ptr<FleetMember> member,
-                               Events events) {
-  return StartFrameStream(
-      {.method = options.method,
-       .request = options.request,
-       .member = std::move(member),
-       .deadline = deadline,
-       .on_frame = [&options, on_sign = std::move(events.on_sign)](
-                       const ReceivedFrame& frame) -> absl::Status {
-         MILLRACE_RETURN_IF_ERROR(on_sign());
-         return options.on_frame(frame);
-       },
-       .done = std::move(events.done)});
-}
-
-absl::Status EndOfLeg(const HedgedStreamOptions& options,
-                      const FleetMember& member, SteadyTime start,
-                      absl::Status status) {
-  if (status.ok()) {
-    status = options.check_whole();
-    if (!status.ok()) status = ProtocolError(member, status);
+  std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
+                             std::shared_ptr<CallObserver> observer) override {
+    return StartFrameStream({.method = request_.method,
+                             .request = request_.message,
+                             .member = std::move(replica),
+                             .deadline = deadline_,
+                             .receiver = receiver_,
+                             .observer = std::move(observer)});
   }
-  return NoteFailure(options.context, member, options.partition, start, status);
-}
+
+  absl::Status Judge(const FleetMember& replica, SteadyTime start,
+                     absl::Status status) override {
+    if (status.ok()) {
+      status = receiver_->CheckComplete();
+      if (!status.ok()) status = ProtocolError(replica, status);
+    }
+    return NoteEnd(context_, {replica, request_.partition, start}, status);
+  }
+
+  void Finish(absl::Status status, std::shared_ptr<FleetMember>) override {
+    done_(std::move(status));
+  }
+
+ private:
+  const CallContext context_;
+  const StreamRequest request_;
+  const SteadyTime deadline_;
+  const std::shared_ptr<FrameReceiver> receiver_;
+  const CallDone done_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
-    HedgedStreamOptions given) {
+    const CallContext& context, StreamRequest request,
+    std::shared_ptr<FrameReceiver> receiver, CallDone done) {
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
-      given.context.refusals.Pick(given.context.fleet, given.partition));
-  // Shared by the callbacks below.
-  const auto options = std::make_shared<HedgedStreamOptions>(std::move(given));
-  const CallTimes times = TimesOf(options->context, options->partition);
-  return StartHedgedCall(
-      std::move(member),
-      {.fleet = options->context.fleet,
-       .hedging = options->context.hedging,
-       .kind = options->kind,
-       .partition = options->partition,
-       .deadline = times.deadline,
-       .patience = times.patience,
-       .start =
-           [options, deadline = times.deadline](
-               std::shared_ptr<FleetMember> replica, Events events) {
-             return StartLeg(*options, deadline, std::move(replica),
-                             std::move(events));
-           },
-       .on_end =
-           [options](const FleetMember& replica, SteadyTime start,
-                     absl::Status status) {
-             return EndOfLeg(*options, replica, start, std::move(status));
-           },
-       .done =
-           [options](absl::Status status, const std::shared_ptr<FleetMember>&) {
-             options->done(std::move(status));
-           }});
+      context.refusals.Pick(context.fleet, request.partition));
+  const HedgedCallOptions options =
+      HedgedOptions(context, request.kind, request.partition);
+  return StartHedgedCall(options, std::move(member),
+                         std::make_shared<HedgedStream>(
+                             context, std::move(request), options.deadline,
+                             std::move(receiver), std::move(done)));
 }
 
 }  // namespace millrace

@@ -3,9 +3,9 @@
 
 #include <grpcpp/client_context.h>
 
-#include <string>
 #include <utility>
 
+#include "client/remote/call_failure.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -18,56 +18,6 @@
 namespace millrace {
 namespace {
 
-// State shared by the attempts of one hedged call.
-struct Resolving {
-  CallContext context;
-  ResolveRequest request;
-  grpc::ByteBuffer message;
-  CallTimes times;
-  CallDone done;
-};
-
-absl::Status TakeReply(const Resolving& resolving, grpc::ByteBuffer& bytes) {
-  v1::ResolveReply reply;
-  MILLRACE_RETURN_IF_ERROR(ParseMessage(bytes, reply));
-  const ResolveRequest& request = resolving.request;
-  const NodeType& type =
-      resolving.context.manifest.schema.node_types[request.type];
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
-                            ReadIds(reply.ids(), type.id_dtype(), 0,
-                                    static_cast<uint64_t>(type.count), "ids"));
-  if (ids.size() != request.positions.size()) {
-    return absl::InternalError(StrCat("it resolved ", ids.size(), " of ",
-                                      request.positions.size(),
-                                      " original ids"));
-  }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    request.target[request.positions[i]] = ids[i];
-  }
-  return absl::OkStatus();
-}
-
-std::shared_ptr<Call> StartLeg(std::shared_ptr<const Resolving> resolving,
-                               std::shared_ptr<FleetMember> member,
-                               HedgedCallOptions::Events events) {
-  auto context = std::make_unique<grpc::ClientContext>();
-  context->set_deadline(ToGrpcTime(resolving->times.deadline));
-  return StartUnaryCall(
-      {.method = "/millrace.v1.Sampler/Resolve",
-       .request = resolving->message,
-       .member = member,
-       .context = std::move(context),
-       .on_reply = [resolving, member, on_sign = std::move(events.on_sign)](
-                       grpc::ByteBuffer& bytes) -> absl::Status {
-         MILLRACE_RETURN_IF_ERROR(on_sign());
-         resolving->context.retry.NoteAnswer(resolving->request.partition,
-                                             SteadyNow());
-         const absl::Status status = TakeReply(*resolving, bytes);
-         return status.ok() ? status : ProtocolError(*member, status);
-       },
-       .done = std::move(events.done)});
-}
-
 grpc::ByteBuffer MessageOf(const Manifest& manifest,
                            const ResolveRequest& request) {
   v1::ResolveRequest message;
@@ -76,6 +26,73 @@ grpc::ByteBuffer MessageOf(const Manifest& manifest,
   message.set_fingerprint(manifest.fingerprint);
   AppendRaw(std::span(request.original_ids), *message.mutable_original_ids());
   return SerializeMessage(message);
+}
+
+class ResolveCall final : public HedgedRequest {
+ public:
+  ResolveCall(const CallContext& context, ResolveRequest request,
+              SteadyTime deadline, CallDone done)
+      : context_(context),
+        message_(MessageOf(context.manifest, request)),
+        request_(std::move(request)),
+        deadline_(deadline),
+        done_(std::move(done)) {}
+
+  std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
+                             std::shared_ptr<CallObserver> observer) override {
+    auto context = std::make_unique<grpc::ClientContext>();
+    context->set_deadline(ToGrpcTime(deadline_));
+    return StartUnaryCall({.method = "/millrace.v1.Sampler/Resolve",
+                           .request = message_,
+                           .member = replica,
+                           .context = std::move(context),
+                           .on_reply =
+                               [this, replica](grpc::ByteBuffer& bytes) {
+                                 context_.retry.NoteAnswer(
+                                     request_.partition, context_.timer.Now());
+                                 const absl::Status status = TakeReply(bytes);
+                                 return status.ok()
+                                            ? status
+                                            : ProtocolError(*replica, status);
+                               },
+                           .observer = std::move(observer)});
+  }
+
+  absl::Status Judge(const FleetMember& replica, SteadyTime start,
+                     absl::Status status) override {
+    return NoteEnd(context_, {replica, request_.partition, start}, status);
+  }
+
+  void Finish(absl::Status status, std::shared_ptr<FleetMember>) override {
+    done_(std::move(status));
+  }
+
+ private:
+  absl::Status TakeReply(grpc::ByteBuffer& bytes) const;
+
+  const CallContext context_;
+  const grpc::ByteBuffer message_;
+  const ResolveRequest request_;
+  const SteadyTime deadline_;
+  const CallDone done_;
+};
+
+absl::Status ResolveCall::TakeReply(grpc::ByteBuffer& bytes) const {
+  v1::ResolveReply reply;
+  MILLRACE_RETURN_IF_ERROR(ParseMessage(bytes, reply));
+  const NodeType& type = context_.manifest.schema.node_types[request_.type];
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
+                            ReadIds(reply.ids(), type.id_dtype(), 0,
+                                    static_cast<uint64_t>(type.count), "ids"));
+  if (ids.size() != request_.positions.size()) {
+    return absl::InternalError(StrCat("it resolved ", ids.size(), " of ",
+                                      request_.positions.size(),
+                                      " original ids"));
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    request_.target[request_.positions[i]] = ids[i];
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -116,34 +133,12 @@ absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<FleetMember> member,
       context.refusals.Pick(context.fleet, request.partition));
-  grpc::ByteBuffer message = MessageOf(context.manifest, request);
-  const CallTimes times = TimesOf(context, request.partition);
-  const auto resolving = std::make_shared<const Resolving>(Resolving{
-      context, std::move(request), std::move(message), times, std::move(done)});
+  const HedgedCallOptions options =
+      HedgedOptions(context, Hedging::Kind::kLookup, request.partition);
   return StartHedgedCall(
-      std::move(member),
-      {.fleet = context.fleet,
-       .hedging = context.hedging,
-       .kind = Hedging::Kind::kLookup,
-       .partition = resolving->request.partition,
-       .deadline = resolving->times.deadline,
-       .patience = resolving->times.patience,
-       .start =
-           [resolving](std::shared_ptr<FleetMember> replica,
-                       HedgedCallOptions::Events events) {
-             return StartLeg(resolving, std::move(replica), std::move(events));
-           },
-       .on_end =
-           [resolving](const FleetMember& replica, SteadyTime start,
-                       absl::Status status) {
-             return NoteFailure(resolving->context, replica,
-                                resolving->request.partition, start, status);
-           },
-       .done =
-           [resolving](absl::Status status,
-                       const std::shared_ptr<FleetMember>&) {
-             resolving->done(std::move(status));
-           }});
+      options, std::move(member),
+      std::make_shared<ResolveCall>(context, std::move(request),
+                                    options.deadline, std::move(done)));
 }
 
 }  // namespace millrace

@@ -2,19 +2,42 @@
 #include "client/remote/row_call.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "client/remote/hedged_stream.h"
 #include "client/remote/row_scatter.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 
 namespace millrace {
+namespace {
+
+class RowReceiver final : public FrameReceiver {
+ public:
+  RowReceiver(const CallContext& context, RowRequest request)
+      : context_(context),
+        partition_(request.partition),
+        scatter_(std::move(request.rows), std::move(request.target)) {}
+
+  absl::Status OnFrame(const ReceivedFrame& frame) override {
+    NoteFrame(context_, partition_, frame);
+    return scatter_.Take(frame.header(), frame.payload());
+  }
+
+  absl::Status CheckComplete() const override {
+    return scatter_.CheckComplete();
+  }
+
+ private:
+  const CallContext context_;
+  const int partition_;
+  RowScatter scatter_;
+};
+
+}  // namespace
 
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
                                      const Array& ids, const RowRequest& like) {
@@ -59,23 +82,14 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   message.set_partition(static_cast<uint32_t>(request.partition));
   message.set_feature_dtype(static_cast<v1::DType>(request.feature_dtype));
   message.set_fingerprint(context.manifest.fingerprint);
-  auto scatter = std::make_shared<RowScatter>(std::move(request.rows),
-                                              std::move(request.target));
+  StreamRequest stream = {.kind = Hedging::Kind::kGather,
+                          .partition = request.partition,
+                          .method = "/millrace.v1.Sampler/Gather",
+                          .message = message.SerializeAsString()};
   return StartHedgedStream(
-      {.context = context,
-       .kind = Hedging::Kind::kGather,
-       .partition = request.partition,
-       .method = "/millrace.v1.Sampler/Gather",
-       .request = message.SerializeAsString(),
-       .on_frame =
-           [scatter, context,
-            partition = request.partition](const ReceivedFrame& frame) {
-             context.retry.NoteAnswer(partition, SteadyNow());
-             context.received += frame.payload_bytes();
-             return scatter->Take(frame.header(), frame.payload());
-           },
-       .check_whole = [scatter] { return scatter->CheckComplete(); },
-       .done = std::move(done)});
+      context, std::move(stream),
+      std::make_shared<RowReceiver>(context, std::move(request)),
+      std::move(done));
 }
 
 }  // namespace millrace

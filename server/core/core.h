@@ -12,6 +12,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
+#include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
 #include "server/core/damage.h"
@@ -59,7 +60,9 @@ struct ServerCore {
   const ServerOptions options;
   const SteadyTime started;
   const std::unique_ptr<Fleet> fleet;
-  Hedging peer_hedging;  // for calls to other servers
+  // For calls to other servers.
+  CallTimer peer_timer;
+  Hedging peer_hedging;
 
   Admission admission;       // Sample calls
   Admission leaf_admission;  // all others except Describe

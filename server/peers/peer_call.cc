@@ -11,13 +11,50 @@
 
 namespace millrace {
 
-// Filled by the call's callback; not read before `done`.
-struct PeerCall::Attempt {
-  std::shared_ptr<Call> call;  // shared with gRPC's callbacks
-  ::grpc::ByteBuffer reply;
-  absl::Status status;
-  std::shared_ptr<FleetMember> member;  // answered; shared with the fleet
-  Notification done;
+// One sending of the request, and its outcome, which must not be read before
+// the end. The PeerCall outlives it.
+class PeerCall::Attempt final : public HedgedRequest {
+ public:
+  explicit Attempt(PeerCall& call) : call_(call) {}
+
+  std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
+                             std::shared_ptr<CallObserver> observer) override {
+    return StartUnaryCall({.method = call_.method_,
+                           .request = call_.request_,
+                           .member = std::move(replica),
+                           .context = call_.scope_.PeerContext(),
+                           .on_reply =
+                               [this](::grpc::ByteBuffer& bytes) {
+                                 reply_.Swap(&bytes);
+                                 return absl::OkStatus();
+                               },
+                           .observer = std::move(observer)});
+  }
+
+  absl::Status Judge(const FleetMember& replica, SteadyTime,
+                     absl::Status status) override {
+    return call_.picker_.Report(replica, std::move(status));
+  }
+
+  void Finish(absl::Status status,
+              std::shared_ptr<FleetMember> replica) override {
+    status_ = std::move(status);
+    replica_ = std::move(replica);
+    end_.Notify();
+  }
+
+  void AwaitEnd() const { end_.WaitForNotification(); }
+  const absl::Status& status() const { return status_; }
+  ::grpc::ByteBuffer& reply() { return reply_; }
+  // The one that the outcome came from; shared with the fleet.
+  const std::shared_ptr<FleetMember>& replica() const { return replica_; }
+
+ private:
+  PeerCall& call_;
+  ::grpc::ByteBuffer reply_;
+  absl::Status status_;
+  std::shared_ptr<FleetMember> replica_;
+  Notification end_;
 };
 
 PeerCall::PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
@@ -30,8 +67,8 @@ PeerCall::PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
 
 PeerCall::~PeerCall() {
   if (attempt_ == nullptr) return;
-  attempt_->call->Cancel();
-  attempt_->done.WaitForNotification();
+  in_flight_->Cancel();
+  attempt_->AwaitEnd();
 }
 
 absl::Status PeerCall::Start(const ::google::protobuf::MessageLite& request) {
@@ -42,55 +79,29 @@ absl::Status PeerCall::Start(const ::google::protobuf::MessageLite& request) {
 absl::Status PeerCall::Send() {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<FleetMember> member,
                             picker_.Pick());
-  attempt_ = std::make_unique<Attempt>();
-  Attempt* const attempt = attempt_.get();
-  auto start = [this, attempt](std::shared_ptr<FleetMember> replica,
-                               HedgedCallOptions::Events events) {
-    return StartUnaryCall(
-        {.method = method_,
-         .request = request_,
-         .member = std::move(replica),
-         .context = scope_.PeerContext(),
-         .on_reply = [attempt, on_sign = std::move(events.on_sign)](
-                         ::grpc::ByteBuffer& bytes) -> absl::Status {
-           MILLRACE_RETURN_IF_ERROR(on_sign());
-           attempt->reply.Swap(&bytes);
-           return absl::OkStatus();
-         },
-         .done = std::move(events.done)});
-  };
-  attempt->call = StartHedgedCall(
-      std::move(member),
-      {.fleet = *scope_.core.fleet,
-       .hedging = scope_.core.peer_hedging,
-       .kind = kind_,
-       .partition = partition_,
-       .deadline = scope_.deadline,
-       .start = std::move(start),
-       .on_end =
-           [this](const FleetMember& replica, SteadyTime, absl::Status status) {
-             return picker_.Report(replica, std::move(status));
-           },
-       .done =
-           [attempt](absl::Status status, std::shared_ptr<FleetMember> who) {
-             attempt->status = std::move(status);
-             attempt->member = std::move(who);
-             attempt->done.Notify();
-           }});
+  attempt_ = std::make_shared<Attempt>(*this);
+  in_flight_ = StartHedgedCall({.replicas = *scope_.core.fleet,
+                                .hedging = scope_.core.peer_hedging,
+                                .timer = scope_.core.peer_timer,
+                                .kind = kind_,
+                                .partition = partition_,
+                                .deadline = scope_.deadline},
+                               std::move(member), attempt_);
   return absl::OkStatus();
 }
 
 absl::Status PeerCall::Finish(::google::protobuf::MessageLite& reply) {
   while (true) {
-    attempt_->done.WaitForNotification();
-    const std::unique_ptr<Attempt> attempt = std::move(attempt_);
-    picker_.NoteSpeaker(attempt->member);
-    if (attempt->status.ok()) {
+    attempt_->AwaitEnd();
+    const std::shared_ptr<Attempt> attempt = std::move(attempt_);
+    in_flight_ = nullptr;
+    picker_.SetReplica(attempt->replica());
+    if (attempt->status().ok()) {
       picker_.NoteSuccess();
-      const absl::Status parsed = ParseMessage(attempt->reply, reply);
+      const absl::Status parsed = ParseMessage(attempt->reply(), reply);
       return parsed.ok() ? parsed : Named(parsed);
     }
-    MILLRACE_RETURN_IF_ERROR(picker_.AfterFailure(attempt->status));
+    MILLRACE_RETURN_IF_ERROR(picker_.AfterFailure(attempt->status()));
     MILLRACE_RETURN_IF_ERROR(Send());
   }
 }

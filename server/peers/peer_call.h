@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/grpc/call/call.h"
 #include "common/grpc/call/hedging.h"
 #include "server/core/call_scope.h"
 #include "server/peers/peer_picker.h"
@@ -42,7 +43,7 @@ class PeerCall {
   absl::Status Named(const absl::Status& status) const;
 
  private:
-  struct Attempt;
+  class Attempt;
 
   absl::Status Send();
 
@@ -52,7 +53,9 @@ class PeerCall {
   const std::string method_;
   PeerPicker picker_;
   ::grpc::ByteBuffer request_;
-  std::unique_ptr<Attempt> attempt_;  // the one in flight, if any
+  // In flight, or null; both are shared with the calls to the replicas.
+  std::shared_ptr<Attempt> attempt_;
+  std::shared_ptr<Call> in_flight_;
 };
 
 }  // namespace millrace

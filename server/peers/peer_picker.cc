@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxFailures = 3;
 // How often a wait for a server checks whether the client has gone.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr absl::Duration kCancelCheckInterval = absl::Milliseconds(200);
 // How long to wait for the fleet to refresh what it knows of servers that
 // failed or refused.
 constexpr absl::Duration kTimeForNews = absl::Seconds(1);
@@ -69,7 +69,7 @@ absl::Status PeerPicker::AwaitNews() {
   bool known = false;
   while (!known && SteadyNow() < end) {
     MILLRACE_RETURN_IF_ERROR(CheckWanted(scope_.call));
-    const SteadyTime soon = std::min(end, SteadyNow() + kLookInterval);
+    const SteadyTime soon = std::min(end, SteadyNow() + kCancelCheckInterval);
     if (!fleet.AwaitList(refused, soon)) continue;
     MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
                               fleet.AwaitMembers(all_known, soon));
@@ -83,7 +83,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
       std::min(scope_.deadline, SteadyNow() + scope_.core.options.peer_wait);
   while (true) {
     auto member = scope_.core.fleet->Pick(
-        partition_, std::min(end, SteadyNow() + kLookInterval));
+        partition_, std::min(end, SteadyNow() + kCancelCheckInterval));
     if (member.ok()) return member;
     if (const absl::Status live = scope_.CheckLive(); !live.ok()) {
       return WithErrorInfo(
@@ -111,8 +111,8 @@ absl::Status PeerPicker::Report(const FleetMember& member,
   return status;
 }
 
-void PeerPicker::NoteSpeaker(std::shared_ptr<FleetMember> member) {
-  speaker_ = std::move(member);
+void PeerPicker::SetReplica(std::shared_ptr<FleetMember> member) {
+  replica_ = std::move(member);
 }
 
 void PeerPicker::NoteSuccess() {
@@ -122,11 +122,11 @@ void PeerPicker::NoteSuccess() {
 
 absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
   const bool failed_before = std::find(failed_.begin(), failed_.end(),
-                                       speaker_.get()) != failed_.end();
-  failed_.push_back(speaker_.get());
+                                       replica_.get()) != failed_.end();
+  failed_.push_back(replica_.get());
   // A replica's first refusal does not count, so that each replica is asked
   // once.
-  if (failed_before || !refusals_.Include(partition_, *speaker_)) ++failures_;
+  if (failed_before || !refusals_.Include(partition_, *replica_)) ++failures_;
   if (!IsRetryable(failure) || failures_ >= kMaxFailures ||
       scope_.call.IsCancelled()) {
     return Named(failure);
@@ -147,7 +147,7 @@ absl::Status PeerPicker::Named(const absl::Status& status) const {
   info.moved = false;  // this call asks no other server
   return WithErrorInfo(
       absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
-                                         speaker_->address, ": ",
+                                         replica_->address, ": ",
                                          std::string(status.message()))),
       info);
 }

@@ -32,7 +32,7 @@ class PeerPicker {
   absl::Status Report(const FleetMember& member, absl::Status status);
 
   // Sets the replica that NoteSuccess(), AfterFailure() and Named() refer to.
-  void NoteSpeaker(std::shared_ptr<FleetMember> member);
+  void SetReplica(std::shared_ptr<FleetMember> member);
   void NoteSuccess();
   // Call after a failure: OK means ask again, otherwise the error for the
   // client.
@@ -50,7 +50,7 @@ class PeerPicker {
   int failures_ = 0;  // without each server's first refusal
   std::vector<const FleetMember*> failed_;
   Refusals refusals_;
-  std::shared_ptr<FleetMember> speaker_;  // shared with the fleet
+  std::shared_ptr<FleetMember> replica_;  // shared with the fleet
 };
 
 }  // namespace millrace

@@ -20,7 +20,7 @@ FrameQueue::Actions FrameQueue::Add(
     EndWith(frame.status());
   } else if (!frame->has_value()) {
     EndWith(absl::OkStatus());
-  } else if (!ended_) {
+  } else {
     waiting_.push_back(**std::move(frame));
   }
   making_ = !ended_ && waiting_.size() < kMaxQueued;
@@ -69,7 +69,7 @@ FrameQueue::Actions FrameQueue::Decide() {
   if (!making_ && !ended_ && waiting_.size() <= kRefillAt) {
     making_ = actions.make = true;
   }
-  if (ended_ && !writing_ && !making_ && waiting_.empty()) {
+  if (ended_ && !writing_ && !making_) {
     finished_ = actions.finish = true;
   }
   return actions;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kMaxBatchBytes = 16 << 20;
 
-// Receives like client/remote/batch_fetch.cc.
+// Receives like client/remote/batch_receiver.cc.
 class Receiver {
  public:
   explicit Receiver(const AssemblerRequest& request) : request_(request) {}

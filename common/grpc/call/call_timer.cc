@@ -33,7 +33,7 @@ CallTimer::Ticket CallTimer::Add(absl::Duration wait,
   MutexLock lock(&mutex_);
   const Ticket ticket{NextTickAfter(wait), ++last_};
   asleep_.emplace(ticket, std::move(sleeper));
-  if (ticket.first < look_) sooner_.NotifyOne();
+  if (ticket.first < next_) sooner_.NotifyOne();
   return ticket;
 }
 
@@ -56,10 +56,10 @@ void CallTimer::Run() {
     std::vector<std::shared_ptr<Sleeper>> due;
     {
       MutexLock lock(&mutex_);
-      look_ = NextWake();
-      sooner_.WaitUntil(&mutex_, look_,
+      next_ = NextWake();
+      sooner_.WaitUntil(&mutex_, next_,
                         [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-                          return stopping_ || NextWake() < look_;
+                          return stopping_ || NextWake() < next_;
                         });
       if (stopping_) return;
       const SteadyTime now = SteadyNow();

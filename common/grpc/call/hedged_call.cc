@@ -20,14 +20,18 @@ constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
 // Interval between checks of a replica that is suspected.
 constexpr absl::Duration kCheckAgain = absl::Milliseconds(100);
 
+// Calls the replicas of a partition until one has answered.
+// States: nobody has sent a message -> one replica has won -> finished.
 class HedgedCall final : public Call,
                          public Sleeper,
                          public std::enable_shared_from_this<HedgedCall> {
  public:
-  explicit HedgedCall(HedgedCallOptions options)
-      : options_(std::move(options)),
-        delay_(options_.hedging.DelayOf(options_.kind).value_or(kLongSilence)) {
-  }
+  HedgedCall(const HedgedCallOptions& options,
+             std::shared_ptr<HedgedRequest> request)
+      : options_(options),
+        request_(std::move(request)),
+        delay_(options_.hedging.DelayOf(options_.kind).value_or(kLongSilence)),
+        start_(options_.timer.Now()) {}
 
   void Start(std::shared_ptr<FleetMember> member) {
     options_.hedging.NoteCall();
@@ -57,7 +61,7 @@ class HedgedCall final : public Call,
       waking_ = true;  // keeps FinishIfOver() from finishing
       has_winner = winner_ != kNobody;
       attempts = attempts_;
-      silence = SteadyNow() - last_news_;
+      silence = options_.timer.Now() - last_news_;
     }
     const absl::Duration next =
         has_winner ? CheckAlive(*attempts[winner()].member, silence)
@@ -73,6 +77,22 @@ class HedgedCall final : public Call,
  private:
   static constexpr int kNobody = -1;
 
+  // Tells the call which of its attempts an event belongs to.
+  class Observer final : public CallObserver {
+   public:
+    Observer(std::shared_ptr<HedgedCall> call, int index)
+        : call_(std::move(call)), index_(index) {}
+    absl::Status OnMessage() override { return call_->OnMessage(index_); }
+    void OnEnd(absl::Status status) override {
+      call_->OnAttemptEnd(index_, std::move(status));
+    }
+
+   private:
+    const std::shared_ptr<HedgedCall> call_;  // alive until its attempts end
+    const int index_;
+  };
+
+  // A call to one replica.
   struct Attempt {
     std::shared_ptr<FleetMember> member;
     std::shared_ptr<Call> call;  // while it runs, once it has been started
@@ -89,7 +109,7 @@ class HedgedCall final : public Call,
       MutexLock lock(&mutex_);
       if (finished_) return false;
       ForgetPause();
-      if (SteadyNow() < overdue_time()) return false;
+      if (options_.timer.Now() < overdue_time()) return false;
       overdue_ = true;
       calls = CallsBut(kNobody);
     }
@@ -105,7 +125,7 @@ class HedgedCall final : public Call,
   // Does not count time during which this process was stopped, and could not
   // receive anything, as silence.
   void ForgetPause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const absl::Duration late = SteadyNow() - due_;
+    const absl::Duration late = options_.timer.Now() - due_;
     if (late < kLongSilence) return;
     last_news_ += late;
     last_message_ += late;
@@ -116,18 +136,13 @@ class HedgedCall final : public Call,
     {
       MutexLock lock(&mutex_);
       index = static_cast<int>(attempts_.size());
-      attempts_.push_back({member, nullptr, SteadyNow()});
-      last_news_ = SteadyNow();
+      attempts_.push_back({member, nullptr, options_.timer.Now()});
+      last_news_ = options_.timer.Now();
       ++running_;
     }
-    std::shared_ptr<Call> call = options_.start(
-        std::move(member),
-        {.on_sign = [self = shared_from_this(),
-                     index] { return self->OnMessage(index); },
-         .done =
-             [self = shared_from_this(), index](absl::Status status) {
-               self->OnAttemptDone(index, std::move(status));
-             }});
+    std::shared_ptr<Call> call =
+        request_->Send(std::move(member),
+                       std::make_shared<Observer>(shared_from_this(), index));
     bool unwanted = false;
     {
       MutexLock lock(&mutex_);
@@ -146,17 +161,18 @@ class HedgedCall final : public Call,
       if (winner_ == kNobody) {
         winner_ = index;
         losers = CallsBut(index);
-        options_.hedging.NoteAnswer(options_.kind, SteadyNow() - start_);
+        options_.hedging.NoteAnswer(options_.kind,
+                                    options_.timer.Now() - start_);
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_news_ = last_message_ = SteadyNow();
+      last_news_ = last_message_ = options_.timer.Now();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
   }
 
-  void OnAttemptDone(int index, absl::Status status) {
+  void OnAttemptEnd(int index, absl::Status status) {
     Attempt attempt;
     bool too_late = false;
     {
@@ -171,10 +187,10 @@ class HedgedCall final : public Call,
       }
     }
     if (attempt.given_up && absl::IsCancelled(status)) {
-      status = GivenUp(*attempt.member);  // no on_end(): the fleet knows
+      status = GivenUp(*attempt.member);  // no Judge(): the fleet knows
     } else if (!too_late) {
       status =
-          options_.on_end(*attempt.member, attempt.start, std::move(status));
+          request_->Judge(*attempt.member, attempt.start, std::move(status));
     }
     {
       MutexLock lock(&mutex_);
@@ -202,16 +218,16 @@ class HedgedCall final : public Call,
   // again.
   absl::Duration TryAnother(const std::vector<Attempt>& attempts,
                             absl::Duration silence) {
-    Fleet& fleet = options_.fleet;
+    Replicas& replicas = options_.replicas;
     std::vector<const FleetMember*> asked, doubtful;
     for (const Attempt& attempt : attempts) {
       asked.push_back(attempt.member.get());
-      if (!attempt.over && !fleet.IsLost(*attempt.member)) {
+      if (!attempt.over && !replicas.IsLost(*attempt.member)) {
         doubtful.push_back(attempt.member.get());
       }
     }
     absl::StatusOr<std::shared_ptr<FleetMember>> other =
-        fleet.Pick(options_.partition, SteadyTime::InfinitePast(), asked);
+        replicas.Pick(options_.partition, SteadyTime::InfinitePast(), asked);
     if (!other.ok()) return kLongSilence;
     const bool first = attempts.size() == 1;
     const bool hedge = first && silence >= delay_ && options_.hedging.Take();
@@ -224,7 +240,7 @@ class HedgedCall final : public Call,
     }
     absl::Duration next = kLongSilence - silence;
     if (silence >= kLongSilence) {
-      for (const FleetMember* member : doubtful) fleet.Suspect(*member);
+      for (const FleetMember* member : doubtful) replicas.Suspect(*member);
       next = kCheckAgain;
     }
     if (first && silence < delay_) next = std::min(next, delay_ - silence);
@@ -235,14 +251,15 @@ class HedgedCall final : public Call,
   // when to check again.
   absl::Duration CheckAlive(const FleetMember& winning,
                             absl::Duration silence) {
-    Fleet& fleet = options_.fleet;
+    Replicas& replicas = options_.replicas;
     if (silence < kLongSilence) return kLongSilence - silence;
     const bool alone =
-        !fleet.Pick(options_.partition, SteadyTime::InfinitePast(), {&winning})
+        !replicas
+             .Pick(options_.partition, SteadyTime::InfinitePast(), {&winning})
              .ok();
     if (alone) return kLongSilence;
-    if (!fleet.IsLost(winning)) {
-      fleet.Suspect(winning);
+    if (!replicas.IsLost(winning)) {
+      replicas.Suspect(winning);
       return kCheckAgain;
     }
     GiveUp(winner());
@@ -276,31 +293,30 @@ class HedgedCall final : public Call,
   }
 
   void WakeAfter(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const SteadyTime now = SteadyNow();
+    const SteadyTime now = options_.timer.Now();
     wait = std::min(wait, overdue_time() - now);
     due_ = now + wait;
-    ticket_ = options_.hedging.timer().Add(wait, shared_from_this());
+    ticket_ = options_.timer.Add(wait, shared_from_this());
   }
 
   void FinishIfOver() {
-    std::function<void(absl::Status, std::shared_ptr<FleetMember>)> done;
     absl::Status result;
     std::shared_ptr<FleetMember> answered_by;
     {
       MutexLock lock(&mutex_);
       if (running_ > 0 || waking_ || finished_) return;
       finished_ = true;
-      done = std::move(options_.done);
       result = result_;
       answered_by = answered_by_;
-      if (ticket_.has_value()) options_.hedging.timer().Remove(*ticket_);
+      if (ticket_.has_value()) options_.timer.Remove(*ticket_);
     }
-    done(std::move(result), std::move(answered_by));
+    request_->Finish(std::move(result), std::move(answered_by));
   }
 
-  HedgedCallOptions options_;
-  const absl::Duration delay_;  // until a hedge
-  const SteadyTime start_ = SteadyNow();
+  const HedgedCallOptions options_;
+  const std::shared_ptr<HedgedRequest> request_;  // shared with its calls
+  const absl::Duration delay_;                    // until a hedge
+  const SteadyTime start_;
 
   Mutex mutex_;
   std::vector<Attempt> attempts_ ABSL_GUARDED_BY(mutex_);
@@ -318,14 +334,15 @@ class HedgedCall final : public Call,
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool overdue_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<CallTimer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Timer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::shared_ptr<Call> StartHedgedCall(std::shared_ptr<FleetMember> member,
-                                      HedgedCallOptions options) {
-  auto call = std::make_shared<HedgedCall>(std::move(options));
+std::shared_ptr<Call> StartHedgedCall(const HedgedCallOptions& options,
+                                      std::shared_ptr<FleetMember> member,
+                                      std::shared_ptr<HedgedRequest> request) {
+  auto call = std::make_shared<HedgedCall>(options, std::move(request));
   call->Start(std::move(member));
   return call;
 }

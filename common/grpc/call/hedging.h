@@ -10,7 +10,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
-#include "common/grpc/call/call_timer.h"
 
 namespace millrace {
 
@@ -45,9 +44,6 @@ class Hedging {
   // none.
   bool Take();
 
-  // Wakes calls that have waited that long.
-  CallTimer& timer() { return timer_; }
-
   int64_t calls() const;
   int64_t hedges() const;
 
@@ -64,7 +60,6 @@ class Hedging {
   double saved_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t hedges_ ABSL_GUARDED_BY(mutex_) = 0;
-  CallTimer timer_;
 };
 
 }  // namespace millrace

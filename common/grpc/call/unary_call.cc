@@ -46,10 +46,11 @@ class UnaryCall final : public Call {
 
  private:
   void Finish(absl::Status status) {
-    // This comes before `done`, which may pick a server again.
+    // This comes before OnEnd(), which may pick a server again.
     options_.member->outstanding_bytes -= charge_;
+    if (status.ok()) status = options_.observer->OnMessage();
     if (status.ok()) status = options_.on_reply(reply_);
-    options_.done(std::move(status));
+    options_.observer->OnEnd(std::move(status));
   }
 
   UnaryCallOptions options_;

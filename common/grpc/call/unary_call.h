@@ -25,13 +25,14 @@ struct UnaryCallOptions {
   ::grpc::ByteBuffer request;  // see SerializeMessage()
   std::shared_ptr<FleetMember> member;
   std::unique_ptr<::grpc::ClientContext> context;  // with its deadline set
-  // Receives the reply; an error that it returns becomes the call's.
+  // Receives the reply, once `observer` has accepted it; an error that it
+  // returns becomes the call's.
   std::function<absl::Status(::grpc::ByteBuffer&)> on_reply;
-  CallDone done;
+  std::shared_ptr<CallObserver> observer;  // shared with the caller
 };
 
 // Starts the call, which counts among the member's outstanding bytes until its
-// end. `on_reply` and then `done` run on a gRPC thread, possibly before this
+// end. `observer` and `on_reply` run on a gRPC thread, possibly before this
 // returns.
 std::shared_ptr<Call> StartUnaryCall(UnaryCallOptions options);
 

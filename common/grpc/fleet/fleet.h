@@ -22,6 +22,7 @@
 #include "common/grpc/fleet/fleet_transport.h"
 #include "common/grpc/fleet/list_reader.h"
 #include "common/grpc/fleet/member_keeper.h"
+#include "common/grpc/fleet/replicas.h"
 
 namespace millrace {
 
@@ -30,7 +31,7 @@ namespace millrace {
 // background thread asks the members; another one reads the list if that can
 // take time. Only WaitForManifest, Pick, AwaitMembers and AwaitList block.
 // Threads: any thread may call any method.
-class Fleet {
+class Fleet final : public Replicas {
  public:
   // Parses the list; does not wait for any server.
   // INVALID_ARGUMENT: not a valid LIST; the message names the bad entry.
@@ -41,7 +42,7 @@ class Fleet {
   // Cancels calls in flight without waiting for servers, and waits at most 2 s
   // for a list that is being read (see ListReader). Waits until members that
   // were handed out have been released (see MemberKeeper).
-  ~Fleet();
+  ~Fleet() override;
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
@@ -70,7 +71,7 @@ class Fleet {
   // or have damaged files, and all others answer.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick(
       int partition, SteadyTime deadline,
-      const std::vector<const FleetMember*>& avoid = {});
+      const std::vector<const FleetMember*>& avoid = {}) override;
 
   // Whether `members`, at least one, are all the servers of a partition and
   // everyone else in the list answers, so that there is nobody to wait for.
@@ -91,9 +92,9 @@ class Fleet {
   // Asks a member that is thought to be alive whether it is, at once, unless it
   // answered within the last half second. It counts as lost if it does not
   // answer within suspect_timeout.
-  void Suspect(const FleetMember& member);
+  void Suspect(const FleetMember& member) override;
   // Whether a member does not answer or was refused.
-  bool IsLost(const FleetMember& member) const;
+  bool IsLost(const FleetMember& member) const override;
 
   // All members in the list, in its order.
   std::vector<FleetMemberInfo> Members() const;

@@ -3,87 +3,127 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "common/base/steady_time.h"
 #include "common/wire/error_info.h"
-#include "tests/support/eventually.h"
-#include "tests/support/fleet_harness.h"
-#include "tests/support/scripted_sampler.h"
+#include "tests/support/fake_call.h"
+#include "tests/support/fake_replicas.h"
+#include "tests/support/fake_timer.h"
 
 namespace millrace {
 namespace {
 
 using Kind = Hedging::Kind;
+using testing::FakeCall;
+using testing::FakeReplicas;
+using testing::FakeTimer;
 
-// Far longer than a loaded machine needs.
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr int kPartition = 7;
 
-// A call to a replica, driven by the test.
-class Leg final : public Call {
+// A request whose calls the test drives. Threads: any.
+class FakeRequest final : public HedgedRequest {
  public:
-  Leg(std::shared_ptr<FleetMember> member, HedgedCallOptions::Events events)
-      : member_(std::move(member)), events_(std::move(events)) {}
-
-  const FleetMember& member() const { return *member_; }
-  SteadyTime start() const { return start_; }
-
-  absl::Status Sign() { return events_.on_sign(); }
-  // Sign() for an answer that arrives while the call is being cancelled.
-  std::function<absl::Status()> late_sign() const { return events_.on_sign; }
-  void End(absl::Status status) {
+  std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
+                             std::shared_ptr<CallObserver> observer) override {
+    auto call = std::make_shared<FakeCall>(std::move(observer));
     {
       MutexLock lock(&mutex_);
-      if (std::exchange(over_, true)) return;
+      calls_.push_back(call);
+      replicas_.push_back(replica->address);
     }
-    // Destroying the events also ends what they hold.
-    const HedgedCallOptions::Events events = std::move(events_);
-    member_.reset();
-    events.done(std::move(status));
+    if (on_send_ != nullptr) on_send_(*call);
+    return call;
   }
 
-  // Ends at once.
-  void Cancel() override {
-    if (!cancelled_.HasBeenNotified()) cancelled_.Notify();
-    End(absl::CancelledError("cancelled"));
+  absl::Status Judge(const FleetMember&, SteadyTime,
+                     absl::Status status) override {
+    {
+      MutexLock lock(&mutex_);
+      ++judged_;
+    }
+    if (const auto act = std::exchange(on_judge_, nullptr)) act();
+    return status;
   }
-  bool AwaitCancel(absl::Duration patience = kPatience) const {
-    return cancelled_.WaitForNotificationWithTimeout(patience);
+
+  void Finish(absl::Status status,
+              std::shared_ptr<FleetMember> replica) override {
+    MutexLock lock(&mutex_);
+    ++finished_;
+    result_ = std::move(status);
+    answered_by_ = replica == nullptr ? "" : replica->address;
+  }
+
+  // Call before the start: run while a call is being sent or judged.
+  void OnSend(std::function<void(FakeCall&)> act) { on_send_ = std::move(act); }
+  void OnJudge(std::function<void()> act) { on_judge_ = std::move(act); }
+
+  size_t sent() const {
+    MutexLock lock(&mutex_);
+    return calls_.size();
+  }
+  FakeCall& call(size_t index) const {
+    MutexLock lock(&mutex_);
+    return *calls_.at(index);
+  }
+  std::string replica(size_t index) const {
+    MutexLock lock(&mutex_);
+    return replicas_.at(index);
+  }
+  int judged() const {
+    MutexLock lock(&mutex_);
+    return judged_;
+  }
+  int finished() const {
+    MutexLock lock(&mutex_);
+    return finished_;
+  }
+  absl::Status result() const {
+    MutexLock lock(&mutex_);
+    return result_;
+  }
+  std::string answered_by() const {
+    MutexLock lock(&mutex_);
+    return answered_by_;
   }
 
  private:
-  std::shared_ptr<FleetMember> member_;
-  HedgedCallOptions::Events events_;
-  const SteadyTime start_ = SteadyNow();
-  Notification cancelled_;
-  Mutex mutex_;
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void(FakeCall&)> on_send_;
+  std::function<void()> on_judge_;
+
+  mutable Mutex mutex_;
+  std::vector<std::shared_ptr<FakeCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> replicas_ ABSL_GUARDED_BY(mutex_);
+  int judged_ ABSL_GUARDED_BY(mutex_) = 0;
+  int finished_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status result_ ABSL_GUARDED_BY(mutex_);
+  std::string answered_by_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A call to one of two replicas, of which the first may stop describing itself.
+// A call to the first of two replicas.
 class HedgedCallTest : public ::testing::Test {
  protected:
-  HedgedCallTest()
-      : real_(testing::SmallGraph(), 1), scripted_(real_.Stub(0), {}) {
-    FleetOptions options;
-    options.list = scripted_.address() + "," + real_.server(0).address();
-    auto fleet = Fleet::Create(options);
-    EXPECT_TRUE(fleet.ok()) << fleet.status();
-    fleet_ = *std::move(fleet);
-    EXPECT_TRUE(
-        testing::Eventually([&] { return fleet_->Owners(0).size() == 2; }));
-    // Allows some hedges.
-    for (int i = 0; i < 100; ++i) hedging_.NoteCall();
+  HedgedCallTest() { AllowHedges(); }
+  // A call that has ended leaves nothing in the timer.
+  ~HedgedCallTest() override {
+    if (request_->finished() > 0) {
+      EXPECT_EQ(timer_.asleep(), 0u);
+    }
   }
-  ~HedgedCallTest() override { release_.Notify(); }
 
+  // Allows five hedges.
+  void AllowHedges() {
+    for (int i = 0; i < 110; ++i) hedging_.NoteCall();
+  }
+  void ForbidHedges() {
+    while (hedging_.Take()) {
+    }
+  }
   // Records how long answers have taken so far.
   void NoteAnswers(absl::Duration time) {
     for (size_t i = 0; i < Hedging::kLeastTimes; ++i) {
@@ -91,212 +131,336 @@ class HedgedCallTest : public ::testing::Test {
     }
   }
 
-  void StopDescribing() {
-    scripted_.OnDescribe([this] {
-      release_.WaitForNotification();
-      return grpc::Status::OK;
-    });
+  void Start(absl::Duration timeout = absl::InfiniteDuration(),
+             absl::Duration patience = absl::InfiniteDuration()) {
+    call_ = StartHedgedCall({.replicas = replicas_,
+                             .hedging = hedging_,
+                             .timer = timer_,
+                             .kind = Kind::kSample,
+                             .partition = kPartition,
+                             .deadline = timer_.Now() + timeout,
+                             .patience = patience},
+                            replicas_.member(0), request_);
   }
 
-  void Start(absl::Duration patience = absl::InfiniteDuration()) {
-    std::shared_ptr<FleetMember> first;
-    for (const auto& owner : fleet_->Owners(0)) {
-      if (owner->address == scripted_.address()) first = owner;
-    }
-    ASSERT_NE(first, nullptr);
-    call_ = StartHedgedCall(
-        std::move(first),
-        {.fleet = *fleet_,
-         .hedging = hedging_,
-         .kind = Kind::kSample,
-         .partition = 0,
-         .deadline = deadline_,
-         .patience = patience,
-         .start =
-             [this](std::shared_ptr<FleetMember> member,
-                    HedgedCallOptions::Events events) {
-               MutexLock lock(&mutex_);
-               leg_started_.NotifyAll();
-               return legs_.emplace_back(
-                   std::make_shared<Leg>(std::move(member), std::move(events)));
-             },
-         .on_end =
-             [this](const FleetMember&, SteadyTime, absl::Status status) {
-               ++ends_;
-               if (const auto act = std::exchange(on_end_, {})) act();
-               return status;
-             },
-         .done =
-             [this](absl::Status status, std::shared_ptr<FleetMember>) {
-               result_ = std::move(status);
-               done_.Notify();
-             }});
+  FakeCall& first() { return request_->call(0); }
+  FakeCall& second() { return request_->call(1); }
+
+  void ExpectResult(const absl::Status& result, const std::string& from) {
+    EXPECT_EQ(request_->finished(), 1);
+    EXPECT_EQ(request_->result(), result);
+    EXPECT_EQ(request_->answered_by(), from);
+  }
+  void ExpectOverdue() {
+    EXPECT_EQ(request_->finished(), 1);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(request_->result()))
+        << request_->result();
   }
 
-  // Waits for the call that is started as number `index`, counted from 0, and
-  // returns it.
-  Leg& At(size_t index) {
-    MutexLock lock(&mutex_);
-    const auto started = [this, index]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return legs_.size() > index;
-    };
-    leg_started_.WaitFor(&mutex_, kPatience, started);
-    return *legs_.at(index);
-  }
-  size_t legs() {
-    MutexLock lock(&mutex_);
-    return legs_.size();
-  }
-
-  absl::Status Result() {
-    EXPECT_TRUE(done_.WaitForNotificationWithTimeout(kPatience));
-    return result_;
-  }
-
-  SteadyTime deadline_ = SteadyTime::InfiniteFuture();
-  testing::FleetHarness real_;
-  Notification release_;
-  testing::ScriptedSampler scripted_;
-  std::unique_ptr<Fleet> fleet_;
+  FakeTimer timer_;
+  FakeReplicas replicas_{2};
   Hedging hedging_;
-  std::atomic<int> ends_ = 0;
-  std::function<void()> on_end_;
-  Mutex mutex_;
-  CondVar leg_started_;
-  std::deque<std::shared_ptr<Leg>> legs_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<FakeRequest> request_ = std::make_shared<FakeRequest>();
   std::shared_ptr<Call> call_;
-  absl::Status result_;
-  Notification done_;
 };
 
-TEST_F(HedgedCallTest, IsSentTwiceNoSoonerThanAnswersTake) {
+TEST_F(HedgedCallTest, AsksOneReplicaIfItAnswersSoon) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(30));
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.Advance(absl::Milliseconds(100));
+  first().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 0");
+  EXPECT_EQ(request_->sent(), 1u);
+  EXPECT_EQ(hedging_.hedges(), 0);
+}
+
+TEST_F(HedgedCallTest, AsksAnotherOnceAnswersUsuallyHaveCome) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(39));
+  EXPECT_EQ(request_->sent(), 1u);
+  timer_.Advance(absl::Milliseconds(1));
+  ASSERT_EQ(request_->sent(), 2u);
+  EXPECT_EQ(request_->replica(1), "replica 1");
+  EXPECT_EQ(hedging_.hedges(), 1);
+}
+
+TEST_F(HedgedCallTest, WaitsLongerWhereAnswersTakeLonger) {
   NoteAnswers(absl::Milliseconds(1200));
   Start();
-  EXPECT_GE(At(1).start() - At(0).start(), absl::Milliseconds(1190));
-  EXPECT_EQ(hedging_.hedges(), 1);
-  EXPECT_TRUE(At(1).Sign().ok());
-  EXPECT_TRUE(At(0).AwaitCancel());
-  At(1).End(absl::OkStatus());
-  EXPECT_TRUE(Result().ok());
-  EXPECT_EQ(ends_, 1);
+  timer_.Advance(absl::Milliseconds(1199));
+  EXPECT_EQ(request_->sent(), 1u);
+  timer_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(request_->sent(), 2u);
 }
 
-TEST_F(HedgedCallTest, EndsAllAttemptsAfterTooLongASilence) {
-  Start(absl::Seconds(1));
-  EXPECT_TRUE(At(0).AwaitCancel());
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
-  EXPECT_GE(SteadyNow() - At(0).start(), absl::Milliseconds(990));
-  EXPECT_EQ(ends_, static_cast<int>(legs()));
-}
-
-TEST_F(HedgedCallTest, EndsAnAttemptThatFallsSilentForTooLong) {
-  Start(absl::Seconds(1));
-  (void)At(0).Sign();
-  EXPECT_TRUE(At(0).AwaitCancel());
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
-}
-
-TEST_F(HedgedCallTest, IgnoresTheSlowerReplica) {
-  NoteAnswers(absl::Milliseconds(10));
+TEST_F(HedgedCallTest, AsksAnotherAfterALongSilenceWhileNothingIsKnown) {
   Start();
-  Leg& hedge = At(1);
-  const std::function<absl::Status()> late_sign = At(0).late_sign();
-  EXPECT_TRUE(hedge.Sign().ok());
-  EXPECT_TRUE(absl::IsCancelled(late_sign()));
-  EXPECT_TRUE(hedge.Sign().ok());
-  hedge.End(absl::OkStatus());
-  EXPECT_TRUE(Result().ok()) << result_;
+  timer_.Advance(absl::Milliseconds(499));
+  EXPECT_EQ(request_->sent(), 1u);
+  timer_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(request_->sent(), 2u);
 }
 
-TEST_F(HedgedCallTest, IsSentTwiceAfterALongSilenceWhileNothingIsKnown) {
+TEST_F(HedgedCallTest, AsksNoOtherBeyondTheShareOfHedges) {
+  NoteAnswers(absl::Milliseconds(40));
+  ForbidHedges();
   Start();
-  EXPECT_GE(At(1).start() - At(0).start(), absl::Milliseconds(490));
-  At(1).End(absl::UnavailableError("no"));
-  EXPECT_TRUE(At(0).Sign().ok());
-  At(0).End(absl::OkStatus());
-  EXPECT_TRUE(Result().ok());
+  timer_.Advance(absl::Seconds(5));
+  EXPECT_EQ(request_->sent(), 1u);
+}
+
+TEST_F(HedgedCallTest, CancelsTheLoser) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(40));
+  EXPECT_TRUE(second().OnMessage().ok());
+  EXPECT_TRUE(first().cancelled());
+  EXPECT_EQ(request_->finished(), 0);
+  second().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 1");
+  EXPECT_EQ(request_->judged(), 1);
+}
+
+TEST_F(HedgedCallTest, IgnoresALateAnswer) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(40));
+  // What arrives while the call is being cancelled.
+  const std::shared_ptr<CallObserver> late = first().observer();
+  EXPECT_TRUE(second().OnMessage().ok());
+  EXPECT_TRUE(absl::IsCancelled(late->OnMessage()));
+  EXPECT_TRUE(second().OnMessage().ok());
+  second().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 1");
 }
 
 TEST_F(HedgedCallTest, SuccessIsNotHiddenByAFailureBeforeIt) {
-  NoteAnswers(absl::Milliseconds(10));
+  NoteAnswers(absl::Milliseconds(40));
+  // While the failure of the first is being judged, the other succeeds.
+  request_->OnJudge([this] {
+    EXPECT_TRUE(second().OnMessage().ok());
+    second().End(absl::OkStatus());
+  });
   Start();
-  Leg& hedge = At(1);
-  // The second call succeeds while the failure of the first is being handled.
-  on_end_ = [&] {
-    EXPECT_TRUE(hedge.Sign().ok());
-    hedge.End(absl::OkStatus());
-  };
-  At(0).End(absl::UnavailableError("no"));
-  EXPECT_TRUE(Result().ok()) << result_;
-  EXPECT_EQ(ends_, 2);
+  timer_.Advance(absl::Milliseconds(40));
+  first().End(absl::UnavailableError("no"));
+  ExpectResult(absl::OkStatus(), "replica 1");
+  EXPECT_EQ(request_->judged(), 2);
 }
 
-TEST_F(HedgedCallTest, FailsWithTheFirstFailureWithoutAnyMessage) {
-  NoteAnswers(absl::Milliseconds(10));
+TEST_F(HedgedCallTest, AnsweredByTheFirstAfterTheOtherFailed) {
+  NoteAnswers(absl::Milliseconds(40));
   Start();
-  At(1).End(absl::UnavailableError("failed first"));
-  At(0).End(absl::UnavailableError("failed later"));
-  EXPECT_EQ(Result(), absl::UnavailableError("failed first"));
+  timer_.Advance(absl::Milliseconds(40));
+  second().End(absl::UnavailableError("no"));
+  EXPECT_EQ(request_->finished(), 0);
+  EXPECT_TRUE(first().OnMessage().ok());
+  first().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 0");
 }
 
-// A call cancelled for this reason must not be reported as a failure.
+TEST_F(HedgedCallTest, FailsWithTheFirstFailureIfAllReplicasFail) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(40));
+  second().End(absl::UnavailableError("failed first"));
+  first().End(absl::UnavailableError("failed later"));
+  ExpectResult(absl::UnavailableError("failed first"), "replica 1");
+}
+
+TEST_F(HedgedCallTest, FailsIfItsOnlyCallFails) {
+  Start();
+  first().End(absl::UnavailableError("no"));
+  ExpectResult(absl::UnavailableError("no"), "replica 0");
+  EXPECT_EQ(request_->sent(), 1u);
+}
+
+TEST_F(HedgedCallTest, MayEndWhileItIsBeingSent) {
+  request_->OnSend([](FakeCall& call) {
+    EXPECT_TRUE(call.OnMessage().ok());
+    call.End(absl::OkStatus());
+  });
+  Start();
+  ExpectResult(absl::OkStatus(), "replica 0");
+}
+
+TEST_F(HedgedCallTest, CancelEndsAllItsCalls) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  timer_.Advance(absl::Milliseconds(40));
+  call_->Cancel();
+  EXPECT_TRUE(first().cancelled());
+  EXPECT_TRUE(second().cancelled());
+  EXPECT_EQ(request_->finished(), 1);
+  EXPECT_TRUE(absl::IsCancelled(request_->result())) << request_->result();
+}
+
+TEST_F(HedgedCallTest, AsksNobodyOnceCancelled) {
+  NoteAnswers(absl::Milliseconds(40));
+  Start();
+  call_->Cancel();
+  timer_.Advance(absl::Seconds(5));
+  EXPECT_EQ(request_->sent(), 1u);
+}
+
+TEST_F(HedgedCallTest, EndsAtItsDeadlineWithoutAMessage) {
+  NoteAnswers(absl::Seconds(100));
+  Start(absl::Milliseconds(300));
+  timer_.Advance(absl::Milliseconds(299));
+  EXPECT_EQ(request_->finished(), 0);
+  timer_.Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(first().cancelled());
+  ExpectOverdue();
+  EXPECT_EQ(request_->judged(), 1);
+}
+
+TEST_F(HedgedCallTest, EndsAtItsDeadlineAfterAMessage) {
+  Start(absl::Milliseconds(300));
+  timer_.Advance(absl::Milliseconds(299));
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.Advance(absl::Milliseconds(1));
+  ExpectOverdue();
+  EXPECT_EQ(request_->judged(), 1);
+}
+
+TEST_F(HedgedCallTest, EndsAllItsCallsAfterTooLongASilence) {
+  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  timer_.Advance(absl::Milliseconds(999));
+  EXPECT_EQ(request_->finished(), 0);
+  timer_.Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(first().cancelled());
+  EXPECT_TRUE(second().cancelled());
+  ExpectOverdue();
+  EXPECT_EQ(request_->judged(), 2);
+}
+
+TEST_F(HedgedCallTest, EachMessageEndsASilence) {
+  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  for (int i = 0; i < 5; ++i) {
+    timer_.Advance(absl::Milliseconds(400));
+    EXPECT_TRUE(first().OnMessage().ok());
+  }
+  timer_.Advance(absl::Milliseconds(999));
+  EXPECT_EQ(request_->finished(), 0);
+  timer_.Advance(absl::Milliseconds(1));
+  ExpectOverdue();
+}
+
+// Nothing could arrive during that time.
+TEST_F(HedgedCallTest, TimeOfAStoppedProcessIsNoSilence) {
+  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.AdvanceStopped(absl::Seconds(30));
+  EXPECT_EQ(request_->finished(), 0);
+  EXPECT_TRUE(first().OnMessage().ok());
+  first().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 0");
+}
+
+// A call cancelled for this reason must not be judged a failure.
 TEST_F(HedgedCallTest, LeavesALostReplicaSilently) {
   NoteAnswers(absl::Seconds(100));
-  StopDescribing();
+  replicas_.Stop(0);
   Start();
-  const std::string lost = At(0).member().address;
-  EXPECT_NE(At(1).member().address, lost);
-  EXPECT_TRUE(At(0).AwaitCancel());
-  EXPECT_EQ(ends_, 0);
+  timer_.Advance(absl::Milliseconds(500));
+  EXPECT_TRUE(replicas_.suspected(0));
+  EXPECT_EQ(request_->sent(), 1u);
+  timer_.Advance(absl::Milliseconds(100));
+  ASSERT_EQ(request_->sent(), 2u);
+  EXPECT_TRUE(first().cancelled());
+  EXPECT_EQ(request_->judged(), 0);
   EXPECT_EQ(hedging_.hedges(), 0);
-  EXPECT_TRUE(At(1).Sign().ok());
-  At(1).End(absl::OkStatus());
-  EXPECT_TRUE(Result().ok()) << result_;
+  EXPECT_TRUE(second().OnMessage().ok());
+  second().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 1");
 }
 
 TEST_F(HedgedCallTest, ReportsThatItGaveUpAStream) {
-  StopDescribing();
+  replicas_.Stop(0);
   Start();
-  const std::string lost = At(0).member().address;
-  EXPECT_TRUE(At(0).Sign().ok());
-  const absl::Status status = Result();
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.Advance(absl::Milliseconds(600));
+  EXPECT_EQ(request_->finished(), 1);
+  const absl::Status status = request_->result();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_EQ(status.message(), lost + " did not answer and was given up");
-  EXPECT_EQ(ErrorInfoOf(status).partition, 0);
-  EXPECT_EQ(ends_, 0);
-  EXPECT_EQ(legs(), 1u);
+  EXPECT_EQ(status.message(), "replica 0 did not answer and was given up");
+  EXPECT_EQ(ErrorInfoOf(status).partition, kPartition);
+  EXPECT_EQ(request_->judged(), 0);
+  EXPECT_EQ(request_->sent(), 1u);
 }
 
-// Slow answers are hedged, but not all of them.
 TEST_F(HedgedCallTest, KeepsASilentReplicaThatIsAlive) {
   NoteAnswers(absl::Seconds(100));
   Start();
-  EXPECT_TRUE(At(0).Sign().ok());
-  EXPECT_FALSE(At(0).AwaitCancel(absl::Seconds(2)));
-  EXPECT_TRUE(At(0).Sign().ok());
-  At(0).End(absl::OkStatus());
-  EXPECT_TRUE(Result().ok()) << result_;
-  EXPECT_EQ(legs(), 1u);
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.Advance(absl::Seconds(10));
+  EXPECT_TRUE(replicas_.suspected(0));
+  EXPECT_FALSE(first().cancelled());
+  EXPECT_TRUE(first().OnMessage().ok());
+  first().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 0");
+  EXPECT_EQ(request_->sent(), 1u);
 }
 
-// The call does not rely on gRPC's own timers, which may be late.
-TEST_F(HedgedCallTest, EndsAtItsDeadlineWithoutASign) {
-  NoteAnswers(absl::Seconds(100));
-  deadline_ = SteadyNow() + absl::Milliseconds(300);
+// Giving up the only replica would not help.
+TEST_F(HedgedCallTest, NeverSuspectsAnOnlyReplica) {
+  replicas_.Stop(1);
+  replicas_.Suspect(*replicas_.member(1));
+  replicas_.Stop(0);
   Start();
-  EXPECT_TRUE(At(0).AwaitCancel());
-  EXPECT_GE(SteadyNow(), deadline_);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
-  EXPECT_EQ(ends_, 1);
+  timer_.Advance(absl::Seconds(2));
+  EXPECT_TRUE(first().OnMessage().ok());
+  timer_.Advance(absl::Seconds(2));
+  EXPECT_FALSE(replicas_.suspected(0));
+  EXPECT_FALSE(first().cancelled());
+  first().End(absl::OkStatus());
+  ExpectResult(absl::OkStatus(), "replica 0");
 }
 
-TEST_F(HedgedCallTest, EndsAtItsDeadlineAfterASign) {
-  deadline_ = SteadyNow() + absl::Milliseconds(300);
-  Start();
-  EXPECT_TRUE(At(0).Sign().ok());
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Result())) << result_;
-  EXPECT_GE(SteadyNow(), deadline_);
-  EXPECT_EQ(ends_, 1);
+// Threads send messages and ends, cancel, and wake the call at the same time.
+class HedgedCallThreadsTest : public HedgedCallTest {
+ protected:
+  // Runs a call that is sent to both replicas. Returns how many of them were
+  // allowed to answer.
+  int Race(bool cancel) {
+    NoteAnswers(absl::Milliseconds(40));
+    AllowHedges();
+    request_ = std::make_shared<FakeRequest>();
+    Start();
+    timer_.Advance(absl::Milliseconds(40));
+    EXPECT_EQ(request_->sent(), 2u);
+    bool won[2] = {};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([this, i, &won] {
+        won[i] = request_->call(i).OnMessage().ok();
+        request_->call(i).End(won[i] ? absl::OkStatus()
+                                     : absl::UnavailableError("no"));
+      });
+    }
+    threads.emplace_back([this] { timer_.Advance(absl::Seconds(1)); });
+    if (cancel) threads.emplace_back([this] { call_->Cancel(); });
+    for (std::thread& thread : threads) thread.join();
+    return (won[0] ? 1 : 0) + (won[1] ? 1 : 0);
+  }
+};
+
+TEST_F(HedgedCallThreadsTest, OneReplicaWins) {
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_EQ(Race(/*cancel=*/false), 1);
+    EXPECT_EQ(request_->finished(), 1);
+    EXPECT_TRUE(request_->result().ok()) << request_->result();
+  }
+}
+
+TEST_F(HedgedCallThreadsTest, ACancelledCallFinishesOnce) {
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_LE(Race(/*cancel=*/true), 1);
+    EXPECT_EQ(request_->finished(), 1);
+  }
 }
 
 }  // namespace

@@ -152,6 +152,12 @@ TEST_F(FrameQueueTest, EndsACallWhoseTaskIsRemoved) {
   EXPECT_EQ(queue_.status(), error_);
 }
 
+TEST_F(FrameQueueTest, AsksForNothingOnceFinished) {
+  EXPECT_EQ(AddEnd(), "finish");
+  EXPECT_EQ(End(error_), "");
+  EXPECT_TRUE(queue_.status().ok());
+}
+
 // Plays StreamCall with a thread for the task and one for gRPC.
 class TwoThreads {
  public:

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote/call_failure.h"
+
+#include <string>
+
+#include "common/base/strings.h"
+#include "common/grpc/channel_args.h"
+#include "common/wire/error_info.h"
+
+namespace millrace {
+namespace {
+
+using Kind = CallFailure::Kind;
+
+// What gRPC, not a server, refuses for want of room.
+absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
+  return absl::ResourceExhaustedError(
+      StrCat("server ", member.address, ": ", std::string(status.message()),
+             "; a message may have at most ", kMaxMessageBytes,
+             " bytes\nuse a smaller batch size or fanouts"));
+}
+
+// A duration rounded for messages.
+std::string Rounded(absl::Duration time) {
+  return absl::FormatDuration(absl::Trunc(time, time < absl::Seconds(1)
+                                                    ? absl::Milliseconds(1)
+                                                    : absl::Milliseconds(100)));
+}
+
+bool IsKnownElsewhere(Replicas& replicas, int partition) {
+  return replicas.Pick(partition, SteadyTime::InfinitePast(), {}).ok();
+}
+
+}  // namespace
+
+CallFailure ClassifyFailure(Replicas& replicas, const CallAttempt& attempt,
+                            const absl::Status& status, SteadyTime now) {
+  const FleetMember& member = attempt.member;
+  ErrorInfo info = ErrorInfoOf(status);
+  const std::string message(status.message());
+  const int partition = info.partition.value_or(attempt.partition);
+  const bool of_another = partition != attempt.partition;
+  info.partition = partition;
+  const auto unavailable = [&](Kind kind, const std::string& what) {
+    return CallFailure{kind, partition,
+                       WithErrorInfo(absl::UnavailableError(what), info)};
+  };
+  if (IsServedElsewhere(status)) {
+    return {Kind::kRefused, attempt.partition,
+            WithErrorInfo(absl::UnavailableError(
+                              StrCat("server ", member.address, ": ", message)),
+                          {.partition = attempt.partition})};
+  }
+  if (absl::IsDeadlineExceeded(status)) {
+    return unavailable(Kind::kTimeout,
+                       of_another
+                           ? message
+                           : StrCat("no answer from ", member.address,
+                                    " within ", Rounded(now - attempt.start)));
+  }
+  if (absl::IsCancelled(status)) {
+    // This client did not cancel the call, or else the status does not matter,
+    // since calls that were given up are not reported. So the server is
+    // stopping.
+    return unavailable(
+        Kind::kTransient,
+        StrCat(member.address, " ended a call before it was done"));
+  }
+  // This client may know of a sound replica that the home does not know of yet.
+  if (of_another && absl::IsDataLoss(status) &&
+      IsKnownElsewhere(replicas, partition)) {
+    return unavailable(Kind::kOtherLost, message);
+  }
+  if (IsRetryable(status)) {
+    const bool lost = of_another && absl::IsUnavailable(status);
+    return {lost ? Kind::kOtherLost : Kind::kTransient, partition,
+            WithErrorInfo(status, info)};
+  }
+  return {
+      Kind::kFinal, partition,
+      absl::IsResourceExhausted(status) ? TooLarge(member, status) : status};
+}
+
+absl::Status NoteEnd(const CallContext& context, const CallAttempt& attempt,
+                     const absl::Status& status) {
+  if (status.ok()) return status;
+  const CallFailure failure =
+      ClassifyFailure(context.fleet, attempt, status, context.timer.Now());
+  // Another partition's failure says nothing about this server.
+  if (failure.partition == attempt.partition) {
+    context.fleet.ReportFailure(attempt.member, status);
+  }
+  switch (failure.kind) {
+    case Kind::kRefused:
+      context.refusals.Add(attempt.partition, attempt.member, status);
+      break;
+    case Kind::kTimeout:
+      context.retry.NoteSilence(failure.partition, attempt.start);
+      break;
+    case Kind::kOtherLost:
+      context.retry.NoteWait(failure.partition, attempt.start);
+      break;
+    case Kind::kTransient:
+    case Kind::kFinal:
+      break;
+  }
+  return failure.status;
+}
+
+}  // namespace millrace
