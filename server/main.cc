@@ -355,6 +355,7 @@ int main(int argc, char** argv) {
   millrace::Arguments args;
   millrace::AddOptions(app, args);
   millrace::FinishOptions(app);
-  return millrace::RunProgram(app, argc, argv,
-                              [&args] { return millrace::Serve(args); });
+  return millrace::RunProgram(app, argc, argv, [&args] {
+    return millrace::WithNames(millrace::Serve(args), millrace::OptionName);
+  });
 }

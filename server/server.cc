@@ -18,6 +18,7 @@
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/time.h"
 #include "common/grpc/tls/allowed_names.h"
+#include "common/grpc/tls/certificates.h"
 #include "common/grpc/tls/tls.h"
 #include "common/net/host_port.h"
 #include "common/net/listening_socket.h"
@@ -32,6 +33,8 @@
 
 namespace millrace {
 namespace {
+
+using Problem = FieldError::Problem;
 
 // Both settings are process-wide and must precede the first server.
 void EnablePlugins() {
@@ -49,30 +52,33 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   const TlsOptions& tls = options.tls;
   const TlsClientPolicy& clients = options.clients;
   if (!clients.allow.empty() && !clients.require_certificate) {
-    return UsageError(
-        "--tls-allow needs --tls-client-auth require: names are those of the "
-        "clients' certificates");
+    return InvalidField({.problem = Problem::kNeeds,
+                         .field = "tls_allow",
+                         .other_field = "tls_client_auth",
+                         .other_value = "require"});
   }
   MILLRACE_RETURN_IF_ERROR(CheckAllow(clients.allow));
   if (clients.require_certificate && tls.ca.empty()) {
-    return UsageError(
-        "--tls-client-auth require needs --tls-ca: the CA that signs the "
-        "clients' certificates");
+    return InvalidField({.problem = Problem::kNeeds,
+                         .field = "tls_client_auth",
+                         .value = "require",
+                         .other_field = "tls_ca"});
   }
   if (!tls.enabled()) return TlsFilesPtr();
   if (tls.cert.empty()) {
-    return UsageError(
-        "--tls-cert is missing: a server with TLS has a certificate and its "
-        "key");
+    return InvalidField(
+        {.problem = Problem::kMissing,
+         .field = "tls_cert",
+         .limit = "a server with TLS has a certificate and its key"});
   }
   if (!options.peers.empty() && tls.ca.empty()) {
-    return UsageError(
-        "--tls-ca is missing: --peers are believed by the CA that signs their "
-        "certificates");
+    return InvalidField(
+        {.problem = Problem::kMissing,
+         .field = "tls_ca",
+         .limit = "peers are trusted if this CA signed their certificates"});
   }
   MILLRACE_ASSIGN_OR_RETURN(TlsFilesPtr files, TlsFiles::Open(tls));
-  const absl::Status own =
-      files->current()->CheckOwn(Certificates::Peer::kServer, tls.clock());
+  const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
     spdlog::warn(
         "--tls-cert {}: {}; clients and peers with the same --tls-ca "

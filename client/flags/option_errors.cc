@@ -3,9 +3,10 @@
 
 #include <optional>
 
-#include "absl/strings/str_replace.h"
+#include "absl/strings/match.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
+#include "common/cli/words.h"
 #include "common/sample/job_options.h"
 
 namespace millrace {
@@ -108,24 +109,18 @@ std::string OptionOfField(std::string_view field) {
   if (const JobOption* option = FindJobOption(field); option != nullptr) {
     return StrCat("--", option->option);
   }
-  return StrCat("--", absl::StrReplaceAll(AbslView(field), {{"_", "-"}}));
+  return OptionName(field);
 }
 
 absl::Status InTermsOfOptions(const absl::Status& status) {
   const std::optional<FieldError> error = GetFieldError(status);
   if (!error.has_value() || error->problem == Problem::kUsage) return status;
-  std::string message(status.message());
-  const std::string said =
-      ToText(*error, [](std::string_view field) { return std::string(field); });
-  // The message may have come to say more on its way, such as which server.
-  if (const size_t at = message.find(said); at != message.npos) {
-    message.replace(at, said.size(), ToText(*error, OptionOfField));
-  }
+  absl::Status named = WithNames(status, OptionOfField);
   const std::string_view advice = AdviceFor(*error, status.code());
-  if (!advice.empty() && message.find('\n') == message.npos) {
-    message += StrCat("\n", advice);
+  if (!advice.empty() && !absl::StrContains(named.message(), '\n')) {
+    named = WithAdvice(named, advice);
   }
-  return AsUsageError(absl::Status(status.code(), message));
+  return AsUsageError(absl::Status(named.code(), named.message()));
 }
 
 }  // namespace millrace

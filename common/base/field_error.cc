@@ -88,6 +88,25 @@ absl::Status Reworded(const absl::Status& status, std::string_view message) {
   return reworded;
 }
 
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
+  return Reworded(status, StrCat(std::string(status.message()), "\n", advice));
+}
+
+absl::Status WithNames(const absl::Status& status, const FieldNames& names) {
+  const std::optional<FieldError> error = GetFieldError(status);
+  if (!error.has_value() || error->problem == FieldError::Problem::kUsage) {
+    return status;
+  }
+  const std::string said =
+      ToText(*error, [](std::string_view f) { return std::string(f); });
+  // The message may have come to say more on its way, such as which server.
+  std::string message(status.message());
+  const size_t at = message.find(said);
+  if (at == message.npos) return status;
+  message.replace(at, said.size(), ToText(*error, names));
+  return Reworded(status, message);
+}
+
 void SetFieldError(const FieldError& error, absl::Status& status) {
   std::string payload = StrCat(static_cast<int>(error.problem), ":");
   for (const std::string* part : {&error.field, &error.value, &error.limit,

@@ -53,6 +53,11 @@ absl::Status InvalidField(const FieldError& error);
 
 // The same error, with its FieldError, in other words.
 absl::Status Reworded(const absl::Status& status, std::string_view message);
+// The same error with a second line, which says what to do.
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
+// The same error, whose message calls the fields of its FieldError by these
+// names. Other statuses are returned as they are.
+absl::Status WithNames(const absl::Status& status, const FieldNames& names);
 
 void SetFieldError(const FieldError& error, absl::Status& status);
 // nullopt if the status has none, or one that cannot be read.

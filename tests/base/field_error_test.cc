@@ -65,6 +65,20 @@ TEST(FieldErrorTest, StatusesCarryItWhole) {
   EXPECT_EQ(Reworded(status, "other words").message(), "other words");
 }
 
+TEST(FieldErrorTest, TakesOtherNamesAndAdvice) {
+  const absl::Status error = InvalidField(
+      {.problem = Problem::kNeeds, .field = "p", .other_field = "method"});
+  EXPECT_EQ(WithAdvice(WithNames(error, Shouted), "leave it out"),
+            Reworded(error, "<p> needs <method>\nleave it out"));
+  EXPECT_EQ(WithNames(Reworded(error, "server a: p needs method"), Shouted),
+            Reworded(error, "server a: <p> needs <method>"));
+  for (const absl::Status& other :
+       {absl::OkStatus(), absl::NotFoundError("p"), UsageError("--p"),
+        Reworded(error, "said otherwise")}) {
+    EXPECT_EQ(WithNames(other, Shouted), other);
+  }
+}
+
 TEST(FieldErrorTest, OtherPayloadsAreNone) {
   for (const char* payload :
        {"", ":", "x:", "7:0:0:0:0:0:", "0:", "0:0:0:0:0:", "0:0:0:0:0:9:",

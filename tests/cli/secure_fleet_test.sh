@@ -81,7 +81,7 @@ cmp expected.txt digest.txt
 # Tests clients that are refused, or that refuse the server.
 digest=("$bin/millrace" digest --servers @fleet.list "${job[@]}")
 first=127.0.0.1:$(<port-0)
-fails 1 "server $first: its certificate .* is not signed by --tls-ca their" \
+fails 1 "server $first: its certificate .* is not signed by the CA in their" \
   "${digest[@]}" --tls-ca their-ca.pem --tls-cert client.pem \
   --tls-key client.key
 fails 1 'is not for elsewhere.example' \
@@ -105,12 +105,12 @@ handshake tls1_3 'New, TLSv1.3'
 for version in tls1 tls1_1; do
   handshake "$version" 'has read 0 bytes and written [1-9]'
 done
-fails 1 'expired.pem expired at' "${digest[@]}" --tls-ca our-ca.pem \
+fails 1 'expired.pem: expired at' "${digest[@]}" --tls-ca our-ca.pem \
   --tls-cert expired.pem --tls-key expired.key
-fails 1 'client.key does not match --tls-cert laptop.pem' "${digest[@]}" \
+fails 1 '--tls-key client.key: does not match .* laptop.pem' "${digest[@]}" \
   --tls-ca our-ca.pem --tls-cert laptop.pem --tls-key client.key
-fails 1 'cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
-fails 2 '--tls-ca is missing' "${digest[@]}" --tls-cert client.pem \
+fails 1 '--tls-ca: cannot open nothing.pem' "${digest[@]}" --tls-ca nothing.pem
+fails 2 '--tls-ca is needed' "${digest[@]}" --tls-cert client.pem \
   --tls-key client.key
 
 # Tests servers that fail to start.
@@ -118,9 +118,9 @@ server=("$bin/millrace-server" --store store --partition all)
 fails 2 'is beyond this host' "${server[@]}" --listen 0.0.0.0:0
 fails 2 '--plaintext and TLS' \
   "${server[@]}" --listen 0.0.0.0:0 "${secure[@]}" --plaintext
-fails 1 'expired.pem expired at' "${server[@]}" --listen 127.0.0.1:0 \
+fails 1 'expired.pem: expired at' "${server[@]}" --listen 127.0.0.1:0 \
   --tls-cert expired.pem --tls-key expired.key
-fails 2 '--tls-allow needs' \
+fails 2 '--tls-allow needs --tls-client-auth require' \
   "${server[@]}" --listen 127.0.0.1:0 --tls-allow somebody
 
 # Certificates are renewed while clients come and go, starting with half a file.
@@ -134,7 +134,7 @@ before=$(serial)
 head -c 300 server.pem >server.half
 mv server.half server.pem
 until=$((SECONDS + 30))
-until grep -q 'server.pem does not contain a complete certificate' server-0.txt; do
+until grep -q 'server.pem: does not contain a complete certificate' server-0.txt; do
   ((SECONDS < until)) || fail "no warning of half a file"
   sleep 0.1
 done

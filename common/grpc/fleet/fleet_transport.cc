@@ -2,12 +2,10 @@
 #include "common/grpc/fleet/fleet_transport.h"
 
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "common/grpc/channel_args.h"
 #include "common/grpc/status.h"
 #include "common/grpc/time.h"
 #include "common/grpc/tls/tls.h"
@@ -19,8 +17,10 @@ namespace {
 class GrpcDescribeCall final : public DescribeCall {
  public:
   // Uses the connections in turn: that one works says nothing about the others.
-  explicit GrpcDescribeCall(std::shared_ptr<FleetMember> member)
-      : member_(std::move(member)),
+  GrpcDescribeCall(const Connector& connector,
+                   std::shared_ptr<FleetMember> member)
+      : connector_(connector),
+        member_(std::move(member)),
         stub_(v1::Sampler::NewStub(member_->NextChannel())) {}
 
   void Start(const Options& options, Done done) override {
@@ -31,19 +31,36 @@ class GrpcDescribeCall final : public DescribeCall {
         ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
       }
     }
+    look_context_.set_deadline(ToGrpcTime(options.deadline));
     stub_->async()->Describe(
         &context_, &request_, &reply_,
         [this, done = std::move(done)](const ::grpc::Status& status) {
-          done(FromGrpcStatus(status), reply_);
+          const absl::Status result = FromGrpcStatus(status);
+          if (connector_.NeedsLook(result)) return Look(done);
+          done(result, reply_);
         });
   }
 
-  void Cancel() override { context_.TryCancel(); }
+  void Cancel() override {
+    context_.TryCancel();
+    look_context_.TryCancel();
+  }
 
  private:
+  // Fails with the reason why the first call has failed.
+  void Look(const Done& done) {
+    stub_ = v1::Sampler::NewStub(connector_.Look(member_->address));
+    stub_->async()->Describe(&look_context_, &request_, &reply_,
+                             [this, done](const ::grpc::Status& status) {
+                               done(FromGrpcStatus(status), reply_);
+                             });
+  }
+
+  const Connector& connector_;
   const std::shared_ptr<FleetMember> member_;
-  const std::unique_ptr<v1::Sampler::Stub> stub_;
+  std::unique_ptr<v1::Sampler::Stub> stub_;
   ::grpc::ClientContext context_;
+  ::grpc::ClientContext look_context_;
   v1::DescribeRequest request_;
   v1::DescribeReply reply_;
 };
@@ -53,28 +70,26 @@ class GrpcTransport final : public FleetTransport {
   explicit GrpcTransport(const FleetOptions& options)
       : connections_(std::max(1, options.connections)),
         max_receive_bytes_(options.max_receive_bytes),
-        credentials_(options.tls, options.list) {}
+        connector_(options.tls, options.list) {}
 
   std::vector<std::shared_ptr<::grpc::Channel>> Connect(
       const std::string& address) const override {
-    const auto credentials = credentials_.For(address);
     std::vector<std::shared_ptr<::grpc::Channel>> channels;
     for (int i = 0; i < connections_; ++i) {
-      channels.push_back(::grpc::CreateCustomChannel(
-          address, credentials, ClientChannelArguments(max_receive_bytes_)));
+      channels.push_back(connector_.Connect(address, max_receive_bytes_));
     }
     return channels;
   }
 
   std::unique_ptr<DescribeCall> NewDescribeCall(
       std::shared_ptr<FleetMember> member) const override {
-    return std::make_unique<GrpcDescribeCall>(std::move(member));
+    return std::make_unique<GrpcDescribeCall>(connector_, std::move(member));
   }
 
  private:
   const int connections_;
   const int max_receive_bytes_;
-  const ClientCredentials credentials_;
+  const Connector connector_;
 };
 
 }  // namespace

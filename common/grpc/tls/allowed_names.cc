@@ -43,10 +43,12 @@ absl::Status CheckAllow(const std::vector<std::string>& allow) {
     std::string_view name = entry;
     if (name.starts_with(kAnyLabel)) name.remove_prefix(kAnyLabel.size());
     if (name.empty() || name.find('*') != name.npos) {
-      return UsageError(StrCat(
-          "--tls-allow: \"", entry,
-          "\" is not a name\nwrite names, or *.NAME for one label before "
-          "NAME; without --tls-allow all names are let in"));
+      return WithAdvice(
+          InvalidField({.field = "tls_allow",
+                        .value = StrCat("\"", entry, "\""),
+                        .limit = "not a name"}),
+          "write names, or *.NAME for one label before NAME; if none are "
+          "given, all are let in");
     }
   }
   return absl::OkStatus();

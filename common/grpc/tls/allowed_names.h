@@ -18,8 +18,7 @@ struct CertificateNames {
 };
 
 // Checks that each of `allow` is *.NAME or a name that a certificate can have.
-// INVALID_ARGUMENT names the first that is not; its message starts with the
-// option.
+// INVALID_ARGUMENT names the first that is not, with a FieldError of tls_allow.
 absl::Status CheckAllow(const std::vector<std::string>& allow);
 
 // Whether one of the names is in `allow`. DNS names match regardless of case,

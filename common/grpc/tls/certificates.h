@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// X.509 certificates: reading them, and deciding which peers to trust.
 #pragma once
 
 #include <memory>
@@ -11,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/grpc/tls/tls_options.h"
+#include "common/grpc/tls/x509.h"
 
 namespace millrace {
 
@@ -18,53 +18,54 @@ namespace millrace {
 // Immutable; any thread may use it.
 class Certificates {
  public:
-  // The role of the other end of a connection.
-  enum class Peer { kServer, kClient };
-
   // NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (over 1 MiB): a file
   // cannot be read. FAILED_PRECONDITION: not PEM, a key that does not match, a
   // certificate or all CAs outside their validity period. INVALID_ARGUMENT: a
-  // certificate without a key or the reverse. Messages start with the option.
+  // certificate without a key or the reverse. All have a FieldError of tls_ca,
+  // tls_cert or tls_key.
   static absl::StatusOr<std::shared_ptr<const Certificates>> Load(
       const TlsOptions& options);
-  ~Certificates();
-  Certificates(const Certificates&) = delete;
-  Certificates& operator=(const Certificates&) = delete;
 
   // The key and then the certificates, as PEM; empty if there are none.
-  const std::string& identity() const;
+  const std::string& identity() const { return identity_; }
+  // The CAs, as PEM; empty if there are none.
+  const std::string& cas() const { return ca_text_; }
+  // The CAs, and our own certificate as one that clients may show, whoever
+  // signed it and whatever its purpose.
+  const std::string& client_roots() const { return client_roots_; }
+
   // When the first certificate of the identity expires; InfiniteFuture() if
   // there is none.
   absl::Time not_after() const;
   // Describes our own certificate, for messages.
-  std::string Describe() const;
-  // Says why peers with the same CA would refuse our own certificate. OK if
-  // there is no CA or no certificate.
-  absl::Status CheckOwn(Peer as, absl::Time now) const;
+  std::string DescribeOwn() const;
+  bool IsOwn(const X509* certificate) const;
 
-  // Checks that our CAs vouch, at `now`, for a peer that showed `leaf`. `chain`
-  // holds the certificates between it and a CA (both are PEM). `host` is the
-  // DNS name or IP address that the certificate must be for; empty means any.
-  // UNAUTHENTICATED: they do not; says why, and on a second line what to do.
-  absl::Status CheckPeer(Peer peer, std::string_view leaf,
-                         std::string_view chain, const std::string& host,
-                         absl::Time now) const;
-
-  // Whether `leaf` (PEM) is our own certificate.
-  bool IsOwn(std::string_view leaf) const;
+  // Says why gRPC refuses a server with our CAs. `chain` (PEM) begins with its
+  // certificate. OK if gRPC does not refuse it.
+  // UNAUTHENTICATED: the reason, and on a second line what to do.
+  absl::Status ExplainServer(std::string_view chain) const;
+  // Says why clients with the same CAs refuse our own certificate. OK if there
+  // is no CA or no certificate.
+  absl::Status ExplainOwn() const;
 
   // Whether the files had the same content.
   bool SameFiles(const Certificates& other) const;
 
  private:
-  struct State;
-  explicit Certificates(std::unique_ptr<State> state);
-  const std::unique_ptr<State> state_;
-};
+  explicit Certificates(const TlsOptions& options) : options_(options) {}
+  absl::Status ReadFiles();
+  absl::Status ParseIdentity(absl::Time now);
+  absl::Status ParseCas(absl::Time now);
+  void WriteIdentity(EVP_PKEY* key);
+  void WriteClientRoots();
 
-// Checks that `leaf` (PEM), which a client showed, has a name that is in
-// `allow`. UNAUTHENTICATED: it has none; a second line says what to do.
-absl::Status CheckNames(const std::vector<std::string>& allow,
-                        std::string_view leaf);
+  const TlsOptions options_;
+  std::string ca_text_, cert_text_, key_text_;  // the files
+  std::string identity_;
+  std::string client_roots_;
+  std::vector<X509Ptr> chain_;  // our own certificate first
+  std::vector<X509Ptr> cas_;
+};
 
 }  // namespace millrace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,27 +12,12 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
-#include "common/file/file.h"
-#include "common/grpc/tls/certificates.h"
+#include "common/file/memory_file.h"
 #include "common/grpc/tls/tls_options.h"
 
 namespace millrace {
 
-// Counts, by address, how often a server has shown a valid certificate since it
-// last answered a call. A server that does so and ends the connection again and
-// again refuses our certificate.
-// Threads: any thread may call any method.
-class UnansweredHandshakes {
- public:
-  void Note(const std::string& address);
-  // Records that the server has answered a call.
-  void Forget(const std::string& address);
-  int CountOf(const std::string& address) const;
-
- private:
-  mutable Mutex mutex_;
-  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
-};
+class Certificates;
 
 // The files of TlsOptions, which are read again when they change. If new files
 // cannot be used (half a file, a key that does not match, an expired
@@ -42,8 +26,7 @@ class UnansweredHandshakes {
 // Threads: any thread may call any method.
 class TlsFiles {
  public:
-  // INTERNAL: cannot create a memory file. Also the errors of
-  // Certificates::Load.
+  // Errors of Certificates::Load and MemoryFile::Replace.
   static absl::StatusOr<std::shared_ptr<TlsFiles>> Open(TlsOptions options);
   ~TlsFiles();
   TlsFiles(const TlsFiles&) = delete;
@@ -52,27 +35,33 @@ class TlsFiles {
   std::shared_ptr<const Certificates> current() const;
   const TlsOptions& options() const { return options_; }
 
-  // A file in memory with the key and the certificates, for gRPC to watch. It
-  // is always replaced as a whole, and lives as long as this object.
-  const std::string& identity_path() const { return identity_path_; }
+  // The content of current(), for gRPC to watch. It watches only files, and
+  // serves nobody while it finds half a file or a key that does not match.
+  const MemoryFile& identity() const { return identity_; }
+  const MemoryFile& cas() const { return cas_; }
+  const MemoryFile& client_roots() const { return client_roots_; }
 
-  UnansweredHandshakes& unanswered() { return unanswered_; }
+  // Counts how often a server has shown a valid certificate since it last
+  // answered a call. One that does so and ends the connection again and again
+  // refuses our certificate.
+  void NoteHandshake(const std::string& address);
+  void NoteAnswer(const std::string& address);
+  int UnansweredHandshakes(const std::string& address) const;
 
  private:
   explicit TlsFiles(TlsOptions options);
   void Run();
   void Reload();
   void Refuse(const absl::Status& error);
-  absl::Status PublishIdentity(const Certificates& certificates);
+  absl::Status Publish(const Certificates& certificates);
   void WarnOfEnd(const Certificates& certificates);
 
   const TlsOptions options_;
-  std::string identity_path_;  // set by Open()
-  UnansweredHandshakes unanswered_;
 
   // Used by Open() and then only by thread_.
-  UniqueFd identity_fd_;
-  int64_t generation_ = 0;
+  MemoryFile identity_;
+  MemoryFile cas_;
+  MemoryFile client_roots_;
   absl::Status failure_;  // of the previous reload
   bool failure_reported_ = false;
   SteadyTime next_warning_ = SteadyTime::InfinitePast();
@@ -81,6 +70,7 @@ class TlsFiles {
   CondVar stop_;
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, int> unanswered_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;  // last, because it uses all of the above
 };

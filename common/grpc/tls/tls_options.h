@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// What a program shows its peers over TLS and what it accepts from them: the
-// PEM files of the --tls-* options, which are read again when they change. All
-// empty means plaintext.
+// What a program shows its peers over TLS and what it accepts from them: PEM
+// files, which are read again when they change. All empty means plaintext. In a
+// FieldError, these are tls_ca, tls_cert, tls_key and tls_server_name.
 struct TlsOptions {
   std::string ca;    // one or more CAs that sign the peers' certificates
   std::string cert;  // our certificate, then those between it and its CA
@@ -31,7 +31,8 @@ struct TlsOptions {
   }
 };
 
-// Which clients a server accepts over TLS.
+// Which clients a server accepts over TLS. In a FieldError, these are
+// tls_client_auth and tls_allow.
 struct TlsClientPolicy {
   // Clients must show a certificate signed by TlsOptions::ca (mutual TLS).
   bool require_certificate = false;

@@ -75,7 +75,7 @@ TEST(AllowedNamesTest, RefusesEntriesThatAreNotNames) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << entry;
     EXPECT_THAT(
         std::string(status.message()),
-        HasSubstr("--tls-allow: \"" + std::string(entry) + "\" is not a name"));
+        HasSubstr("tls_allow \"" + std::string(entry) + "\": not a name\n"));
   }
 }
 

@@ -19,7 +19,6 @@ using testing::CertificateSpec;
 using ::testing::HasSubstr;
 using testing::ReplaceFile;
 using testing::TestCa;
-using Peer = Certificates::Peer;
 
 constexpr absl::Duration kDay = absl::Hours(24);
 
@@ -37,9 +36,11 @@ class CertificatesTest : public testing::DirectoryTest {
     ReplaceFile(directory_ / name, content);
     return directory_ / name;
   }
-  std::shared_ptr<const Certificates> Trusting(const std::string& ca) {
+  std::shared_ptr<const Certificates> Trusting(const std::string& ca,
+                                               absl::Time now) {
     TlsOptions options;
     options.ca = Write("ca.pem", ca);
+    options.clock = [now] { return now; };
     auto loaded = Certificates::Load(options);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     return *std::move(loaded);
@@ -49,12 +50,10 @@ class CertificatesTest : public testing::DirectoryTest {
   static std::string LoadError(const TlsOptions& options) {
     return std::string(Certificates::Load(options).status().message());
   }
-  // The error with which a server's certificate is refused; empty if accepted.
-  std::string PeerError(const std::string& leaf, const std::string& host,
-                        absl::Time now = absl::Now(),
-                        Peer peer = Peer::kServer) {
-    const absl::Status status =
-        Trusting(ca_.pem())->CheckPeer(peer, leaf, leaf, host, now);
+  // Why a server that shows `chain` is refused; empty if it is not.
+  std::string ServerError(const std::string& chain,
+                          absl::Time now = absl::Now()) {
+    const absl::Status status = Trusting(ca_.pem(), now)->ExplainServer(chain);
     EXPECT_TRUE(status.ok() || absl::IsUnauthenticated(status)) << status;
     return FirstLine(status);
   }
@@ -69,118 +68,127 @@ TEST_F(CertificatesTest, LoadsAnIdentity) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ((*loaded)->not_after(), spec.end);
   EXPECT_THAT((*loaded)->identity(), HasSubstr("PRIVATE KEY"));
-  EXPECT_THAT((*loaded)->Describe(), HasSubstr("CN=localhost"));
-  EXPECT_TRUE((*loaded)->CheckOwn(Peer::kServer, absl::Now()).ok());
+  EXPECT_THAT((*loaded)->DescribeOwn(), HasSubstr("CN=localhost"));
+  EXPECT_TRUE((*loaded)->ExplainOwn().ok());
 }
 
 TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   const CertificatePem one = ca_.Issue({});
   const CertificatePem two = ca_.Issue({});
   EXPECT_THAT(LoadError(Files(ca_.pem(), {one.certificate, two.key})),
-              HasSubstr("does not match --tls-cert " +
+              HasSubstr("key.pem: does not match the certificate " +
                         (directory_ / "cert.pem").string()));
   EXPECT_THAT(
       LoadError(Files(ca_.pem(), {one.certificate.substr(0, 200), one.key})),
-      HasSubstr("--tls-cert " + (directory_ / "cert.pem").string() +
-                " does not contain a complete certificate"));
+      HasSubstr("tls_cert " + (directory_ / "cert.pem").string() +
+                ": does not contain a complete certificate"));
   EXPECT_THAT(LoadError(Files(ca_.pem(), {one.certificate, "no key"})),
-              HasSubstr("key.pem does not contain a complete key"));
+              HasSubstr("key.pem: does not contain a complete key"));
   EXPECT_THAT(LoadError(Files("", one)),
-              HasSubstr("ca.pem does not contain a complete"));
+              HasSubstr("ca.pem: does not contain a complete"));
   // A bundle whose second half is missing.
   EXPECT_THAT(LoadError(Files(ca_.pem() + ca_.pem().substr(0, 300), one)),
-              HasSubstr("ca.pem does not contain a complete"));
+              HasSubstr("ca.pem: does not contain a complete"));
 
   TlsOptions missing = Files(ca_.pem(), one);
   missing.key = directory_ / "nothing.pem";
-  EXPECT_THAT(LoadError(missing), HasSubstr("--tls-key: cannot"));
+  EXPECT_THAT(LoadError(missing), HasSubstr("tls_key: cannot"));
   EXPECT_THAT(LoadError(missing), HasSubstr("nothing.pem"));
   missing.key = "";
-  EXPECT_THAT(LoadError(missing), HasSubstr("--tls-key is missing"));
+  EXPECT_EQ(LoadError(missing), "tls_cert needs tls_key");
 }
 
 TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
   TlsOptions options = Files(ca_.pem(), ca_.Issue({}));
   options.clock = [] { return absl::Now() + 31 * kDay; };
-  EXPECT_THAT(LoadError(options), HasSubstr("cert.pem expired at 20"));
+  EXPECT_THAT(LoadError(options), HasSubstr("cert.pem: expired at 20"));
   options.clock = [] { return absl::Now() - 2 * kDay; };
-  EXPECT_THAT(LoadError(options), HasSubstr("cert.pem is not valid before 20"));
+  EXPECT_THAT(LoadError(options),
+              HasSubstr("cert.pem: is not valid before 20"));
   options.clock = [] { return absl::Now() + 30 * kDay - absl::Hours(1); };
   EXPECT_EQ(LoadError(options), "");
   // Only the CA is given.
   options.cert = options.key = "";
   options.clock = [] { return absl::Now() + 3651 * kDay; };
-  EXPECT_THAT(LoadError(options), HasSubstr("ca.pem expired at 20"));
+  EXPECT_THAT(LoadError(options), HasSubstr("ca.pem: expired at 20"));
 }
 
-TEST_F(CertificatesTest, TrustsCertificatesSignedByTheCa) {
-  const std::string leaf = ca_.Issue({}).certificate;
-  EXPECT_EQ(PeerError(leaf, "localhost"), "");
-  EXPECT_EQ(PeerError(leaf, "127.0.0.1"), "");
-  EXPECT_EQ(PeerError(leaf, ""), "");
-  EXPECT_THAT(PeerError("", ""), HasSubstr("no certificate"));
+TEST_F(CertificatesTest, ExplainsOnlyWhatIsRefused) {
+  EXPECT_EQ(ServerError(ca_.Issue({}).certificate), "");
+  EXPECT_EQ(ServerError(""), "certificate cannot be read");
 }
 
-TEST_F(CertificatesTest, RefusesOtherSigners) {
+TEST_F(CertificatesTest, SaysThatAnotherCaHasSigned) {
   const std::string other = TestCa("their CA").Issue({}).certificate;
-  EXPECT_THAT(PeerError(other, "localhost"),
-              HasSubstr("\"CN=localhost\" (localhost, 127.0.0.1) is not signed "
-                        "by --tls-ca " +
-                        (directory_ / "ca.pem").string()));
+  EXPECT_EQ(ServerError(other),
+            "certificate \"CN=localhost\" (localhost, 127.0.0.1) is not signed "
+            "by the CA in " +
+                (directory_ / "ca.pem").string());
   // A CA with the same name as ours.
-  EXPECT_THAT(PeerError(TestCa("our CA").Issue({}).certificate, "localhost"),
-              HasSubstr("not signed by --tls-ca"));
+  EXPECT_THAT(ServerError(TestCa("our CA").Issue({}).certificate),
+              HasSubstr("not signed by"));
   // A self-signed certificate.
-  EXPECT_THAT(PeerError(TestCa("localhost").pem(), ""),
-              HasSubstr("not signed by --tls-ca"));
+  EXPECT_THAT(ServerError(TestCa("localhost").pem()),
+              HasSubstr("not signed by"));
 }
 
-TEST_F(CertificatesTest, RefusesCertificatesSignedByALeaf) {
+TEST_F(CertificatesTest, SaysWhichCertificateIsNoCa) {
   const TestCa client("client", &ca_, /*authority=*/false);
-  const std::string forged = client.Issue({}).certificate;
-  EXPECT_THAT(PeerError(forged + client.pem(), "localhost"),
+  EXPECT_THAT(ServerError(client.Issue({}).certificate + client.pem()),
               HasSubstr("\"CN=client\" (no names) is refused: invalid CA"));
 }
 
 TEST_F(CertificatesTest, FollowsAChainToTheCa) {
   const TestCa middle("middle", &ca_);
   const std::string leaf = middle.Issue({}).certificate;
-  const auto trusting = Trusting(ca_.pem());
-  EXPECT_TRUE(trusting
-                  ->CheckPeer(Peer::kServer, leaf, leaf + middle.pem(),
-                              "localhost", absl::Now())
-                  .ok());
-  EXPECT_THAT(PeerError(leaf, "localhost"), HasSubstr("not signed"));
-}
-
-TEST_F(CertificatesTest, RefusesOtherNames) {
-  const std::string leaf = ca_.Issue({}).certificate;
-  EXPECT_THAT(PeerError(leaf, "elsewhere.example"),
-              HasSubstr("is not for elsewhere.example"));
-  EXPECT_THAT(PeerError(leaf, "127.0.0.2"), HasSubstr("is not for 127.0.0.2"));
-  // A common name does not count as an address.
-  CertificateSpec bare;
-  bare.names = "";
-  EXPECT_THAT(PeerError(ca_.Issue(bare).certificate, "localhost"),
-              HasSubstr("(no names) is not for localhost"));
+  EXPECT_EQ(ServerError(leaf + middle.pem()), "");
+  EXPECT_THAT(ServerError(leaf), HasSubstr("not signed"));
 }
 
 TEST_F(CertificatesTest, PeersTimesAreThoseOfTheClock) {
-  const std::string leaf = ca_.Issue({}).certificate;
-  EXPECT_EQ(PeerError(leaf, "localhost", absl::Now() + 29 * kDay), "");
-  EXPECT_THAT(PeerError(leaf, "localhost", absl::Now() + 31 * kDay),
-              HasSubstr("expired at 20"));
-  EXPECT_THAT(PeerError(leaf, "localhost", absl::Now() - 2 * kDay),
+  const std::string pem = ca_.Issue({}).certificate;
+  const X509Ptr leaf = ParsePeer(pem).value();
+  const absl::Time now = absl::Now();
+  EXPECT_EQ(ServerError(pem, now + 29 * kDay), "");
+  EXPECT_TRUE(CheckTimes(leaf.get(), now + 29 * kDay).ok());
+  EXPECT_THAT(ServerError(pem, now + 31 * kDay), HasSubstr("expired at 20"));
+  EXPECT_EQ(ServerError(pem, now + 31 * kDay),
+            FirstLine(CheckTimes(leaf.get(), now + 31 * kDay)));
+  CertificateSpec spec;
+  spec.start = now + kDay;
+  EXPECT_THAT(ServerError(ca_.Issue(spec).certificate),
               HasSubstr("is not valid before 20"));
 }
 
-TEST_F(CertificatesTest, RefusesOtherPurposes) {
+TEST_F(CertificatesTest, SaysThatThePurposeIsAnother) {
   CertificateSpec spec;
   spec.usage = "clientAuth";
-  const std::string client = ca_.Issue(spec).certificate;
-  EXPECT_EQ(PeerError(client, "", absl::Now(), Peer::kClient), "");
-  EXPECT_THAT(PeerError(client, "", absl::Now(), Peer::kServer),
-              HasSubstr("purpose"));
+  EXPECT_THAT(ServerError(ca_.Issue(spec).certificate), HasSubstr("purpose"));
+}
+
+TEST_F(CertificatesTest, HostsAreNamesOrAddressesOfTheCertificate) {
+  const auto is_for = [this](const std::string& names,
+                             const std::string& host) {
+    CertificateSpec spec;
+    spec.names = names;
+    return IsFor(ParsePeer(ca_.Issue(spec).certificate)->get(), host);
+  };
+  const std::string names = "DNS:localhost,DNS:*.fleet.example,IP:127.0.0.1";
+  for (const char* host : {"localhost", "s1.fleet.example", "127.0.0.1"}) {
+    EXPECT_TRUE(is_for(names, host)) << host;
+  }
+  for (const char* host :
+       {"elsewhere.example", "127.0.0.2", "a.s1.fleet.example"}) {
+    EXPECT_FALSE(is_for(names, host)) << host;
+  }
+  EXPECT_TRUE(is_for("IP:::1", "0:0:0:0:0:0:0:1"));
+  // Neither a common name nor a name like an address counts, nor does what is
+  // before a zero byte: the last one is "localhost", that byte, and "no".
+  EXPECT_FALSE(is_for("", "localhost"));
+  EXPECT_FALSE(is_for("IP:10.0.0.7", "localhost"));
+  EXPECT_FALSE(is_for("DNS:127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(is_for("DNS:*.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(is_for("DER:300e820c6c6f63616c686f7374006e6f", "localhost"));
 }
 
 TEST_F(CertificatesTest, NamesOfPeersCannotBreakLogs) {
@@ -188,7 +196,7 @@ TEST_F(CertificatesTest, NamesOfPeersCannotBreakLogs) {
   spec.name = "a\nb";
   spec.names = "DNS:" + std::string(300, 'x');
   const std::string error =
-      PeerError(TestCa("their CA").Issue(spec).certificate, "");
+      ServerError(TestCa("their CA").Issue(spec).certificate);
   EXPECT_THAT(error, HasSubstr("not signed"));
   EXPECT_LT(error.size(), 500u);
 }
@@ -197,18 +205,18 @@ TEST_F(CertificatesTest, ComparesEachKindOfName) {
   CertificateSpec spec;
   spec.name = "A Trainer";
   spec.names = "DNS:t1.Fleet.example,URI:spiffe://fleet/T1,IP:10.0.0.7";
-  const std::string leaf = ca_.Issue(spec).certificate;
+  const X509Ptr leaf = ParsePeer(ca_.Issue(spec).certificate).value();
   for (const char* name : {"A Trainer", "T1.fleet.EXAMPLE", "*.fleet.example",
                            "spiffe://fleet/T1"}) {
-    EXPECT_TRUE(CheckNames({"other", name}, leaf).ok()) << name;
+    EXPECT_TRUE(CheckNames(leaf.get(), {"other", name}).ok()) << name;
   }
   for (const char* name : {"a trainer", "spiffe://fleet/t1", "10.0.0.7"}) {
-    const absl::Status refused = CheckNames({name}, leaf);
+    const absl::Status refused = CheckNames(leaf.get(), {name});
     EXPECT_TRUE(absl::IsUnauthenticated(refused)) << name;
     EXPECT_THAT(std::string(refused.message()),
                 HasSubstr("certificate \"CN=A Trainer\" (t1.Fleet.example, "
-                          "spiffe://fleet/T1, 10.0.0.7) has no name of "
-                          "--tls-allow\nadd one"));
+                          "spiffe://fleet/T1, 10.0.0.7) has no allowed name\n"
+                          "allow one"));
   }
 }
 
@@ -216,9 +224,9 @@ TEST_F(CertificatesTest, NamesDoNotEndAtAZeroByte) {
   CertificateSpec spec;
   // A list with one DNS name: "ok.example", a zero byte, and "no".
   spec.names = "DER:300f820d6f6b2e6578616d706c65006e6f";
-  const std::string leaf = ca_.Issue(spec).certificate;
-  EXPECT_THAT(std::string(CheckNames({"ok.example"}, leaf).message()),
-              HasSubstr("(ok.example?no) has no name of --tls-allow"));
+  const X509Ptr leaf = ParsePeer(ca_.Issue(spec).certificate).value();
+  EXPECT_THAT(std::string(CheckNames(leaf.get(), {"ok.example"}).message()),
+              HasSubstr("(ok.example?no) has no allowed name"));
 }
 
 }  // namespace

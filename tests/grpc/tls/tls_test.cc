@@ -13,9 +13,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
+#include "common/file/file.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/net/host_port.h"
+#include "common/net/listening_socket.h"
 #include "common/wire/error_info.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/eventually.h"
@@ -78,6 +82,29 @@ class TlsTest : public testing::DirectoryTest {
     return options;
   }
 
+  // The same, but it shows this certificate.
+  ServerOptions Showing(const CertificatePem& pem) {
+    ServerOptions options = Mutual();
+    Write("server.pem", pem.certificate);
+    Write("server.key", pem.key);
+    return options;
+  }
+
+  // A certificate that has expired, though not by the clock AnHourAgo.
+  static CertificateSpec Expired() {
+    CertificateSpec spec;
+    spec.end = absl::Now() - absl::Minutes(10);
+    return spec;
+  }
+  static absl::Time AnHourAgo() { return absl::Now() - absl::Hours(1); }
+
+  // A certificate signed by `ca`, with that of `ca`.
+  static CertificatePem WithChain(const TestCa& ca) {
+    CertificatePem pem = ca.Issue({});
+    pem.certificate += ca.pem();
+    return pem;
+  }
+
   // Connects a client to these servers; returns the error.
   static absl::Status Connect(const std::string& list, const TlsOptions& tls,
                               absl::Duration patience = kLong) {
@@ -107,9 +134,7 @@ class TlsTest : public testing::DirectoryTest {
                            const std::shared_ptr<TlsFiles>& files,
                            const std::string& method) {
     ::grpc::TemplatedGenericStub<::grpc::ByteBuffer, ::grpc::ByteBuffer> stub(
-        ::grpc::CreateCustomChannel(
-            address, ClientCredentials(files, address).For(address),
-            ClientChannelArguments()));
+        Connector(files, address).Connect(address));
     ::grpc::ClientContext context;
     testing::SetDeadline(context, absl::Seconds(20));
     const ::grpc::Slice nothing("");
@@ -154,9 +179,8 @@ TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
 
   // The home calls the other server as its peer.
   const std::string& home = servers.server(0).address();
-  const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
-      home, ClientCredentials(*OpenClientTls(tls), home).For(home),
-      ClientChannelArguments()));
+  const auto stub =
+      v1::Sampler::NewStub(Connector(*OpenClientTls(tls), home).Connect(home));
   JobSpec spec;
   spec.fanouts = {-1, -1};
   spec.batch_size = 8;
@@ -183,7 +207,7 @@ TEST_F(TlsTest, ClientsSayWhatIsWrongWithAServer) {
   EXPECT_THAT(std::string(unknown.message()),
               HasSubstr("server " + address +
                         ": its certificate \"CN=localhost\" (localhost, "
-                        "127.0.0.1) is not signed by --tls-ca " +
+                        "127.0.0.1) is not signed by the CA in " +
                         (directory_ / "client-ca.pem").string() + "\n"));
 
   TlsOptions tls = Tls(ca_.pem(), "client");
@@ -192,15 +216,121 @@ TEST_F(TlsTest, ClientsSayWhatIsWrongWithAServer) {
   EXPECT_TRUE(absl::IsUnauthenticated(name)) << name;
   EXPECT_THAT(std::string(name.message()),
               HasSubstr("is not for elsewhere.example"));
+}
 
-  // The server's certificate expires in 30 days, the client's in 300.
-  CertificateSpec lasting;
-  lasting.end = absl::Now() + 300 * kDay;
-  tls = NewTls(ca_, "client", lasting);
-  tls.clock = [] { return absl::Now() + 31 * kDay; };
-  const absl::Status expired = ConnectInVain(address, tls);
-  EXPECT_TRUE(absl::IsUnauthenticated(expired)) << expired;
-  EXPECT_THAT(std::string(expired.message()), HasSubstr("expired at 20"));
+TEST_F(TlsTest, ServersAreVerifiedByGrpc) {
+  const TlsOptions client = NewTls(ca_, "client");
+  const auto error = [&](const CertificatePem& shown) {
+    ServerOptions options = Showing(shown);
+    options.tls.clock = AnHourAgo;
+    FleetHarness servers(testing::SmallGraph(), 1, options);
+    return std::string(
+        ConnectInVain(servers.server(0).address(), client).message());
+  };
+  EXPECT_THAT(error(TestCa("our CA").Issue({})), HasSubstr("is not signed by"));
+  EXPECT_THAT(error(ca_.Issue(Expired())), HasSubstr("expired at 20"));
+  CertificateSpec spec;
+  spec.usage = "clientAuth";
+  EXPECT_THAT(error(ca_.Issue(spec)), HasSubstr("purpose"));
+  const TestCa leaf("leaf", &ca_, /*authority=*/false);
+  EXPECT_THAT(error(WithChain(leaf)), HasSubstr("\"CN=leaf\" (no names) is"));
+}
+
+TEST_F(TlsTest, ClientsAreVerifiedByGrpc) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+  const auto expect_refusal = [&](const CertificatePem& shown,
+                                  const std::string& why) {
+    const testing::CapturedLog log;
+    Write("client.pem", shown.certificate);
+    Write("client.key", shown.key);
+    TlsOptions client = Tls(ca_.pem(), "client");
+    client.clock = AnHourAgo;
+    const auto files = OpenClientTls(client);
+    ASSERT_TRUE(files.ok()) << files.status();
+    // The log may have had another client's line a moment ago.
+    EXPECT_TRUE(testing::Eventually([&] {
+      EXPECT_TRUE(absl::IsUnavailable(
+          Call(address, *files, "/grpc.health.v1.Health/Check")));
+      return absl::StrContains(log.text(), "a client is refused: ");
+    }));
+    EXPECT_THAT(log.text(), HasSubstr(why));
+  };
+  expect_refusal(TestCa("our CA").Issue({}),
+                 "certificate \"CN=localhost\" (localhost, 127.0.0.1) is not "
+                 "signed by a trusted CA");
+  expect_refusal(ca_.Issue(Expired()), "expired at 20");
+  CertificateSpec spec;
+  spec.usage = "serverAuth";
+  expect_refusal(ca_.Issue(spec), "purpose");
+  const TestCa leaf("leaf", &ca_, /*authority=*/false);
+  expect_refusal(WithChain(leaf), "\"CN=leaf\" (no names) is refused");
+}
+
+TEST_F(TlsTest, ChainsMayHaveCasInBetween) {
+  const TestCa middle("middle", &ca_);
+  ServerOptions options = Showing(WithChain(middle));
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  const std::string address = servers.server(0).address();
+  EXPECT_TRUE(Connect(address, NewTls(ca_, "client")).ok());
+  // The one in between may also be all that the client trusts.
+  WriteIdentity("client", ca_);
+  EXPECT_TRUE(Connect(address, Tls(middle.pem(), "client")).ok());
+}
+
+// gRPC's check of host names accepts all of these.
+TEST_F(TlsTest, HostsAreNeitherCommonNamesNorPartsOfNames) {
+  const TlsOptions client = NewTls(ca_, "client");
+  // The last one is "localhost", a zero byte, and "no".
+  for (const auto& [names, host] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", "localhost"},
+           {"IP:10.0.0.7", "localhost"},
+           {"DNS:127.0.0.1", "127.0.0.1"},
+           {"DNS:*.0.0.1", "127.0.0.1"},
+           {"DER:300e820c6c6f63616c686f7374006e6f", "localhost"}}) {
+    CertificateSpec spec;
+    spec.names = names;
+    FleetHarness servers(testing::SmallGraph(), 1, Showing(ca_.Issue(spec)));
+    const int port = servers.server(0).port();
+    const absl::Status status =
+        ConnectInVain(HostPort{host, 0}.WithPort(port), client);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is not for " + host));
+  }
+}
+
+TEST_F(TlsTest, AddressesMayBeWrittenInAnyForm) {
+  if (!ListeningSocket::Open({"::1", 0}, "").ok()) {
+    GTEST_SKIP() << "this host has no IPv6";
+  }
+  CertificateSpec spec;
+  spec.names = "IP:::1";
+  ServerOptions options = Showing(ca_.Issue(spec));
+  options.listen = "[::1]:0";
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  const std::string port = std::to_string(servers.server(0).port());
+  const TlsOptions client = NewTls(ca_, "client");
+  EXPECT_TRUE(Connect("[::1]:" + port, client).ok());
+  EXPECT_TRUE(Connect("[0:0:0:0:0:0:0:1]:" + port, client).ok());
+}
+
+// Whatever its signer, its purpose and its names are.
+TEST_F(TlsTest, TheServersOwnCertificateIsLetIn) {
+  CertificateSpec spec;
+  spec.usage = "serverAuth";
+  ServerOptions options = Showing(other_ca_.Issue(spec));
+  options.clients.allow = {"trainer"};
+  FleetHarness servers(testing::SmallGraph(), 1, options);
+  TlsOptions client = Tls(other_ca_.pem(), "server");
+  client.ca = Write("client-ca.pem", other_ca_.pem());
+  const auto health = [&] {
+    return Call(servers.server(0).address(), client,
+                "/grpc.health.v1.Health/Check");
+  };
+  EXPECT_TRUE(health().ok()) << health();
+  WriteIdentity("client", other_ca_, spec);
+  client = Tls(other_ca_.pem(), "client");
+  EXPECT_TRUE(absl::IsUnavailable(health())) << health();
 }
 
 TEST_F(TlsTest, NamesOfDnsListsAreThoseOfTheCertificate) {
@@ -251,7 +381,7 @@ TEST_F(TlsTest, PlaintextAndTlsDoNotMix) {
   EXPECT_TRUE(absl::IsUnavailable(plain)) << plain;
   EXPECT_THAT(std::string(plain.message()),
               AllOf(HasSubstr(secure.server(0).address()),
-                    HasSubstr("does it want TLS, --tls-ca?")));
+                    HasSubstr("does it want TLS?")));
 
   FleetHarness open(testing::SmallGraph(), 1);
   const absl::Status tls =
@@ -318,7 +448,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   {
     const testing::CapturedLog log;
     Write("server.pem", ca_.Issue({}).certificate);
-    await_refusal(log, "does not match --tls-cert");
+    await_refusal(log, "server.key: does not match the certificate");
     EXPECT_TRUE(Connect(address, tls).ok());
   }
 
@@ -370,7 +500,7 @@ int OpenIdentities() {
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const auto file = std::filesystem::read_symlink(fd.path(), gone);
-    count += file.string().starts_with("/memfd:millrace-tls") ? 1 : 0;
+    count += file.string().starts_with("/memfd:millrace") ? 1 : 0;
   }
   return count;
 }
@@ -398,43 +528,43 @@ TEST_F(TlsTest, ServersDoNotStartWithWrongFiles) {
   ServerOptions options = Mutual();
   options.tls.cert = directory_ / "nothing.pem";
   EXPECT_THAT(error(options),
-              AllOf(HasSubstr("--tls-cert: cannot"), HasSubstr("nothing.pem")));
+              AllOf(HasSubstr("tls_cert: cannot"), HasSubstr("nothing.pem")));
 
   options = Mutual();
   WriteIdentity("another", ca_);
   options.tls.key = directory_ / "another.key";
-  EXPECT_THAT(error(options), HasSubstr("does not match --tls-cert"));
+  EXPECT_THAT(error(options), HasSubstr("does not match the certificate"));
 
   options = Mutual();
   options.tls.clock = [] { return absl::Now() + 31 * kDay; };
-  EXPECT_THAT(error(options), HasSubstr("server.pem expired at 20"));
+  EXPECT_THAT(error(options), HasSubstr("server.pem: expired at 20"));
 
   options = Mutual();
   options.tls.ca = "";
-  EXPECT_THAT(error(options), HasSubstr("needs --tls-ca"));
+  EXPECT_EQ(error(options), "tls_client_auth require needs tls_ca");
   options.clients.require_certificate = false;
   options.peers = "127.0.0.1:1";
-  EXPECT_THAT(error(options), HasSubstr("--tls-ca is missing"));
+  EXPECT_THAT(error(options), HasSubstr("tls_ca is needed: peers"));
 
   options = Mutual();
   options.tls.cert = options.tls.key = "";
-  EXPECT_THAT(error(options), HasSubstr("--tls-cert is missing"));
+  EXPECT_THAT(error(options), HasSubstr("tls_cert is needed"));
 
   options = ServerOptions();
   options.clients.allow = {"trainer"};
-  EXPECT_THAT(error(options), HasSubstr("--tls-allow needs"));
+  EXPECT_EQ(error(options), "tls_allow needs tls_client_auth require");
 
   options = Mutual();
   options.clients.allow = {"trainer", "*"};
-  EXPECT_THAT(error(options), HasSubstr("--tls-allow: \"*\" is not a name"));
+  EXPECT_THAT(error(options), HasSubstr("tls_allow \"*\": not a name\n"));
 }
 
 TEST_F(TlsTest, ClientsNeedACa) {
   TlsOptions options = NewTls(ca_, "client");
   options.ca = "";
   const absl::Status status = Connect("127.0.0.1:1", options);
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca is missing"));
+  EXPECT_TRUE(IsUsageError(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tls_ca is needed"));
 }
 
 // A server that presents a good certificate and ends the connection twice does

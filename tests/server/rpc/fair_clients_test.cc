@@ -318,6 +318,12 @@ class FairCertificatesTest : public testing::DirectoryTest {
     testing::ReplaceFile(options.key, pem.key);
     return options;
   }
+  static ::grpc::SslCredentialsOptions Pem(const TlsOptions& files) {
+    const auto read = [](const std::string& path) {
+      return ReadFile(path, 1 << 20).value();
+    };
+    return {read(files.ca), read(files.key), read(files.cert)};
+  }
 
   const testing::TestCa ca_{"our CA"};
 };
@@ -330,16 +336,11 @@ TEST_F(FairCertificatesTest, ClientsAreToldApartByTheirCertificates) {
   options.clients.require_certificate = true;
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
-  const auto attacker =
-      ClientCredentials(*OpenClientTls(Identity("attacker")), address)
-          .For(address);
-  const auto good =
-      ClientCredentials(*OpenClientTls(Identity("trainer")), address)
-          .For(address);
+  const auto attacker = ::grpc::SslCredentials(Pem(Identity("attacker")));
+  const Connector good(*OpenClientTls(Identity("trainer")), address);
   auto unread = UnreadCalls({HandCall::Connect(address, attacker)}, 8);
   ASSERT_EQ(unread.size(), 8u);
-  ExpectServed(
-      ::grpc::CreateCustomChannel(address, good, ClientChannelArguments()), 10);
+  ExpectServed(good.Connect(address), 10);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log's lines about clients that servers of this process refuse.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace millrace {
+
+// Logs that a client is refused, and the first line of `why`. Logs at most once
+// a second: refused clients try again every second, and there may be many.
+void WarnOfRefusedClient(const absl::Status& why);
+
+// From now on, also logs the clients whose certificates OpenSSL refuses. Must
+// be called before gRPC makes a server.
+void WatchRefusals();
+
+}  // namespace millrace
