@@ -9,6 +9,11 @@
 
 namespace millrace {
 
+// A partition's number where there is one for each node.
+using PartitionId = uint16_t;
+// The most partitions that a graph can be divided into.
+inline constexpr int kMaxPartitions = 65535;
+
 // Tells which partition owns a node. Each partition owns one contiguous range
 // of ids per node type, so the book is a list of P + 1 offsets, and finding the
 // owner is a binary search.

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-constexpr PartitionId kUnassigned = kMaxParts;
+constexpr PartitionId kUnassigned = kMaxPartitions;
 // Slack at the start, as a fraction of the final capacity.
 constexpr double kLdgHeadStart = 1.0 / 64;
 constexpr int64_t kNodesPerStep = 1 << 14;

@@ -11,9 +11,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/npy.h"
+#include "common/graph/edge_split_writer.h"
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
-#include "common/ingest/edge_split.h"
 #include "common/partition/assignment.h"
 #include "common/partition/hotness.h"
 #include "common/partition/ldg_partition.h"
@@ -37,9 +37,9 @@ std::vector<Direction> DirectionsOf(StoredDirections directions) {
 }
 
 absl::Status CheckOptions(const PartitionOptions& options) {
-  if (options.parts < 1 || options.parts > kMaxParts) {
+  if (options.parts < 1 || options.parts > kMaxPartitions) {
     return UsageError(
-        StrCat("--parts ", options.parts, ": must be 1 to ", kMaxParts));
+        StrCat("--parts ", options.parts, ": must be 1 to ", kMaxPartitions));
   }
   const bool given = options.method == PartitionMethod::kGiven;
   if (given && options.assignment.empty()) {

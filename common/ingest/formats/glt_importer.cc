@@ -14,8 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
-#include "common/partition/assignment.h"
 #include "common/table/combined_rows.h"
 #include "common/table/tensor_rows.h"
 #include "common/torchfile/torch_file.h"
@@ -58,9 +58,9 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   const auto find = [&](const char* key) { return FindKey(file.root(), key); };
   const PickleValue* parts = find("num_parts");
   if (parts == nullptr || parts->kind != PickleKind::kInteger ||
-      parts->integer < 1 || parts->integer > kMaxParts) {
+      parts->integer < 1 || parts->integer > kMaxPartitions) {
     return absl::InvalidArgumentError(
-        StrCat(path.string(), ": num_parts is not 1 to ", kMaxParts));
+        StrCat(path.string(), ": num_parts is not 1 to ", kMaxPartitions));
   }
   Meta meta;
   meta.parts = static_cast<int>(parts->integer);

@@ -18,8 +18,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
+#include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
-#include "common/partition/assignment.h"
 #include "common/table/combined_rows.h"
 #include "common/table/tensor_rows.h"
 #include "common/torchfile/torch_file.h"
@@ -48,9 +48,9 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
   };
   if (!json.is_object()) return damaged("this is not a JSON object");
   const nlohmann::json parts = json.value("num_parts", nlohmann::json());
-  if (!parts.is_number_integer() || parts < 1 || parts > kMaxParts) {
+  if (!parts.is_number_integer() || parts < 1 || parts > kMaxPartitions) {
     return damaged(
-        StrCat("num_parts is ", parts.dump(), ", not 1 to ", kMaxParts));
+        StrCat("num_parts is ", parts.dump(), ", not 1 to ", kMaxPartitions));
   }
   Meta meta;
   meta.parts = parts.get<int>();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits whose seeds are pairs of nodes.
+// Writes splits whose seeds are pairs of nodes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
 #include "common/graph/manifest.h"
-#include "common/graph/store.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
 
 namespace millrace {
 
@@ -40,14 +40,5 @@ absl::StatusOr<EdgeSplitInfo> WriteEdgeSplit(
     const EdgeSplitColumns& split, const Schema& schema,
     const std::vector<PartitionBook>& books, const IdOfFn& id_of,
     const WriteArrayFn& write);
-
-// The edges of a relation with the given edge ids, in their order, or all edges
-// in the order of their ids, with the times and types that the relation has.
-// All partitions must be mapped. Reads all lists of the relation, twice if
-// `edge_ids` is nullopt. INVALID_ARGUMENT: no edge has one of the ids; the
-// message names its position and value.
-absl::StatusOr<EdgeSplitColumns> EdgesById(
-    const Store& store, RelationIndex relation,
-    const std::optional<std::vector<int64_t>>& edge_ids);
 
 }  // namespace millrace
