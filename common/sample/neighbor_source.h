@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/excluded_edges.h"
-#include "common/sample/live_watch.h"
 
 namespace millrace {
 
@@ -58,7 +58,7 @@ struct Frontier {
   // Entries that are not there; null: none.
   const ExcludedEdges* excluded = nullptr;
   // Asked within long lists; null: nobody waits but us.
-  LiveWatch* watch = nullptr;
+  CancelPoller* poller = nullptr;
 
   uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
 

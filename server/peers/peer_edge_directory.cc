@@ -150,12 +150,12 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
   question.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };
-  LiveWatch watch([&] { return scope_.CheckLive(); });
+  CancelPoller poller([&] { return scope_.CheckLive(); });
   question.look_up = [&](const OwnerGroup& group) {
     const std::vector<uint64_t> own_src = TakeAt(src, group.places);
     const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
     return FindEdges(store, group.partition, {relation, own_src, own_dst},
-                     watch);
+                     poller);
   };
   const Direction direction = LookupDirection(info);
   const PartitionBook& book = store.book(ListType(info, direction));

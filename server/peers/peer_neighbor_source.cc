@@ -97,13 +97,13 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
   const Store& store = *hop.core.store;
   const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
-  LiveWatch watch([&hop] { return hop.CheckLive(); });
+  CancelPoller poller([&hop] { return hop.CheckLive(); });
   size_t count = 0;
   for (size_t at = 0; at < frontier.ids.size(); at += count) {
     if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
-    some.watch = &watch;
+    some.poller = &poller;
     MILLRACE_RETURN_IF_ERROR(DrawNeighbors(store, part, hop.draw, some, picks));
   }
   return absl::OkStatus();

@@ -9,9 +9,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/job.h"
-#include "common/sample/live_watch.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
@@ -282,7 +282,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
   const auto part = static_cast<int>(request_.partition());
   const ListLengths lengths(*core_.store, part, nodes.frontier.relation,
                             draw_.direction);
-  LiveWatch watch([this] { return CheckWanted(context_); });
+  CancelPoller poller([this] { return CheckWanted(context_); });
   size_t done = 0;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
@@ -291,7 +291,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     MILLRACE_RETURN_IF_ERROR(GrowTo(used_ + chunk.bytes));
     picks.Clear();
     Frontier frontier = nodes.Part(done, chunk.count);
-    frontier.watch = &watch;
+    frontier.poller = &poller;
     MILLRACE_RETURN_IF_ERROR(
         DrawNeighbors(*core_.store, part, draw_, frontier, picks));
     Append(picks, nodes.neighbor_dtype, out);

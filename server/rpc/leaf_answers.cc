@@ -10,7 +10,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
-#include "common/sample/live_watch.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/seeds/edge_directory.h"
 #include "common/wire/ids.h"
 #include "common/wire/manifest_proto.h"
@@ -86,11 +86,11 @@ absl::Status AnswerHasEdges(const ServerCore& core,
   }
   MILLRACE_RETURN_IF_ERROR(
       memory.GrowTo(memory.bytes() + kFindBytesPerPair * src.size()));
-  LiveWatch watch([&context] { return CheckWanted(context); });
+  CancelPoller poller([&context] { return CheckWanted(context); });
   MILLRACE_ASSIGN_OR_RETURN(
       const std::vector<uint8_t> found,
       FindEdges(*core.store, static_cast<int>(request.partition()),
-                {index, src, dst}, watch));
+                {index, src, dst}, poller));
   AppendRaw(std::span<const uint8_t>(found), *reply.mutable_found());
   return absl::OkStatus();
 }

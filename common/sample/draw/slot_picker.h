@@ -34,7 +34,7 @@ class SlotPicker {
                        ? view.lists.neighbor_original_id.As<Id>()
                        : indices_),
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
-        watch_(frontier.watch != nullptr ? *frontier.watch : nobody_) {}
+        poller_(frontier.poller != nullptr ? *frontier.poller : nobody_) {}
 
   // Loads the first cache lines of a list that LABOR will soon read as a whole;
   // the CPU loads the others by itself. Other rules read too little to benefit.
@@ -48,7 +48,7 @@ class SlotPicker {
 
   // Appends the positions that the i-th node of the frontier picks from `list`,
   // which is its list or the admissible part of it. Returns the errors of the
-  // frontier's watch.
+  // frontier's poller.
   absl::Status Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
     std::span<const ExcludedEdges::Entry> excluded;
     if (frontier_.excluded != nullptr) {
@@ -149,7 +149,7 @@ class SlotPicker {
         kept_.push_back(at);
       }
     };
-    return watch_.InPieces(list.degree, [&](size_t begin, size_t end) {
+    return poller_.InPieces(list.degree, [&](size_t begin, size_t end) {
       for (size_t slot = begin; slot < end; ++slot) {
         keep(list.begin + static_cast<int64_t>(slot));
       }
@@ -192,8 +192,8 @@ class SlotPicker {
   const std::span<const uint64_t> sums_;
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
-  LiveWatch nobody_;
-  LiveWatch& watch_;                 // the frontier's, or nobody_
+  CancelPoller nobody_;
+  CancelPoller& poller_;             // the frontier's, or nobody_
   std::vector<NumberedNode> ranks_;  // scratch
   // The entries of the current list that PickOthers() keeps.
   std::vector<int64_t> kept_;  // positions

@@ -141,15 +141,16 @@ class MappedEdgeDirectory final : public EdgeDirectory {
     const std::span<const uint64_t> owners =
         direction == Direction::kIn ? dst : src;
     std::vector<uint8_t> found(src.size());
-    LiveWatch watch;
+    CancelPoller poller;
     for (const OwnerGroup& group :
          GroupByOwner(src.size(), store_.parts(),
                       [&](size_t i) { return book.Owner(owners[i]); })) {
       const std::vector<uint64_t> own_src = TakeAt(src, group.places);
       const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
-      MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint8_t> own,
-                                FindEdges(store_, group.partition,
-                                          {relation, own_src, own_dst}, watch));
+      MILLRACE_ASSIGN_OR_RETURN(
+          const std::vector<uint8_t> own,
+          FindEdges(store_, group.partition, {relation, own_src, own_dst},
+                    poller));
       PutAt<uint8_t>(own, group.places, found);
     }
     return found;

@@ -11,14 +11,14 @@
 
 namespace millrace {
 
-// Asks, about every 2^20 entries of a long piece of work, whether anybody still
-// waits for it. Threads: one.
-class LiveWatch {
+// Polls for cancellation about every 2^20 entries of a long piece of work.
+// Threads: one.
+class CancelPoller {
  public:
-  // Nobody waits but the caller, who does.
-  LiveWatch() : LiveWatch([] { return absl::OkStatus(); }) {}
+  // For work that cannot be cancelled.
+  CancelPoller() : CancelPoller([] { return absl::OkStatus(); }) {}
   // An error of `check` ends the work.
-  explicit LiveWatch(std::function<absl::Status()> check)
+  explicit CancelPoller(std::function<absl::Status()> check)
       : check_(std::move(check)) {}
 
   // After `entries` more: fewer than kEntries, unless they cannot be divided.
@@ -46,7 +46,7 @@ class LiveWatch {
   static constexpr size_t kEntries = 1 << 20;
 
   const std::function<absl::Status()> check_;
-  size_t done_ = 0;  // since it was asked
+  size_t done_ = 0;  // since the last check
 };
 
 }  // namespace millrace
