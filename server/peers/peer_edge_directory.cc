@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<Answer>> Ask(
 
 absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
     TypeIndex type, std::span<const int64_t> original_ids) {
-  MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
   const uint64_t width = store.book(type).lookup_width();
   const NodeType& nodes = store.schema().node_types[type];
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
 absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
     RelationIndex relation, std::span<const uint64_t> src,
     std::span<const uint64_t> dst) {
-  MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
   const std::vector<NodeType>& types = store.schema().node_types;
   const Relation& info = store.schema().relations[relation];
@@ -150,7 +150,7 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
   question.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };
-  CancelPoller poller([&] { return scope_.CheckLive(); });
+  CancelPoller poller([&] { return scope_.CheckNotCancelled(); });
   question.look_up = [&](const OwnerGroup& group) {
     const std::vector<uint64_t> own_src = TakeAt(src, group.places);
     const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);

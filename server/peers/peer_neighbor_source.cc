@@ -97,10 +97,10 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
   const Store& store = *hop.core.store;
   const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
-  CancelPoller poller([&hop] { return hop.CheckLive(); });
+  CancelPoller poller([&hop] { return hop.CheckNotCancelled(); });
   size_t count = 0;
   for (size_t at = 0; at < frontier.ids.size(); at += count) {
-    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
     some.poller = &poller;
@@ -115,7 +115,7 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
                                         std::span<Picks> picks) {
   const HopContext hop = {scope_, context, frontiers, budget_};
-  MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
   if (scope_.core.store->parts() > 1) return ExpandByOwner(hop, picks);
   for (size_t f = 0; f < frontiers.size(); ++f) {

@@ -282,11 +282,11 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
   const auto part = static_cast<int>(request_.partition());
   const ListLengths lengths(*core_.store, part, nodes.frontier.relation,
                             draw_.direction);
-  CancelPoller poller([this] { return CheckWanted(context_); });
+  CancelPoller poller([this] { return CheckNotCancelled(context_); });
   size_t done = 0;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
-    MILLRACE_RETURN_IF_ERROR(CheckWanted(context_));
+    MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(context_));
     const Chunk chunk = NextChunk(lengths, nodes, done);
     MILLRACE_RETURN_IF_ERROR(GrowTo(used_ + chunk.bytes));
     picks.Clear();

@@ -86,7 +86,7 @@ absl::Status AnswerHasEdges(const ServerCore& core,
   }
   MILLRACE_RETURN_IF_ERROR(
       memory.GrowTo(memory.bytes() + kFindBytesPerPair * src.size()));
-  CancelPoller poller([&context] { return CheckWanted(context); });
+  CancelPoller poller([&context] { return CheckNotCancelled(context); });
   MILLRACE_ASSIGN_OR_RETURN(
       const std::vector<uint8_t> found,
       FindEdges(*core.store, static_cast<int>(request.partition()),

@@ -42,7 +42,7 @@ class LeafReply final : public ReplyMaker {
   }
 
   absl::StatusOr<::grpc::ByteBuffer> Make() override {
-    MILLRACE_RETURN_IF_ERROR(CheckWanted(call_.context()));
+    MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(call_.context()));
     Request request;
     MILLRACE_RETURN_IF_ERROR(ParseRequest(call_.message(), request));
     Reply reply;

@@ -217,7 +217,7 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   context.replace = true;
   context.edge_ids = false;
   const Frontier frontier = builder.FrontierOf(relation, fanout, begin, end);
-  CancelPoller poller([&source] { return source.CheckLive(); });
+  CancelPoller poller([&source] { return source.CheckNotCancelled(); });
   Walkers walkers(context, spec, frontier, source, poller);
   MILLRACE_RETURN_IF_ERROR(walkers.Walk(hop));
   const size_t visits_per_node = walks * walkers.paths().size();

@@ -304,7 +304,7 @@ class Walkers {
       : builder_(builder),
         source_(source),
         columns_(static_cast<size_t>(builder.job().hops) + 1),
-        poller_([&source] { return source.CheckLive(); }),
+        poller_([&source] { return source.CheckNotCancelled(); }),
         steps_(static_cast<size_t>(builder.relation_count())) {
     const ResolvedJob& job = builder.job();
     if (IsBiased(job.spec)) {
