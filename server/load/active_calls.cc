@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/load/live_calls.h"
+#include "server/load/active_calls.h"
 
 #include <grpc/grpc.h>
 
@@ -27,12 +27,12 @@ absl::Status EndedForOthers() {
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
-LiveCalls::LiveCalls(int max_calls, End end)
+ActiveCalls::ActiveCalls(int max_calls, End end)
     : end_(std::move(end)),
       places_(static_cast<uint64_t>(max_calls)),
       reaper_([this] { Reap(); }) {}
 
-LiveCalls::~LiveCalls() {
+ActiveCalls::~ActiveCalls() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -43,7 +43,7 @@ LiveCalls::~LiveCalls() {
 
 // Uses our own status, because TryCancel() would tell the client that it gave
 // up itself. gRPC sends only code and message here; see kEndedForOthers.
-void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
+void ActiveCalls::CancelCall(Context* context, const absl::Status& why) {
   if (why.ok()) return context->TryCancel();
   const std::string message(why.message());
   grpc_call_cancel_with_status(context->c_call(),
@@ -51,12 +51,12 @@ void LiveCalls::CancelCall(Context* context, const absl::Status& why) {
                                message.c_str(), nullptr);
 }
 
-absl::Status LiveCalls::CheckRoom(const std::string& client) const {
+absl::Status ActiveCalls::CheckRoom(const std::string& client) const {
   MutexLock lock(&mutex_);
   return CheckRoomLocked(client);
 }
 
-absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
+absl::Status ActiveCalls::CheckRoomLocked(const std::string& client) const {
   if (draining_) {
     return absl::UnavailableError(
         "the server is draining\nask another replica, or wait for it to come "
@@ -77,8 +77,8 @@ absl::Status LiveCalls::CheckRoomLocked(const std::string& client) const {
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
-absl::Status LiveCalls::Enter(Context* context, const std::string& client,
-                              SteadyTime deadline) {
+absl::Status ActiveCalls::Enter(Context* context, const std::string& client,
+                                SteadyTime deadline) {
   MutexLock lock(&mutex_);
   MILLRACE_RETURN_IF_ERROR(CheckRoomLocked(client));
   if (places_.total() >= places_.limit()) TakePlaceFor(client);
@@ -92,7 +92,7 @@ absl::Status LiveCalls::Enter(Context* context, const std::string& client,
 // 32,768, the most possible, that takes a fraction of a millisecond, and it
 // happens only when all places are taken; a sorted order would have to be
 // updated with every message of every call.
-void LiveCalls::TakePlaceFor(const std::string& client) {
+void ActiveCalls::TakePlaceFor(const std::string& client) {
   const uint64_t share = places_.ShareOf(client);
   Call* chosen = nullptr;
   for (auto& [context, call] : calls_) {
@@ -108,7 +108,7 @@ void LiveCalls::TakePlaceFor(const std::string& client) {
   MarkForOthers(*chosen);
 }
 
-void LiveCalls::MarkForOthers(Call& call) {
+void ActiveCalls::MarkForOthers(Call& call) {
   places_.Remove(call.client, 1);
   call.for_others = true;
   any_for_others_ = true;
@@ -116,13 +116,13 @@ void LiveCalls::MarkForOthers(Call& call) {
   wake_reaper_.NotifyOne();
 }
 
-void LiveCalls::EndForOthers(Context* context) {
+void ActiveCalls::EndForOthers(Context* context) {
   MutexLock lock(&mutex_);
   const auto it = calls_.find(context);
   if (it != calls_.end() && !it->second.for_others) MarkForOthers(it->second);
 }
 
-void LiveCalls::Leave(Context* context) {
+void ActiveCalls::Leave(Context* context) {
   MutexLock lock(&mutex_);
   const auto it = calls_.find(context);
   if (it != calls_.end()) {
@@ -138,30 +138,30 @@ void LiveCalls::Leave(Context* context) {
   left_.Wait(&mutex_, left_alone);
 }
 
-void LiveCalls::AwaitClient(Context* context, SteadyTime until) {
+void ActiveCalls::AwaitClient(Context* context, SteadyTime until) {
   MutexLock lock(&mutex_);
   Call& call = calls_.at(context);
   call.waiting_since = SteadyNow();
   call.client_until = until;
 }
 
-void LiveCalls::ClientMoved(Context* context) {
+void ActiveCalls::ClientMoved(Context* context) {
   MutexLock lock(&mutex_);
   Call& call = calls_.at(context);
   call.waiting_since = call.client_until = SteadyTime::InfiniteFuture();
 }
 
-void LiveCalls::StartDraining() {
+void ActiveCalls::StartDraining() {
   MutexLock lock(&mutex_);
   draining_ = true;
 }
 
-bool LiveCalls::draining() const {
+bool ActiveCalls::draining() const {
   MutexLock lock(&mutex_);
   return draining_;
 }
 
-bool LiveCalls::AwaitNone(SteadyTime deadline) const {
+bool ActiveCalls::AwaitNone(SteadyTime deadline) const {
   MutexLock lock(&mutex_);
   const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty();
@@ -169,17 +169,17 @@ bool LiveCalls::AwaitNone(SteadyTime deadline) const {
   return left_.WaitUntil(&mutex_, deadline, none);
 }
 
-int LiveCalls::count() const {
+int ActiveCalls::count() const {
   MutexLock lock(&mutex_);
   return static_cast<int>(calls_.size());
 }
 
-uint64_t LiveCalls::ended_for_others() const {
+uint64_t ActiveCalls::ended_for_others() const {
   MutexLock lock(&mutex_);
   return ended_for_others_;
 }
 
-void LiveCalls::Reap() {
+void ActiveCalls::Reap() {
   MutexLock lock(&mutex_);
   const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || any_for_others_;
@@ -197,7 +197,7 @@ void LiveCalls::Reap() {
   }
 }
 
-void LiveCalls::EndCall(Context* context, SteadyTime now) {
+void ActiveCalls::EndCall(Context* context, SteadyTime now) {
   // The call may have left meanwhile, and a new one may have its address.
   const auto it = calls_.find(context);
   if (it == calls_.end() || !it->second.IsDue(now)) return;

@@ -29,7 +29,7 @@ namespace millrace {
 //
 // States: open -> draining.
 // Threads: any.
-class LiveCalls {
+class ActiveCalls {
  public:
   using Context = ::grpc::CallbackServerContext;
   // `why` is OK if the call's deadline has passed or its client made no
@@ -37,10 +37,10 @@ class LiveCalls {
   using End = std::function<void(Context*, const absl::Status& why)>;
 
   // `end` ends a call from another thread, possibly while the call runs.
-  explicit LiveCalls(int max_calls, End end = CancelCall);
-  ~LiveCalls();
-  LiveCalls(const LiveCalls&) = delete;
-  LiveCalls& operator=(const LiveCalls&) = delete;
+  explicit ActiveCalls(int max_calls, End end = CancelCall);
+  ~ActiveCalls();
+  ActiveCalls(const ActiveCalls&) = delete;
+  ActiveCalls& operator=(const ActiveCalls&) = delete;
 
   // Whether a call of `client` (see ClientName()) may enter now.
   // UNAVAILABLE: draining. RESOURCE_EXHAUSTED: too many calls.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/load/live_calls.h"
+#include "server/load/active_calls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ using Context = ::grpc::CallbackServerContext;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-TEST(LiveCallsTest, EndsCallsAfterTheirDeadline) {
+TEST(ActiveCallsTest, EndsCallsAfterTheirDeadline) {
   Context expired, other;
   Notification ended;
-  LiveCalls calls(8, [&](Context* call, const absl::Status& why) {
+  ActiveCalls calls(8, [&](Context* call, const absl::Status& why) {
     EXPECT_TRUE(why.ok());
     EXPECT_EQ(call, &expired);
     calls.Leave(call);
@@ -40,10 +40,10 @@ TEST(LiveCallsTest, EndsCallsAfterTheirDeadline) {
   EXPECT_EQ(calls.count(), 0);
 }
 
-TEST(LiveCallsTest, EndsCallsOfStalledClients) {
+TEST(ActiveCallsTest, EndsCallsOfStalledClients) {
   Context still, moved;
   Notification ended;
-  LiveCalls calls(8, [&](Context* call, const absl::Status& why) {
+  ActiveCalls calls(8, [&](Context* call, const absl::Status& why) {
     EXPECT_TRUE(why.ok());
     EXPECT_EQ(call, &still);
     calls.Leave(call);
@@ -60,12 +60,12 @@ TEST(LiveCallsTest, EndsCallsOfStalledClients) {
 
 // Two calls are due. While one is being ended the other leaves, and a new call
 // takes its address.
-TEST(LiveCallsTest, SparesTheNewCallOfAnOldAddress) {
+TEST(ActiveCallsTest, SparesTheNewCallOfAnOldAddress) {
   std::array<Context, 2> contexts;
   Context last;
   int ends = 0;
   Notification done;
-  LiveCalls calls(8, [&](Context* call, const absl::Status& why) {
+  ActiveCalls calls(8, [&](Context* call, const absl::Status& why) {
     EXPECT_TRUE(why.ok());
     if (call == &last) {
       calls.Leave(call);
@@ -114,7 +114,7 @@ class Clients {
     status_ = calls_.Enter(context, client, kNever);
     return status_.ok() ? context : nullptr;
   }
-  LiveCalls& calls() { return calls_; }
+  ActiveCalls& calls() { return calls_; }
   const absl::Status& status() const { return status_; }
 
   // Waits for the first `count` calls that are ended, and returns them.
@@ -133,10 +133,10 @@ class Clients {
   Mutex mutex_;
   CondVar changed_;
   std::vector<Context*> ended_ ABSL_GUARDED_BY(mutex_);
-  LiveCalls calls_;  // last: calls back
+  ActiveCalls calls_;  // last: calls back
 };
 
-TEST(LiveCallsTest, EndsTheCallThatWaitedLongestForAClientBelowItsShare) {
+TEST(ActiveCallsTest, EndsTheCallThatWaitedLongestForAClientBelowItsShare) {
   Clients clients(4);
   std::vector<Context*> greedy;
   for (int i = 0; i < 4; ++i) greedy.push_back(clients.Enter("greedy"));
@@ -148,7 +148,7 @@ TEST(LiveCallsTest, EndsTheCallThatWaitedLongestForAClientBelowItsShare) {
   EXPECT_THAT(clients.AwaitEnded(2), ElementsAre(greedy[1], greedy[3]));
 }
 
-TEST(LiveCallsTest, EndsTheNewestCallIfNoneWaits) {
+TEST(ActiveCallsTest, EndsTheNewestCallIfNoneWaits) {
   Clients clients(3);
   std::vector<Context*> greedy;
   for (int i = 0; i < 3; ++i) greedy.push_back(clients.Enter("greedy"));
@@ -156,7 +156,7 @@ TEST(LiveCallsTest, EndsTheNewestCallIfNoneWaits) {
   EXPECT_THAT(clients.AwaitEnded(1), ElementsAre(greedy[2]));
 }
 
-TEST(LiveCallsTest, RefusesWhatIsBeyondAFairShare) {
+TEST(ActiveCallsTest, RefusesWhatIsBeyondAFairShare) {
   Clients clients(4);
   for (int i = 0; i < 4; ++i) ASSERT_NE(clients.Enter("greedy"), nullptr);
   EXPECT_EQ(clients.Enter("greedy"), nullptr);
@@ -171,7 +171,7 @@ TEST(LiveCallsTest, RefusesWhatIsBeyondAFairShare) {
   EXPECT_TRUE(clients.calls().CheckRoom("another").ok());
 }
 
-TEST(LiveCallsTest, EndsACallOnlyOnce) {
+TEST(ActiveCallsTest, EndsACallOnlyOnce) {
   Clients clients(2);
   Context* const call = clients.Enter("greedy");
   clients.calls().EndForOthers(call);
@@ -183,12 +183,12 @@ TEST(LiveCallsTest, EndsACallOnlyOnce) {
 }
 
 // No call is ended twice, although the calls take long to leave.
-TEST(LiveCallsTest, EndsEachCallOnce) {
+TEST(ActiveCallsTest, EndsEachCallOnce) {
   std::array<Context, 3> contexts;
   Mutex mutex;
   CondVar changed;
   std::vector<Context*> ended;
-  LiveCalls calls(4, [&](Context* call, const absl::Status&) {
+  ActiveCalls calls(4, [&](Context* call, const absl::Status&) {
     MutexLock lock(&mutex);
     ended.push_back(call);
     changed.NotifyAll();
@@ -207,7 +207,7 @@ TEST(LiveCallsTest, EndsEachCallOnce) {
   for (Context& context : contexts) calls.Leave(&context);
 }
 
-TEST(LiveCallsTest, RefusesMoreClientsThanPlaces) {
+TEST(ActiveCallsTest, RefusesMoreClientsThanPlaces) {
   Clients clients(2);
   ASSERT_NE(clients.Enter("a"), nullptr);
   ASSERT_NE(clients.Enter("b"), nullptr);
@@ -218,9 +218,9 @@ TEST(LiveCallsTest, RefusesMoreClientsThanPlaces) {
 }
 
 // Calls that are being ended may take long to leave.
-TEST(LiveCallsTest, HoldsTwiceAsManyCallsAtMostWhileSomeEnd) {
+TEST(ActiveCallsTest, HoldsTwiceAsManyCallsAtMostWhileSomeEnd) {
   std::vector<std::unique_ptr<Context>> contexts;
-  LiveCalls calls(4, [](Context*, const absl::Status&) {});
+  ActiveCalls calls(4, [](Context*, const absl::Status&) {});
   for (int i = 0; i < 100; ++i) {
     contexts.push_back(std::make_unique<Context>());
     (void)calls.Enter(contexts.back().get(), StrCat("client ", i % 9), kNever);
