@@ -28,7 +28,7 @@ absl::Status ForEachEdge(const Store& store, RelationIndex index, Visit visit) {
   const Relation& relation = store.schema().relations[index];
   const Direction direction = LookupDirection(relation);
   const bool in = direction == Direction::kIn;
-  const TypeIndex owner_type = ListType(relation, direction);
+  const TypeIndex owner_type = ListOwnerType(relation, direction);
   const TypeIndex neighbor_type = NeighborType(relation, direction);
   const PartitionBook& neighbors = store.book(neighbor_type);
   for (const int part : store.partitions()) {

@@ -120,7 +120,8 @@ absl::Status GatherDegrees(const Store& store, TypeIndex type,
         int64_t degree = 0;
         for (size_t r = 0; r < relations.size(); ++r) {
           const NeighborLists& lists = partition.edges[r].lists(direction);
-          if (ListType(relations[r], direction) != type || !lists.present()) {
+          if (ListOwnerType(relations[r], direction) != type ||
+              !lists.present()) {
             continue;
           }
           const auto indptr = lists.indptr.As<int64_t>();

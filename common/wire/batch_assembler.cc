@@ -370,7 +370,7 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
   const Schema& schema = request_.manifest.schema;
   const Relation& info = schema.relations[relation];
   const EdgeBlock& block = batch_.edges[relation];
-  const NodeBlock& lists = batch_.nodes[ListType(info, batch_.direction)];
+  const NodeBlock& lists = batch_.nodes[ListOwnerType(info, batch_.direction)];
   const NodeBlock& neighbors =
       batch_.nodes[NeighborType(info, batch_.direction)];
   const auto indptr = block.indptr.As<uint32_t>();

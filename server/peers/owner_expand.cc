@@ -106,8 +106,8 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
     if (node == owned.ids.size()) continue;
     const RelationIndex relation = hop_.frontiers[i].relation;
     const DType ids = schema
-                          .node_types[ListType(schema.relations[relation],
-                                               hop_.draw.direction)]
+                          .node_types[ListOwnerType(schema.relations[relation],
+                                                    hop_.draw.direction)]
                           .id_dtype();
     const size_t count =
         std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
@@ -164,7 +164,8 @@ void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
   const Schema& schema = hop_.core.store->schema();
   const Relation& relation = schema.relations[hop_.frontiers[f].relation];
   const Direction direction = hop_.draw.direction;
-  AppendIds(nodes, schema.node_types[ListType(relation, direction)].id_dtype(),
+  AppendIds(nodes,
+            schema.node_types[ListOwnerType(relation, direction)].id_dtype(),
             *out.mutable_excluded_nodes());
   AppendIds(neighbors,
             schema.node_types[NeighborType(relation, direction)].id_dtype(),

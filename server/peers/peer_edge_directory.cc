@@ -158,7 +158,7 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
                      poller);
   };
   const Direction direction = LookupDirection(info);
-  const PartitionBook& book = store.book(ListType(info, direction));
+  const PartitionBook& book = store.book(ListOwnerType(info, direction));
   const std::span<const uint64_t> owners =
       direction == Direction::kIn ? dst : src;
   const auto owner = [&](size_t i) { return book.Owner(owners[i]); };

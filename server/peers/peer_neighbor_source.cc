@@ -48,7 +48,7 @@ Groups GroupNodes(const HopContext& hop) {
     const Frontier& frontier = frontiers[f];
     const Relation& relation = store.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store.book(ListType(relation, hop.draw.direction));
+        store.book(ListOwnerType(relation, hop.draw.direction));
     std::vector<uint32_t>& owners = groups.owners[f];
     owners.resize(frontier.ids.size());
     const auto owner = [&](size_t i) {

@@ -137,7 +137,7 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
                schema.RelationName(static_cast<int>(in.relation())),
                "\nmake one with: millrace partition --directions both"));
   }
-  const TypeIndex type = ListType(relation, direction);
+  const TypeIndex type = ListOwnerType(relation, direction);
   const PartitionBook& book = core.store->book(type);
   OwnedNodes nodes;
   MILLRACE_ASSIGN_OR_RETURN(

@@ -162,7 +162,8 @@ TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
     for (size_t r = 0; r < schema.relations.size(); ++r) {
       for (const auto& [src, dst] : graph_->relations[r].edges) {
         const bool in = direction == Direction::kIn;
-        ++degrees[ListType(schema.relations[r], direction)][in ? dst : src];
+        ++degrees[ListOwnerType(schema.relations[r], direction)]
+                 [in ? dst : src];
       }
     }
     JobSpec spec = testing::ExplicitJob({3, 2}, "item");

@@ -207,7 +207,7 @@ absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks) {
   const Relation& relation = store.schema().relations[frontier.relation];
-  const TypeIndex list_type = ListType(relation, context.direction);
+  const TypeIndex list_type = ListOwnerType(relation, context.direction);
   const Partition& partition = *store.partition(part);
   const SplitMembers* members = nullptr;
   if (!context.within.empty()) {

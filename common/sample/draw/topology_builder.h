@@ -30,7 +30,7 @@ class TopologyBuilder {
   const ResolvedSeeds& seeds() const { return seeds_; }
   int relation_count() const { return static_cast<int>(edges_.size()); }
   TypeIndex list_type(RelationIndex relation) const {
-    return ListType(schema_.relations[relation], job_.spec.direction);
+    return ListOwnerType(schema_.relations[relation], job_.spec.direction);
   }
   TypeIndex neighbor_type(RelationIndex relation) const {
     return NeighborType(schema_.relations[relation], job_.spec.direction);

@@ -72,7 +72,7 @@ class MappedNeighborSource final : public NeighborSource {
                       const Frontier& frontier) const {
     const Relation& relation = store_.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store_.book(ListType(relation, context.direction));
+        store_.book(ListOwnerType(relation, context.direction));
     uint64_t picks = 0;
     for (const uint64_t id : frontier.ids) {
       const int owner = book.Owner(id);
@@ -102,7 +102,7 @@ class MappedNeighborSource final : public NeighborSource {
                          Picks& picks) {
     const Relation& relation = store_.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store_.book(ListType(relation, context.direction));
+        store_.book(ListOwnerType(relation, context.direction));
     // Runs of nodes with one owner are drawn together.
     size_t begin = 0;
     while (begin < frontier.ids.size()) {
@@ -137,7 +137,7 @@ class MappedEdgeDirectory final : public EdgeDirectory {
       std::span<const uint64_t> dst) override {
     const Relation& info = store_.schema().relations[relation];
     const Direction direction = LookupDirection(info);
-    const PartitionBook& book = store_.book(ListType(info, direction));
+    const PartitionBook& book = store_.book(ListOwnerType(info, direction));
     const std::span<const uint64_t> owners =
         direction == Direction::kIn ? dst : src;
     std::vector<uint8_t> found(src.size());

@@ -28,10 +28,10 @@ class EdgeSearch {
         direction_(LookupDirection(store.schema().relations[pairs.relation])),
         lists_(store.partition(part)->edges[relation_].lists(direction_)),
         indptr_(lists_.indptr.As<int64_t>()),
-        first_(
-            store
-                .book(ListType(store.schema().relations[relation_], direction_))
-                .begin(part)),
+        first_(store
+                   .book(ListOwnerType(store.schema().relations[relation_],
+                                       direction_))
+                   .begin(part)),
         owners_(direction_ == Direction::kIn ? pairs.dst : pairs.src),
         neighbors_(direction_ == Direction::kIn ? pairs.src : pairs.dst),
         poller_(poller) {}
