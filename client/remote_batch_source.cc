@@ -24,7 +24,7 @@
 #include "common/grpc/tls/tls.h"
 #include "common/sample/gather.h"
 #include "common/sample/seeds/epoch_plan.h"
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"
 
@@ -134,7 +134,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     }
     MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                               SplitPartCounts(job, manifest_));
-    return SeedPlan(job.spec, std::move(part_counts))
+    return SeedSchedule(job.spec, std::move(part_counts))
         .HomeOf(request.epoch, request.batch);
   }
 

@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
   return manifest.splits[index].part_counts;
 }
 
-EpochPlan::EpochPlan(SeedPlan plan, std::vector<SeedList> lists, bool alike)
+EpochPlan::EpochPlan(SeedSchedule plan, std::vector<SeedList> lists, bool alike)
     : plan_(std::move(plan)), lists_(std::move(lists)), alike_(alike) {}
 
 absl::StatusOr<EpochPlan> EpochPlan::Create(const ResolvedJob& job,
@@ -38,7 +38,7 @@ absl::StatusOr<EpochPlan> EpochPlan::Create(const ResolvedJob& job,
   }
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                             SplitPartCounts(job, manifest));
-  return EpochPlan(SeedPlan(job.spec, std::move(part_counts)), {}, true);
+  return EpochPlan(SeedSchedule(job.spec, std::move(part_counts)), {}, true);
 }
 
 absl::StatusOr<EpochPlan> EpochPlan::OfLists(const ResolvedJob& job,
@@ -58,7 +58,7 @@ absl::StatusOr<EpochPlan> EpochPlan::OfLists(const ResolvedJob& job,
         StrCat("the epochs' lists have ", size, " and ", list.size(),
                " seeds; they must have as many each"));
   }
-  return EpochPlan(SeedPlan(job.spec, {static_cast<int64_t>(size)}),
+  return EpochPlan(SeedSchedule(job.spec, {static_cast<int64_t>(size)}),
                    std::move(epochs), false);
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<BatchRequest> EpochPlan::Request(uint32_t epoch, uint32_t batch,
                                         lists_.size(), " epochs have one"));
   }
   if (listed || batch >= plan_.batch_count()) {
-    MILLRACE_ASSIGN_OR_RETURN(const SeedPlan::BatchPositions where,
+    MILLRACE_ASSIGN_OR_RETURN(const SeedSchedule::BatchPositions where,
                               plan_.Positions(epoch, batch));
     request.explicit_seeds = lists_[alike_ ? 0 : epoch].At(where.positions);
   }

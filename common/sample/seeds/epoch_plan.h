@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 
 namespace millrace {
 
@@ -35,9 +35,9 @@ class EpochPlan {
                                        const Columns& columns) const;
 
  private:
-  EpochPlan(SeedPlan plan, std::vector<SeedList> lists, bool alike);
+  EpochPlan(SeedSchedule plan, std::vector<SeedList> lists, bool alike);
 
-  SeedPlan plan_;
+  SeedSchedule plan_;
   std::vector<SeedList> lists_;  // empty if seeds come from the split
   bool alike_;                   // whether the first list is for every epoch
 };

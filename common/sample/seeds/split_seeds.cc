@@ -163,8 +163,8 @@ absl::Status SplitSeeds::AddNodes(TypeIndex type, const Array& ids,
 absl::StatusOr<std::vector<uint64_t>> SplitSeeds::Numbers(
     const JobSpec& spec, const Seeds& seeds, uint32_t epoch,
     uint32_t batch) const {
-  const SeedPlan plan(spec, seeds.part_counts);
-  MILLRACE_ASSIGN_OR_RETURN(const SeedPlan::BatchPositions where,
+  const SeedSchedule plan(spec, seeds.part_counts);
+  MILLRACE_ASSIGN_OR_RETURN(const SeedSchedule::BatchPositions where,
                             plan.Positions(epoch, batch));
   if (where.partition < 0) return where.positions;
   Owned& owned = seeds.owned;

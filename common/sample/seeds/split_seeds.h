@@ -13,7 +13,7 @@
 #include "common/graph/store.h"
 #include "common/sample/job.h"
 #include "common/sample/resolved_seeds.h"
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 
 namespace millrace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ JobSpec Job(int64_t batch_size) {
   return spec;
 }
 
-std::vector<uint64_t> EpochPositions(const SeedPlan& plan, uint32_t epoch) {
+std::vector<uint64_t> EpochPositions(const SeedSchedule& plan, uint32_t epoch) {
   std::vector<uint64_t> all;
   for (uint32_t b = 0; b < plan.batch_count(); ++b) {
     const auto batch = plan.Positions(epoch, b);
@@ -31,10 +31,10 @@ std::vector<uint64_t> EpochPositions(const SeedPlan& plan, uint32_t epoch) {
   return all;
 }
 
-TEST(SeedPlanTest, EveryPositionOncePerEpoch) {
+TEST(SeedScheduleTest, EveryPositionOncePerEpoch) {
   for (const int64_t seeds : {1, 2, 7, 255, 256, 257, 1000}) {
     for (const int64_t size : {1, 3, 256, 5000}) {
-      const SeedPlan plan(Job(size), {seeds});
+      const SeedSchedule plan(Job(size), {seeds});
       std::vector<uint64_t> all = EpochPositions(plan, 3);
       std::sort(all.begin(), all.end());
       ASSERT_EQ(all.size(), seeds);
@@ -43,41 +43,41 @@ TEST(SeedPlanTest, EveryPositionOncePerEpoch) {
   }
 }
 
-TEST(SeedPlanTest, EpochsHaveDifferentOrders) {
-  const SeedPlan plan(Job(10), {100});
+TEST(SeedScheduleTest, EpochsHaveDifferentOrders) {
+  const SeedSchedule plan(Job(10), {100});
   EXPECT_NE(EpochPositions(plan, 0), EpochPositions(plan, 1));
   EXPECT_EQ(EpochPositions(plan, 1), EpochPositions(plan, 1));
 }
 
-TEST(SeedPlanTest, KeepsOrderWithoutShuffle) {
+TEST(SeedScheduleTest, KeepsOrderWithoutShuffle) {
   JobSpec spec = Job(3);
   spec.shuffle = false;
-  const SeedPlan plan(spec, {5});
+  const SeedSchedule plan(spec, {5});
   EXPECT_THAT(plan.Positions(0, 0)->positions, ElementsAre(0, 1, 2));
   EXPECT_THAT(plan.Positions(0, 1)->positions, ElementsAre(3, 4));
 }
 
-TEST(SeedPlanTest, DropLastLeavesOutTheShortBatch) {
+TEST(SeedScheduleTest, DropLastLeavesOutTheShortBatch) {
   JobSpec spec = Job(3);
   spec.drop_last = true;
-  EXPECT_EQ(SeedPlan(spec, {5}).batch_count(), 1);
-  EXPECT_EQ(SeedPlan(spec, {6}).batch_count(), 2);
-  EXPECT_EQ(SeedPlan(spec, {2}).batch_count(), 0);
+  EXPECT_EQ(SeedSchedule(spec, {5}).batch_count(), 1);
+  EXPECT_EQ(SeedSchedule(spec, {6}).batch_count(), 2);
+  EXPECT_EQ(SeedSchedule(spec, {2}).batch_count(), 0);
 }
 
-TEST(SeedPlanTest, RefusesABatchBeyondTheEpoch) {
-  const SeedPlan plan(Job(3), {5});
+TEST(SeedScheduleTest, RefusesABatchBeyondTheEpoch) {
+  const SeedSchedule plan(Job(3), {5});
   EXPECT_EQ(plan.Positions(0, 2).status().code(),
             absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(SeedPlan(Job(3), {0}).Positions(0, 0).status().code(),
+  EXPECT_EQ(SeedSchedule(Job(3), {0}).Positions(0, 0).status().code(),
             absl::StatusCode::kOutOfRange);
 }
 
-TEST(SeedPlanTest, LocalOrderKeepsBatchesWithinOnePartition) {
+TEST(SeedScheduleTest, LocalOrderKeepsBatchesWithinOnePartition) {
   JobSpec spec = Job(4);
   spec.seed_order = SeedOrder::kLocal;
   const std::vector<int64_t> counts = {10, 0, 3, 9};
-  const SeedPlan plan(spec, counts);
+  const SeedSchedule plan(spec, counts);
   EXPECT_EQ(plan.batch_count(), 3 + 0 + 1 + 3);
   std::vector<std::set<uint64_t>> seen(counts.size());
   for (uint32_t b = 0; b < plan.batch_count(); ++b) {
@@ -93,8 +93,8 @@ TEST(SeedPlanTest, LocalOrderKeepsBatchesWithinOnePartition) {
   }
 }
 
-TEST(SeedPlanTest, GlobalHomesGoRound) {
-  const SeedPlan plan(Job(2), {5, 5, 5});
+TEST(SeedScheduleTest, GlobalHomesGoRound) {
+  const SeedSchedule plan(Job(2), {5, 5, 5});
   EXPECT_EQ(plan.HomeOf(0, 0), 0);
   EXPECT_EQ(plan.HomeOf(0, 4), 1);
   EXPECT_EQ(plan.HomeOf(9, 5), 2);

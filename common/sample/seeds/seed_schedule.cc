@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +18,8 @@ constexpr int kPartitionOrder = 1;
 
 }  // namespace
 
-SeedPlan::SeedPlan(const JobSpec& spec, std::vector<int64_t> part_counts)
+SeedSchedule::SeedSchedule(const JobSpec& spec,
+                           std::vector<int64_t> part_counts)
     : spec_(spec), part_counts_(std::move(part_counts)) {
   seed_count_ =
       std::accumulate(part_counts_.begin(), part_counts_.end(), int64_t{0});
@@ -32,7 +33,7 @@ SeedPlan::SeedPlan(const JobSpec& spec, std::vector<int64_t> part_counts)
   }
 }
 
-uint32_t SeedPlan::BatchesOf(int64_t seeds) const {
+uint32_t SeedSchedule::BatchesOf(int64_t seeds) const {
   const int64_t size = spec_.batch_size;
   const int64_t batches =
       spec_.drop_last ? seeds / size : seeds / size + (seeds % size != 0);
@@ -40,7 +41,7 @@ uint32_t SeedPlan::BatchesOf(int64_t seeds) const {
       std::min<int64_t>(batches, std::numeric_limits<uint32_t>::max()));
 }
 
-SeedPlan::Slot SeedPlan::SlotOf(uint32_t epoch, uint32_t batch) const {
+SeedSchedule::Slot SeedSchedule::SlotOf(uint32_t epoch, uint32_t batch) const {
   uint64_t number = batch;
   if (spec_.shuffle) {
     const DrawDomain domain{.job_seed = spec_.seed,
@@ -53,14 +54,14 @@ SeedPlan::Slot SeedPlan::SlotOf(uint32_t epoch, uint32_t batch) const {
   return {part, static_cast<uint32_t>(number)};
 }
 
-int SeedPlan::HomeOf(uint32_t epoch, uint32_t batch) const {
+int SeedSchedule::HomeOf(uint32_t epoch, uint32_t batch) const {
   if (spec_.seed_order == SeedOrder::kLocal && batch < batch_count_) {
     return SlotOf(epoch, batch).partition;
   }
   return static_cast<int>(batch % part_counts_.size());
 }
 
-absl::StatusOr<SeedPlan::BatchPositions> SeedPlan::Positions(
+absl::StatusOr<SeedSchedule::BatchPositions> SeedSchedule::Positions(
     uint32_t epoch, uint32_t batch) const {
   if (batch >= batch_count_) {
     return absl::OutOfRangeError(

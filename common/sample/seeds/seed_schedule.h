@@ -13,7 +13,7 @@ namespace millrace {
 
 // Computes the batches of an epoch; nothing is stored per seed. Immutable; any
 // thread may use it.
-class SeedPlan {
+class SeedSchedule {
  public:
   // Where a batch's seeds are. `positions` are numbers of seeds in the split if
   // `partition` is negative. Otherwise (--seed-order local), they are numbers
@@ -25,7 +25,7 @@ class SeedPlan {
 
   // `part_counts` is the number of the split's seeds per partition. With
   // --seed-order global, batches depend only on its sum.
-  SeedPlan(const JobSpec& spec, std::vector<int64_t> part_counts);
+  SeedSchedule(const JobSpec& spec, std::vector<int64_t> part_counts);
 
   int64_t seed_count() const { return seed_count_; }
   // Number of batches, the same for every epoch.
