@@ -68,8 +68,8 @@ struct LoaderStep {
 // the loader is destroyed first, fetches in flight keep alive what they need.
 class Loader {
  public:
-  // Errors of ResolveJob and EpochPlan::Create. INVALID_ARGUMENT: an option is
-  // out of range (names it).
+  // Errors of ResolveJob and RequestPlan::Create. INVALID_ARGUMENT: an option
+  // is out of range (names it).
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job,
       LoaderOptions options);

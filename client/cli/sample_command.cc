@@ -16,7 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -97,8 +97,9 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
   }
   MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds,
                             flags.job.Seeds(job.spec.seed_kind));
-  MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
-                            EpochPlan::Create(job, manifest, std::move(seeds)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const RequestPlan plan,
+      RequestPlan::Create(job, manifest, std::move(seeds)));
   return plan.Request(flags.epoch, flags.batch, columns);
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/partition/list_scan.h"
 #include "common/sample/local/local_batch_source.h"
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -84,8 +84,8 @@ absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
                                          const Hotness& degrees) {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
                             ResolveJob(job, dataset->manifest()));
-  MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
-                            EpochPlan::Create(resolved, dataset->manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(const RequestPlan plan,
+                            RequestPlan::Create(resolved, dataset->manifest()));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<LocalBatchSource> source,
                             LocalBatchSource::Create(dataset, 1));
   const uint32_t batches = std::min(plan.batch_count(), max_batches);

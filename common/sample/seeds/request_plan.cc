@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 #include <string>
 #include <utility>
@@ -23,26 +23,27 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
   return manifest.splits[index].part_counts;
 }
 
-EpochPlan::EpochPlan(SeedSchedule plan, std::vector<SeedList> lists, bool alike)
-    : plan_(std::move(plan)), lists_(std::move(lists)), alike_(alike) {}
+RequestPlan::RequestPlan(SeedSchedule schedule, std::vector<SeedList> lists,
+                         bool alike)
+    : schedule_(std::move(schedule)), lists_(std::move(lists)), alike_(alike) {}
 
-absl::StatusOr<EpochPlan> EpochPlan::Create(const ResolvedJob& job,
-                                            const Manifest& manifest,
-                                            std::optional<SeedList> seeds) {
+absl::StatusOr<RequestPlan> RequestPlan::Create(const ResolvedJob& job,
+                                                const Manifest& manifest,
+                                                std::optional<SeedList> seeds) {
   if (seeds.has_value()) {
     std::vector<SeedList> lists;
     lists.push_back(*std::move(seeds));
-    MILLRACE_ASSIGN_OR_RETURN(EpochPlan plan, OfLists(job, std::move(lists)));
+    MILLRACE_ASSIGN_OR_RETURN(RequestPlan plan, OfLists(job, std::move(lists)));
     plan.alike_ = true;
     return plan;
   }
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                             SplitPartCounts(job, manifest));
-  return EpochPlan(SeedSchedule(job.spec, std::move(part_counts)), {}, true);
+  return RequestPlan(SeedSchedule(job.spec, std::move(part_counts)), {}, true);
 }
 
-absl::StatusOr<EpochPlan> EpochPlan::OfLists(const ResolvedJob& job,
-                                             std::vector<SeedList> epochs) {
+absl::StatusOr<RequestPlan> RequestPlan::OfLists(const ResolvedJob& job,
+                                                 std::vector<SeedList> epochs) {
   if (job.spec.seed_order == SeedOrder::kLocal) {
     return InvalidField({.field = "seed_order",
                          .value = "local",
@@ -58,12 +59,12 @@ absl::StatusOr<EpochPlan> EpochPlan::OfLists(const ResolvedJob& job,
         StrCat("the epochs' lists have ", size, " and ", list.size(),
                " seeds; they must have as many each"));
   }
-  return EpochPlan(SeedSchedule(job.spec, {static_cast<int64_t>(size)}),
-                   std::move(epochs), false);
+  return RequestPlan(SeedSchedule(job.spec, {static_cast<int64_t>(size)}),
+                     std::move(epochs), false);
 }
 
-absl::StatusOr<BatchRequest> EpochPlan::Request(uint32_t epoch, uint32_t batch,
-                                                const Columns& columns) const {
+absl::StatusOr<BatchRequest> RequestPlan::Request(
+    uint32_t epoch, uint32_t batch, const Columns& columns) const {
   BatchRequest request{.epoch = epoch,
                        .batch = batch,
                        .explicit_seeds = std::nullopt,
@@ -73,9 +74,9 @@ absl::StatusOr<BatchRequest> EpochPlan::Request(uint32_t epoch, uint32_t batch,
     return absl::OutOfRangeError(StrCat("epoch ", epoch, " has no list: only ",
                                         lists_.size(), " epochs have one"));
   }
-  if (listed || batch >= plan_.batch_count()) {
+  if (listed || batch >= schedule_.batch_count()) {
     MILLRACE_ASSIGN_OR_RETURN(const SeedSchedule::BatchPositions where,
-                              plan_.Positions(epoch, batch));
+                              schedule_.Positions(epoch, batch));
     request.explicit_seeds = lists_[alike_ ? 0 : epoch].At(where.positions);
   }
   return request;

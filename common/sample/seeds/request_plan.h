@@ -14,30 +14,30 @@ namespace millrace {
 
 // Turns (epoch, batch) of a job into a request, whether its seeds come from a
 // split or from a list of the user's. Immutable; any thread may use it.
-class EpochPlan {
+class RequestPlan {
  public:
   // If given, `seeds` are used instead of the job's split.
   // NOT_FOUND: no such split; the message lists the splits. INVALID_ARGUMENT:
   // `seeds` with --seed-order local.
-  static absl::StatusOr<EpochPlan> Create(
+  static absl::StatusOr<RequestPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
       std::optional<SeedList> seeds = std::nullopt);
   // Takes a list for each epoch from 0 on, all of one size, instead of the
   // split. INVALID_ARGUMENT: no list, lists of different sizes, or --seed-order
   // local.
-  static absl::StatusOr<EpochPlan> OfLists(const ResolvedJob& job,
-                                           std::vector<SeedList> epochs);
+  static absl::StatusOr<RequestPlan> OfLists(const ResolvedJob& job,
+                                             std::vector<SeedList> epochs);
 
-  uint32_t batch_count() const { return plan_.batch_count(); }
-  int64_t seed_count() const { return plan_.seed_count(); }
+  uint32_t batch_count() const { return schedule_.batch_count(); }
+  int64_t seed_count() const { return schedule_.seed_count(); }
   // OUT_OF_RANGE: batch >= batch_count(), or an epoch without a list.
   absl::StatusOr<BatchRequest> Request(uint32_t epoch, uint32_t batch,
                                        const Columns& columns) const;
 
  private:
-  EpochPlan(SeedSchedule plan, std::vector<SeedList> lists, bool alike);
+  RequestPlan(SeedSchedule schedule, std::vector<SeedList> lists, bool alike);
 
-  SeedSchedule plan_;
+  SeedSchedule schedule_;
   std::vector<SeedList> lists_;  // empty if seeds come from the split
   bool alike_;                   // whether the first list is for every epoch
 };
