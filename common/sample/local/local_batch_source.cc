@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
 absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
     const ResolvedJob& job, const BatchRequest& request) const {
   if (!request.explicit_seeds.has_value()) {
-    return split_seeds_.OfBatch(job, request.epoch, request.batch);
+    return split_seeds_.ReadBatch(job, request.epoch, request.batch);
   }
   const SeedList& list = *request.explicit_seeds;
   MappedEdgeDirectory directory(*store_);

@@ -8,7 +8,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 
 namespace millrace {
 
@@ -43,7 +43,7 @@ class LocalBatchSource final : public BatchSource {
                                          const BatchRequest& request) const;
 
   const std::shared_ptr<const Store> store_;  // shared with whoever opened it
-  const SplitSeeds split_seeds_;
+  const SplitSeedReader split_seeds_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes seeds of a batch from original ids. For seeds of splits, see
-// split_seeds.h.
+// split_seed_reader.h.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,16 +39,16 @@ TestGraph Graph() {
   return graph;
 }
 
-class SplitSeedsTest : public ::testing::Test {
+class SplitSeedReaderTest : public ::testing::Test {
  protected:
-  SplitSeedsTest()
+  SplitSeedReaderTest()
       : graph_(Graph()),
         owner_(SpreadAssignment(graph_, kParts)),
         path_(TestDirectory("split_seeds") / "store") {
     EXPECT_TRUE(BuildStore(graph_, kParts, owner_, path_).ok());
     Reopen();
   }
-  ~SplitSeedsTest() override {
+  ~SplitSeedReaderTest() override {
     std::filesystem::remove_all(path_.parent_path());
   }
 
@@ -70,12 +70,12 @@ class SplitSeedsTest : public ::testing::Test {
   }
 
   // The seeds of all batches of an epoch; empty after an error.
-  static std::vector<std::vector<int64_t>> Epoch(const SplitSeeds& seeds,
+  static std::vector<std::vector<int64_t>> Epoch(const SplitSeedReader& seeds,
                                                  const ResolvedJob& job) {
     std::vector<std::vector<int64_t>> batches;
     while (true) {
       const auto batch =
-          seeds.OfBatch(job, 2, static_cast<uint32_t>(batches.size()));
+          seeds.ReadBatch(job, 2, static_cast<uint32_t>(batches.size()));
       if (absl::IsOutOfRange(batch.status())) return batches;
       EXPECT_TRUE(batch.ok()) << batch.status();
       if (!batch.ok()) return {};
@@ -89,7 +89,7 @@ class SplitSeedsTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(SplitSeedsTest, LocalBatchesAreOfOnePartitionInSplitOrder) {
+TEST_F(SplitSeedReaderTest, LocalBatchesAreOfOnePartitionInSplitOrder) {
   std::vector<std::vector<int64_t>> expected;
   for (int part = 0; part < kParts; ++part) {
     int64_t count = 0;
@@ -99,12 +99,12 @@ TEST_F(SplitSeedsTest, LocalBatchesAreOfOnePartitionInSplitOrder) {
       expected.back().push_back(v);
     }
   }
-  const SplitSeeds seeds(*store_);
+  const SplitSeedReader seeds(*store_);
   EXPECT_EQ(Epoch(seeds, Job(SeedOrder::kLocal, false)), expected);
 }
 
-TEST_F(SplitSeedsTest, ShuffledLocalBatchesHoldEverySeedOnce) {
-  const SplitSeeds seeds(*store_);
+TEST_F(SplitSeedReaderTest, ShuffledLocalBatchesHoldEverySeedOnce) {
+  const SplitSeedReader seeds(*store_);
   std::vector<int64_t> all;
   for (const auto& batch : Epoch(seeds, Job(SeedOrder::kLocal, true))) {
     for (const int64_t v : batch) {
@@ -116,10 +116,10 @@ TEST_F(SplitSeedsTest, ShuffledLocalBatchesHoldEverySeedOnce) {
   EXPECT_EQ(all, graph_.splits[0].ids);
 }
 
-TEST_F(SplitSeedsTest, IdsAndOriginalIdsAreOfTheSameNodes) {
-  const SplitSeeds seeds(*store_);
+TEST_F(SplitSeedReaderTest, IdsAndOriginalIdsAreOfTheSameNodes) {
+  const SplitSeedReader seeds(*store_);
   for (const SeedOrder order : {SeedOrder::kLocal, SeedOrder::kGlobal}) {
-    const auto batch = seeds.OfBatch(Job(order, true), 0, 1);
+    const auto batch = seeds.ReadBatch(Job(order, true), 0, 1);
     ASSERT_TRUE(batch.ok()) << batch.status();
     for (size_t i = 0; i < batch->ids.size(); ++i) {
       const PartitionBook& book = store_->book(0);
@@ -131,10 +131,10 @@ TEST_F(SplitSeedsTest, IdsAndOriginalIdsAreOfTheSameNodes) {
   }
 }
 
-TEST_F(SplitSeedsTest, ThreadsMayAskForTheFirstBatchAtOnce) {
+TEST_F(SplitSeedReaderTest, ThreadsMayAskForTheFirstBatchAtOnce) {
   const ResolvedJob job = Job(SeedOrder::kLocal, true);
-  const auto expected = Epoch(SplitSeeds(*store_), job);
-  const SplitSeeds seeds(*store_);
+  const auto expected = Epoch(SplitSeedReader(*store_), job);
+  const SplitSeedReader seeds(*store_);
   std::vector<std::vector<std::vector<int64_t>>> seen(8);
   std::vector<std::thread> threads;
   for (auto& batches : seen) {
@@ -144,7 +144,7 @@ TEST_F(SplitSeedsTest, ThreadsMayAskForTheFirstBatchAtOnce) {
   for (const auto& batches : seen) EXPECT_EQ(batches, expected);
 }
 
-TEST_F(SplitSeedsTest, DamagedSplitIsNamed) {
+TEST_F(SplitSeedReaderTest, DamagedSplitIsNamed) {
   const std::filesystem::path file = path_ / SplitPath("node", "train", "id");
   const auto write_last_id = [&](uint32_t id) {
     std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -153,9 +153,9 @@ TEST_F(SplitSeedsTest, DamagedSplitIsNamed) {
   };
   const auto error = [&]() -> std::string {
     Reopen();
-    const SplitSeeds seeds(*store_);
+    const SplitSeedReader seeds(*store_);
     const auto status =
-        seeds.OfBatch(Job(SeedOrder::kLocal, true), 0, 0).status();
+        seeds.ReadBatch(Job(SeedOrder::kLocal, true), 0, 0).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     return std::string(status.message());
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +50,7 @@ std::vector<uint64_t> Elements(std::span<const uint64_t> numbers,
 
 }  // namespace
 
-SplitSeeds::SplitSeeds(const Store& store) : store_(store) {
+SplitSeedReader::SplitSeedReader(const Store& store) : store_(store) {
   for (size_t i = 0; i < store.manifest().splits.size(); ++i) {
     owned_.push_back(std::make_shared<Owned>());
   }
@@ -59,8 +59,9 @@ SplitSeeds::SplitSeeds(const Store& store) : store_(store) {
   }
 }
 
-SplitSeeds::SplitSeeds(const Store& store, const SplitSeeds& before)
-    : SplitSeeds(store) {
+SplitSeedReader::SplitSeedReader(const Store& store,
+                                 const SplitSeedReader& before)
+    : SplitSeedReader(store) {
   const Manifest& now = store.manifest();
   const Manifest& then = before.store_.manifest();
   const auto take = [](const auto& old_splits, const auto& splits,
@@ -74,20 +75,19 @@ SplitSeeds::SplitSeeds(const Store& store, const SplitSeeds& before)
   take(then.edge_splits, now.edge_splits, before.edge_owned_, edge_owned_);
 }
 
-absl::StatusOr<ResolvedSeeds> SplitSeeds::OfBatch(const ResolvedJob& job,
-                                                  uint32_t epoch,
-                                                  uint32_t batch) const {
+absl::StatusOr<ResolvedSeeds> SplitSeedReader::ReadBatch(const ResolvedJob& job,
+                                                         uint32_t epoch,
+                                                         uint32_t batch) const {
   if (job.spec.split.empty()) {
     return absl::InvalidArgumentError(
         "the job names no split and the request brings no seeds");
   }
-  return job.seed_relation >= 0 ? EdgesOfBatch(job, epoch, batch)
-                                : NodesOfBatch(job, epoch, batch);
+  return job.seed_relation >= 0 ? ReadEdgeSeeds(job, epoch, batch)
+                                : ReadNodeSeeds(job, epoch, batch);
 }
 
-absl::StatusOr<ResolvedSeeds> SplitSeeds::NodesOfBatch(const ResolvedJob& job,
-                                                       uint32_t epoch,
-                                                       uint32_t batch) const {
+absl::StatusOr<ResolvedSeeds> SplitSeedReader::ReadNodeSeeds(
+    const ResolvedJob& job, uint32_t epoch, uint32_t batch) const {
   const Manifest& manifest = store_.manifest();
   MILLRACE_ASSIGN_OR_RETURN(const size_t index,
                             manifest.FindSplit(job.seed_type, job.spec.split));
@@ -107,9 +107,8 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::NodesOfBatch(const ResolvedJob& job,
   return seeds;
 }
 
-absl::StatusOr<ResolvedSeeds> SplitSeeds::EdgesOfBatch(const ResolvedJob& job,
-                                                       uint32_t epoch,
-                                                       uint32_t batch) const {
+absl::StatusOr<ResolvedSeeds> SplitSeedReader::ReadEdgeSeeds(
+    const ResolvedJob& job, uint32_t epoch, uint32_t batch) const {
   const Manifest& manifest = store_.manifest();
   const Relation& relation = store_.schema().relations[job.seed_relation];
   MILLRACE_ASSIGN_OR_RETURN(
@@ -145,11 +144,11 @@ absl::StatusOr<ResolvedSeeds> SplitSeeds::EdgesOfBatch(const ResolvedJob& job,
   return seeds;
 }
 
-absl::Status SplitSeeds::AddNodes(TypeIndex type, const Array& ids,
-                                  const Array& original_ids,
-                                  const std::string& path,
-                                  std::span<const uint64_t> numbers,
-                                  ResolvedNodes& nodes) const {
+absl::Status SplitSeedReader::AddNodes(TypeIndex type, const Array& ids,
+                                       const Array& original_ids,
+                                       const std::string& path,
+                                       std::span<const uint64_t> numbers,
+                                       ResolvedNodes& nodes) const {
   const uint64_t count = store_.book(type).node_count();
   for (const uint64_t number : numbers) {
     const auto i = static_cast<int64_t>(number);
@@ -160,7 +159,7 @@ absl::Status SplitSeeds::AddNodes(TypeIndex type, const Array& ids,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<uint64_t>> SplitSeeds::Numbers(
+absl::StatusOr<std::vector<uint64_t>> SplitSeedReader::Numbers(
     const JobSpec& spec, const Seeds& seeds, uint32_t epoch,
     uint32_t batch) const {
   const SeedSchedule plan(spec, seeds.part_counts);
@@ -180,7 +179,7 @@ absl::StatusOr<std::vector<uint64_t>> SplitSeeds::Numbers(
   return numbers;
 }
 
-absl::Status SplitSeeds::MakeOwned(const Seeds& seeds) const {
+absl::Status SplitSeedReader::MakeOwned(const Seeds& seeds) const {
   const PartitionBook& book = store_.book(seeds.type);
   std::vector<size_t> begins(seeds.part_counts.size());
   std::exclusive_scan(seeds.part_counts.begin(), seeds.part_counts.end(),
@@ -206,14 +205,15 @@ absl::Status SplitSeeds::MakeOwned(const Seeds& seeds) const {
   return absl::OkStatus();
 }
 
-absl::Status SplitSeeds::OutOfRange(TypeIndex type, const std::string& path,
-                                    int64_t index, uint64_t id) const {
+absl::Status SplitSeedReader::OutOfRange(TypeIndex type,
+                                         const std::string& path, int64_t index,
+                                         uint64_t id) const {
   return Damaged(path, StrCat("index ", index, " is ", id, " of ",
                               store_.book(type).node_count(), " nodes"));
 }
 
-absl::Status SplitSeeds::Damaged(const std::string& path,
-                                 const std::string& what) const {
+absl::Status SplitSeedReader::Damaged(const std::string& path,
+                                      const std::string& what) const {
   return DamagedFile(store_, path, StrCat("is damaged: ", what));
 }
 

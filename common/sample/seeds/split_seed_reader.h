@@ -22,20 +22,20 @@ namespace millrace {
 // split and keeps 8 bytes per seed; other batches compute where their seeds
 // are.
 // Threads: any. Lifetime: keeps a reference to `store`.
-class SplitSeeds {
+class SplitSeedReader {
  public:
-  explicit SplitSeeds(const Store& store);
+  explicit SplitSeedReader(const Store& store);
   // For a store that Store::WithNewSplits() made from the one of `before`.
   // Shares what `before` has read.
-  SplitSeeds(const Store& store, const SplitSeeds& before);
-  SplitSeeds(const SplitSeeds&) = delete;
-  SplitSeeds& operator=(const SplitSeeds&) = delete;
+  SplitSeedReader(const Store& store, const SplitSeedReader& before);
+  SplitSeedReader(const SplitSeedReader&) = delete;
+  SplitSeedReader& operator=(const SplitSeedReader&) = delete;
 
   // The seeds of a batch of the job's split.
   // NOT_FOUND: no such split. OUT_OF_RANGE: no such batch. INVALID_ARGUMENT:
   // the job has no split, only explicit seeds. DATA_LOSS: a damaged split.
-  absl::StatusOr<ResolvedSeeds> OfBatch(const ResolvedJob& job, uint32_t epoch,
-                                        uint32_t batch) const;
+  absl::StatusOr<ResolvedSeeds> ReadBatch(const ResolvedJob& job,
+                                          uint32_t epoch, uint32_t batch) const;
 
  private:
   // The numbers of a split's seeds, grouped by the partition that owns them,
@@ -56,12 +56,12 @@ class SplitSeeds {
     Owned& owned;
   };
 
-  absl::StatusOr<ResolvedSeeds> NodesOfBatch(const ResolvedJob& job,
-                                             uint32_t epoch,
-                                             uint32_t batch) const;
-  absl::StatusOr<ResolvedSeeds> EdgesOfBatch(const ResolvedJob& job,
-                                             uint32_t epoch,
-                                             uint32_t batch) const;
+  absl::StatusOr<ResolvedSeeds> ReadNodeSeeds(const ResolvedJob& job,
+                                              uint32_t epoch,
+                                              uint32_t batch) const;
+  absl::StatusOr<ResolvedSeeds> ReadEdgeSeeds(const ResolvedJob& job,
+                                              uint32_t epoch,
+                                              uint32_t batch) const;
   // The numbers that the seeds of a batch have in the split.
   absl::StatusOr<std::vector<uint64_t>> Numbers(const JobSpec& spec,
                                                 const Seeds& seeds,
@@ -79,7 +79,7 @@ class SplitSeeds {
 
   const Store& store_;
   // In the order of manifest().splits and edge_splits. Each is filled once, and
-  // shared with the SplitSeeds that are made from this one.
+  // shared with the SplitSeedReader that are made from this one.
   std::vector<std::shared_ptr<Owned>> owned_, edge_owned_;
 };
 
