@@ -13,7 +13,7 @@
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/gather.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "common/wire/limits.h"

@@ -13,7 +13,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/sample/seeds/used_splits.h"
 
 namespace millrace {

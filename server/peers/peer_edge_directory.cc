@@ -10,7 +10,7 @@
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 #include "server/peers/peer_call.h"

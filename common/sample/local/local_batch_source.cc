@@ -16,7 +16,7 @@
 #include "common/sample/gather.h"
 #include "common/sample/seeds/edge_directory.h"
 #include "common/sample/seeds/negatives.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 
 namespace millrace {
 namespace {
