@@ -248,7 +248,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
   MILLRACE_ASSIGN_OR_RETURN(ResolvedJob resolved,
                             ResolveJob(job, source->manifest()));
-  std::vector<SeedList> lists = std::exchange(options.epoch_seeds, {});
+  std::vector<ExplicitSeeds> lists = std::exchange(options.epoch_seeds, {});
   if (!lists.empty() &&
       uint64_t{options.first_epoch} + options.epochs > lists.size()) {
     return absl::InvalidArgumentError(StrCat(

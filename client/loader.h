@@ -47,10 +47,10 @@ struct LoaderOptions {
   Columns columns = {};
 
   // Seeds to use instead of the job's split.
-  std::optional<SeedList> seeds = {};
+  std::optional<ExplicitSeeds> seeds = {};
   // Seeds of each epoch, starting at epoch 0, to use instead of the job's split
   // and of `seeds`. Every epoch must have the same number of them.
-  std::vector<SeedList> epoch_seeds = {};
+  std::vector<ExplicitSeeds> epoch_seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.

@@ -56,8 +56,8 @@ void BatchFetch::StartAttempt() {
 }
 
 absl::Status BatchFetch::StartResolves() {
-  const SeedList& list = *request_.explicit_seeds;
-  MILLRACE_RETURN_IF_ERROR(CheckSeedList(job_, list));
+  const ExplicitSeeds& list = *request_.explicit_seeds;
+  MILLRACE_RETURN_IF_ERROR(CheckExplicitSeeds(job_, list));
   // A server would refuse too, but only after all of them have been resolved.
   const size_t count = std::max(list.size(), list.negatives.size());
   if (count > static_cast<size_t>(kMaxSeeds)) {

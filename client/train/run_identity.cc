@@ -15,7 +15,7 @@ std::string HexText(uint64_t checksum) {
 }
 
 std::string SeedsText(const RunPlan& plan) {
-  const std::optional<SeedList>& seeds = plan.options.seeds;
+  const std::optional<ExplicitSeeds>& seeds = plan.options.seeds;
   if (!seeds.has_value()) return "none";
   return StrCat(seeds->size(), " rows of checksum ",
                 HexText(plan.seeds_checksum));

@@ -114,9 +114,9 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
 
 absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
                         const ResolvedJob& job, const Manifest& manifest) {
-  const std::optional<SeedList>& listed = plan.options.seeds;
+  const std::optional<ExplicitSeeds>& listed = plan.options.seeds;
   if (listed.has_value()) {
-    if (listed->size() > 0) return CheckSeedList(job, *listed);
+    if (listed->size() > 0) return CheckExplicitSeeds(job, *listed);
     return UsageError("--seeds-file has no seeds\ngive a file of at least one");
   }
   MILLRACE_ASSIGN_OR_RETURN(const int64_t count,
@@ -138,7 +138,7 @@ absl::Status CheckOrder(const TrainOptions& options) {
       "with their times by --seeds-file F.npy, [n, 2]");
 }
 
-uint64_t ChecksumOf(const SeedList& seeds) {
+uint64_t ChecksumOf(const ExplicitSeeds& seeds) {
   uint64_t checksum = 0;
   const auto add = [&checksum](const void* data, uint64_t bytes) {
     // The length too, so that values cannot move to the next column unnoticed.

@@ -415,7 +415,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 }
 
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
-                    const SeedList& seeds) {
+                    const ExplicitSeeds& seeds) {
   return job.spec.temporal != TemporalStrategy::kNone &&
          job.spec.seed_kind != SeedKind::kEdge && seeds.times.empty() &&
          schema.node_types[job.seed_type].has_time;

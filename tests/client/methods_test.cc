@@ -196,7 +196,7 @@ TEST_F(MethodsTest, SeedEdgesAreExcludedByTheirTimes) {
   spec.seed_kind = SeedKind::kEdge;
   spec.seed_type = "user__buys__item";
   spec.exclude = ExcludeSeedEdges::kSelf;
-  SeedList seeds;
+  ExplicitSeeds seeds;
   std::set<std::tuple<int64_t, int64_t, int64_t>> excluded;
   std::set<int64_t> items;
   for (size_t e = 0; e < 60; ++e) {

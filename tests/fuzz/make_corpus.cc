@@ -56,7 +56,7 @@ std::string RequestOf(const FuzzJob& job, int home) {
       SplitsOfJob(*resolved, manifest, job.explicit_seeds.has_value()),
       *request.mutable_splits());
   if (job.explicit_seeds.has_value()) {
-    const SeedList& seeds = *job.explicit_seeds;
+    const ExplicitSeeds& seeds = *job.explicit_seeds;
     const auto ids = [](const std::vector<int64_t>& list) {
       std::string bytes;
       AppendIds(std::vector<uint64_t>(list.begin(), list.end()), DType::kUint32,

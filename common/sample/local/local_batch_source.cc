@@ -191,7 +191,7 @@ absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
   if (!request.explicit_seeds.has_value()) {
     return split_seeds_.ReadBatch(job, request.epoch, request.batch);
   }
-  const SeedList& list = *request.explicit_seeds;
+  const ExplicitSeeds& list = *request.explicit_seeds;
   MappedEdgeDirectory directory(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
       ResolvedSeeds seeds,

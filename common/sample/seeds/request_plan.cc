@@ -23,15 +23,15 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
   return manifest.splits[index].part_counts;
 }
 
-RequestPlan::RequestPlan(SeedSchedule schedule, std::vector<SeedList> lists,
-                         bool alike)
+RequestPlan::RequestPlan(SeedSchedule schedule,
+                         std::vector<ExplicitSeeds> lists, bool alike)
     : schedule_(std::move(schedule)), lists_(std::move(lists)), alike_(alike) {}
 
-absl::StatusOr<RequestPlan> RequestPlan::Create(const ResolvedJob& job,
-                                                const Manifest& manifest,
-                                                std::optional<SeedList> seeds) {
+absl::StatusOr<RequestPlan> RequestPlan::Create(
+    const ResolvedJob& job, const Manifest& manifest,
+    std::optional<ExplicitSeeds> seeds) {
   if (seeds.has_value()) {
-    std::vector<SeedList> lists;
+    std::vector<ExplicitSeeds> lists;
     lists.push_back(*std::move(seeds));
     MILLRACE_ASSIGN_OR_RETURN(RequestPlan plan, OfLists(job, std::move(lists)));
     plan.alike_ = true;
@@ -42,8 +42,8 @@ absl::StatusOr<RequestPlan> RequestPlan::Create(const ResolvedJob& job,
   return RequestPlan(SeedSchedule(job.spec, std::move(part_counts)), {}, true);
 }
 
-absl::StatusOr<RequestPlan> RequestPlan::OfLists(const ResolvedJob& job,
-                                                 std::vector<SeedList> epochs) {
+absl::StatusOr<RequestPlan> RequestPlan::OfLists(
+    const ResolvedJob& job, std::vector<ExplicitSeeds> epochs) {
   if (job.spec.seed_order == SeedOrder::kLocal) {
     return InvalidField({.field = "seed_order",
                          .value = "local",
@@ -53,7 +53,7 @@ absl::StatusOr<RequestPlan> RequestPlan::OfLists(const ResolvedJob& job,
     return absl::InvalidArgumentError("there is no list of seeds");
   }
   const size_t size = epochs[0].size();
-  for (const SeedList& list : epochs) {
+  for (const ExplicitSeeds& list : epochs) {
     if (list.size() == size) continue;
     return absl::InvalidArgumentError(
         StrCat("the epochs' lists have ", size, " and ", list.size(),

@@ -21,12 +21,12 @@ class RequestPlan {
   // `seeds` with --seed-order local.
   static absl::StatusOr<RequestPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
-      std::optional<SeedList> seeds = std::nullopt);
+      std::optional<ExplicitSeeds> seeds = std::nullopt);
   // Takes a list for each epoch from 0 on, all of one size, instead of the
   // split. INVALID_ARGUMENT: no list, lists of different sizes, or --seed-order
   // local.
   static absl::StatusOr<RequestPlan> OfLists(const ResolvedJob& job,
-                                             std::vector<SeedList> epochs);
+                                             std::vector<ExplicitSeeds> epochs);
 
   uint32_t batch_count() const { return schedule_.batch_count(); }
   int64_t seed_count() const { return schedule_.seed_count(); }
@@ -35,11 +35,12 @@ class RequestPlan {
                                        const Columns& columns) const;
 
  private:
-  RequestPlan(SeedSchedule schedule, std::vector<SeedList> lists, bool alike);
+  RequestPlan(SeedSchedule schedule, std::vector<ExplicitSeeds> lists,
+              bool alike);
 
   SeedSchedule schedule_;
-  std::vector<SeedList> lists_;  // empty if seeds come from the split
-  bool alike_;                   // whether the first list is for every epoch
+  std::vector<ExplicitSeeds> lists_;  // empty if seeds come from the split
+  bool alike_;  // whether the first list is for every epoch
 };
 
 // The number of seeds of the job's split per partition. NOT_FOUND: no such

@@ -41,7 +41,8 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
   return ids;
 }
 
-absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list) {
+absl::Status CheckExplicitSeeds(const ResolvedJob& job,
+                                const ExplicitSeeds& list) {
   const size_t n = list.size();
   const auto check = [n](size_t rows, const char* what) -> absl::Status {
     if (rows == 0 || rows == n) return absl::OkStatus();
@@ -78,9 +79,9 @@ absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list) {
 
 absl::StatusOr<ResolvedSeeds> ResolveSeeds(const ResolvedJob& job,
                                            const Schema& schema,
-                                           const SeedList& list,
+                                           const ExplicitSeeds& list,
                                            EdgeDirectory& directory) {
-  MILLRACE_RETURN_IF_ERROR(CheckSeedList(job, list));
+  MILLRACE_RETURN_IF_ERROR(CheckExplicitSeeds(job, list));
   const auto resolve = [&](TypeIndex type, const std::vector<int64_t>& ids,
                            ResolvedNodes& nodes) -> absl::Status {
     nodes.original_ids = ids;

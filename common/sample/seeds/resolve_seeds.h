@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
+#include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
 #include "common/sample/resolved_seeds.h"
-#include "common/sample/seed_list.h"
 #include "common/sample/seeds/edge_directory.h"
 
 namespace millrace {
@@ -24,15 +24,16 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     const Store& store, TypeIndex type, std::span<const int64_t> original_ids);
 
 // Looks up the nodes that a list of seeds names. INVALID_ARGUMENT: an original
-// id out of range, or a list that CheckSeedList() refuses. Also the errors of
-// `directory`.
+// id out of range, or a list that CheckExplicitSeeds() refuses. Also the errors
+// of `directory`.
 absl::StatusOr<ResolvedSeeds> ResolveSeeds(const ResolvedJob& job,
                                            const Schema& schema,
-                                           const SeedList& list,
+                                           const ExplicitSeeds& list,
                                            EdgeDirectory& directory);
 
 // INVALID_ARGUMENT: a column does not have one row per seed, or the columns do
 // not fit the job's kind of seeds.
-absl::Status CheckSeedList(const ResolvedJob& job, const SeedList& list);
+absl::Status CheckExplicitSeeds(const ResolvedJob& job,
+                                const ExplicitSeeds& list);
 
 }  // namespace millrace

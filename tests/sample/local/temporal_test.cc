@@ -422,7 +422,7 @@ TEST(TemporalTest, EdgeSeedsWithoutTimesAreRefused) {
   spec.seed_kind = SeedKind::kEdge;
   const auto job = ResolveJob(spec, source->manifest());
   ASSERT_TRUE(job.ok()) << job.status();
-  SeedList pairs;
+  ExplicitSeeds pairs;
   pairs.ids = {0, 1};
   pairs.dst = {1, 2};
   const std::string refusal(

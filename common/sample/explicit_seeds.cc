@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/seed_list.h"
+#include "common/sample/explicit_seeds.h"
 
 #include <cstring>
 
@@ -22,8 +22,8 @@ std::vector<T> RowsAt(const std::vector<T>& values, size_t width,
 
 }  // namespace
 
-SeedList SeedList::At(const std::vector<uint64_t>& positions) const {
-  SeedList some;
+ExplicitSeeds ExplicitSeeds::At(const std::vector<uint64_t>& positions) const {
+  ExplicitSeeds some;
   some.ids = RowsAt(ids, 1, positions);
   some.times = RowsAt(times, 1, positions);
   some.dst = RowsAt(dst, 1, positions);

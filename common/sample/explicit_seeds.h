@@ -11,7 +11,7 @@ namespace millrace {
 
 // Seeds that somebody names one by one, in order; columns that are not empty
 // have equal length.
-struct SeedList {
+struct ExplicitSeeds {
   std::vector<int64_t> ids = {};    // original ids; of edge seeds: sources
   std::vector<int64_t> times = {};  // temporal jobs; empty: the seeds' own
 
@@ -23,7 +23,7 @@ struct SeedList {
 
   size_t size() const { return ids.size(); }
   // The same columns of some of the seeds, in the order of `positions`.
-  SeedList At(const std::vector<uint64_t>& positions) const;
+  ExplicitSeeds At(const std::vector<uint64_t>& positions) const;
 };
 
 }  // namespace millrace
