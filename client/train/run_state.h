@@ -44,7 +44,7 @@ struct RunState {
   void EndEpoch();
   // Notes an evaluation, and returns whether its model is the best so far;
   // without accuracy.valid, the latest is.
-  bool NoteEvaluation(uint32_t epoch, const Accuracy& accuracy,
+  bool NoteEvaluation(uint32_t epoch, const SplitMetrics& accuracy,
                       const Task& task);
 };
 

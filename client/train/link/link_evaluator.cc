@@ -292,13 +292,13 @@ absl::Status LinkEvaluator::CheckMemory(bool) const {
              : absl::OkStatus();
 }
 
-absl::StatusOr<Accuracy> LinkEvaluator::Run() {
-  return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
+absl::StatusOr<SplitMetrics> LinkEvaluator::Run() {
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<SplitMetrics> {
     c10::NoGradGuard no_grad;
     if (options_.kind == InferenceKind::kFull) {
       MILLRACE_ASSIGN_OR_RETURN(rows_, full_.RunForAllTypes());
     }
-    Accuracy accuracy;
+    SplitMetrics accuracy;
     MILLRACE_ASSIGN_OR_RETURN(accuracy.valid, Count(splits_.valid));
     MILLRACE_ASSIGN_OR_RETURN(accuracy.test, Count(splits_.test));
     rows_.clear();

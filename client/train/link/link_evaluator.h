@@ -49,7 +49,7 @@ class LinkEvaluator final : public Evaluator {
       const EvaluationOptions& options);
 
   absl::Status CheckMemory(bool predicts) const override;
-  absl::StatusOr<Accuracy> Run() override;
+  absl::StatusOr<SplitMetrics> Run() override;
   // Returns rows of the destinations' type.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
