@@ -156,16 +156,16 @@ uint64_t ChecksumOf(const ExplicitSeeds& seeds) {
 
 // Returns the fingerprints of the splits that the run trains on or evaluates,
 // without splits that do not exist or whose seeds are listed.
-OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
-                          const Manifest& manifest) {
+RunIdentity IdentifySplits(const TrainOptions& options, const ResolvedJob& job,
+                           const Manifest& manifest) {
   ResolvedJob used;
   used.spec = options.job;
   used.seed_type = job.seed_type;
   used.seed_relation = job.seed_relation;
-  OptionTexts texts;
+  RunIdentity texts;
   const auto add = [&](bool explicit_seeds) {
     for (const UsedSplit& split : SplitsOfJob(used, manifest, explicit_seeds)) {
-      texts[StrCat(kSplitText, split.name, " of ", split.type)] =
+      texts[StrCat(kSplitPrefix, split.name, " of ", split.type)] =
           split.fingerprint;
     }
   };
@@ -182,7 +182,7 @@ OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
 // Fills in what the graph says about a run whose options have been checked.
 void Complete(const ResolvedJob& job, const Manifest& manifest, RunPlan& plan) {
   TrainOptions& options = plan.options;
-  plan.splits = TextsOfSplits(options, job, manifest);
+  plan.splits = IdentifySplits(options, job, manifest);
   // Batches are the same for all partitionings of a dataset, unless seeds are
   // taken partition by partition.
   plan.dataset = options.job.seed_order == SeedOrder::kLocal

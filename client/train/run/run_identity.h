@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a run as texts, to be compared with those of another process.
+// What identifies a run, to be compared with another process.
 #pragma once
 
 #include <map>
@@ -9,19 +9,20 @@
 
 namespace millrace {
 
-// By the option's name; "" if it was not given.
-using OptionTexts = std::map<std::string, std::string>;
+// Values of options by the option's name, "" if it was not given, and
+// fingerprints of splits.
+using RunIdentity = std::map<std::string, std::string>;
 
-// Begins the names of texts that are the fingerprints of splits.
-inline constexpr char kSplitText[] = "split ";
+// Begins the names of the fingerprints of splits.
+inline constexpr char kSplitPrefix[] = "split ";
 
 // Returns the options that a run must have in common with the run that wrote
 // the checkpoint from which it resumes.
-OptionTexts TextsOfRun(const TrainOptions& options);
+RunIdentity IdentifyRun(const TrainOptions& options);
 // Returns the options that all ranks of a group must have in common, because
 // they determine what ranks compute and send. For files, only says whether they
 // were given; their contents are compared when they are read.
-OptionTexts TextsOfRanks(const TrainOptions& options);
+RunIdentity IdentifyGroup(const TrainOptions& options);
 
 std::string EvalNegativesText(const EvaluationOptions& evaluation);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/run_identity.h"
+#include "client/train/resume_identity.h"
 
 #include <string>
 
@@ -31,10 +31,10 @@ std::string OrderText(const RunInputs& inputs, const RunState& state) {
 
 }  // namespace
 
-OptionTexts RunIdentity(const RunPlan& plan, const RunInputs& inputs,
-                        const Model& model, const RunState& state) {
+RunIdentity ResumeIdentity(const RunPlan& plan, const RunInputs& inputs,
+                           const Model& model, const RunState& state) {
   const TrainOptions& options = plan.options;
-  OptionTexts identity = TextsOfRun(options);
+  RunIdentity identity = IdentifyRun(options);
   identity.insert(plan.splits.begin(), plan.splits.end());
   identity["dataset fingerprint"] = plan.dataset;
   identity["--type"] = plan.seeds_name;

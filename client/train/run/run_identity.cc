@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/run/option_texts.h"
+#include "client/train/run/run_identity.h"
 
 #include <charconv>
 
@@ -76,9 +76,9 @@ std::string EvalNegativesText(const EvaluationOptions& evaluation) {
                                                  : "default, sampled";
 }
 
-OptionTexts TextsOfRun(const TrainOptions& options) {
+RunIdentity IdentifyRun(const TrainOptions& options) {
   const ModelConfig& model = options.model;
-  OptionTexts texts = {
+  RunIdentity texts = {
       {"--feature-dtype", options.feature_dtype == DType::kNone
                               ? ""
                               : std::string(DTypeName(options.feature_dtype))},
@@ -110,11 +110,11 @@ OptionTexts TextsOfRun(const TrainOptions& options) {
   return texts;
 }
 
-OptionTexts TextsOfRanks(const TrainOptions& options) {
+RunIdentity IdentifyGroup(const TrainOptions& options) {
   const EvaluationOptions& evaluation = options.evaluation;
-  // These take precedence over those of TextsOfRun(), which has some of them
+  // These take precedence over those of IdentifyRun(), which has some of them
   // with fewer digits or by content.
-  OptionTexts texts = {
+  RunIdentity texts = {
       {"--lr", NumberText(options.optimizer.lr)},
       {"--weight-decay", NumberText(options.optimizer.weight_decay)},
       {"--lr-schedule", options.lr_schedule},
@@ -142,7 +142,7 @@ OptionTexts TextsOfRanks(const TrainOptions& options) {
       {"--predict", GivenText(!options.predict.empty())},
       {"--output", options.predict_embeddings ? "embeddings" : "logits"},
   };
-  texts.merge(TextsOfRun(options));
+  texts.merge(IdentifyRun(options));
   return texts;
 }
 
