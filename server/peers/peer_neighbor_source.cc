@@ -11,7 +11,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/draw/draw.h"
 #include "server/load/list_lengths.h"
-#include "server/peers/owner_expand.h"
+#include "server/peers/peer_expand.h"
 
 namespace millrace {
 namespace {
@@ -129,7 +129,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
   const Store& store = *hop.core.store;
   Groups groups = GroupNodes(hop);
   std::vector<int> ours;
-  std::vector<std::unique_ptr<OwnerExpand>> calls;
+  std::vector<std::unique_ptr<PeerExpand>> calls;
   for (int part = 0; part < store.parts(); ++part) {
     if (!groups.busy[part]) continue;
     if (hop.core.Reads(part)) {
@@ -139,7 +139,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
     MILLRACE_RETURN_IF_ERROR(
         hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
     calls.push_back(
-        std::make_unique<OwnerExpand>(hop, part, groups.owned[part]));
+        std::make_unique<PeerExpand>(hop, part, groups.owned[part]));
     const SteadyTime starting = SteadyNow();
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
     peer_wait_ += SteadyNow() - starting;

@@ -9,8 +9,8 @@
 #include "sampler.pb.h"
 #include "server/core/call_scope.h"
 #include "server/load/request_limits.h"
-#include "server/rpc/answer_expand.h"
-#include "server/rpc/leaf_answers.h"
+#include "server/rpc/expand_handler.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/parse_request.h"
 
 namespace millrace {

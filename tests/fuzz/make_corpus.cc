@@ -16,7 +16,7 @@
 #include "common/wire/job_proto.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
-#include "server/rpc/answer_expand.h"
+#include "server/rpc/expand_handler.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"

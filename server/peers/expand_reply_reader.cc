@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/peers/expand_reply.h"
+#include "server/peers/expand_reply_reader.h"
 
 #include <algorithm>
 #include <cstdint>

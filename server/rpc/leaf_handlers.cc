@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/rpc/leaf_answers.h"
+#include "server/rpc/leaf_handlers.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shorter unary calls as functions; the longest is in answer_expand.h. None
-// of them waits for another server.
+// The shorter unary calls as functions; the longest is in expand_handler.h.
+// None of them waits for another server.
 #pragma once
 
 #include <grpcpp/server_context.h>

@@ -33,12 +33,12 @@ struct OwnedFrontier {
 // call; more are needed if the frontier or the answer is too large for one
 // message, or if a replica fails.
 // Threads: one. Start() does not wait for the answer; Finish() does.
-class OwnerExpand {
+class PeerExpand {
  public:
   // `owned[i]` belongs to hop.frontiers[i]. The arguments must outlive this
   // object.
-  OwnerExpand(const HopContext& hop, int partition,
-              std::vector<OwnedFrontier>& owned);
+  PeerExpand(const HopContext& hop, int partition,
+             std::vector<OwnedFrontier>& owned);
 
   // Sends the first request. Waits for a server of the partition, at most
   // ServerOptions::peer_wait and no longer than the client does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/rpc/answer_expand.h"
+#include "server/rpc/expand_handler.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/peers/owner_expand.h"
+#include "server/peers/peer_expand.h"
 
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
-#include "server/peers/expand_reply.h"
+#include "server/peers/expand_reply_reader.h"
 
 namespace millrace {
 namespace {
@@ -42,27 +42,27 @@ void AppendNodes(const OwnedFrontier& owned, size_t first, size_t count,
 
 }  // namespace
 
-OwnerExpand::OwnerExpand(const HopContext& hop, int partition,
-                         std::vector<OwnedFrontier>& owned)
+PeerExpand::PeerExpand(const HopContext& hop, int partition,
+                       std::vector<OwnedFrontier>& owned)
     : hop_(hop),
       partition_(partition),
       owned_(owned),
       call_(hop, partition, Hedging::Kind::kExpand,
             "/millrace.v1.Sampler/Expand") {}
 
-absl::Status OwnerExpand::Start() {
+absl::Status PeerExpand::Start() {
   SkipEmpty();
   return frontier_ < owned_.size() ? Send() : absl::OkStatus();
 }
 
-void OwnerExpand::SkipEmpty() {
+void PeerExpand::SkipEmpty() {
   while (frontier_ < owned_.size() && node_ == owned_[frontier_].ids.size()) {
     ++frontier_;
     node_ = 0;
   }
 }
 
-absl::Status OwnerExpand::Send() {
+absl::Status PeerExpand::Send() {
   v1::ExpandRequest request;
   FillRequest(request);
   MILLRACE_RETURN_IF_ERROR(CheckSize(request.ByteSizeLong()));
@@ -71,7 +71,7 @@ absl::Status OwnerExpand::Send() {
 
 // Only the set for DrawRule::kAmong, which is never split, can make a request
 // this large.
-absl::Status OwnerExpand::CheckSize(size_t bytes) const {
+absl::Status PeerExpand::CheckSize(size_t bytes) const {
   if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
   return absl::OutOfRangeError(
       StrCat("--method induced: asking partition ", partition_,
@@ -80,7 +80,7 @@ absl::Status OwnerExpand::CheckSize(size_t bytes) const {
              "\nuse a smaller batch size or fanouts"));
 }
 
-void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
+void PeerExpand::FillRequest(v1::ExpandRequest& request) {
   pieces_.clear();
   request.set_job_seed(hop_.draw.job_seed);
   request.set_epoch(hop_.draw.epoch);
@@ -128,7 +128,7 @@ void OwnerExpand::FillRequest(v1::ExpandRequest& request) {
 
 // Returns the node set of a frontier with DrawRule::kAmong in its wire form;
 // empty for other frontiers.
-std::string OwnerExpand::AmongOf(size_t f) const {
+std::string PeerExpand::AmongOf(size_t f) const {
   std::string bytes;
   const NodeSet* among = hop_.frontiers[f].among;
   if (among == nullptr) return bytes;
@@ -143,9 +143,9 @@ std::string OwnerExpand::AmongOf(size_t f) const {
   return bytes;
 }
 
-void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
-                                 size_t first, size_t count,
-                                 v1::ExpandRequest::Frontier& out) const {
+void PeerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
+                                size_t first, size_t count,
+                                v1::ExpandRequest::Frontier& out) const {
   const ExcludedEdges* excluded = hop_.frontiers[f].excluded;
   if (excluded == nullptr) return;
   std::vector<uint64_t> nodes, neighbors;
@@ -173,7 +173,7 @@ void OwnerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
   AppendRaw(std::span<const int64_t>(times), *out.mutable_excluded_times());
 }
 
-absl::Status OwnerExpand::Finish() {
+absl::Status PeerExpand::Finish() {
   while (!pieces_.empty()) {
     v1::ExpandReply reply;
     MILLRACE_RETURN_IF_ERROR(call_.Finish(reply));
@@ -185,7 +185,7 @@ absl::Status OwnerExpand::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status OwnerExpand::TakeReply(const v1::ExpandReply& reply) {
+absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
   const Schema& schema = hop_.core.store->schema();
   const int count = reply.picks_size();
   if (count > static_cast<int>(pieces_.size())) {
