@@ -41,13 +41,12 @@ set(MILLRACE_SERIAL_TESTS
     induced_test inflated_file_test job_proto_test job_test
     label_summary_test line_reader_test manifest_proto_test manifest_test
     method_job_test metis_partition_test negatives_test npy_rows_test
-    npy_test npz_importers_test ogb_importer_test owner_groups_test
-    partition_importers_test partition_test philox_many_test pick_slots_test
+    npy_test npz_formats_test ogb_test owner_groups_test
+    partition_formats_test partition_test philox_many_test pick_slots_test
     program_test progress_test relabel_test restored_rows_test schema_test
     seed_schedule_test status_test store_test store_writer_test
-    temporal_test train_graph_test triples_importer_test tu_importer_test
-    unpickler_test verify_test walk_budget_test walk_test weights_test
-    words_test)
+    temporal_test train_graph_test triples_test tu_test unpickler_test
+    verify_test walk_budget_test walk_test weights_test words_test)
 
 set(MILLRACE_NOT_UNDER_THREAD
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})

@@ -22,7 +22,7 @@
 #include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
-#include "common/ingest/formats/npy_importer.h"
+#include "common/ingest/formats/npy.h"
 #include "common/ingest/importer.h"
 #include "tests/support/test_directory.h"
 
@@ -165,7 +165,7 @@ class EdgeDivisionTest : public testing::DirectoryTest {
                                                 const ImportOptions& options,
                                                 const char* name = "out") {
     std::filesystem::remove_all(directory_ / name);
-    const auto graph = DescribeNpy(input);
+    const auto graph = OpenNpy(input);
     if (!graph.ok()) return graph.status();
     const auto manifest = ImportGraph(*graph, options, directory_ / name);
     if (!manifest.ok()) return manifest.status();

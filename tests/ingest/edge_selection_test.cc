@@ -15,7 +15,7 @@
 #include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
-#include "common/ingest/formats/npy_importer.h"
+#include "common/ingest/formats/npy.h"
 #include "common/ingest/importer.h"
 #include "tests/support/test_directory.h"
 
@@ -53,7 +53,7 @@ class EdgeSelectionTest : public testing::DirectoryTest {
   }
 
   absl::StatusOr<std::unique_ptr<Store>> Import() {
-    const auto graph = DescribeNpy(input_);
+    const auto graph = OpenNpy(input_);
     if (!graph.ok()) return graph.status();
     const auto manifest = ImportGraph(*graph, {}, directory_ / "out");
     if (!manifest.ok()) return manifest.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/tu_importer.h"
+#include "common/ingest/formats/tu.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -439,8 +439,8 @@ absl::StatusOr<SourcePtr> TuFolder::OneHotLabels(const RowSource& file) const {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeTu(const TuInput& input,
-                                    const ImportOptions& options) {
+absl::StatusOr<RawGraph> OpenTu(const TuInput& input,
+                                const ImportOptions& options) {
   return TuFolder(input, options).Describe();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/glt_importer.h"
+#include "common/ingest/formats/glt.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -396,8 +396,8 @@ absl::Status GltFolder::AddTopology(const std::string& key, RawEdges& edges) {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeGltPartitions(
-    const PartitionFolderInput& input, const ImportOptions& options) {
+absl::StatusOr<RawGraph> OpenGltPartitions(const PartitionFolderInput& input,
+                                           const ImportOptions& options) {
   return GltFolder(input, options).Describe();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/pyg_importer.h"
+#include "common/ingest/formats/pyg.h"
 
 #include <algorithm>
 #include <cmath>
@@ -347,8 +347,8 @@ absl::Status PygFolder::AddEdgeColumns(const Triple* relation, int64_t count,
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribePygPartitions(
-    const PartitionFolderInput& input, const ImportOptions& options) {
+absl::StatusOr<RawGraph> OpenPygPartitions(const PartitionFolderInput& input,
+                                           const ImportOptions& options) {
   return PygFolder(input, options).Describe();
 }
 

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Describes a folder written by GraphLearn-for-PyTorch's partitioners: META,
+// Opens a folder written by GraphLearn-for-PyTorch's partitioners: META,
 // node_pb.pt and edge_pb.pt (folders for heterogeneous graphs), part0/ and so
 // on with graph/, node_feat/, edge_feat/ (with a folder for each type), or one
 // graph/ for all parts (graph_caching). Features are appended pickles
@@ -20,7 +20,7 @@ namespace millrace {
 // NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: rows were
 // appended twice, or the topology was saved as CSR or CSC, for which GLT does
 // not keep edge ids. Also the errors of OpenTorchFile() and RestoreRows().
-absl::StatusOr<RawGraph> DescribeGltPartitions(
-    const PartitionFolderInput& input, const ImportOptions& options);
+absl::StatusOr<RawGraph> OpenGltPartitions(const PartitionFolderInput& input,
+                                           const ImportOptions& options);
 
 }  // namespace millrace

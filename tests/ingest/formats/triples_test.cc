@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/triples_importer.h"
+#include "common/ingest/formats/triples.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -78,7 +78,7 @@ std::string Content(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-class TriplesImporterTest : public testing::DirectoryTest {
+class TriplesTest : public testing::DirectoryTest {
  protected:
   void SetUp() override {
     DirectoryTest::SetUp();
@@ -112,7 +112,7 @@ class TriplesImporterTest : public testing::DirectoryTest {
 
   absl::StatusOr<std::unique_ptr<Store>> Import() {
     std::filesystem::remove_all(directory_ / "out");
-    auto graph = DescribeTriples(input_);
+    auto graph = OpenTriples(input_);
     if (!graph.ok()) return graph.status();
     graph_ = *std::move(graph);
     const auto manifest = ImportGraph(graph_, {}, directory_ / "out");
@@ -170,7 +170,7 @@ void ExpectSplits(const Store& store) {
   }
 }
 
-TEST_F(TriplesImporterTest, ReadsNumbersInTheirRanges) {
+TEST_F(TriplesTest, ReadsNumbersInTheirRanges) {
   WriteNumbered();
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
@@ -182,7 +182,7 @@ TEST_F(TriplesImporterTest, ReadsNumbersInTheirRanges) {
               HasSubstr("--names-out: this input has numbers"));
 }
 
-TEST_F(TriplesImporterTest, NumbersNamesByFirstAppearance) {
+TEST_F(TriplesTest, NumbersNamesByFirstAppearance) {
   WriteNamed();
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
@@ -197,7 +197,7 @@ TEST_F(TriplesImporterTest, NumbersNamesByFirstAppearance) {
   EXPECT_EQ(WriteNames(graph_, names).code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(TriplesImporterTest, TakesAnySeparatorExtensionAndOrder) {
+TEST_F(TriplesTest, TakesAnySeparatorExtensionAndOrder) {
   struct Way {
     const char *separator, *extension, *columns;
     std::array<int, 3> order;
@@ -220,7 +220,7 @@ TEST_F(TriplesImporterTest, TakesAnySeparatorExtensionAndOrder) {
   }
 }
 
-TEST_F(TriplesImporterTest, KeepsBlanksAndCommasBetweenTabs) {
+TEST_F(TriplesTest, KeepsBlanksAndCommasBetweenTabs) {
   Write("train.txt", "New York\tis, partly, in\tNew Jersey\r\n");
   Write("valid.txt", "");
   Write("test.txt", "New Jersey\tis, partly, in\tNew York");
@@ -233,7 +233,7 @@ TEST_F(TriplesImporterTest, KeepsBlanksAndCommasBetweenTabs) {
   EXPECT_EQ((*store)->edge_split(2).src_original_id.As<int64_t>()[0], 1);
 }
 
-TEST_F(TriplesImporterTest, AppendsReciprocalTriples) {
+TEST_F(TriplesTest, AppendsReciprocalTriples) {
   for (const bool named : {true, false}) {
     SCOPED_TRACE(named);
     std::filesystem::remove_all(directory_ / "in");
@@ -251,7 +251,7 @@ TEST_F(TriplesImporterTest, AppendsReciprocalTriples) {
   }
 }
 
-TEST_F(TriplesImporterTest, TakesTheNamedSplit) {
+TEST_F(TriplesTest, TakesTheNamedSplit) {
   WriteNumbered();
   std::filesystem::rename(directory_ / "in/split/standard",
                           directory_ / "in/split/mine");
@@ -265,7 +265,7 @@ TEST_F(TriplesImporterTest, TakesTheNamedSplit) {
   ExpectSplits(**store);
 }
 
-TEST_F(TriplesImporterTest, RefusesBadNumbersByLine) {
+TEST_F(TriplesTest, RefusesBadNumbersByLine) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"0,0,1\n0,0,7\n",
        "valid.csv: line 2: field 3: entity 7 is out of range: "},
@@ -288,7 +288,7 @@ TEST_F(TriplesImporterTest, RefusesBadNumbersByLine) {
   ExpectRefusal("num-relation-list.csv: one line with a count is expected");
 }
 
-TEST_F(TriplesImporterTest, RefusesBadNamesByLine) {
+TEST_F(TriplesTest, RefusesBadNamesByLine) {
   WriteNamed();
   Write("test.txt", "a\tlikes\tb\na\tlikes b\n");
   ExpectRefusal("test.txt: line 2: 2 fields where every line must have 3");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/ogb_importer.h"
+#include "common/ingest/formats/ogb.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -23,7 +23,7 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class OgbImporterTest : public testing::DirectoryTest {
+class OgbTest : public testing::DirectoryTest {
  protected:
   void SetUp() override {
     DirectoryTest::SetUp();
@@ -74,7 +74,7 @@ class OgbImporterTest : public testing::DirectoryTest {
   }
 
   absl::StatusOr<Manifest> Import(const OgbInput& input) {
-    const auto graph = DescribeOgb(input, {});
+    const auto graph = OpenOgb(input, {});
     if (!graph.ok()) return graph.status();
     return ImportGraph(*graph, {}, directory_ / "out");
   }
@@ -99,7 +99,7 @@ class OgbImporterTest : public testing::DirectoryTest {
   }
 };
 
-TEST_F(OgbImporterTest, ReadsHomogeneousFolder) {
+TEST_F(OgbTest, ReadsHomogeneousFolder) {
   const auto manifest = Import();
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   const auto store = Store::Open(directory_ / "out");
@@ -117,7 +117,7 @@ TEST_F(OgbImporterTest, ReadsHomogeneousFolder) {
   EXPECT_THAT((*(*store)->FindSplit(0, "test"))->id.As<uint32_t>(), IsEmpty());
 }
 
-TEST_F(OgbImporterTest, ReadsHeterogeneousFolder) {
+TEST_F(OgbTest, ReadsHeterogeneousFolder) {
   Heterogeneous();
   const auto manifest = Import();
   ASSERT_TRUE(manifest.ok()) << manifest.status();
@@ -144,7 +144,7 @@ TEST_F(OgbImporterTest, ReadsHeterogeneousFolder) {
   EXPECT_EQ((*store)->manifest().splits[0].type, 0);
 }
 
-TEST_F(OgbImporterTest, ReadsPlainCsv) {
+TEST_F(OgbTest, ReadsPlainCsv) {
   std::filesystem::remove(directory_ / "in/raw/edge.csv.gz");
   Write("raw/edge.csv", "0,1\r\n2,1");
   const auto manifest = Import();
@@ -152,7 +152,7 @@ TEST_F(OgbImporterTest, ReadsPlainCsv) {
   EXPECT_EQ(manifest->schema.relations[0].edge_count, 2);
 }
 
-TEST_F(OgbImporterTest, ReadsShippedCora) {
+TEST_F(OgbTest, ReadsShippedCora) {
   const auto manifest = Import({MILLRACE_TEST_DATA "/cora", "", {}});
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   const NodeType& nodes = manifest->schema.node_types[0];
@@ -164,7 +164,7 @@ TEST_F(OgbImporterTest, ReadsShippedCora) {
   EXPECT_EQ(manifest->splits[0].count, 140);
 }
 
-TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
+TEST_F(OgbTest, RefusesBadInputByPlace) {
   ExpectRefusal("raw/edge.csv.gz", "0,1\n2\n",
                 "edge.csv.gz: line 2: 1 field where every line must have 2");
   ExpectRefusal("raw/edge.csv.gz", "0,1\n2,1,0\n", "line 2: 3 fields");
@@ -190,7 +190,7 @@ TEST_F(OgbImporterTest, RefusesBadInputByPlace) {
 }
 
 // The file is refused before as much is written as it claims to need.
-TEST_F(OgbImporterTest, RefusesWildNodeCounts) {
+TEST_F(OgbTest, RefusesWildNodeCounts) {
   ExpectRefusal("raw/num-node-list.csv.gz", "1000000000000\n",
                 "3 rows for 1000000000000 nodes");
   Heterogeneous();
@@ -200,7 +200,7 @@ TEST_F(OgbImporterTest, RefusesWildNodeCounts) {
       "but only 0 edges have one at an end");
 }
 
-TEST_F(OgbImporterTest, RefusesWeightsBeyondAllFloats) {
+TEST_F(OgbTest, RefusesWeightsBeyondAllFloats) {
   for (const char* weight : {"1e-400", "0.1e-323", "1e400", "-1e400"}) {
     ExpectRefusal("raw/edge_weight.csv.gz", StrCat("0.5\n", weight, "\n"),
                   StrCat("edge_weight.csv.gz: line 2: field 1 is \"", weight,
@@ -214,7 +214,7 @@ TEST_F(OgbImporterTest, RefusesWeightsBeyondAllFloats) {
   EXPECT_TRUE(Import().ok());
 }
 
-TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {
+TEST_F(OgbTest, RefusesTruncatedAndPlainGzip) {
   const std::filesystem::path edges = directory_ / "in/raw/edge.csv.gz";
   std::filesystem::resize_file(edges, std::filesystem::file_size(edges) - 6);
   ExpectRefusal("truncated gzip data");
@@ -226,7 +226,7 @@ TEST_F(OgbImporterTest, RefusesTruncatedAndPlainGzip) {
 
 // The limit is for a line, not a file: a few KB of gzip may expand to
 // gigabytes.
-TEST_F(OgbImporterTest, LimitsTheLengthOfALine) {
+TEST_F(OgbTest, LimitsTheLengthOfALine) {
   const std::string blanks(LineReader::kMaxLineBytes - 3, ' ');
   Write("raw/edge.csv.gz", "0,1\n" + blanks + "2,1\n");
   EXPECT_TRUE(Import().ok());
@@ -239,7 +239,7 @@ TEST_F(OgbImporterTest, LimitsTheLengthOfALine) {
   }
 }
 
-TEST_F(OgbImporterTest, AsksForOneOfSeveralSplits) {
+TEST_F(OgbTest, AsksForOneOfSeveralSplits) {
   for (const char* part : {"train", "valid", "test"}) {
     Write(std::string("split/time/") + part + ".csv.gz", "1\n");
   }

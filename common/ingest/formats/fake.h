@@ -21,8 +21,8 @@ struct FakeInput {
   uint64_t seed = 1;
 };
 
-// Describes the graph; its rows are computed when they are read.
+// Makes the graph; its rows are computed when they are read.
 // INVALID_ARGUMENT: a number is out of range; the message starts with "--".
-absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input);
+absl::StatusOr<RawGraph> MakeFake(const FakeInput& input);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/npy_importer.h"
+#include "common/ingest/formats/npy.h"
 
 #include <algorithm>
 #include <memory>
@@ -300,7 +300,7 @@ absl::Status NpyGraph::AddEdgeSplit(std::string_view name,
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeNpy(const NpyInput& input) {
+absl::StatusOr<RawGraph> OpenNpy(const NpyInput& input) {
   return NpyGraph(input).Describe();
 }
 

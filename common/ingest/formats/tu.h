@@ -28,7 +28,7 @@ struct TuInput {
   TuFeatures features = TuFeatures::kDefault;
 };
 
-// Describes the collection as one graph with the node types `node` and `graph`
+// Opens the collection as one graph with the node types `node` and `graph`
 // and the relations `node__to__node` (the file's edges, with labels as types)
 // and `node__in__graph` (edge v goes from node v to its graph, so the in-list
 // of a graph contains its nodes). The labels of `graph` are 0 to C-1, in the
@@ -38,7 +38,7 @@ struct TuInput {
 // graph that exceeds their count, an edge between two graphs (the message names
 // file and line), or degree features for a graph whose edges are partly held
 // out.
-absl::StatusOr<RawGraph> DescribeTu(const TuInput& input,
-                                    const ImportOptions& options = {});
+absl::StatusOr<RawGraph> OpenTu(const TuInput& input,
+                                const ImportOptions& options = {});
 
 }  // namespace millrace

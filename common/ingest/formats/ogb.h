@@ -23,7 +23,7 @@ struct OgbInput {
   std::map<std::string, std::filesystem::path> features;
 };
 
-// Describes a homogeneous (raw/edge.csv) or heterogeneous
+// Opens a homogeneous (raw/edge.csv) or heterogeneous
 // (raw/triplet-type-list.csv) graph. If `options` has split fractions or folds,
 // the folder's splits are ignored.
 //
@@ -40,7 +40,7 @@ struct OgbInput {
 // NOT_FOUND: no such folder or split, or a required file is missing.
 // INVALID_ARGUMENT: a collection of several graphs, names that disagree, or
 // several splits of which none was chosen.
-absl::StatusOr<RawGraph> DescribeOgb(const OgbInput& input,
-                                     const ImportOptions& options);
+absl::StatusOr<RawGraph> OpenOgb(const OgbInput& input,
+                                 const ImportOptions& options);
 
 }  // namespace millrace

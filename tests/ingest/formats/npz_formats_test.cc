@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "common/graph/store.h"
-#include "common/ingest/formats/ogb_importer.h"
-#include "common/ingest/formats/reddit_importer.h"
+#include "common/ingest/formats/ogb.h"
+#include "common/ingest/formats/reddit.h"
 #include "common/ingest/importer.h"
 #include "common/ingest/split_import.h"
 #include "common/table/npz_rows.h"
@@ -50,7 +50,7 @@ class NpzTest : public testing::DirectoryTest {
     return Store::Open(directory_ / "out");
   }
   absl::StatusOr<std::unique_ptr<Store>> ImportReddit(const char* folder) {
-    return Import(DescribeReddit(directory_ / folder, {}));
+    return Import(OpenReddit(directory_ / folder, {}));
   }
 };
 
@@ -110,7 +110,7 @@ TEST_F(NpzTest, ReadsRedditOfAnySparseFormat) {
 TEST_F(NpzTest, ReadsBinaryOgbFolders) {
   for (const char* folder : {"papers", "papers_stored"}) {
     SCOPED_TRACE(folder);
-    const auto store = Import(DescribeOgb({directory_ / folder, "", {}}, {}));
+    const auto store = Import(OpenOgb({directory_ / folder, "", {}}, {}));
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectNodes(**store);
     EXPECT_TRUE(Edges(**store) == FileEdges());

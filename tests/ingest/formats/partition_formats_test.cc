@@ -15,9 +15,9 @@
 
 #include "common/file/npy.h"
 #include "common/graph/store.h"
-#include "common/ingest/formats/glt_importer.h"
+#include "common/ingest/formats/glt.h"
 #include "common/ingest/formats/owner_output.h"
-#include "common/ingest/formats/pyg_importer.h"
+#include "common/ingest/formats/pyg.h"
 #include "common/ingest/importer.h"
 #include "common/partition/partition.h"
 #include "common/torchfile/torch_file.h"
@@ -42,7 +42,7 @@ int64_t Dst(int64_t edge, int64_t count) {
 using Describe = absl::StatusOr<RawGraph> (*)(const PartitionFolderInput&,
                                               const ImportOptions&);
 
-class PartitionImportersTest : public testing::DirectoryTest {
+class PartitionFormatsTest : public testing::DirectoryTest {
  protected:
   static void SetUpTestSuite() {
     inputs_ = new fs::path(fs::temp_directory_path() /
@@ -186,11 +186,11 @@ void ExpectHeterogeneous(const Store& store, bool padded) {
   ExpectCompanions(store, 1);
 }
 
-TEST_F(PartitionImportersTest, RestoresHomogeneousPygGraphs) {
+TEST_F(PartitionFormatsTest, RestoresHomogeneousPygGraphs) {
   for (const uint64_t memory : {0, 300, 1 << 20}) {  // many windows, few, one
     SCOPED_TRACE(memory);
     const auto store =
-        Import(&DescribePygPartitions, Input("pyg/rich-partitions", memory));
+        Import(&OpenPygPartitions, Input("pyg/rich-partitions", memory));
     ASSERT_TRUE(store.ok()) << store.status();
     EXPECT_EQ((*store)->schema().node_types[0].count, kNodes);
     ExpectEdges(**store, 0, kEdges);
@@ -207,9 +207,8 @@ TEST_F(PartitionImportersTest, RestoresHomogeneousPygGraphs) {
   }
 }
 
-TEST_F(PartitionImportersTest, ReadsEmptyEdgeFeatures) {
-  const auto store =
-      Import(&DescribePygPartitions, Input("pyg/plain-partitions"));
+TEST_F(PartitionFormatsTest, ReadsEmptyEdgeFeatures) {
+  const auto store = Import(&OpenPygPartitions, Input("pyg/plain-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectEdges(**store, 0, kEdges);
   ExpectFeatures(**store, 0, 2);
@@ -217,27 +216,26 @@ TEST_F(PartitionImportersTest, ReadsEmptyEdgeFeatures) {
   EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
 }
 
-TEST_F(PartitionImportersTest, LeavesOutSplitsOfEdges) {
-  const auto store =
-      Import(&DescribePygPartitions, Input("pyg/links-partitions"));
+TEST_F(PartitionFormatsTest, LeavesOutSplitsOfEdges) {
+  const auto store = Import(&OpenPygPartitions, Input("pyg/links-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectEdges(**store, 0, kEdges);
   EXPECT_TRUE((*store)->manifest().splits.empty());
   EXPECT_FALSE((*store)->schema().node_types[0].label.present());
 }
 
-TEST_F(PartitionImportersTest, RestoresHeterogeneousPygGraphs) {
+TEST_F(PartitionFormatsTest, RestoresHeterogeneousPygGraphs) {
   const auto store =
-      Import(&DescribePygPartitions, Input("pyg/hetero-partitions", 200));
+      Import(&OpenPygPartitions, Input("pyg/hetero-partitions", 200));
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectHeterogeneous(**store, true);
 }
 
-TEST_F(PartitionImportersTest, RestoresHomogeneousGltGraphs) {
+TEST_F(PartitionFormatsTest, RestoresHomogeneousGltGraphs) {
   for (const char* name : {"plain", "cached", "legacy"}) {
     SCOPED_TRACE(name);
     const auto store =
-        Import(&DescribeGltPartitions,
+        Import(&OpenGltPartitions,
                Input(std::string("glt/") + name + "-partitions", 300));
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectEdges(**store, 0, kEdges);
@@ -253,16 +251,15 @@ TEST_F(PartitionImportersTest, RestoresHomogeneousGltGraphs) {
   }
 }
 
-TEST_F(PartitionImportersTest, RestoresHeterogeneousGltGraphs) {
-  const auto store =
-      Import(&DescribeGltPartitions, Input("glt/hetero-partitions"));
+TEST_F(PartitionFormatsTest, RestoresHeterogeneousGltGraphs) {
+  const auto store = Import(&OpenGltPartitions, Input("glt/hetero-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectHeterogeneous(**store, false);
 }
 
 // With --method given, the same partitions can be made again.
-TEST_F(PartitionImportersTest, HandsOnTheAssignment) {
-  const auto graph = DescribePygPartitions(Input("pyg/hetero-partitions"), {});
+TEST_F(PartitionFormatsTest, HandsOnTheAssignment) {
+  const auto graph = OpenPygPartitions(Input("pyg/hetero-partitions"), {});
   ASSERT_TRUE(graph.ok()) << graph.status();
   ASSERT_TRUE(ImportGraph(*graph, {}, directory_ / "out").ok());
   const fs::path path = directory_ / "owners";
@@ -287,8 +284,8 @@ TEST_F(PartitionImportersTest, HandsOnTheAssignment) {
   }
 }
 
-TEST_F(PartitionImportersTest, WritesOneFileForOneType) {
-  const auto graph = DescribeGltPartitions(Input("glt/legacy-partitions"), {});
+TEST_F(PartitionFormatsTest, WritesOneFileForOneType) {
+  const auto graph = OpenGltPartitions(Input("glt/legacy-partitions"), {});
   ASSERT_TRUE(graph.ok()) << graph.status();
   ASSERT_TRUE(WriteOwners(*graph, directory_ / "owners.npy").ok());
   const auto owners = MapNpy(directory_ / "owners.npy");
@@ -299,7 +296,7 @@ TEST_F(PartitionImportersTest, WritesOneFileForOneType) {
   }
 }
 
-TEST_F(PartitionImportersTest, RefusesRowsThatWereAppendedTwice) {
+TEST_F(PartitionFormatsTest, RefusesRowsThatWereAppendedTwice) {
   const PartitionFolderInput input = Copy("glt/plain-partitions");
   for (const char* stem : {"ids.pkl", "feats.pkl"}) {
     const fs::path path = input.directory / "part1/node_feat" / stem;
@@ -307,14 +304,14 @@ TEST_F(PartitionImportersTest, RefusesRowsThatWereAppendedTwice) {
     const std::string bytes(std::istreambuf_iterator<char>(in), {});
     std::ofstream(path, std::ios::binary | std::ios::app) << bytes;
   }
-  const auto store = Import(&DescribeGltPartitions, input);
+  const auto store = Import(&OpenGltPartitions, input);
   EXPECT_THAT(std::string(store.status().message()),
               HasSubstr("rows for 40 nodes; a program that ran twice"));
 }
 
 // The number of rows is right, but one id occurs twice and another one is
 // missing.
-TEST_F(PartitionImportersTest, RefusesRepeatedIds) {
+TEST_F(PartitionFormatsTest, RefusesRepeatedIds) {
   for (const uint64_t memory : {0, 1 << 20}) {
     SCOPED_TRACE(memory);
     PartitionFolderInput input = Copy("pyg/plain-partitions");
@@ -323,14 +320,14 @@ TEST_F(PartitionImportersTest, RefusesRepeatedIds) {
     fs::copy_file(input.directory / "part_0/node_feats.pt",
                   input.directory / "part_2/node_feats.pt",
                   fs::copy_options::overwrite_existing);
-    const auto store = Import(&DescribePygPartitions, input);
+    const auto store = Import(&OpenPygPartitions, input);
     EXPECT_THAT(std::string(store.status().message()),
                 ::testing::ContainsRegex("occurs? twice"));
     fs::remove_all(directory_ / "copy");
   }
 }
 
-TEST_F(PartitionImportersTest, NamesWhatIsMissingOrWrong) {
+TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
   const auto refusal = [&](const PartitionFolderInput& input,
                            Describe describe) {
     const auto store = Import(describe, input);
@@ -340,38 +337,36 @@ TEST_F(PartitionImportersTest, NamesWhatIsMissingOrWrong) {
   };
   PartitionFolderInput input = Copy("pyg/plain-partitions");
   fs::remove_all(input.directory / "part_1");
-  EXPECT_THAT(refusal(input, &DescribePygPartitions),
-              HasSubstr("part_1/graph.pt"));
+  EXPECT_THAT(refusal(input, &OpenPygPartitions), HasSubstr("part_1/graph.pt"));
   input = Copy("glt/plain-partitions");
   fs::remove(input.directory / "part2/graph/eids.pt");
-  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
               HasSubstr("part2/graph/eids.pt: no such file"));
   input = Copy("glt/plain-partitions");
   fs::copy_file(input.directory / "part1/graph/cols.pt",
                 input.directory / "part2/graph/cols.pt",
                 fs::copy_options::overwrite_existing);
-  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
               HasSubstr("so this was made CSR or CSC"));
   input = Copy("pyg/plain-partitions");
   std::ofstream(input.directory / "META.json") << "{\"num_parts\": 0}";
-  EXPECT_THAT(refusal(input, &DescribePygPartitions),
-              HasSubstr("num_parts is 0"));
+  EXPECT_THAT(refusal(input, &OpenPygPartitions), HasSubstr("num_parts is 0"));
   input = Copy("glt/plain-partitions");
   std::ofstream(input.directory / "META") << "cos\nsystem\n(S'x'\ntR.";
-  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
               HasSubstr("META: pickle, byte 0: global os.system"));
   input = Copy("glt/cached-partitions");
   fs::copy_file(input.directory / "node_pb.pt", input.directory / "edge_pb.pt",
                 fs::copy_options::overwrite_existing);
-  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
               HasSubstr("graph: 120 rows, but"));
   input = Input("glt/hetero-partitions");
   input.type = "d";
-  EXPECT_THAT(refusal(input, &DescribeGltPartitions),
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
               HasSubstr("--type d: no such node type; there are: a, b, c"));
 }
 
-TEST_F(PartitionImportersTest, ReadsTorchFilesAndRunsNothing) {
+TEST_F(PartitionFormatsTest, ReadsTorchFilesAndRunsNothing) {
   const fs::path bad = *inputs_ / "bad";
   const auto refusal = [&](const char* name) {
     return std::string(OpenTorchTensor(bad / name).status().message());
@@ -407,7 +402,7 @@ TEST_F(PartitionImportersTest, ReadsTorchFilesAndRunsNothing) {
 }
 
 // No cut and no flipped byte of a file does harm.
-TEST_F(PartitionImportersTest, SurvivesDamagedTorchFiles) {
+TEST_F(PartitionFormatsTest, SurvivesDamagedTorchFiles) {
   const fs::path path = directory_ / "damaged.pt";
   for (const char* name : {"list.pt", "legacy.pt"}) {
     std::ifstream in(*inputs_ / "bad" / name, std::ios::binary);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/ogb_importer.h"
+#include "common/ingest/formats/ogb.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -365,8 +365,8 @@ absl::Status OgbFolder::AddSplit(TypeIndex type, const Path& directory) {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeOgb(const OgbInput& input,
-                                     const ImportOptions& options) {
+absl::StatusOr<RawGraph> OpenOgb(const OgbInput& input,
+                                 const ImportOptions& options) {
   return OgbFolder(input, options).Describe();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/reddit_importer.h"
+#include "common/ingest/formats/reddit.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -151,8 +151,8 @@ absl::Status AddSplits(const NpzFile& file, RawGraph& graph) {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeReddit(const std::filesystem::path& directory,
-                                        const ImportOptions& options) {
+absl::StatusOr<RawGraph> OpenReddit(const std::filesystem::path& directory,
+                                    const ImportOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(const NpzFile data,
                             NpzFile::Open(directory / "reddit_data.npz"));
   MILLRACE_ASSIGN_OR_RETURN(const NpzFile matrix,

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Describes a folder written by torch_geometric.distributed.Partitioner (2.5
+// Opens a folder written by torch_geometric.distributed.Partitioner (2.5
 // and later): META.json, node_map.pt, edge_map.pt (folders with a file for each
 // type for heterogeneous graphs), part_0/ and so on with graph.pt,
 // node_feats.pt, edge_feats.pt. Labels and splits are beside it (see
@@ -17,7 +17,7 @@ namespace millrace {
 // NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: a file
 // does not contain what it should. Also the errors of OpenTorchFile() and
 // RestoreRows().
-absl::StatusOr<RawGraph> DescribePygPartitions(
-    const PartitionFolderInput& input, const ImportOptions& options);
+absl::StatusOr<RawGraph> OpenPygPartitions(const PartitionFolderInput& input,
+                                           const ImportOptions& options);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/tu_importer.h"
+#include "common/ingest/formats/tu.h"
 
 #include <gmock/gmock.h>
 
@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-class TuImporterTest : public testing::DirectoryTest {
+class TuTest : public testing::DirectoryTest {
  protected:
   // Three graphs; the nodes of the first two are interleaved.
   void SetUp() override {
@@ -41,7 +41,7 @@ class TuImporterTest : public testing::DirectoryTest {
       TuFeatures features = TuFeatures::kDefault,
       const ImportOptions& options = {}) {
     std::filesystem::remove_all(directory_ / "out");
-    const auto graph = DescribeTu({directory_ / "in", features}, options);
+    const auto graph = OpenTu({directory_ / "in", features}, options);
     if (!graph.ok()) return graph.status();
     const auto manifest = ImportGraph(*graph, options, directory_ / "out");
     if (!manifest.ok()) return manifest.status();
@@ -60,7 +60,7 @@ class TuImporterTest : public testing::DirectoryTest {
   }
 };
 
-TEST_F(TuImporterTest, ReadsCollectionAsOneGraph) {
+TEST_F(TuTest, ReadsCollectionAsOneGraph) {
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
   const Schema& schema = (*store)->schema();
@@ -89,7 +89,7 @@ TEST_F(TuImporterTest, ReadsCollectionAsOneGraph) {
   EXPECT_THAT(members.edge_id.As<int64_t>(), ElementsAreArray({0, 2, 1, 3, 4}));
 }
 
-TEST_F(TuImporterTest, MakesFeaturesOfDegrees) {
+TEST_F(TuTest, MakesFeaturesOfDegrees) {
   const auto store = Import(TuFeatures::kDegree);
   ASSERT_TRUE(store.ok()) << store.status();
   // In-degrees are 1, 0, 2, 1, 1.
@@ -99,7 +99,7 @@ TEST_F(TuImporterTest, MakesFeaturesOfDegrees) {
 
 // The degrees equal the lengths of the in-lists, whatever options change the
 // graph.
-TEST_F(TuImporterTest, DegreesAreThoseOfTheImportedGraph) {
+TEST_F(TuTest, DegreesAreThoseOfTheImportedGraph) {
   for (int bits = 0; bits < 12; ++bits) {
     SCOPED_TRACE(bits);
     ImportOptions options;
@@ -130,7 +130,7 @@ TEST_F(TuImporterTest, DegreesAreThoseOfTheImportedGraph) {
       HasSubstr("--node-features degree counts the edges that"));
 }
 
-TEST_F(TuImporterTest, MakesFeaturesOfLabelColumns) {
+TEST_F(TuTest, MakesFeaturesOfLabelColumns) {
   Write("node_labels", "7, 0\n-1, 0\n7, 5\n3, 0\n3, 5\n");
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
@@ -143,7 +143,7 @@ TEST_F(TuImporterTest, MakesFeaturesOfLabelColumns) {
                                 0, 1, 0, 0, 1}));
 }
 
-TEST_F(TuImporterTest, ReadsAttributes) {
+TEST_F(TuTest, ReadsAttributes) {
   Write("node_attributes", "0.5, 1\n2, 3\n4, 5\n6, 7\n8, -9e1\n");
   Write("edge_attributes", "1\n2\n3\n4\n5\n");
   const auto store = Import(TuFeatures::kAttributes);
@@ -154,7 +154,7 @@ TEST_F(TuImporterTest, ReadsAttributes) {
               ElementsAreArray({2, 1, 5, 3, 4}));
 }
 
-TEST_F(TuImporterTest, ReadsTargetsOfRegression) {
+TEST_F(TuTest, ReadsTargetsOfRegression) {
   std::filesystem::remove(directory_ / "in/DS_graph_labels.txt");
   Write("graph_attributes", "0.5\n1.5\n-2\n");
   const auto store = Import();
@@ -163,7 +163,7 @@ TEST_F(TuImporterTest, ReadsTargetsOfRegression) {
               ElementsAreArray({0.5, 1.5, -2.}));
 }
 
-TEST_F(TuImporterTest, SplitsGraphsByFractions) {
+TEST_F(TuTest, SplitsGraphsByFractions) {
   ImportOptions options;
   options.split_fractions = {0.34, 0.33, 0.33};
   const auto store = Import(TuFeatures::kDefault, options);
@@ -176,8 +176,8 @@ TEST_F(TuImporterTest, SplitsGraphsByFractions) {
 }
 
 // The expected counts are those of the published collection.
-TEST_F(TuImporterTest, ReadsShippedMutag) {
-  const auto graph = DescribeTu({MILLRACE_TEST_DATA "/mutag"});
+TEST_F(TuTest, ReadsShippedMutag) {
+  const auto graph = OpenTu({MILLRACE_TEST_DATA "/mutag"});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const auto manifest = ImportGraph(*graph, {}, directory_ / "out");
   ASSERT_TRUE(manifest.ok()) << manifest.status();
@@ -188,7 +188,7 @@ TEST_F(TuImporterTest, ReadsShippedMutag) {
   EXPECT_EQ(manifest->schema.relations[1].edge_count, 3371);
 }
 
-TEST_F(TuImporterTest, RefusesBadInputByPlace) {
+TEST_F(TuTest, RefusesBadInputByPlace) {
   ExpectRefusal("A", "1, 3\n0, 1\n",
                 "DS_A.txt: line 2: node 0 is out of range");
   ExpectRefusal("A", "1, 6\n", "graph_indicator.txt has 5 lines");
@@ -205,12 +205,12 @@ TEST_F(TuImporterTest, RefusesBadInputByPlace) {
   ExpectRefusal("A", "1, 2\n", "2 collections in one folder: DS, OTHER");
 }
 
-TEST_F(TuImporterTest, NamesFilesThatAreMissing) {
+TEST_F(TuTest, NamesFilesThatAreMissing) {
   EXPECT_THAT(std::string(Import(TuFeatures::kLabels).status().message()),
               HasSubstr("DS_node_labels.txt: no such file"));
-  EXPECT_THAT(std::string(DescribeTu({directory_ / "no"}).status().message()),
+  EXPECT_THAT(std::string(OpenTu({directory_ / "no"}).status().message()),
               HasSubstr("no such folder"));
-  EXPECT_THAT(std::string(DescribeTu({directory_}).status().message()),
+  EXPECT_THAT(std::string(OpenTu({directory_}).status().message()),
               HasSubstr("no file DS_A.txt"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/fake_importer.h"
+#include "common/ingest/formats/fake.h"
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +82,7 @@ absl::Status CheckInput(const FakeInput& input) {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeFake(const FakeInput& input) {
+absl::StatusOr<RawGraph> MakeFake(const FakeInput& input) {
   if (absl::Status valid = CheckInput(input); !valid.ok()) return valid;
   RawGraph graph;
   RawNodes& nodes = graph.nodes.emplace_back();

@@ -28,7 +28,7 @@ struct TriplesInput {
   bool reciprocal = false;
 };
 
-// Describes a graph with node type `node` and relation `node__to__node`, whose
+// Opens a graph with node type `node` and relation `node__to__node`, whose
 // edges are the triples of train and whose edge types are the triples'
 // relations. Its edge splits are `train` (edges 0 to E - 1), `valid` and
 // `test`, in the order of the files. Reads all files once, to check and count
@@ -36,6 +36,6 @@ struct TriplesInput {
 // NOT_FOUND: a file is missing. INVALID_ARGUMENT: a line that is not a triple
 // or has a number out of range (the message names file and line), an empty
 // train, bad columns or no such split (the message starts with "--").
-absl::StatusOr<RawGraph> DescribeTriples(const TriplesInput& input);
+absl::StatusOr<RawGraph> OpenTriples(const TriplesInput& input);
 
 }  // namespace millrace

@@ -37,6 +37,6 @@ struct NpyInput {
 // Reads edge lists only to find the largest id of a type of unknown count.
 // INVALID_ARGUMENT: a name that is not a type or relation of the graph, or
 // counts that disagree. Also the errors of OpenNpyRows().
-absl::StatusOr<RawGraph> DescribeNpy(const NpyInput& input);
+absl::StatusOr<RawGraph> OpenNpy(const NpyInput& input);
 
 }  // namespace millrace

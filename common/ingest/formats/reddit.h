@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// Describes the Reddit data set (Hamilton et al. 2017) as DGL and PyG ship it:
+// Opens the Reddit data set (Hamilton et al. 2017) as DGL and PyG ship it:
 // a folder with two files. reddit_data.npz has feature [n, d], label [n] and
 // node_types [n] (1 train, 2 valid, 3 test, 0 none; ignored if `options` makes
 // splits).
@@ -18,7 +18,7 @@ namespace millrace {
 // the file's order; values are not read.
 // NOT_FOUND: no such file or array. INVALID_ARGUMENT: counts that disagree, or
 // another sparse format.
-absl::StatusOr<RawGraph> DescribeReddit(const std::filesystem::path& directory,
-                                        const ImportOptions& options);
+absl::StatusOr<RawGraph> OpenReddit(const std::filesystem::path& directory,
+                                    const ImportOptions& options);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/triples_importer.h"
+#include "common/ingest/formats/triples.h"
 
 #include <array>
 #include <cstdint>
@@ -211,7 +211,7 @@ absl::StatusOr<RawGraph> TriplesFolder::Graph() const {
 
 }  // namespace
 
-absl::StatusOr<RawGraph> DescribeTriples(const TriplesInput& input) {
+absl::StatusOr<RawGraph> OpenTriples(const TriplesInput& input) {
   return TriplesFolder(input).Describe();
 }
 
