@@ -14,13 +14,13 @@
 #include "common/graph/edge_split_writer.h"
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
-#include "common/ingest/edge_division.h"
-#include "common/ingest/edge_selection.h"
+#include "common/ingest/divide_edges.h"
 #include "common/ingest/given_splits.h"
 #include "common/ingest/graph_checks.h"
 #include "common/ingest/node_counts.h"
 #include "common/ingest/node_import.h"
 #include "common/ingest/relation_import.h"
+#include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
 
 namespace millrace {

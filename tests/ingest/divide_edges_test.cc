@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits of edges made by an import, compared with a plain computation.
-#include "common/ingest/edge_division.h"
+#include "common/ingest/divide_edges.h"
 
 #include <gmock/gmock.h>
 
@@ -138,7 +138,7 @@ std::map<std::string, std::string> PartFiles(
   return files;
 }
 
-class EdgeDivisionTest : public testing::DirectoryTest {
+class DivideEdgesTest : public testing::DirectoryTest {
  protected:
   std::string Save(const char* name, std::vector<int64_t> values,
                    std::vector<int64_t> shape) {
@@ -233,7 +233,7 @@ std::map<Pair, int> CheckedSides(const std::array<Edges, 3>& splits,
   return sides;
 }
 
-TEST_F(EdgeDivisionTest, LeavesHeldOutPairsOutOfTheGraph) {
+TEST_F(DivideEdgesTest, LeavesHeldOutPairsOutOfTheGraph) {
   constexpr int64_t kNodes = 40, kEdges = 300;
   const Edges user = RandomEdges(kNodes, kEdges, 5);
   const NpyInput input = Input(user, kNodes);
@@ -272,7 +272,7 @@ TEST_F(EdgeDivisionTest, LeavesHeldOutPairsOutOfTheGraph) {
   EXPECT_TRUE(VerifyStore(directory_ / "out").ok());
 }
 
-TEST_F(EdgeDivisionTest, CutsDistinctPairsExactly) {
+TEST_F(DivideEdgesTest, CutsDistinctPairsExactly) {
   const Edges user = AllPairs(45, 1);  // 990
   ImportOptions options;
   options.edge_split_fractions = {0.8, 0.1, 0.1};
@@ -286,7 +286,7 @@ TEST_F(EdgeDivisionTest, CutsDistinctPairsExactly) {
   EXPECT_EQ((*store)->schema().relations[0].edge_count, 2 * 792);
 }
 
-TEST_F(EdgeDivisionTest, DependsOnPairsAndSeedAlone) {
+TEST_F(DivideEdgesTest, DependsOnPairsAndSeedAlone) {
   std::vector<std::set<Pair>> tests;
   for (const auto& [order, seed] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
     const Edges user = AllPairs(45, static_cast<uint32_t>(order));
@@ -303,7 +303,7 @@ TEST_F(EdgeDivisionTest, DependsOnPairsAndSeedAlone) {
   EXPECT_NE(tests[0], tests[2]);
 }
 
-TEST_F(EdgeDivisionTest, DividesTimesInOrder) {
+TEST_F(DivideEdgesTest, DividesTimesInOrder) {
   const Edges user = RandomEdges(40, 300, 7);
   NpyInput input = Input(user, 40);
   std::vector<int64_t> times;
@@ -344,7 +344,7 @@ TEST_F(EdgeDivisionTest, DividesTimesInOrder) {
   }
 }
 
-TEST_F(EdgeDivisionTest, OrdersPairsBetweenTwoTypes) {
+TEST_F(DivideEdgesTest, OrdersPairsBetweenTwoTypes) {
   std::vector<int64_t> pairs;
   for (int64_t a = 0; a < 30; ++a) {
     for (int64_t b = 0; b < 30; ++b) pairs.insert(pairs.end(), {a, b});
@@ -377,7 +377,7 @@ TEST_F(EdgeDivisionTest, OrdersPairsBetweenTwoTypes) {
   EXPECT_LT(together, 50);
 }
 
-TEST_F(EdgeDivisionTest, RefusesWhatCannotBe) {
+TEST_F(DivideEdgesTest, RefusesWhatCannotBe) {
   NpyInput input = Input(AllPairs(5, 1), 5);
   ImportOptions options;
   options.edge_split_fractions = {0.8, 0.3, 0.1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/edge_division.h"
+#include "common/ingest/divide_edges.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/edge_reader.h"
-#include "common/ingest/edge_selection.h"
+#include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
 #include "common/sample/draw/draw.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/edge_selection.h"
+#include "common/ingest/select_edges.h"
 
 #include <algorithm>
 #include <numeric>

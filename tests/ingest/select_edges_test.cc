@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits of edges that the user provides to `import npy`.
-#include "common/ingest/edge_selection.h"
+#include "common/ingest/select_edges.h"
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-class EdgeSelectionTest : public testing::DirectoryTest {
+class SelectEdgesTest : public testing::DirectoryTest {
  protected:
   // Users 0 to 3, items 0 to 4; edge i goes from i % 4 to i % 5, at time 100 -
   // i, with type i % 3.
@@ -73,7 +73,7 @@ class EdgeSelectionTest : public testing::DirectoryTest {
   NpyInput input_;
 };
 
-TEST_F(EdgeSelectionTest, KeepsTheOrderOfIds) {
+TEST_F(SelectEdgesTest, KeepsTheOrderOfIds) {
   const std::vector<int64_t> ids = {17, 3, 3, 0, 12};
   input_.train["user__buys__item"] = Save("ids.npy", ids, {5});
   const auto store = Import();
@@ -90,7 +90,7 @@ TEST_F(EdgeSelectionTest, KeepsTheOrderOfIds) {
   }
 }
 
-TEST_F(EdgeSelectionTest, ReadsMasksOfEdges) {
+TEST_F(SelectEdgesTest, ReadsMasksOfEdges) {
   std::string mask = FormatNpyHeader(DType::kUint8, {18});
   mask.replace(mask.find("|u1"), 3, "|b1");
   std::string values(18, '\0');
@@ -102,7 +102,7 @@ TEST_F(EdgeSelectionTest, ReadsMasksOfEdges) {
   EXPECT_THAT((*store)->edge_split(0).edge_id.As<int64_t>(), ElementsAre(2, 9));
 }
 
-TEST_F(EdgeSelectionTest, TakesPairsAsTheyAre) {
+TEST_F(SelectEdgesTest, TakesPairsAsTheyAre) {
   // There is no edge from 0 to 3; the second pair occurs twice.
   input_.test["user__buys__item"] =
       Save("pairs.npy", {0, 3, 1, 1, 1, 1}, {3, 2});
@@ -117,7 +117,7 @@ TEST_F(EdgeSelectionTest, TakesPairsAsTheyAre) {
   EXPECT_FALSE(split.time.present());
 }
 
-TEST_F(EdgeSelectionTest, RefusesBadSeedsByPlace) {
+TEST_F(SelectEdgesTest, RefusesBadSeedsByPlace) {
   ExpectRefusal(Save("seeds.npy", {4, 18}, {2}),
                 "seeds.npy: row 1: edge id 18 is out of range: "
                 "user__buys__item has 18 edges, ids are 0 to 17");
