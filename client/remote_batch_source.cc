@@ -130,7 +130,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   absl::StatusOr<int> HomeOf(const ResolvedJob& job,
                              const BatchRequest& request) const {
     if (request.explicit_seeds.has_value()) {
-      return static_cast<int>(request.batch % manifest_.parts());
+      return static_cast<int>(request.batch % manifest_.partition_count());
     }
     MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                               SplitPartCounts(job, manifest_));
@@ -231,9 +231,10 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   like.type = type;
   like.column = column;
   like.target = Array::Allocate(spec.dtype, shape);
-  MILLRACE_RETURN_IF_ERROR(RunCalls(
-      SplitByOwner(OwnersOf(book, all, count), book.parts(), all, like),
-      StartRowCall));
+  MILLRACE_RETURN_IF_ERROR(
+      RunCalls(SplitByOwner(OwnersOf(book, all, count), book.partition_count(),
+                            all, like),
+               StartRowCall));
   return like.target;
 }
 

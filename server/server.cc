@@ -179,7 +179,7 @@ absl::Status SamplerServer::State::StartGrpc() {
 
 void SamplerServer::State::ReportHealth() {
   ::grpc::HealthCheckServiceInterface* health = server->GetHealthCheckService();
-  for (const int part : core->store->partitions()) {
+  for (const int part : core->store->mapped_partitions()) {
     health->SetServingStatus(StrCat("partition/", part), true);
   }
   core->damage.Listen([health, &core = *core](int part) {

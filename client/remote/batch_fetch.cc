@@ -110,8 +110,8 @@ absl::Status BatchFetch::StartTimes() {
   const Array ids =
       Array::Borrow(DType::kUint64, {count}, seed_ids_.data(), nullptr);
   const PartitionBook& book = context_.manifest.books[job_.seed_type];
-  for (RowRequest& request :
-       SplitByOwner(OwnersOf(book, ids, count), book.parts(), ids, like)) {
+  for (RowRequest& request : SplitByOwner(OwnersOf(book, ids, count),
+                                          book.partition_count(), ids, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
@@ -246,7 +246,8 @@ absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
   const EdgeBlock& block = batch.edges[index];
   const Relation& relation = context_.manifest.schema.relations[index];
   const PartitionBook& book = context_.manifest.books[relation.dst];
-  if (!block.feature.present() || book.parts() == 1) return absl::OkStatus();
+  if (!block.feature.present() || book.partition_count() == 1)
+    return absl::OkStatus();
   RowRequest like;
   like.edge_relation = index;
   like.target = block.feature;
@@ -254,7 +255,7 @@ absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
   std::vector<int> owners(all.begin(), all.end());
   std::replace(owners.begin(), owners.end(), options_.home, kNoOwner);
   for (RowRequest& request :
-       SplitByOwner(owners, book.parts(), block.feature_row, like)) {
+       SplitByOwner(owners, book.partition_count(), block.feature_row, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();
@@ -265,7 +266,7 @@ absl::Status BatchFetch::GatherEdgeFeatures(RelationIndex index) {
 absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
                                       uint32_t row_count, const Array& target) {
   const PartitionBook& book = context_.manifest.books[type];
-  if (!target.present() || book.parts() == 1) return absl::OkStatus();
+  if (!target.present() || book.partition_count() == 1) return absl::OkStatus();
   RowRequest like;
   like.type = type;
   like.column = column;
@@ -284,7 +285,8 @@ absl::Status BatchFetch::GatherColumn(TypeIndex type, NodeColumn column,
                       type, owner, static_cast<uint64_t>(ids.IntegerAt(i)));
     if (owner == options_.home || held) owner = kNoOwner;
   }
-  for (RowRequest& request : SplitByOwner(owners, book.parts(), ids, like)) {
+  for (RowRequest& request :
+       SplitByOwner(owners, book.partition_count(), ids, like)) {
     MILLRACE_RETURN_IF_ERROR(StartGather(std::move(request)));
   }
   return absl::OkStatus();

@@ -81,7 +81,7 @@ class EdgeSplitWriter {
 
   void CountOwners(const Array& dst, EdgeSplitInfo& info) const {
     const PartitionBook& book = books_[relation_.dst];
-    info.part_counts.assign(static_cast<size_t>(book.parts()), 0);
+    info.part_counts.assign(static_cast<size_t>(book.partition_count()), 0);
     for (int64_t i = 0; i < dst.rows(); ++i) {
       ++info.part_counts[book.Owner(static_cast<uint64_t>(dst.IntegerAt(i)))];
     }

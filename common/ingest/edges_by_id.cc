@@ -31,7 +31,7 @@ absl::Status ForEachEdge(const Store& store, RelationIndex index, Visit visit) {
   const TypeIndex owner_type = ListOwnerType(relation, direction);
   const TypeIndex neighbor_type = NeighborType(relation, direction);
   const PartitionBook& neighbors = store.book(neighbor_type);
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     const Partition& partition = *store.partition(part);
     const NeighborLists& lists = partition.edges[index].lists(direction);

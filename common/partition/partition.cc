@@ -55,7 +55,7 @@ absl::Status CheckOptions(const PartitionOptions& options) {
 
 absl::Status CheckDataset(const Store& dataset,
                           const PartitionOptions& options) {
-  if (dataset.parts() != 1 ||
+  if (dataset.partition_count() != 1 ||
       dataset.manifest().partitioning.method != "none") {
     return absl::FailedPreconditionError(
         StrCat(dataset.path().string(),
@@ -155,7 +155,8 @@ absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
                             dataset.FindSplit(info.type, info.name));
   const std::span<const int64_t> originals = split->original_id.As<int64_t>();
   Array ids = Array::Allocate(type.id_dtype(), {split->original_id.rows()});
-  info.part_counts.assign(static_cast<size_t>(numbers.book.parts()), 0);
+  info.part_counts.assign(static_cast<size_t>(numbers.book.partition_count()),
+                          0);
   for (size_t i = 0; i < originals.size(); ++i) {
     if (originals[i] < 0 || originals[i] >= type.count) {
       return absl::DataLossError(StrCat(

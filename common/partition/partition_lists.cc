@@ -39,7 +39,7 @@ struct InOrder {
 std::vector<int64_t> NewStarts(std::span<const int64_t> starts,
                                const Renumbering& nodes) {
   std::vector<int64_t> new_starts(static_cast<size_t>(nodes.id_of.size()));
-  for (int part = 0; part < nodes.book.parts(); ++part) {
+  for (int part = 0; part < nodes.book.partition_count(); ++part) {
     int64_t start = 0;
     for (uint64_t id = nodes.book.begin(part); id < nodes.book.end(part);
          ++id) {
@@ -76,7 +76,7 @@ class ListPass {
   }
 
   absl::Status Run(std::vector<PartSummary>* parts) {
-    for (int part = 0; part < spec_.nodes->book.parts(); ++part) {
+    for (int part = 0; part < spec_.nodes->book.partition_count(); ++part) {
       edges_ = 0;
       cut_edges_ = 0;
       MILLRACE_RETURN_IF_ERROR(WritePart(part));

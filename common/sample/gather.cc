@@ -211,7 +211,7 @@ std::vector<uint32_t> FeatureOwners(const Batch& batch,
                                     const EdgeBlock& block,
                                     const PartitionBook& destinations) {
   std::vector<uint32_t> owners(static_cast<size_t>(block.edge_count()), 0);
-  if (destinations.parts() == 1) return owners;
+  if (destinations.partition_count() == 1) return owners;
   const auto fill = [&](std::span<const uint32_t> nodes) {
     WithIds(batch.nodes[relation.dst].id, [&](const auto& ids) {
       for (size_t e = 0; e < owners.size(); ++e) {

@@ -123,10 +123,10 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
   const auto owner = [&](size_t i) {
     return static_cast<int>(static_cast<uint64_t>(original_ids[i]) / width);
   };
-  return Ask(
-      scope_,
-      GroupByOwner(original_ids.size(), store.parts(), owner, kMaxItemsPerCall),
-      original_ids.size(), question);
+  return Ask(scope_,
+             GroupByOwner(original_ids.size(), store.partition_count(), owner,
+                          kMaxItemsPerCall),
+             original_ids.size(), question);
 }
 
 absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
@@ -163,7 +163,8 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
       direction == Direction::kIn ? dst : src;
   const auto owner = [&](size_t i) { return book.Owner(owners[i]); };
   return Ask(scope_,
-             GroupByOwner(src.size(), store.parts(), owner, kMaxItemsPerCall),
+             GroupByOwner(src.size(), store.partition_count(), owner,
+                          kMaxItemsPerCall),
              src.size(), question);
 }
 

@@ -38,7 +38,7 @@ OwnedFrontier PartOf(const Frontier& frontier,
 Groups GroupNodes(const HopContext& hop) {
   const Store& store = *hop.core.store;
   const std::span<const Frontier> frontiers = hop.frontiers;
-  const int parts = store.parts();
+  const int parts = store.partition_count();
   Groups groups;
   groups.busy.resize(parts);
   groups.owned.resize(parts);
@@ -117,7 +117,8 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
   const HopContext hop = {scope_, context, frontiers, budget_};
   MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
-  if (scope_.core.store->parts() > 1) return ExpandByOwner(hop, picks);
+  if (scope_.core.store->partition_count() > 1)
+    return ExpandByOwner(hop, picks);
   for (size_t f = 0; f < frontiers.size(); ++f) {
     MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
   }
@@ -130,7 +131,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
   Groups groups = GroupNodes(hop);
   std::vector<int> ours;
   std::vector<std::unique_ptr<PeerExpand>> calls;
-  for (int part = 0; part < store.parts(); ++part) {
+  for (int part = 0; part < store.partition_count(); ++part) {
     if (!groups.busy[part]) continue;
     if (hop.core.Reads(part)) {
       ours.push_back(part);

@@ -100,7 +100,7 @@ absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_version(MILLRACE_VERSION);
   reply.set_protocol_version(kProtocolVersion);
   const std::map<int, std::string> damaged = core.damage.damaged();
-  for (const int part : core.store->partitions()) {
+  for (const int part : core.store->mapped_partitions()) {
     if (damaged.contains(part)) continue;
     reply.add_partitions(static_cast<uint32_t>(part));
   }

@@ -107,7 +107,8 @@ class MappedNeighborSource final : public NeighborSource {
     size_t begin = 0;
     while (begin < frontier.ids.size()) {
       const int owner = book.Owner(frontier.ids[begin]);
-      size_t end = book.parts() == 1 ? frontier.ids.size() : begin + 1;
+      size_t end =
+          book.partition_count() == 1 ? frontier.ids.size() : begin + 1;
       while (end < frontier.ids.size() &&
              book.Owner(frontier.ids[end]) == owner) {
         ++end;
@@ -143,7 +144,7 @@ class MappedEdgeDirectory final : public EdgeDirectory {
     std::vector<uint8_t> found(src.size());
     CancelPoller poller;
     for (const OwnerGroup& group :
-         GroupByOwner(src.size(), store_.parts(),
+         GroupByOwner(src.size(), store_.partition_count(),
                       [&](size_t i) { return book.Owner(owners[i]); })) {
       const std::vector<uint64_t> own_src = TakeAt(src, group.places);
       const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
@@ -175,7 +176,7 @@ LocalBatchSource::~LocalBatchSource() {
 
 absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     std::shared_ptr<const Store> store, int threads) {
-  for (int part = 0; part < store->parts(); ++part) {
+  for (int part = 0; part < store->partition_count(); ++part) {
     if (store->partition(part) == nullptr) {
       return absl::FailedPreconditionError(
           StrCat("partition ", part, " of ", store->path().string(),
