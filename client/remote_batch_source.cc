@@ -70,7 +70,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     const absl::Status possible =
         CheckColumns(request.columns, manifest_.schema);
     if (!possible.ok()) return done(possible);
-    const absl::StatusOr<int> home = HomeOf(job, request);
+    const absl::StatusOr<int> home = FindHome(job, request);
     if (!home.ok()) return done(home.status());
     if (cache_ == nullptr || !request.columns.features) {
       return Start(job, std::move(request), *home, nullptr, std::move(done));
@@ -127,15 +127,15 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetch->Start();
   }
 
-  absl::StatusOr<int> HomeOf(const ResolvedJob& job,
-                             const BatchRequest& request) const {
+  absl::StatusOr<int> FindHome(const ResolvedJob& job,
+                               const BatchRequest& request) const {
     if (request.explicit_seeds.has_value()) {
       return static_cast<int>(request.batch % manifest_.partition_count());
     }
     MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                               SplitPartCounts(job, manifest_));
     return SeedSchedule(job.spec, std::move(part_counts))
-        .HomeOf(request.epoch, request.batch);
+        .FindHome(request.epoch, request.batch);
   }
 
   void Forget(BatchFetch& fetch) {

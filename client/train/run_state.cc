@@ -142,7 +142,7 @@ bool RunState::NoteEvaluation(uint32_t evaluated, const SplitMetrics& accuracy,
   return true;
 }
 
-absl::StatusOr<int64_t> EpochOf(const Checkpoint& checkpoint) {
+absl::StatusOr<int64_t> ReadEpoch(const Checkpoint& checkpoint) {
   return Find(checkpoint.counters, "epoch");
 }
 

@@ -49,6 +49,6 @@ struct RunState {
 };
 
 // Returns the epoch of a checkpoint. DATA_LOSS: it has none.
-absl::StatusOr<int64_t> EpochOf(const Checkpoint& checkpoint);
+absl::StatusOr<int64_t> ReadEpoch(const Checkpoint& checkpoint);
 
 }  // namespace millrace

@@ -413,7 +413,7 @@ absl::StatusOr<const Split*> Store::FindSplit(TypeIndex type,
   return &splits_[index];
 }
 
-absl::StatusOr<const SplitMembers*> Store::MembersOf(
+absl::StatusOr<const SplitMembers*> Store::FindMembers(
     TypeIndex type, std::string_view name) const {
   const auto& splits = manifest_.splits;
   const auto info =

@@ -140,8 +140,8 @@ class Store {
                                          std::string_view name) const;
   // The nodes of a type's split, computed at the first call; null if the type
   // has no split of that name. DATA_LOSS: the split is damaged.
-  absl::StatusOr<const SplitMembers*> MembersOf(TypeIndex type,
-                                                std::string_view name) const;
+  absl::StatusOr<const SplitMembers*> FindMembers(TypeIndex type,
+                                                  std::string_view name) const;
   // `index` is an index into manifest().splits or manifest().edge_splits.
   const Split& split(size_t index) const { return splits_[index]; }
   const EdgeSplit& edge_split(size_t index) const {

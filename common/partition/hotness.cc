@@ -64,7 +64,7 @@ absl::StatusOr<Hotness> DegreeHotness(
   for (const Direction direction : directions) {
     for (size_t i = 0; i < dataset.schema().relations.size(); ++i) {
       const DatasetLists lists =
-          ListsOf(dataset, static_cast<RelationIndex>(i), direction);
+          FindLists(dataset, static_cast<RelationIndex>(i), direction);
       std::vector<uint64_t>& occurrences = counts[lists.neighbor_type];
       MILLRACE_RETURN_IF_ERROR(
           ScanLists(lists, [&occurrences](size_t, auto neighbors) {

@@ -301,7 +301,7 @@ class RelationPass {
   absl::Status Prepare() {
     if (!described_.feature.present()) return absl::OkStatus();
     if (described_.has_in) {
-      const DatasetLists in = ListsOf(dataset_, relation_, Direction::kIn);
+      const DatasetLists in = FindLists(dataset_, relation_, Direction::kIn);
       MILLRACE_RETURN_IF_ERROR(CheckStarts(in));
       in_order_.starts = in.starts();
     } else {
@@ -349,7 +349,7 @@ class RelationPass {
  private:
   ListPass::Spec SpecOf(Direction direction) const {
     ListPass::Spec spec;
-    spec.lists = ListsOf(dataset_, relation_, direction);
+    spec.lists = FindLists(dataset_, relation_, direction);
     spec.nodes = &numbers_[spec.lists.node_type];
     spec.neighbors = &numbers_[spec.lists.neighbor_type];
     spec.in_order = &in_order_;

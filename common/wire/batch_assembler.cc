@@ -85,10 +85,10 @@ absl::Status BatchAssembler::CheckArrays() const {
                request_.home));
   }
   const std::vector<ArraySlot> slots =
-      SlotsOf({request_.manifest, job, request_.request.columns,
-               request_.request.explicit_seeds.has_value(),
-               request_.request.explicit_seeds.has_value() &&
-                   !request_.request.explicit_seeds->negatives.empty()});
+      ComputeSlots({request_.manifest, job, request_.request.columns,
+                    request_.request.explicit_seeds.has_value(),
+                    request_.request.explicit_seeds.has_value() &&
+                        !request_.request.explicit_seeds->negatives.empty()});
   if (layout_.arrays.size() != slots.size()) {
     return absl::InvalidArgumentError(StrCat("the stream has ",
                                              layout_.arrays.size(),

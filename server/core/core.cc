@@ -94,7 +94,7 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
 }
 
 absl::Status ServerCore::NoteDamage(absl::Status status) {
-  const std::string file = DamagedFileOf(status);
+  const std::string file = FindDamagedFile(status);
   if (file.empty()) return status;
   damage.Note(file, status);
   return damage.Told(file, status);

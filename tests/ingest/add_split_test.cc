@@ -146,7 +146,7 @@ TEST_F(AddSplitTest, OpenStoresFindTheNewSplits) {
   EXPECT_EQ((*(*now)->FindSplit(0, "mine"))->original_id.IntegerAt(2), 5);
   // All share one graph, and one set of members and seeds.
   EXPECT_EQ((*now)->partition(1), before->partition(1));
-  EXPECT_EQ(*(*now)->MembersOf(0, "train"), *before->MembersOf(0, "train"));
+  EXPECT_EQ(*(*now)->FindMembers(0, "train"), *before->FindMembers(0, "train"));
   EXPECT_EQ(*(*now)->WithNewSplits(), nullptr);
 }
 

@@ -212,8 +212,8 @@ absl::Status DrawNeighbors(const Store& store, int part,
   const SplitMembers* members = nullptr;
   if (!context.within.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(
-        members, store.MembersOf(NeighborType(relation, context.direction),
-                                 context.within));
+        members, store.FindMembers(NeighborType(relation, context.direction),
+                                   context.within));
   }
   const ListView view{
       store,

@@ -216,7 +216,7 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   context.walk = true;
   context.replace = true;
   context.edge_ids = false;
-  const Frontier frontier = builder.FrontierOf(relation, fanout, begin, end);
+  const Frontier frontier = builder.MakeFrontier(relation, fanout, begin, end);
   CancelPoller poller([&source] { return source.CheckNotCancelled(); });
   Walkers walkers(context, spec, frontier, source, poller);
   MILLRACE_RETURN_IF_ERROR(walkers.Walk(hop));

@@ -54,7 +54,7 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
     const uint32_t end = builder.frontier_end(type);
     const int32_t fanout = builder.job().fanouts[r][hop];
     if (fanout == 0 || begin == end) continue;
-    frontiers.push_back(builder.FrontierOf(r, fanout, begin, end));
+    frontiers.push_back(builder.MakeFrontier(r, fanout, begin, end));
     MILLRACE_RETURN_IF_ERROR(CheckPickCount(context, frontiers.back()));
   }
   std::vector<Picks> picks(frontiers.size());

@@ -25,7 +25,7 @@ class SlotPicker {
   SlotPicker(const ListView& view, const Frontier& frontier)
       : view_(view),
         frontier_(frontier),
-        domain_(DomainOf(view.context, frontier.relation)),
+        domain_(MakeDomain(view.context, frontier.relation)),
         key_(domain_.Key()),
         indices_(view.lists.indices.As<Id>()),
         sums_(view.lists.weight_sum.As<uint64_t>()),
@@ -70,8 +70,8 @@ class SlotPicker {
     std::span<const Id> originals;
   };
 
-  static DrawDomain DomainOf(const DrawContext& context,
-                             RelationIndex relation) {
+  static DrawDomain MakeDomain(const DrawContext& context,
+                               RelationIndex relation) {
     Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
     if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
     return {.job_seed = context.job_seed,
@@ -82,7 +82,7 @@ class SlotPicker {
             .relation = relation};
   }
 
-  WordStream StreamOf(size_t i) const {
+  WordStream MakeStream(size_t i) const {
     const uint64_t row = frontier_.ids[i] - view_.first_id;
     const Array& originals = view_.nodes.original_id;
     const uint64_t node = narrow_nodes_ ? originals.As<uint32_t>()[row]
@@ -96,11 +96,11 @@ class SlotPicker {
     const bool replace = view_.context.replace;
     switch (view_.context.rule) {
       case DrawRule::kUniform: {
-        WordStream words = StreamOf(i);
+        WordStream words = MakeStream(i);
         return PickUniform(words, list, fanout, replace, slots);
       }
       case DrawRule::kWeighted: {
-        WordStream words = StreamOf(i);
+        WordStream words = MakeStream(i);
         return PickWeighted(words, list, columns.sums, fanout, replace, slots);
       }
       case DrawRule::kLabor:

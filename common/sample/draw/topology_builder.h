@@ -50,8 +50,8 @@ class TopologyBuilder {
 
   // The nodes with local ids [begin, end) of the type that has the relation's
   // lists. The views in the result are valid until nodes are added.
-  Frontier FrontierOf(RelationIndex relation, int32_t fanout, uint32_t begin,
-                      uint32_t end);
+  Frontier MakeFrontier(RelationIndex relation, int32_t fanout, uint32_t begin,
+                        uint32_t end);
 
   // Adds what was picked for the nodes from `begin` on, which must not have
   // edges of the relation yet. `visits` is parallel to picks.neighbors or

@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
       new LocalBatchSource(std::move(store), threads));
 }
 
-absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
+absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
     const ResolvedJob& job, const BatchRequest& request) const {
   if (!request.explicit_seeds.has_value()) {
     return split_seeds_.ReadBatch(job, request.epoch, request.batch);
@@ -210,7 +210,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
     const ResolvedJob& job, const BatchRequest& request) const {
   const Columns& columns = request.columns;
   MILLRACE_RETURN_IF_ERROR(CheckColumns(columns, manifest().schema));
-  MILLRACE_ASSIGN_OR_RETURN(ResolvedSeeds seeds, SeedsOf(job, request));
+  MILLRACE_ASSIGN_OR_RETURN(ResolvedSeeds seeds, FindSeeds(job, request));
   MappedEdgeDirectory directory(*store_);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));

@@ -37,8 +37,8 @@ class LocalBatchSource final : public BatchSource {
 
  private:
   LocalBatchSource(std::shared_ptr<const Store> store, int threads);
-  absl::StatusOr<ResolvedSeeds> SeedsOf(const ResolvedJob& job,
-                                        const BatchRequest& request) const;
+  absl::StatusOr<ResolvedSeeds> FindSeeds(const ResolvedJob& job,
+                                          const BatchRequest& request) const;
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
                                          const BatchRequest& request) const;
 

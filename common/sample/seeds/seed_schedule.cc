@@ -24,16 +24,16 @@ SeedSchedule::SeedSchedule(const JobSpec& spec,
   seed_count_ =
       std::accumulate(part_counts_.begin(), part_counts_.end(), int64_t{0});
   if (spec_.seed_order == SeedOrder::kGlobal) {
-    batch_count_ = BatchesOf(seed_count_);
+    batch_count_ = CountBatches(seed_count_);
     return;
   }
   for (const int64_t count : part_counts_) {
-    part_batches_.push_back(BatchesOf(count));
+    part_batches_.push_back(CountBatches(count));
     batch_count_ += part_batches_.back();
   }
 }
 
-uint32_t SeedSchedule::BatchesOf(int64_t seeds) const {
+uint32_t SeedSchedule::CountBatches(int64_t seeds) const {
   const int64_t size = spec_.batch_size;
   const int64_t batches =
       spec_.drop_last ? seeds / size : seeds / size + (seeds % size != 0);
@@ -41,7 +41,8 @@ uint32_t SeedSchedule::BatchesOf(int64_t seeds) const {
       std::min<int64_t>(batches, std::numeric_limits<uint32_t>::max()));
 }
 
-SeedSchedule::Slot SeedSchedule::SlotOf(uint32_t epoch, uint32_t batch) const {
+SeedSchedule::Slot SeedSchedule::FindSlot(uint32_t epoch,
+                                          uint32_t batch) const {
   uint64_t number = batch;
   if (spec_.shuffle) {
     const DrawDomain domain{.job_seed = spec_.seed,
@@ -54,9 +55,9 @@ SeedSchedule::Slot SeedSchedule::SlotOf(uint32_t epoch, uint32_t batch) const {
   return {part, static_cast<uint32_t>(number)};
 }
 
-int SeedSchedule::HomeOf(uint32_t epoch, uint32_t batch) const {
+int SeedSchedule::FindHome(uint32_t epoch, uint32_t batch) const {
   if (spec_.seed_order == SeedOrder::kLocal && batch < batch_count_) {
-    return SlotOf(epoch, batch).partition;
+    return FindSlot(epoch, batch).partition;
   }
   return static_cast<int>(batch % part_counts_.size());
 }
@@ -76,7 +77,7 @@ absl::StatusOr<SeedSchedule::BatchPositions> SeedSchedule::Positions(
                     .hop = kGlobalOrder};
   int64_t count = seed_count_;
   if (spec_.seed_order == SeedOrder::kLocal) {
-    slot = SlotOf(epoch, batch);
+    slot = FindSlot(epoch, batch);
     domain.hop = kPartitionOrder;
     domain.relation = slot.partition;
     count = part_counts_[slot.partition];

@@ -32,7 +32,7 @@ class SeedSchedule {
   uint32_t batch_count() const { return batch_count_; }
   // The partition that owns the seeds of a batch (kLocal), or the preferred
   // home `batch mod partitions` (kGlobal).
-  int HomeOf(uint32_t epoch, uint32_t batch) const;
+  int FindHome(uint32_t epoch, uint32_t batch) const;
   // OUT_OF_RANGE: batch >= batch_count().
   absl::StatusOr<BatchPositions> Positions(uint32_t epoch,
                                            uint32_t batch) const;
@@ -42,8 +42,8 @@ class SeedSchedule {
     int partition;
     uint32_t batch;  // within the partition
   };
-  Slot SlotOf(uint32_t epoch, uint32_t batch) const;
-  uint32_t BatchesOf(int64_t seeds) const;
+  Slot FindSlot(uint32_t epoch, uint32_t batch) const;
+  uint32_t CountBatches(int64_t seeds) const;
 
   JobSpec spec_;
   std::vector<int64_t> part_counts_;

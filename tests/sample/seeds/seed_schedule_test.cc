@@ -83,7 +83,7 @@ TEST(SeedScheduleTest, LocalOrderKeepsBatchesWithinOnePartition) {
   for (uint32_t b = 0; b < plan.batch_count(); ++b) {
     const auto batch = plan.Positions(1, b);
     ASSERT_TRUE(batch.ok());
-    EXPECT_EQ(batch->partition, plan.HomeOf(1, b));
+    EXPECT_EQ(batch->partition, plan.FindHome(1, b));
     for (const uint64_t position : batch->positions) {
       EXPECT_TRUE(seen[batch->partition].insert(position).second);
     }
@@ -95,9 +95,9 @@ TEST(SeedScheduleTest, LocalOrderKeepsBatchesWithinOnePartition) {
 
 TEST(SeedScheduleTest, GlobalHomesGoRound) {
   const SeedSchedule plan(Job(2), {5, 5, 5});
-  EXPECT_EQ(plan.HomeOf(0, 0), 0);
-  EXPECT_EQ(plan.HomeOf(0, 4), 1);
-  EXPECT_EQ(plan.HomeOf(9, 5), 2);
+  EXPECT_EQ(plan.FindHome(0, 0), 0);
+  EXPECT_EQ(plan.FindHome(0, 4), 1);
+  EXPECT_EQ(plan.FindHome(9, 5), 2);
 }
 
 }  // namespace
