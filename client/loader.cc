@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -93,7 +93,7 @@ class StepSequence {
 class PrefetchingLoader final : public Loader {
  public:
   PrefetchingLoader(std::shared_ptr<BatchSource> source, ResolvedJob job,
-                    EpochPlan plan, const LoaderOptions& options)
+                    RequestPlan plan, const LoaderOptions& options)
       : source_(std::move(source)),
         job_(std::make_shared<const ResolvedJob>(std::move(job))),
         plan_(std::move(plan)),
@@ -211,7 +211,7 @@ class PrefetchingLoader final : public Loader {
 
   const std::shared_ptr<BatchSource> source_;
   const std::shared_ptr<const ResolvedJob> job_;  // shared with callbacks
-  const EpochPlan plan_;
+  const RequestPlan plan_;
   const LoaderOptions options_;
   StepSequence sequence_;
   std::deque<std::shared_ptr<Slot>> window_;
@@ -248,7 +248,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
   MILLRACE_ASSIGN_OR_RETURN(ResolvedJob resolved,
                             ResolveJob(job, source->manifest()));
-  std::vector<SeedList> lists = std::exchange(options.epoch_seeds, {});
+  std::vector<ExplicitSeeds> lists = std::exchange(options.epoch_seeds, {});
   if (!lists.empty() &&
       uint64_t{options.first_epoch} + options.epochs > lists.size()) {
     return absl::InvalidArgumentError(StrCat(
@@ -256,11 +256,11 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
         uint64_t{options.first_epoch} + options.epochs - 1, " are asked for"));
   }
   MILLRACE_ASSIGN_OR_RETURN(
-      EpochPlan plan,
+      RequestPlan plan,
       lists.empty()
-          ? EpochPlan::Create(resolved, source->manifest(),
-                              std::exchange(options.seeds, std::nullopt))
-          : EpochPlan::OfLists(resolved, std::move(lists)));
+          ? RequestPlan::Create(resolved, source->manifest(),
+                                std::exchange(options.seeds, std::nullopt))
+          : RequestPlan::OfLists(resolved, std::move(lists)));
   return std::unique_ptr<Loader>(new PrefetchingLoader(
       std::move(source), std::move(resolved), std::move(plan), options));
 }

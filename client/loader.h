@@ -47,10 +47,10 @@ struct LoaderOptions {
   Columns columns = {};
 
   // Seeds to use instead of the job's split.
-  std::optional<SeedList> seeds = {};
+  std::optional<ExplicitSeeds> seeds = {};
   // Seeds of each epoch, starting at epoch 0, to use instead of the job's split
   // and of `seeds`. Every epoch must have the same number of them.
-  std::vector<SeedList> epoch_seeds = {};
+  std::vector<ExplicitSeeds> epoch_seeds = {};
 };
 
 // One step of the plan. All ranks make the same number of steps.
@@ -68,8 +68,8 @@ struct LoaderStep {
 // the loader is destroyed first, fetches in flight keep alive what they need.
 class Loader {
  public:
-  // Errors of ResolveJob and EpochPlan::Create. INVALID_ARGUMENT: an option is
-  // out of range (names it).
+  // Errors of ResolveJob and RequestPlan::Create. INVALID_ARGUMENT: an option
+  // is out of range (names it).
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job,
       LoaderOptions options);

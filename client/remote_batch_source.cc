@@ -24,8 +24,8 @@
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
 #include "common/sample/gather.h"
-#include "common/sample/seeds/epoch_plan.h"
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/request_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
 #include "spdlog/spdlog.h"
 
@@ -71,7 +71,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     const absl::Status possible =
         CheckColumns(request.columns, manifest_.schema);
     if (!possible.ok()) return done(possible);
-    const absl::StatusOr<int> home = HomeOf(job, request);
+    const absl::StatusOr<int> home = FindHome(job, request);
     if (!home.ok()) return done(home.status());
     if (cache_ == nullptr || !request.columns.features) {
       return Start(job, std::move(request), *home, nullptr, std::move(done));
@@ -129,15 +129,15 @@ class FleetBatchSource final : public RemoteBatchSource {
     fetch->Start();
   }
 
-  absl::StatusOr<int> HomeOf(const ResolvedJob& job,
-                             const BatchRequest& request) const {
+  absl::StatusOr<int> FindHome(const ResolvedJob& job,
+                               const BatchRequest& request) const {
     if (request.explicit_seeds.has_value()) {
-      return static_cast<int>(request.batch % manifest_.parts());
+      return static_cast<int>(request.batch % manifest_.partition_count());
     }
     MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
                               SplitPartCounts(job, manifest_));
-    return SeedPlan(job.spec, std::move(part_counts))
-        .HomeOf(request.epoch, request.batch);
+    return SeedSchedule(job.spec, std::move(part_counts))
+        .FindHome(request.epoch, request.batch);
   }
 
   void Forget(BatchFetch& fetch) {
@@ -239,9 +239,10 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   like.type = type;
   like.column = column;
   like.target = Array::Allocate(spec.dtype, shape);
-  MILLRACE_RETURN_IF_ERROR(RunCalls(
-      SplitByOwner(OwnersOf(book, all, count), book.parts(), all, like),
-      StartRowCall));
+  MILLRACE_RETURN_IF_ERROR(
+      RunCalls(SplitByOwner(OwnersOf(book, all, count), book.partition_count(),
+                            all, like),
+               StartRowCall));
   return like.target;
 }
 

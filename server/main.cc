@@ -290,10 +290,10 @@ void AwaitSignal(const sigset_t& before) {
 
 std::string PartitionList(const Store& store) {
   std::string list;
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     list += StrCat(list.empty() ? "" : ",", part);
   }
-  return StrCat("[", list, "] of ", store.parts());
+  return StrCat("[", list, "] of ", store.partition_count());
 }
 
 absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {

@@ -185,7 +185,7 @@ absl::Status SamplerServer::State::StartGrpc() {
 
 void SamplerServer::State::ReportHealth() {
   ::grpc::HealthCheckServiceInterface* health = server->GetHealthCheckService();
-  for (const int part : core->store->partitions()) {
+  for (const int part : core->store->mapped_partitions()) {
     health->SetServingStatus(StrCat("partition/", part), true);
   }
   core->damage.Listen([health, &core = *core](int part) {
@@ -280,7 +280,7 @@ std::string SamplerServer::Metrics() const {
   gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
   gauges.running_calls = static_cast<double>(core.sample_calls.count() +
                                              core.gather_calls.count());
-  for (const LiveCalls* calls :
+  for (const ActiveCalls* calls :
        {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
         &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
     gauges.calls_ended_for_others +=

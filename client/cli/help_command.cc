@@ -47,7 +47,7 @@ void AddHelpCommand(CLI::App& app, CommandBody& body) {
   command->footer("  millrace help import ogb");
   command->callback([path, &app, &body] {
     body = [&found = FindCommand(app, *path)] {
-      std::cout << HelpOf(found);
+      std::cout << FormatHelp(found);
       return absl::OkStatus();
     };
   });

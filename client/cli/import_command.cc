@@ -127,7 +127,7 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
   // Cheap checks first: describing a graph may mean reading it.
   MILLRACE_RETURN_IF_ERROR(AtomicDirectory::CheckTarget(flags.target));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(owners));
-  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.describe(resolved));
+  MILLRACE_ASSIGN_OR_RETURN(const RawGraph graph, format.open(resolved));
   if (!owners.empty()) MILLRACE_RETURN_IF_ERROR(CheckOwners(graph, owners));
   const std::string& names = flags.names_out;
   if (!names.empty()) MILLRACE_RETURN_IF_ERROR(CheckNames(graph, names));

@@ -11,13 +11,13 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/words.h"
-#include "common/ingest/formats/glt_importer.h"
-#include "common/ingest/formats/npy_importer.h"
-#include "common/ingest/formats/ogb_importer.h"
+#include "common/ingest/formats/glt.h"
+#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/ogb.h"
 #include "common/ingest/formats/partition_folder.h"
-#include "common/ingest/formats/pyg_importer.h"
-#include "common/ingest/formats/reddit_importer.h"
-#include "common/ingest/formats/tu_importer.h"
+#include "common/ingest/formats/pyg.h"
+#include "common/ingest/formats/reddit.h"
+#include "common/ingest/formats/tu.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -98,7 +98,7 @@ absl::StatusOr<NpyInput> ParseNpyInput(const ImportFlags& flags) {
   return input;
 }
 
-absl::StatusOr<RawGraph> DescribeOgbFlags(const ImportFlags& flags) {
+absl::StatusOr<RawGraph> OpenOgbFromFlags(const ImportFlags& flags) {
   OgbInput input;
   input.directory = flags.directory;
   input.split = flags.ogb_split;
@@ -109,16 +109,16 @@ absl::StatusOr<RawGraph> DescribeOgbFlags(const ImportFlags& flags) {
   }
   MILLRACE_ASSIGN_OR_RETURN(input.features,
                             ParseFiles("--features", flags.features));
-  return DescribeOgb(input, flags.options);
+  return OpenOgb(input, flags.options);
 }
 
-absl::StatusOr<RawGraph> DescribeNpyFlags(const ImportFlags& flags) {
+absl::StatusOr<RawGraph> OpenNpyFromFlags(const ImportFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(const NpyInput input, ParseNpyInput(flags));
-  return DescribeNpy(input);
+  return OpenNpy(input);
 }
 
-absl::StatusOr<RawGraph> DescribeRedditFlags(const ImportFlags& flags) {
-  return DescribeReddit(flags.directory, flags.options);
+absl::StatusOr<RawGraph> OpenRedditFromFlags(const ImportFlags& flags) {
+  return OpenReddit(flags.directory, flags.options);
 }
 
 PartitionFolderInput ParsePartitionFolder(const ImportFlags& flags) {
@@ -132,28 +132,28 @@ PartitionFolderInput ParsePartitionFolder(const ImportFlags& flags) {
   return input;
 }
 
-absl::StatusOr<RawGraph> DescribePygFlags(const ImportFlags& flags) {
-  return DescribePygPartitions(ParsePartitionFolder(flags), flags.options);
+absl::StatusOr<RawGraph> OpenPygFromFlags(const ImportFlags& flags) {
+  return OpenPygPartitions(ParsePartitionFolder(flags), flags.options);
 }
 
-absl::StatusOr<RawGraph> DescribeGltFlags(const ImportFlags& flags) {
-  return DescribeGltPartitions(ParsePartitionFolder(flags), flags.options);
+absl::StatusOr<RawGraph> OpenGltFromFlags(const ImportFlags& flags) {
+  return OpenGltPartitions(ParsePartitionFolder(flags), flags.options);
 }
 
-absl::StatusOr<RawGraph> DescribeFakeFlags(const ImportFlags& flags) {
-  return DescribeFake(flags.fake);
+absl::StatusOr<RawGraph> MakeFakeFromFlags(const ImportFlags& flags) {
+  return MakeFake(flags.fake);
 }
 
-absl::StatusOr<RawGraph> DescribeTriplesFlags(const ImportFlags& flags) {
+absl::StatusOr<RawGraph> OpenTriplesFromFlags(const ImportFlags& flags) {
   TriplesInput input = flags.triples;
   input.directory = flags.directory;
   input.split = flags.ogb_split;
-  return DescribeTriples(input);
+  return OpenTriples(input);
 }
 
-absl::StatusOr<RawGraph> DescribeTuFlags(const ImportFlags& flags) {
-  return DescribeTu({flags.directory, kTuFeatures.at(flags.node_features)},
-                    flags.options);
+absl::StatusOr<RawGraph> OpenTuFromFlags(const ImportFlags& flags) {
+  return OpenTu({flags.directory, kTuFeatures.at(flags.node_features)},
+                flags.options);
 }
 
 void AddFiles(CLI::App& command, const char* option,
@@ -279,30 +279,30 @@ void AddFake(CLI::App& command, ImportFlags& flags) {
 constexpr ImportFormat kFormats[] = {
     {"ogb", "a folder in OGB's raw layout: raw/ (CSV or binary), split/NAME/",
      "ogb tests/data/cora --split public --out cora", &AddOgb,
-     &DescribeOgbFlags},
+     &OpenOgbFromFlags},
     {"npy", "arrays in .npy files",
      "npy --edges edges.npy --features x.npy --labels y.npy \\\n"
      "      --train train.npy --valid valid.npy --test test.npy --out graph",
-     &AddNpy, &DescribeNpyFlags},
+     &AddNpy, &OpenNpyFromFlags},
     {"tu", "a collection of small graphs in TU Dortmund's format",
-     "tu tests/data/mutag --folds 10 --out mutag", &AddTu, &DescribeTuFlags},
+     "tu tests/data/mutag --folds 10 --out mutag", &AddTu, &OpenTuFromFlags},
     {"triples", "a knowledge graph: triples of head, relation and tail",
      "triples FB15k-237 --reciprocal --out fb15k", &AddTriples,
-     &DescribeTriplesFlags},
+     &OpenTriplesFromFlags},
     {"reddit", "the Reddit data set as DGL and PyG ship it",
-     "reddit reddit/raw --out reddit.store", &AddReddit, &DescribeRedditFlags},
+     "reddit reddit/raw --out reddit.store", &AddReddit, &OpenRedditFromFlags},
     {"pyg-partitions", "a folder of torch_geometric.distributed.Partitioner",
      "pyg-partitions products-partitions \\\n"
      "      --assignment-out parts.npy --out products",
-     &AddPartitions, &DescribePygFlags},
+     &AddPartitions, &OpenPygFromFlags},
     {"glt-partitions", "a folder of GraphLearn-for-PyTorch's partitioners",
      "glt-partitions products-partitions \\\n"
      "      --assignment-out parts.npy --out products",
-     &AddPartitions, &DescribeGltFlags},
+     &AddPartitions, &OpenGltFromFlags},
     {"fake", "random numbers that a model can learn from",
      "fake --nodes 10000 --avg-degree 8 --features 32 --classes 4 \\\n"
      "      --out fake",
-     &AddFake, &DescribeFakeFlags}};
+     &AddFake, &MakeFakeFromFlags}};
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ingest/formats/fake_importer.h"
-#include "common/ingest/formats/triples_importer.h"
+#include "common/ingest/formats/fake.h"
+#include "common/ingest/formats/triples.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/raw_graph.h"
 
@@ -48,8 +48,8 @@ struct ImportFormat {
   const char* example;  // follows `millrace import`
   // Adds the options that only this format has.
   void (*add_options)(CLI::App& command, ImportFlags& flags);
-  // Describes the input's graph.
-  absl::StatusOr<RawGraph> (*describe)(const ImportFlags& flags);
+  // Opens the input's graph.
+  absl::StatusOr<RawGraph> (*open)(const ImportFlags& flags);
 };
 
 // All formats, in the order of --help.

@@ -121,7 +121,7 @@ int64_t EdgesIn(const Partition& partition) {
 
 Json DescribePartitions(const Store& store) {
   Json list = Json::array();
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     int64_t nodes = 0;
     for (const NodeColumns& columns : store.partition(part)->nodes) {
       nodes += columns.original_id.rows();
@@ -172,7 +172,7 @@ absl::StatusOr<Json> Describe(const Store& store,
               {"uuid", manifest.uuid},
               {"fingerprint", manifest.fingerprint},
               {"dataset_fingerprint", manifest.dataset_fingerprint},
-              {"parts", store.parts()},
+              {"parts", store.partition_count()},
               {"method", manifest.partitioning.method},
               {"seed", manifest.partitioning.seed},
               {"hot", manifest.partitioning.hot},
@@ -246,9 +246,9 @@ void PrintSchema(const Schema& schema, const LabelSummaries& labels) {
 void Print(const Store& store, const LabelSummaries& labels,
            const Json& report) {
   const Manifest& manifest = store.manifest();
-  std::cout << store.path().string() << ": " << store.parts()
-            << (store.parts() == 1 ? " partition" : " partitions") << ", "
-            << Bytes(report["bytes"]) << " (features "
+  std::cout << store.path().string() << ": " << store.partition_count()
+            << (store.partition_count() == 1 ? " partition" : " partitions")
+            << ", " << Bytes(report["bytes"]) << " (features "
             << Bytes(report["feature_bytes"]) << ")\n"
             << "uuid " << manifest.uuid << "\nfingerprint "
             << manifest.fingerprint << "\ndataset fingerprint "

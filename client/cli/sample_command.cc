@@ -16,7 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/digest.h"
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -58,8 +58,8 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
              " belongs to --seed-ids\ngive those too, or leave it out"));
 }
 
-absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
-                                    const ResolvedJob& job) {
+absl::StatusOr<ExplicitSeeds> GivenSeeds(const SampleFlags& flags,
+                                         const ResolvedJob& job) {
   const bool edges = job.spec.seed_kind == SeedKind::kEdge;
   const size_t count = flags.seed_ids.size();
   if (flags.seed_dst_ids.size() != (edges ? count : 0)) {
@@ -74,7 +74,7 @@ absl::StatusOr<SeedList> GivenSeeds(const SampleFlags& flags,
                              " times for ", count,
                              " seeds\ngive one for each of --seed-ids"));
   }
-  SeedList seeds;
+  ExplicitSeeds seeds;
   seeds.ids = flags.seed_ids;
   seeds.dst = flags.seed_dst_ids;
   seeds.times = flags.seed_times;
@@ -89,16 +89,17 @@ absl::StatusOr<BatchRequest> MakeRequest(const SampleFlags& flags,
   columns.edge_ids = true;
   columns.features = flags.with_features;
   if (!flags.seed_ids.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(SeedList seeds, GivenSeeds(flags, job));
+    MILLRACE_ASSIGN_OR_RETURN(ExplicitSeeds seeds, GivenSeeds(flags, job));
     return BatchRequest{.epoch = flags.epoch,
                         .batch = flags.batch,
                         .explicit_seeds = std::move(seeds),
                         .columns = columns};
   }
-  MILLRACE_ASSIGN_OR_RETURN(std::optional<SeedList> seeds,
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<ExplicitSeeds> seeds,
                             flags.job.Seeds(job.spec.seed_kind));
-  MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
-                            EpochPlan::Create(job, manifest, std::move(seeds)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const RequestPlan plan,
+      RequestPlan::Create(job, manifest, std::move(seeds)));
   return plan.Request(flags.epoch, flags.batch, columns);
 }
 

@@ -172,7 +172,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<FleetMemberInfo> members,
                             fleet->AwaitMembers(AllAsked, deadline));
   if (manifest.ok() && wait > absl::ZeroDuration()) {
-    const auto all_served = [parts = (*manifest)->parts()](
+    const auto all_served = [parts = (*manifest)->partition_count()](
                                 const std::vector<FleetMemberInfo>& now) {
       return MissingPartitions(now, parts).empty();
     };
@@ -180,7 +180,7 @@ absl::Status RunStatus(const StatusFlags& flags) {
                               fleet->AwaitMembers(all_served, start + wait));
   }
   const std::vector<int> missing =
-      manifest.ok() ? MissingPartitions(members, (*manifest)->parts())
+      manifest.ok() ? MissingPartitions(members, (*manifest)->partition_count())
                     : std::vector<int>{};
   if (flags.json) {
     PrintJson(members, missing);
@@ -189,11 +189,11 @@ absl::Status RunStatus(const StatusFlags& flags) {
   }
   if (!manifest.ok()) return WhyNoManifest(manifest.status(), members.size());
   if (!missing.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("no ready server for partition ",
-                     absl::StrJoin(missing, ", "), " of ", (*manifest)->parts(),
-                     "\nstart one: millrace-server --store STORE --partition ",
-                     missing.front()));
+    return absl::UnavailableError(absl::StrCat(
+        "no ready server for partition ", absl::StrJoin(missing, ", "), " of ",
+        (*manifest)->partition_count(),
+        "\nstart one: millrace-server --store STORE --partition ",
+        missing.front()));
   }
   return absl::OkStatus();
 }

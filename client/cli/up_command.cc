@@ -42,7 +42,7 @@ absl::Status RunUp(const UpFlags& flags) {
   {
     MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                               Store::Open(flags.store));
-    parts = store->parts();
+    parts = store->partition_count();
   }
   LocalFleet fleet(program);
   MILLRACE_ASSIGN_OR_RETURN(

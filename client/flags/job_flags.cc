@@ -309,7 +309,8 @@ absl::StatusOr<Columns> JobFlags::WantedColumns() const {
   return columns;
 }
 
-absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
+absl::StatusOr<std::optional<ExplicitSeeds>> JobFlags::Seeds(
+    SeedKind kind) const {
   if (seeds_file_.empty()) return std::nullopt;
   const absl::StatusOr<Array> read = ReadNpyIntegers(seeds_file_);
   if (absl::IsInvalidArgument(read.status())) {
@@ -326,7 +327,7 @@ absl::StatusOr<std::optional<SeedList>> JobFlags::Seeds(SeedKind kind) const {
         absl::StrJoin(shape, ", "), "); it must be ",
         edges ? "(n, 2), or (n, 3) with times" : "(n), or (n, 2) with times"));
   }
-  SeedList seeds;
+  ExplicitSeeds seeds;
   for (int64_t i = 0; i < array.rows(); ++i) {
     seeds.ids.push_back(array.IntegerAt(i * width));
     if (edges) seeds.dst.push_back(array.IntegerAt(i * width + 1));

@@ -75,7 +75,7 @@ class JobFlags {
   // The seeds file, read as seeds of this kind; nullopt if there is none.
   // INVALID_ARGUMENT: not integers of shape [n], or [n, 2] with times; for edge
   // seeds [n, 2], or [n, 3] with times (names the file).
-  absl::StatusOr<std::optional<SeedList>> Seeds(SeedKind kind) const;
+  absl::StatusOr<std::optional<ExplicitSeeds>> Seeds(SeedKind kind) const;
   bool has_seeds_file() const { return !seeds_file_.empty(); }
   // Whether --exclude-seed-edges was given; a trainer has its own default.
   bool excludes_seed_edges() const {

@@ -48,7 +48,7 @@ GraphShape GraphShape::Of(const Schema& schema, TypeIndex seed_type,
     const millrace::Relation& relation = schema.relations[r];
     shape.relations.push_back(
         {schema.RelationName(static_cast<RelationIndex>(r)),
-         NeighborType(relation, direction), ListType(relation, direction),
+         NeighborType(relation, direction), ListOwnerType(relation, direction),
          static_cast<RelationIndex>(r), MatrixColumns(relation.feature)});
   }
   return shape;

@@ -214,7 +214,7 @@ absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
 std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
   const PartitionBook& book = manifest_.books[type];
   std::vector<uint64_t> counts;
-  for (int part = 0; part < book.parts(); ++part) {
+  for (int part = 0; part < book.partition_count(); ++part) {
     const uint64_t owned = book.end(part) - book.begin(part);
     const double share = std::round(ratio_ * static_cast<double>(owned));
     counts.push_back(std::min(owned, static_cast<uint64_t>(share)));
@@ -257,7 +257,7 @@ absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
   for (uint64_t from = 0; from < longest; from += piece) {
     std::vector<RowRequest> requests;
     size_t rows = 0;
-    for (int part = 0; part < book.parts(); ++part) {
+    for (int part = 0; part < book.partition_count(); ++part) {
       if (counts[part] <= from) continue;
       requests.push_back(RowsOfPart(book, *column, part, from, piece));
       requests.back().type = type;

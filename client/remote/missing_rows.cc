@@ -18,7 +18,7 @@ std::vector<RowRequest> MissingColumnRows(const RowOrigins& origins,
                                           NodeColumn column, uint32_t row_count,
                                           const Array& target) {
   const PartitionBook& book = origins.manifest.books[type];
-  if (!target.present() || book.parts() == 1) return {};
+  if (!target.present() || book.partition_count() == 1) return {};
   RowRequest prototype;
   prototype.type = type;
   prototype.column = column;
@@ -34,7 +34,7 @@ std::vector<RowRequest> MissingColumnRows(const RowOrigins& origins,
     const bool held = cache != nullptr && cache->Holds(type, ask[i], id);
     if (ask[i] == origins.home || held) ask[i] = kNoOwner;
   }
-  return SplitByOwner(ask, book.parts(), ids, prototype);
+  return SplitByOwner(ask, book.partition_count(), ids, prototype);
 }
 
 }  // namespace
@@ -62,14 +62,15 @@ std::vector<RowRequest> MissingEdgeRows(const RowOrigins& origins,
   const EdgeBlock& block = batch.edges[relation];
   const Relation& edges = origins.manifest.schema.relations[relation];
   const PartitionBook& book = origins.manifest.books[edges.dst];
-  if (!block.feature.present() || book.parts() == 1) return {};
+  if (!block.feature.present() || book.partition_count() == 1) return {};
   RowRequest prototype;
   prototype.edge_relation = relation;
   prototype.target = block.feature;
   const std::vector<uint32_t> all = FeatureOwners(batch, edges, block, book);
   std::vector<int> ask(all.begin(), all.end());
   std::replace(ask.begin(), ask.end(), origins.home, kNoOwner);
-  return SplitByOwner(ask, book.parts(), block.feature_row, prototype);
+  return SplitByOwner(ask, book.partition_count(), block.feature_row,
+                      prototype);
 }
 
 }  // namespace millrace

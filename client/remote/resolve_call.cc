@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     std::span<const int64_t> original_ids, uint64_t* target) {
   const PartitionBook& book = manifest.books[type];
   std::vector<ResolveRequest> requests;
-  std::vector<ResolveRequest> by_part(book.parts());
+  std::vector<ResolveRequest> by_part(book.partition_count());
   const auto add = [&](uint64_t part) {
     ResolveRequest& request = by_part[part];
     if (request.positions.empty()) return;

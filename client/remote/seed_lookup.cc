@@ -9,7 +9,7 @@
 #include "client/remote/row_call.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/wire/ids.h"
 #include "common/wire/limits.h"
 #include "sampler.pb.h"
@@ -17,7 +17,7 @@
 namespace millrace {
 
 absl::Status SeedLookup::StartIds(AttemptCalls& calls) {
-  MILLRACE_RETURN_IF_ERROR(CheckSeedList(job_, list_));
+  MILLRACE_RETURN_IF_ERROR(CheckExplicitSeeds(job_, list_));
   // A server would refuse too, but only after all of them have been resolved.
   const size_t count = std::max(list_.size(), list_.negatives.size());
   if (count > static_cast<size_t>(kMaxSeeds)) {
@@ -68,7 +68,8 @@ absl::Status SeedLookup::StartTimes(AttemptCalls& calls) {
       Array::Borrow(DType::kUint64, {count}, ids_.data(), nullptr);
   const PartitionBook& book = context_.manifest.books[job_.seed_type];
   for (RowRequest& request :
-       SplitByOwner(OwnersOf(book, ids, count), book.parts(), ids, prototype)) {
+       SplitByOwner(OwnersOf(book, ids, count), book.partition_count(), ids,
+                    prototype)) {
     MILLRACE_RETURN_IF_ERROR(calls.Add([&](CallDone done) {
       return StartRowCall(context_, std::move(request), std::move(done));
     }));

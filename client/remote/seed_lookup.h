@@ -8,8 +8,8 @@
 #include "client/remote/attempt_calls.h"
 #include "client/remote/call_context.h"
 #include "common/graph/schema.h"
+#include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
-#include "common/sample/seed_list.h"
 
 namespace millrace {
 
@@ -24,11 +24,12 @@ class SampleRequest;
 class SeedLookup {
  public:
   // `job` and `list`, which is given its seeds' times, must outlive the lookup.
-  SeedLookup(const CallContext& context, const ResolvedJob& job, SeedList& list)
+  SeedLookup(const CallContext& context, const ResolvedJob& job,
+             ExplicitSeeds& list)
       : context_(context), job_(job), list_(list) {}
 
   // Starts the calls for the ids. INVALID_ARGUMENT: too many seeds, or one is
-  // out of range; others as CheckSeedList.
+  // out of range; others as CheckExplicitSeeds.
   absl::Status StartIds(AttemptCalls& calls);
 
   // Whether the job needs the times of the seeds, and the list lacks them.
@@ -45,7 +46,7 @@ class SeedLookup {
 
   const CallContext context_;
   const ResolvedJob& job_;
-  SeedList& list_;
+  ExplicitSeeds& list_;
   std::vector<uint64_t> ids_;  // of edge seeds: the sources
   std::vector<uint64_t> dst_ids_;
   std::vector<uint64_t> negative_ids_;

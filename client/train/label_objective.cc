@@ -18,7 +18,7 @@ namespace {
 
 absl::StatusOr<TrainingOrder> ReadOrder(const TrainOptions& options,
                                         const SeedTable& train) {
-  SeedList seeds;
+  ExplicitSeeds seeds;
   if (options.seeds.has_value()) {
     seeds = *options.seeds;
   } else {

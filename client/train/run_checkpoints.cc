@@ -84,7 +84,7 @@ absl::StatusOr<bool> RunCheckpoints::BestIsAhead(uint32_t epoch) {
     if (!bytes.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(const Checkpoint best,
                                 ParseCheckpoint(bytes, file));
-      const absl::StatusOr<int64_t> best_epoch = EpochOf(best);
+      const absl::StatusOr<int64_t> best_epoch = ReadEpoch(best);
       MILLRACE_RETURN_IF_ERROR(InCheckpoint(file, best_epoch.status()));
       ahead = *best_epoch > epoch;
     }

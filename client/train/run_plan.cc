@@ -13,7 +13,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/sample/seeds/used_splits.h"
 
 namespace millrace {
@@ -114,9 +114,9 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
 
 absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
                         const ResolvedJob& job, const Manifest& manifest) {
-  const std::optional<SeedList>& listed = plan.options.seeds;
+  const std::optional<ExplicitSeeds>& listed = plan.options.seeds;
   if (listed.has_value()) {
-    if (listed->size() > 0) return CheckSeedList(job, *listed);
+    if (listed->size() > 0) return CheckExplicitSeeds(job, *listed);
     return UsageError("--seeds-file has no seeds\ngive a file of at least one");
   }
   MILLRACE_ASSIGN_OR_RETURN(const int64_t count,
@@ -138,7 +138,7 @@ absl::Status CheckOrder(const TrainOptions& options) {
       "with their times by --seeds-file F.npy, [n, 2]");
 }
 
-uint64_t ChecksumOf(const SeedList& seeds) {
+uint64_t ChecksumOf(const ExplicitSeeds& seeds) {
   uint64_t checksum = 0;
   const auto add = [&checksum](const void* data, uint64_t bytes) {
     // The length too, so that values cannot move to the next column unnoticed.
@@ -156,16 +156,16 @@ uint64_t ChecksumOf(const SeedList& seeds) {
 
 // Returns the fingerprints of the splits that the run trains on or evaluates,
 // without splits that do not exist or whose seeds are listed.
-OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
-                          const Manifest& manifest) {
+RunIdentity IdentifySplits(const TrainOptions& options, const ResolvedJob& job,
+                           const Manifest& manifest) {
   ResolvedJob used;
   used.spec = options.job;
   used.seed_type = job.seed_type;
   used.seed_relation = job.seed_relation;
-  OptionTexts texts;
+  RunIdentity texts;
   const auto add = [&](bool explicit_seeds) {
     for (const UsedSplit& split : SplitsOfJob(used, manifest, explicit_seeds)) {
-      texts[StrCat(kSplitText, split.name, " of ", split.type)] =
+      texts[StrCat(kSplitPrefix, split.name, " of ", split.type)] =
           split.fingerprint;
     }
   };
@@ -182,7 +182,7 @@ OptionTexts TextsOfSplits(const TrainOptions& options, const ResolvedJob& job,
 // Fills in what the graph says about a run whose options have been checked.
 void Complete(const ResolvedJob& job, const Manifest& manifest, RunPlan& plan) {
   TrainOptions& options = plan.options;
-  plan.splits = TextsOfSplits(options, job, manifest);
+  plan.splits = IdentifySplits(options, job, manifest);
   // Batches are the same for all partitionings of a dataset, unless seeds are
   // taken partition by partition.
   plan.dataset = options.job.seed_order == SeedOrder::kLocal

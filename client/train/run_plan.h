@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/nn/graph_shape.h"
 #include "client/train/run/optimizer.h"
-#include "client/train/run/option_texts.h"
+#include "client/train/run/run_identity.h"
 #include "client/train/run/train_options.h"
 #include "common/graph/manifest.h"
 #include "common/graph/schema.h"
@@ -25,7 +25,7 @@ struct RunPlan {
   // What the batches depend on besides the options: the fingerprints of the
   // dataset and of the splits that are used, and a checksum of --seeds-file.
   std::string dataset;
-  OptionTexts splits;
+  RunIdentity splits;
   uint64_t seeds_checksum = 0;  // 0 without --seeds-file
 
   bool learns_links() const { return options.task.kind == TaskKind::kLink; }

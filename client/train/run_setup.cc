@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "client/train/resume_identity.h"
 #include "client/train/run/train_check.h"
-#include "client/train/run_identity.h"
 #include "client/train/run_model.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -21,7 +21,8 @@ absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     Collectives& collectives) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
   // Compares the options before they determine what ranks send to each other.
-  MILLRACE_RETURN_IF_ERROR(CheckSameTexts(collectives, TextsOfRanks(options)));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckSameInGroup(collectives, IdentifyGroup(options)));
   // Each host's supervisor adds --resume by itself. Rank 0, which has the
   // checkpoints, knows whether this is the first start.
   MILLRACE_ASSIGN_OR_RETURN(options.resume,
@@ -82,12 +83,12 @@ absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
 
 absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
   MILLRACE_ASSIGN_OR_RETURN(run.state, RunState::From(checkpoint));
-  OptionTexts identity =
-      RunIdentity(*run.plan, run.inputs, run.learner->model(), run.state);
+  RunIdentity identity =
+      ResumeIdentity(*run.plan, run.inputs, run.learner->model(), run.state);
   // Splits that were added since the checkpoint do not matter. (A checkpoint
   // that names no splits has a fingerprint of the dataset that covers them.)
   std::erase_if(identity, [&](const auto& text) {
-    return text.first.starts_with(kSplitText) &&
+    return text.first.starts_with(kSplitPrefix) &&
            !checkpoint.identity.contains(text.first);
   });
   MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, identity));

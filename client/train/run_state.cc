@@ -126,7 +126,7 @@ void RunState::EndEpoch() {
   step = 0;
 }
 
-bool RunState::NoteEvaluation(uint32_t evaluated, const Accuracy& accuracy,
+bool RunState::NoteEvaluation(uint32_t evaluated, const SplitMetrics& accuracy,
                               const Task& task) {
   const std::optional<double>& valid = accuracy.valid;
   if (valid.has_value() && best_valid.has_value() &&
@@ -142,7 +142,7 @@ bool RunState::NoteEvaluation(uint32_t evaluated, const Accuracy& accuracy,
   return true;
 }
 
-absl::StatusOr<int64_t> EpochOf(const Checkpoint& checkpoint) {
+absl::StatusOr<int64_t> ReadEpoch(const Checkpoint& checkpoint) {
   return Find(checkpoint.counters, "epoch");
 }
 

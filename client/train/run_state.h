@@ -44,11 +44,11 @@ struct RunState {
   void EndEpoch();
   // Notes an evaluation, and returns whether its model is the best so far;
   // without accuracy.valid, the latest is.
-  bool NoteEvaluation(uint32_t epoch, const Accuracy& accuracy,
+  bool NoteEvaluation(uint32_t epoch, const SplitMetrics& accuracy,
                       const Task& task);
 };
 
 // Returns the epoch of a checkpoint. DATA_LOSS: it has none.
-absl::StatusOr<int64_t> EpochOf(const Checkpoint& checkpoint);
+absl::StatusOr<int64_t> ReadEpoch(const Checkpoint& checkpoint);
 
 }  // namespace millrace

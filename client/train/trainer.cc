@@ -11,7 +11,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/epoch_clock.h"
 #include "client/train/eval/prediction.h"
-#include "client/train/run_identity.h"
+#include "client/train/resume_identity.h"
 #include "client/train/run_setup.h"
 #include "client/train/task/minibatch.h"
 #include "common/base/interrupt.h"
@@ -187,7 +187,7 @@ absl::Status Trainer::Save(bool best) {
   state_.optimizer_steps = run_->learner->optimizer_steps();
   state_.SaveTo(*checkpoint);
   checkpoint->identity =
-      RunIdentity(*run_->plan, run_->inputs, model(), state_);
+      ResumeIdentity(*run_->plan, run_->inputs, model(), state_);
   run_->checkpoints->Save(checkpoint, best);
   return absl::OkStatus();
 }

@@ -237,7 +237,7 @@ void FinishHelp(CLI::App& app) {
   FinishCommand(app, "", std::make_shared<HelpFormatter>());
 }
 
-std::string HelpOf(const CLI::App& command) {
+std::string FormatHelp(const CLI::App& command) {
   std::string name = command.get_name();
   for (const CLI::App* at = command.get_parent(); at != nullptr;
        at = at->get_parent()) {

@@ -20,6 +20,6 @@ inline constexpr char kGeneralOptions[] = "General";
 void FinishHelp(CLI::App& app);
 
 // What `command --help` prints.
-std::string HelpOf(const CLI::App& command);
+std::string FormatHelp(const CLI::App& command);
 
 }  // namespace millrace

@@ -22,7 +22,7 @@ absl::Status DamagedFile(const Store& store, std::string_view file,
   return status;
 }
 
-std::string DamagedFileOf(const absl::Status& status) {
+std::string FindDamagedFile(const absl::Status& status) {
   const auto file = status.GetPayload(AbslView(kFileUrl));
   return file.has_value() ? std::string(*file) : std::string();
 }

@@ -41,13 +41,13 @@ absl::StatusOr<int64_t> CountIn(const Store& store, RelationIndex index,
 }  // namespace
 
 absl::StatusOr<int64_t> CountCutEdges(const Store& store) {
-  if (store.parts() == 1) return 0;
+  if (store.partition_count() == 1) return 0;
   const int64_t noted = store.manifest().partitioning.cut_edges;
   if (noted >= 0) return noted;
   const std::vector<Relation>& relations = store.schema().relations;
-  Progress progress("edge cut", store.parts(), "partitions");
+  Progress progress("edge cut", store.partition_count(), "partitions");
   int64_t cut = 0;
-  for (int part = 0; part < store.parts(); ++part) {
+  for (int part = 0; part < store.partition_count(); ++part) {
     for (size_t i = 0; i < relations.size(); ++i) {
       MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       MILLRACE_ASSIGN_OR_RETURN(

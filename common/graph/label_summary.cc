@@ -66,7 +66,7 @@ void MarkClasses(std::span<const T> labels, std::vector<bool>& used) {
 template <typename Visit>
 absl::Status ForEachPartition(const Store& store, TypeIndex type,
                               Visit&& visit) {
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     const NodeColumns& columns = store.partition(part)->nodes[type];
     visit(columns);

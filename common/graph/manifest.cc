@@ -418,9 +418,9 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
         manifest.files.push_back(std::move(file));
         return absl::OkStatus();
       }));
-  if (parts != manifest.parts()) {
+  if (parts != manifest.partition_count()) {
     return Bad(absl::StrCat("'parts' is ", parts, ", but the offsets describe ",
-                            manifest.parts(), " partitions"));
+                            manifest.partition_count(), " partitions"));
   }
   return manifest;
 }
@@ -492,7 +492,7 @@ std::string FormatManifest(const Manifest& manifest) {
                {"uuid", manifest.uuid},
                {"fingerprint", manifest.fingerprint},
                {"dataset_fingerprint", manifest.dataset_fingerprint},
-               {"parts", manifest.parts()},
+               {"parts", manifest.partition_count()},
                {"partitioning", FormatPartitioning(manifest.partitioning)},
                {"neighbor_original_ids", manifest.neighbor_original_ids}};
   Json& types = root["node_types"] = Json::array();

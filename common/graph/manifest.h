@@ -104,7 +104,9 @@ struct Manifest {
   bool draws_by_neighbor() const {
     return neighbor_original_ids || is_dataset();
   }
-  int parts() const { return books.empty() ? 1 : books[0].parts(); }
+  int partition_count() const {
+    return books.empty() ? 1 : books[0].partition_count();
+  }
 
   // The index in `splits` of a type's split.
   // NOT_FOUND: the type has no such split; the message lists those it has.

@@ -21,7 +21,7 @@ constexpr int kMaxParts = 65536;
 absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
                           int parts) {
   const auto offsets = book.offsets();
-  const bool fits = book.parts() == parts && offsets.front() == 0 &&
+  const bool fits = book.partition_count() == parts && offsets.front() == 0 &&
                     std::is_sorted(offsets.begin(), offsets.end()) &&
                     offsets.back() == static_cast<uint64_t>(type.count);
   if (fits) return absl::OkStatus();
@@ -64,15 +64,16 @@ absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
   }
   MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
   const PartitionBook& book = manifest.books[split.type];
-  bool fits = ArePartCounts(split.part_counts, manifest.parts(), split.count);
-  for (int part = 0; fits && part < manifest.parts(); ++part) {
+  bool fits =
+      ArePartCounts(split.part_counts, manifest.partition_count(), split.count);
+  for (int part = 0; fits && part < manifest.partition_count(); ++part) {
     fits = static_cast<uint64_t>(split.part_counts[part]) <=
            book.end(part) - book.begin(part);
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'part_counts' of split '", split.name, "' are not ",
-                   manifest.parts(), " numbers that sum up to ", split.count));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'part_counts' of split '", split.name, "' are not ",
+      manifest.partition_count(), " numbers that sum up to ", split.count));
 }
 
 absl::Status ValidatePath(const std::string& path) {
@@ -113,7 +114,7 @@ absl::Status ValidateEdgeSplit(const Manifest& manifest,
       split.relation >= 0 && static_cast<size_t>(split.relation) < relations &&
       split.count <= kMaxSeeds && split.negatives >= 0 &&
       split.negatives <= kMaxNegatives && split.label.row_shape.empty() &&
-      ArePartCounts(split.part_counts, manifest.parts(), split.count);
+      ArePartCounts(split.part_counts, manifest.partition_count(), split.count);
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the numbers of edge split '", split.name, "' contradict each other"));
@@ -125,7 +126,7 @@ absl::Status ValidateManifest(const Manifest& manifest) {
   if (manifest.books.size() != schema.node_types.size()) {
     return absl::InvalidArgumentError("a node type has no partition book");
   }
-  const int parts = manifest.parts();
+  const int parts = manifest.partition_count();
   if (parts < 1 || parts > kMaxParts) {
     return absl::InvalidArgumentError(
         absl::StrCat(parts, " partitions; there may be 1 to ", kMaxParts));

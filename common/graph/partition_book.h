@@ -9,6 +9,11 @@
 
 namespace millrace {
 
+// A partition's number where there is one for each node.
+using PartitionId = uint16_t;
+// The most partitions that a graph can be divided into.
+inline constexpr int kMaxPartitions = 65535;
+
 // Tells which partition owns a node. Each partition owns one contiguous range
 // of ids per node type, so the book is a list of P + 1 offsets, and finding the
 // owner is a binary search.
@@ -20,13 +25,13 @@ class PartitionBook {
   explicit PartitionBook(std::vector<uint64_t> offsets)
       : offsets_(std::move(offsets)) {}
 
-  int parts() const { return static_cast<int>(offsets_.size()) - 1; }
+  int partition_count() const { return static_cast<int>(offsets_.size()) - 1; }
   uint64_t node_count() const { return offsets_.back(); }
-  uint64_t begin(int part) const { return offsets_[part]; }
-  uint64_t end(int part) const { return offsets_[part + 1]; }
+  uint64_t begin(int partition) const { return offsets_[partition]; }
+  uint64_t end(int partition) const { return offsets_[partition + 1]; }
   // `id` must be below node_count().
   int Owner(uint64_t id) const {
-    if (parts() == 1) return 0;
+    if (partition_count() == 1) return 0;
     return static_cast<int>(
         std::upper_bound(offsets_.begin() + 1, offsets_.end(), id) -
         (offsets_.begin() + 1));
@@ -36,8 +41,8 @@ class PartitionBook {
   // Number of original ids per lookup table; that of partition
   // original_id / lookup_width() holds the node's id.
   uint64_t lookup_width() const {
-    const auto parts64 = static_cast<uint64_t>(parts());
-    return (node_count() + parts64 - 1) / parts64;
+    const auto partitions = static_cast<uint64_t>(partition_count());
+    return (node_count() + partitions - 1) / partitions;
   }
 
   friend bool operator==(const PartitionBook&, const PartitionBook&) = default;

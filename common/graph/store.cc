@@ -337,7 +337,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   auto store = std::unique_ptr<Store>(new Store);
   store->path_ = path;
   MILLRACE_ASSIGN_OR_RETURN(store->manifest_, ReadManifest(path));
-  const int parts = store->parts();
+  const int parts = store->partition_count();
   if (partitions.empty()) {
     partitions.resize(static_cast<size_t>(parts));
     std::iota(partitions.begin(), partitions.end(), 0);
@@ -346,17 +346,18 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   partitions.erase(std::unique(partitions.begin(), partitions.end()),
                    partitions.end());
   const StoreMapper mapper(store->path_, store->manifest_);
-  store->parts_.resize(static_cast<size_t>(parts));
+  store->partitions_.resize(static_cast<size_t>(parts));
   for (const int part : partitions) {
     if (part < 0 || part >= parts) {
       return absl::OutOfRangeError(absl::StrCat("no partition ", part, " in ",
                                                 path.native(), "; it has 0 to ",
                                                 parts - 1));
     }
-    MILLRACE_ASSIGN_OR_RETURN(store->parts_[part], mapper.MapPartition(part));
+    MILLRACE_ASSIGN_OR_RETURN(store->partitions_[part],
+                              mapper.MapPartition(part));
   }
   MILLRACE_RETURN_IF_ERROR(store->MapSplits(/*known=*/nullptr));
-  store->partitions_ = std::move(partitions);
+  store->mapped_ = std::move(partitions);
   return store;
 }
 
@@ -398,8 +399,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::WithNewSplits() const {
   auto store = std::unique_ptr<Store>(new Store);
   store->path_ = path_;
   store->manifest_ = std::move(manifest);
+  store->mapped_ = mapped_;
   store->partitions_ = partitions_;
-  store->parts_ = parts_;
   store->loaded_ = loaded_;
   MILLRACE_RETURN_IF_ERROR(store->MapSplits(this));
   return store;
@@ -412,7 +413,7 @@ absl::StatusOr<const Split*> Store::FindSplit(TypeIndex type,
   return &splits_[index];
 }
 
-absl::StatusOr<const SplitMembers*> Store::MembersOf(
+absl::StatusOr<const SplitMembers*> Store::FindMembers(
     TypeIndex type, std::string_view name) const {
   const auto& splits = manifest_.splits;
   const auto info =

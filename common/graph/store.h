@@ -125,12 +125,14 @@ class Store {
   const PartitionBook& book(TypeIndex type) const {
     return manifest_.books[type];
   }
-  int parts() const { return manifest_.parts(); }
+  int partition_count() const { return manifest_.partition_count(); }
   // The partitions that are mapped, ascending.
-  const std::vector<int>& partitions() const { return partitions_; }
+  const std::vector<int>& mapped_partitions() const { return mapped_; }
 
   // Null if the partition is not mapped.
-  const Partition* partition(int part) const { return parts_[part].get(); }
+  const Partition* partition(int index) const {
+    return partitions_[index].get();
+  }
 
   // NOT_FOUND: no such split; the message lists those of the type. The result
   // lives as long as the store.
@@ -138,8 +140,8 @@ class Store {
                                          std::string_view name) const;
   // The nodes of a type's split, computed at the first call; null if the type
   // has no split of that name. DATA_LOSS: the split is damaged.
-  absl::StatusOr<const SplitMembers*> MembersOf(TypeIndex type,
-                                                std::string_view name) const;
+  absl::StatusOr<const SplitMembers*> FindMembers(TypeIndex type,
+                                                  std::string_view name) const;
   // `index` is an index into manifest().splits or manifest().edge_splits.
   const Split& split(size_t index) const { return splits_[index]; }
   const EdgeSplit& edge_split(size_t index) const {
@@ -161,10 +163,10 @@ class Store {
 
   std::filesystem::path path_;
   Manifest manifest_;
-  std::vector<int> partitions_;
+  std::vector<int> mapped_;
   // By partition. These and members_ are shared with the stores that
   // WithNewSplits() makes from this one.
-  std::vector<std::shared_ptr<Partition>> parts_;
+  std::vector<std::shared_ptr<Partition>> partitions_;
   std::map<std::string, LoadedFile, std::less<>> loaded_;  // by path
   std::vector<Split> splits_;                      // as manifest_.splits
   std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
@@ -172,12 +174,13 @@ class Store {
 };
 
 // Paths of files relative to the store, as docs/format.md defines them.
-std::string PartName(int part);  // "part-00000"
-std::string NodePath(int part, std::string_view type, std::string_view column);
-std::string ListPath(int part, std::string_view relation, Direction direction,
+std::string PartName(int partition);  // "part-00000"
+std::string NodePath(int partition, std::string_view type,
                      std::string_view column);
-std::string EdgeFeaturePath(int part, std::string_view relation);
-std::string LookupPath(int part, std::string_view type);
+std::string ListPath(int partition, std::string_view relation,
+                     Direction direction, std::string_view column);
+std::string EdgeFeaturePath(int partition, std::string_view relation);
+std::string LookupPath(int partition, std::string_view type);
 // `type` is the name of a node type or a relation.
 std::string SplitPath(std::string_view type, std::string_view split,
                       std::string_view column);

@@ -91,16 +91,16 @@ Array CopyOf(const Array& array) {
 
 absl::Status Store::LoadIntoMemory(Content content) {
   std::vector<MappedArray> arrays;
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    if (parts_[p] == nullptr) continue;
+  for (size_t p = 0; p < partitions_.size(); ++p) {
+    if (partitions_[p] == nullptr) continue;
     const int part = static_cast<int>(p);
-    for (size_t i = 0; i < parts_[p]->nodes.size(); ++i) {
-      AddNodes(part, schema().node_types[i].name, content, parts_[p]->nodes[i],
-               arrays);
+    for (size_t i = 0; i < partitions_[p]->nodes.size(); ++i) {
+      AddNodes(part, schema().node_types[i].name, content,
+               partitions_[p]->nodes[i], arrays);
     }
-    for (size_t i = 0; i < parts_[p]->edges.size(); ++i) {
+    for (size_t i = 0; i < partitions_[p]->edges.size(); ++i) {
       AddEdges(part, schema().RelationName(static_cast<int>(i)), content,
-               parts_[p]->edges[i], arrays);
+               partitions_[p]->edges[i], arrays);
     }
   }
   std::erase_if(arrays,

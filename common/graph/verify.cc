@@ -173,7 +173,7 @@ absl::Status VerifyContent(const Store& store) {
 bool IsMappedFile(const Store& store, std::string_view path) {
   const std::optional<int> part = PartitionOfFile(path);
   if (!part.has_value()) return true;
-  const std::vector<int>& mapped = store.partitions();
+  const std::vector<int>& mapped = store.mapped_partitions();
   return std::binary_search(mapped.begin(), mapped.end(), *part);
 }
 

@@ -35,7 +35,7 @@ class ListsVerifier {
                    static_cast<uint64_t>(relation_.edge_count));
     int64_t edges = 0;
     int64_t largest = -1;
-    for (const int part : store_.partitions()) {
+    for (const int part : store_.mapped_partitions()) {
       MILLRACE_RETURN_IF_ERROR(VerifyIndptr(part));
       MILLRACE_RETURN_IF_ERROR(VerifyIndices(part));
       MILLRACE_RETURN_IF_ERROR(VerifyEdgeIds(part, seen, largest));
@@ -61,7 +61,7 @@ class ListsVerifier {
   // same digest.
   uint64_t Digest(int64_t begin, int64_t end) const {
     uint64_t sum = 0;
-    for (const int part : store_.partitions()) {
+    for (const int part : store_.mapped_partitions()) {
       const NeighborLists& lists = Lists(part);
       const auto indptr = lists.indptr.As<int64_t>();
       const auto edge_id = lists.edge_id.As<int64_t>();
@@ -301,7 +301,7 @@ absl::Status VerifyFeatureRows(const Store& store, RelationIndex index) {
   const Relation& relation = store.schema().relations[index];
   if (!relation.feature.present()) return absl::OkStatus();
   int64_t rows = 0;
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     rows += store.partition(part)->edges[index].feature.rows();
   }
   if (rows == relation.edge_count) return absl::OkStatus();

@@ -18,7 +18,7 @@ absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
   const auto count = static_cast<uint64_t>(type.count);
   const bool dataset = store.manifest().partitioning.method == "none";
   NumberSet seen(count, count);
-  for (int part = 0; part < store.parts(); ++part) {
+  for (int part = 0; part < store.partition_count(); ++part) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     const std::string file = NodePath(part, type.name, "original_id");
     const IdReader ids(store.partition(part)->nodes[index].original_id);
@@ -111,7 +111,7 @@ NodeRow FindNode(const Store& store, TypeIndex type, uint64_t id) {
 
 absl::Status VerifyNodes(const Store& store, TypeIndex type) {
   MILLRACE_RETURN_IF_ERROR(VerifyOriginalIds(store, type));
-  for (int part = 0; part < store.parts(); ++part) {
+  for (int part = 0; part < store.partition_count(); ++part) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(VerifyOrder(store, type, part));
     MILLRACE_RETURN_IF_ERROR(VerifyLookup(store, type, part));
@@ -128,7 +128,7 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
                             store.FindSplit(info.type, info.name));
   const IdReader ids(split->id);
   const std::span<const int64_t> originals = split->original_id.As<int64_t>();
-  std::vector<int64_t> counts(static_cast<size_t>(store.parts()), 0);
+  std::vector<int64_t> counts(static_cast<size_t>(store.partition_count()), 0);
   for (int64_t i = 0; i < ids.size(); ++i) {
     const int64_t original = originals[static_cast<size_t>(i)];
     const int64_t before = i == 0 ? -1 : originals[static_cast<size_t>(i - 1)];
@@ -214,7 +214,7 @@ absl::Status VerifyEdgeSplit(const Store& store, size_t index) {
         VerifySplitColumn(store, relation.dst, split.negative,
                           split.negative_original_id, file("negative")));
   }
-  std::vector<int64_t> counts(static_cast<size_t>(store.parts()), 0);
+  std::vector<int64_t> counts(static_cast<size_t>(store.partition_count()), 0);
   const IdReader dst(split.dst);
   for (int64_t i = 0; i < dst.size(); ++i) {
     ++counts[store.book(relation.dst).Owner(dst[i])];

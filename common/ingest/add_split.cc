@@ -17,8 +17,9 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/file/npy.h"
+#include "common/graph/edge_split_writer.h"
 #include "common/graph/store.h"
-#include "common/ingest/edge_split.h"
+#include "common/ingest/edges_by_id.h"
 #include "common/ingest/split_import.h"
 #include "common/table/npy_rows.h"
 #include "common/table/npy_tensor.h"
@@ -109,7 +110,7 @@ absl::Status WriteColumns(const Store& store, TypeIndex type,
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
                             ToIds(store, type, originals));
   SplitInfo info{type, name, static_cast<int64_t>(ids.size()), {}, {}};
-  info.part_counts.assign(static_cast<size_t>(store.parts()), 0);
+  info.part_counts.assign(static_cast<size_t>(store.partition_count()), 0);
   for (uint64_t id : ids) ++info.part_counts[store.book(type).Owner(id)];
   manifest.splits.push_back(std::move(info));
   const Array narrow =

@@ -6,8 +6,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/ingest/edge_selection.h"
 #include "common/ingest/graph_checks.h"
+#include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
 #include "spdlog/spdlog.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ingest/edge_split.h"
+#include "common/graph/edge_split_writer.h"
 #include "common/ingest/raw_graph.h"
 
 namespace millrace {

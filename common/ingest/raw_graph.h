@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as the user has it: where to read the columns of its node types,
-// relations and splits. The importer of a format describes it, and
-// ImportGraph() turns it into a dataset.
+// relations and splits. formats/ makes it from files, and ImportGraph() turns
+// it into a dataset.
 #pragma once
 
 #include <cstdint>

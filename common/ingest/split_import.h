@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/ingest/edge_split.h"
+#include "common/graph/edge_split_writer.h"
 #include "common/ingest/raw_graph.h"
 #include "common/table/row_source.h"
 

@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(
   std::unique_ptr<ListeningSocket> made(new ListeningSocket);
   made->option_ = option;
   MILLRACE_RETURN_IF_ERROR(made->Listen(address));
-  const SocketAddress name = LocalAddressOf(made->sockets_.front().get());
+  const SocketAddress name = FindLocalAddress(made->sockets_.front().get());
   made->port_ = name.port();
   made->address_ = address.WithPort(made->port_);
   made->local_address_ = Print(name);
@@ -128,7 +128,7 @@ absl::Status ListeningSocket::Listen(const HostPort& address) {
     bool again = false;
     for (SocketAddress& next : *all) {
       if (!sockets_.empty()) {
-        next.set_port(LocalAddressOf(sockets_[0].get()).port());
+        next.set_port(FindLocalAddress(sockets_[0].get()).port());
       }
       UniqueFd made = ListenAt(next);
       if (made.get() >= 0) {

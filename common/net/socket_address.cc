@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
   return all;
 }
 
-SocketAddress LocalAddressOf(int socket) {
+SocketAddress FindLocalAddress(int socket) {
   SocketAddress name;
   MILLRACE_CHECK(getsockname(socket, name.get(), &name.length) == 0);
   return name;

@@ -52,6 +52,6 @@ absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
                                                    int flags = 0);
 
 // The local address of a socket or connection.
-SocketAddress LocalAddressOf(int socket);
+SocketAddress FindLocalAddress(int socket);
 
 }  // namespace millrace

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
 
 namespace millrace {
-
-using PartitionId = uint16_t;
-inline constexpr int kMaxParts = 65535;
 
 // The owner of each node: [node type][original id].
 using Assignment = std::vector<std::vector<PartitionId>>;

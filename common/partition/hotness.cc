@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/partition/list_scan.h"
 #include "common/sample/local/local_batch_source.h"
-#include "common/sample/seeds/epoch_plan.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -64,7 +64,7 @@ absl::StatusOr<Hotness> DegreeHotness(
   for (const Direction direction : directions) {
     for (size_t i = 0; i < dataset.schema().relations.size(); ++i) {
       const DatasetLists lists =
-          ListsOf(dataset, static_cast<RelationIndex>(i), direction);
+          FindLists(dataset, static_cast<RelationIndex>(i), direction);
       std::vector<uint64_t>& occurrences = counts[lists.neighbor_type];
       MILLRACE_RETURN_IF_ERROR(
           ScanLists(lists, [&occurrences](size_t, auto neighbors) {
@@ -84,8 +84,8 @@ absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
                                          const Hotness& degrees) {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
                             ResolveJob(job, dataset->manifest()));
-  MILLRACE_ASSIGN_OR_RETURN(const EpochPlan plan,
-                            EpochPlan::Create(resolved, dataset->manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(const RequestPlan plan,
+                            RequestPlan::Create(resolved, dataset->manifest()));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<LocalBatchSource> source,
                             LocalBatchSource::Create(dataset, 1));
   const uint32_t batches = std::min(plan.batch_count(), max_batches);

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-constexpr PartitionId kUnassigned = kMaxParts;
+constexpr PartitionId kUnassigned = kMaxPartitions;
 // Slack at the start, as a fraction of the final capacity.
 constexpr double kLdgHeadStart = 1.0 / 64;
 constexpr int64_t kNodesPerStep = 1 << 14;
@@ -90,7 +90,7 @@ absl::Status LdgPartitioner::Prepare() {
       const bool in = direction == Direction::kIn;
       if (!(in ? relation.has_in : relation.has_out)) continue;
       DatasetLists lists =
-          ListsOf(dataset_, static_cast<RelationIndex>(i), direction);
+          FindLists(dataset_, static_cast<RelationIndex>(i), direction);
       MILLRACE_RETURN_IF_ERROR(CheckStarts(lists));
       cursors_[lists.node_type].push_back({std::move(lists)});
     }

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-DatasetLists ListsOf(const Store& dataset, RelationIndex relation,
-                     Direction direction) {
+DatasetLists FindLists(const Store& dataset, RelationIndex relation,
+                       Direction direction) {
   const Schema& schema = dataset.schema();
   const Relation& described = schema.relations[relation];
   const bool in = direction == Direction::kIn;
@@ -23,13 +23,13 @@ DatasetLists ListsOf(const Store& dataset, RelationIndex relation,
   return lists;
 }
 
-std::vector<DatasetLists> TopologyOf(const Store& dataset) {
+std::vector<DatasetLists> FindTopology(const Store& dataset) {
   std::vector<DatasetLists> topology;
   for (size_t i = 0; i < dataset.schema().relations.size(); ++i) {
     const auto relation = static_cast<RelationIndex>(i);
     const bool in = dataset.schema().relations[i].has_in;
     topology.push_back(
-        ListsOf(dataset, relation, in ? Direction::kIn : Direction::kOut));
+        FindLists(dataset, relation, in ? Direction::kIn : Direction::kOut));
   }
   return topology;
 }
@@ -58,12 +58,12 @@ absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
 absl::Status AddInDegrees(const Store& dataset, RelationIndex relation,
                           std::span<int64_t> degrees) {
   if (!dataset.schema().relations[relation].has_in) {
-    return ScanLists(ListsOf(dataset, relation, Direction::kOut),
+    return ScanLists(FindLists(dataset, relation, Direction::kOut),
                      [degrees](size_t, auto neighbors) {
                        for (const auto v : neighbors) ++degrees[v];
                      });
   }
-  const DatasetLists lists = ListsOf(dataset, relation, Direction::kIn);
+  const DatasetLists lists = FindLists(dataset, relation, Direction::kIn);
   MILLRACE_RETURN_IF_ERROR(CheckStarts(lists));
   const std::span<const int64_t> starts = lists.starts();
   for (size_t v = 0; v < degrees.size(); ++v) {

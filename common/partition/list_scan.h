@@ -34,11 +34,11 @@ struct DatasetLists {
 };
 
 // The relation must have lists in that direction.
-DatasetLists ListsOf(const Store& dataset, RelationIndex relation,
-                     Direction direction);
+DatasetLists FindLists(const Store& dataset, RelationIndex relation,
+                       Direction direction);
 // The lists that together contain each edge of the graph once: for each
 // relation its in-lists or, if it has none, its out-lists.
-std::vector<DatasetLists> TopologyOf(const Store& dataset);
+std::vector<DatasetLists> FindTopology(const Store& dataset);
 
 // DATA_LOSS: the starts do not ascend from 0 to the number of entries; the
 // message names the file.

@@ -39,7 +39,7 @@ void Shrink(MetisArray& array, int64_t size) {
 template <typename Visit>
 absl::Status ForEachEdge(const Store& dataset,
                          const std::vector<int64_t>& type_begin, Visit visit) {
-  for (const DatasetLists& lists : TopologyOf(dataset)) {
+  for (const DatasetLists& lists : FindTopology(dataset)) {
     const int64_t nodes = type_begin[lists.node_type];
     const int64_t others = type_begin[lists.neighbor_type];
     MILLRACE_RETURN_IF_ERROR(ScanLists(lists, [&](size_t node, auto neighbors) {

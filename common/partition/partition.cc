@@ -11,9 +11,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/npy.h"
+#include "common/graph/edge_split_writer.h"
 #include "common/graph/store.h"
 #include "common/graph/store_writer.h"
-#include "common/ingest/edge_split.h"
 #include "common/partition/assignment.h"
 #include "common/partition/hotness.h"
 #include "common/partition/ldg_partition.h"
@@ -37,9 +37,9 @@ std::vector<Direction> DirectionsOf(StoredDirections directions) {
 }
 
 absl::Status CheckOptions(const PartitionOptions& options) {
-  if (options.parts < 1 || options.parts > kMaxParts) {
+  if (options.parts < 1 || options.parts > kMaxPartitions) {
     return UsageError(
-        StrCat("--parts ", options.parts, ": must be 1 to ", kMaxParts));
+        StrCat("--parts ", options.parts, ": must be 1 to ", kMaxPartitions));
   }
   const bool given = options.method == PartitionMethod::kGiven;
   if (given && options.assignment.empty()) {
@@ -55,7 +55,7 @@ absl::Status CheckOptions(const PartitionOptions& options) {
 
 absl::Status CheckDataset(const Store& dataset,
                           const PartitionOptions& options) {
-  if (dataset.parts() != 1 ||
+  if (dataset.partition_count() != 1 ||
       dataset.manifest().partitioning.method != "none") {
     return absl::FailedPreconditionError(
         StrCat(dataset.path().string(),
@@ -155,7 +155,8 @@ absl::StatusOr<SplitInfo> WriteSplit(const Store& dataset, SplitInfo info,
                             dataset.FindSplit(info.type, info.name));
   const std::span<const int64_t> originals = split->original_id.As<int64_t>();
   Array ids = Array::Allocate(type.id_dtype(), {split->original_id.rows()});
-  info.part_counts.assign(static_cast<size_t>(numbers.book.parts()), 0);
+  info.part_counts.assign(static_cast<size_t>(numbers.book.partition_count()),
+                          0);
   for (size_t i = 0; i < originals.size(); ++i) {
     if (originals[i] < 0 || originals[i] >= type.count) {
       return absl::DataLossError(StrCat(

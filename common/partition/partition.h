@@ -26,7 +26,8 @@ std::string_view PartitionMethodName(PartitionMethod method);
 std::string_view HotnessMethodName(HotnessMethod method);
 
 struct PartitionOptions {
-  int parts = 1;  // 1 to kMaxParts, at most as many as nodes (of all types)
+  int parts =
+      1;  // 1 to kMaxPartitions, at most as many as nodes (of all types)
   PartitionMethod method = PartitionMethod::kMetis;
   // For kGiven, .npy files by node type.
   std::map<std::string, std::filesystem::path> assignment;

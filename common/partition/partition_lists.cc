@@ -39,7 +39,7 @@ struct InOrder {
 std::vector<int64_t> NewStarts(std::span<const int64_t> starts,
                                const Renumbering& nodes) {
   std::vector<int64_t> new_starts(static_cast<size_t>(nodes.id_of.size()));
-  for (int part = 0; part < nodes.book.parts(); ++part) {
+  for (int part = 0; part < nodes.book.partition_count(); ++part) {
     int64_t start = 0;
     for (uint64_t id = nodes.book.begin(part); id < nodes.book.end(part);
          ++id) {
@@ -76,7 +76,7 @@ class ListPass {
   }
 
   absl::Status Run(std::vector<PartSummary>* parts) {
-    for (int part = 0; part < spec_.nodes->book.parts(); ++part) {
+    for (int part = 0; part < spec_.nodes->book.partition_count(); ++part) {
       edges_ = 0;
       cut_edges_ = 0;
       MILLRACE_RETURN_IF_ERROR(WritePart(part));
@@ -301,7 +301,7 @@ class RelationPass {
   absl::Status Prepare() {
     if (!described_.feature.present()) return absl::OkStatus();
     if (described_.has_in) {
-      const DatasetLists in = ListsOf(dataset_, relation_, Direction::kIn);
+      const DatasetLists in = FindLists(dataset_, relation_, Direction::kIn);
       MILLRACE_RETURN_IF_ERROR(CheckStarts(in));
       in_order_.starts = in.starts();
     } else {
@@ -349,7 +349,7 @@ class RelationPass {
  private:
   ListPass::Spec SpecOf(Direction direction) const {
     ListPass::Spec spec;
-    spec.lists = ListsOf(dataset_, relation_, direction);
+    spec.lists = FindLists(dataset_, relation_, direction);
     spec.nodes = &numbers_[spec.lists.node_type];
     spec.neighbors = &numbers_[spec.lists.neighbor_type];
     spec.in_order = &in_order_;

@@ -105,7 +105,7 @@ absl::Status WriteColumn(const NodeFiles& files, std::string_view column,
                        files.memory_bytes);
   const std::vector<int64_t> row_shape(source.shape().begin() + 1,
                                        source.shape().end());
-  for (int part = 0; part < book.parts(); ++part) {
+  for (int part = 0; part < book.partition_count(); ++part) {
     const std::string path = NodePath(part, files.type_name, column);
     MILLRACE_ASSIGN_OR_RETURN(
         std::unique_ptr<NpyWriter> out,
@@ -177,7 +177,7 @@ absl::Status WriteNodes(const Store& dataset, TypeIndex type,
       WriteColumn(files, "label", columns.label, columns.label.dtype()));
   MILLRACE_RETURN_IF_ERROR(
       WriteColumn(files, "time", columns.time, columns.time.dtype()));
-  for (int part = 0; part < numbers.book.parts(); ++part) {
+  for (int part = 0; part < numbers.book.partition_count(); ++part) {
     MILLRACE_RETURN_IF_ERROR(WriteIds(files, part));
     MILLRACE_RETURN_IF_ERROR(WriteHotness(files, part, hotness));
   }

@@ -40,7 +40,7 @@ EdgePlaces PlacesOfEdges(const Batch& batch, const Relation& relation,
   places.hop.resize(places.owner.size());
   const std::span<const uint32_t> indptr = block.indptr.As<uint32_t>();
   const std::vector<uint32_t>& hop_offsets =
-      batch.nodes[ListType(relation, batch.direction)].hop_offsets;
+      batch.nodes[ListOwnerType(relation, batch.direction)].hop_offsets;
   const bool by_hop = !EdgesOfAllNodes(batch.method);
   uint8_t hop = 0;
   for (uint32_t v = 0; v + 1 < indptr.size(); ++v) {

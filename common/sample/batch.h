@@ -106,7 +106,7 @@ EdgePlaces PlacesOfEdges(const Batch& batch, const Relation& relation,
                          const EdgeBlock& block);
 
 // The type whose nodes a relation's lists belong to.
-inline TypeIndex ListType(const Relation& relation, Direction direction) {
+inline TypeIndex ListOwnerType(const Relation& relation, Direction direction) {
   return direction == Direction::kIn ? relation.dst : relation.src;
 }
 inline TypeIndex NeighborType(const Relation& relation, Direction direction) {

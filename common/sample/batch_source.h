@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch.h"
+#include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
-#include "common/sample/seed_list.h"
 
 namespace millrace {
 
@@ -23,7 +23,7 @@ struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t batch = 0;
   // Without it the seeds are those of the job's split at (epoch, batch).
-  std::optional<SeedList> explicit_seeds = {};
+  std::optional<ExplicitSeeds> explicit_seeds = {};
   Columns columns = {};
 };
 

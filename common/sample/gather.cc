@@ -120,7 +120,8 @@ absl::Status GatherDegrees(const Store& store, TypeIndex type,
         int64_t degree = 0;
         for (size_t r = 0; r < relations.size(); ++r) {
           const NeighborLists& lists = partition.edges[r].lists(direction);
-          if (ListType(relations[r], direction) != type || !lists.present()) {
+          if (ListOwnerType(relations[r], direction) != type ||
+              !lists.present()) {
             continue;
           }
           const auto indptr = lists.indptr.As<int64_t>();
@@ -210,7 +211,7 @@ std::vector<uint32_t> FeatureOwners(const Batch& batch,
                                     const EdgeBlock& block,
                                     const PartitionBook& destinations) {
   std::vector<uint32_t> owners(static_cast<size_t>(block.edge_count()), 0);
-  if (destinations.parts() == 1) return owners;
+  if (destinations.partition_count() == 1) return owners;
   const auto fill = [&](std::span<const uint32_t> nodes) {
     WithIds(batch.nodes[relation.dst].id, [&](const auto& ids) {
       for (size_t e = 0; e < owners.size(); ++e) {

@@ -179,14 +179,14 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
   // Of pairs either end will do.
   const RelationIndex first = job.metapath[0];
   if (job.seed_relation >= 0 &&
-      ListType(schema.relations[first], spec.direction) ==
+      ListOwnerType(schema.relations[first], spec.direction) ==
           schema.relations[job.seed_relation].src) {
     at = schema.relations[job.seed_relation].src;
   }
   for (int step = 0; step < spec.walk_length; ++step) {
     const RelationIndex r = job.metapath[step % job.metapath.size()];
     const Relation& relation = schema.relations[r];
-    if (ListType(relation, spec.direction) != at) {
+    if (ListOwnerType(relation, spec.direction) != at) {
       return InvalidField(
           {.field = "metapath",
            .limit = StrCat("step ", step, " follows ", schema.RelationName(r),
@@ -415,7 +415,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 }
 
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
-                    const SeedList& seeds) {
+                    const ExplicitSeeds& seeds) {
   return job.spec.temporal != TemporalStrategy::kNone &&
          job.spec.seed_kind != SeedKind::kEdge && seeds.times.empty() &&
          schema.node_types[job.seed_type].has_time;

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/graph/schema.h"
-#include "common/sample/seed_list.h"
+#include "common/sample/explicit_seeds.h"
 
 namespace millrace {
 
@@ -167,7 +167,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
 // Whether the times of these seeds are the times of their nodes, which whoever
 // resolves the seeds must look up.
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
-                    const SeedList& seeds);
+                    const ExplicitSeeds& seeds);
 
 // FAILED_PRECONDITION: columns that nothing in the graph has (FieldError).
 absl::Status CheckColumns(const Columns& columns, const Schema& schema);

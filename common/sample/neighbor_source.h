@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/excluded_edges.h"
-#include "common/sample/live_watch.h"
 
 namespace millrace {
 
@@ -57,8 +57,8 @@ struct Frontier {
   const NodeSet* among = nullptr;
   // Entries that are not there; null: none.
   const ExcludedEdges* excluded = nullptr;
-  // Asked within long lists; null: nobody waits but us.
-  LiveWatch* watch = nullptr;
+  // Called within long lists; null if the draw cannot be cancelled.
+  CancelPoller* poller = nullptr;
 
   uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
 
@@ -117,9 +117,9 @@ class NeighborSource {
   virtual void ReleasePicks(const DrawContext& /*context*/,
                             uint64_t /*picks*/) {}
 
-  // Whether anybody still waits for the batch; in process somebody does.
-  // CANCELLED, DEADLINE_EXCEEDED: nobody.
-  virtual absl::Status CheckLive() const { return absl::OkStatus(); }
+  // CANCELLED, DEADLINE_EXCEEDED: nobody waits for the batch any more. Never
+  // happens to batches that are made in process.
+  virtual absl::Status CheckNotCancelled() const { return absl::OkStatus(); }
 };
 
 }  // namespace millrace

@@ -85,10 +85,10 @@ absl::Status BatchAssembler::CheckArrays() const {
                request_.home));
   }
   const std::vector<ArraySlot> slots =
-      SlotsOf({request_.manifest, job, request_.request.columns,
-               request_.request.explicit_seeds.has_value(),
-               request_.request.explicit_seeds.has_value() &&
-                   !request_.request.explicit_seeds->negatives.empty()});
+      ComputeSlots({request_.manifest, job, request_.request.columns,
+                    request_.request.explicit_seeds.has_value(),
+                    request_.request.explicit_seeds.has_value() &&
+                        !request_.request.explicit_seeds->negatives.empty()});
   if (layout_.arrays.size() != slots.size()) {
     return absl::InvalidArgumentError(StrCat("the stream has ",
                                              layout_.arrays.size(),
@@ -151,7 +151,7 @@ absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
 
 absl::Status BatchAssembler::CheckSeedCount(const ArrayInfo& info) const {
   const int64_t length = info.shape[0];
-  const std::optional<SeedList>& given = request_.request.explicit_seeds;
+  const std::optional<ExplicitSeeds>& given = request_.request.explicit_seeds;
   const bool possible = given ? length == static_cast<int64_t>(given->size())
                               : length <= request_.job.spec.batch_size;
   if (possible && length == RowCount(ArrayKind::kSeedToLocal, 0)) {
@@ -195,7 +195,7 @@ void BatchAssembler::AllocateTopology() {
   batch_.nodes.resize(request_.manifest.schema.node_types.size());
   batch_.edges.resize(request_.manifest.schema.relations.size());
   if (request_.request.explicit_seeds) {
-    const SeedList& seeds = *request_.request.explicit_seeds;
+    const ExplicitSeeds& seeds = *request_.request.explicit_seeds;
     batch_.seed = Array::Adopt(seeds.ids);
     if (!seeds.times.empty()) batch_.seed_time = Array::Adopt(seeds.times);
     TakeExplicitPairs(seeds);
@@ -208,7 +208,7 @@ void BatchAssembler::AllocateTopology() {
   }
 }
 
-void BatchAssembler::TakeExplicitPairs(const SeedList& seeds) {
+void BatchAssembler::TakeExplicitPairs(const ExplicitSeeds& seeds) {
   if (request_.job.spec.seed_kind != SeedKind::kEdge) return;
   EdgeSeedBlock& block = batch_.edge_seeds;
   block.dst = Array::Adopt(seeds.dst);
@@ -370,7 +370,7 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
   const Schema& schema = request_.manifest.schema;
   const Relation& info = schema.relations[relation];
   const EdgeBlock& block = batch_.edges[relation];
-  const NodeBlock& lists = batch_.nodes[ListType(info, batch_.direction)];
+  const NodeBlock& lists = batch_.nodes[ListOwnerType(info, batch_.direction)];
   const NodeBlock& neighbors =
       batch_.nodes[NeighborType(info, batch_.direction)];
   const auto indptr = block.indptr.As<uint32_t>();

@@ -80,7 +80,7 @@ class BatchAssembler {
   int64_t NodesOf(TypeIndex type) const;
   uint64_t TreeCount() const;      // of a disjoint job
   int64_t NegativeLength() const;  // of edge seeds; -1 if not known
-  void TakeExplicitPairs(const SeedList& seeds);
+  void TakeExplicitPairs(const ExplicitSeeds& seeds);
   // Rows of the whole array in the batch; -1 if the batch does not have it
   // (labels of a type without seeds).
   int64_t WholeLength(const ArrayInfo& info) const;

@@ -102,7 +102,7 @@ const std::vector<uint32_t>& SentRows::Of(const BatchArray& column,
   }
 }
 
-std::vector<ArraySlot> SlotsOf(const StreamContent& content) {
+std::vector<ArraySlot> ComputeSlots(const StreamContent& content) {
   const Schema& schema = content.manifest.schema;
   const std::span<const BatchArray> all = BatchArrays();
   std::vector<ArraySlot> slots;
@@ -126,7 +126,7 @@ StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,
   StreamLayout layout;
   layout.hops = batch.hops;
   layout.seed_type = batch.seed_type;
-  for (const ArraySlot& slot : SlotsOf(content)) {
+  for (const ArraySlot& slot : ComputeSlots(content)) {
     const BatchArray& array = Describe(slot.kind);
     const int64_t length =
         array.is_column()

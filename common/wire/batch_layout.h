@@ -46,7 +46,7 @@ struct ArraySlot {
 };
 
 // The arrays of a Sample stream, in order.
-std::vector<ArraySlot> SlotsOf(const StreamContent& content);
+std::vector<ArraySlot> ComputeSlots(const StreamContent& content);
 
 // The layout of a batch whose topology is complete, without `partition`.
 StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,

@@ -185,7 +185,7 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
   out.set_fingerprint(manifest.fingerprint);
   out.set_dataset_fingerprint(manifest.dataset_fingerprint);
   out.set_neighbor_original_ids(manifest.draws_by_neighbor());
-  out.set_parts(manifest.parts());
+  out.set_parts(manifest.partition_count());
   for (size_t t = 0; t < manifest.schema.node_types.size(); ++t) {
     TypeToProto(manifest.schema.node_types[t], manifest.books[t],
                 *out.add_node_types());

@@ -7,13 +7,13 @@
 
 namespace millrace {
 
-absl::Status CheckWanted(const ::grpc::CallbackServerContext& call) {
+absl::Status CheckNotCancelled(const ::grpc::CallbackServerContext& call) {
   return call.IsCancelled() ? absl::CancelledError("the client gave up")
                             : absl::OkStatus();
 }
 
-absl::Status CallScope::CheckLive() const {
-  MILLRACE_RETURN_IF_ERROR(CheckWanted(call));
+absl::Status CallScope::CheckNotCancelled() const {
+  MILLRACE_RETURN_IF_ERROR(millrace::CheckNotCancelled(call));
   if (SteadyNow() >= deadline) {
     return absl::DeadlineExceededError("the deadline passed");
   }

@@ -14,14 +14,14 @@ namespace millrace {
 
 // CANCELLED: the client no longer waits for the call. A call is also cancelled
 // soon after its deadline.
-absl::Status CheckWanted(const ::grpc::CallbackServerContext& call);
+absl::Status CheckNotCancelled(const ::grpc::CallbackServerContext& call);
 
 // The Sample call on whose behalf other servers are called. All references must
 // outlive it.
 struct CallScope {
   // CANCELLED: the client gave up. DEADLINE_EXCEEDED: the call's deadline
   // passed.
-  absl::Status CheckLive() const;
+  absl::Status CheckNotCancelled() const;
   // Context for a call to a peer; the client's cancellation and deadline
   // propagate to it.
   std::unique_ptr<::grpc::ClientContext> PeerContext() const;

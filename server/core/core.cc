@@ -44,7 +44,7 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
                        ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
     : store(std::move(store_in)),
-      damage(store->path(), store->partitions()),
+      damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
       fleet(std::move(fleet_in)),
@@ -78,7 +78,7 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
                    ", not ", fingerprint, "\nserve one store everywhere")),
         {.partition = asked, .moved = true});
   }
-  const auto& served = store->partitions();
+  const auto& served = store->mapped_partitions();
   if (!std::binary_search(served.begin(), served.end(),
                           static_cast<int64_t>(partition))) {
     std::string list;
@@ -87,14 +87,14 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
     }
     return WithErrorInfo(absl::FailedPreconditionError(StrCat(
                              "partition ", partition, " is not served here (",
-                             list, " of ", store->parts(), " are)")),
+                             list, " of ", store->partition_count(), " are)")),
                          {.partition = asked, .moved = true});
   }
   return damage.Check(asked);
 }
 
 absl::Status ServerCore::NoteDamage(absl::Status status) {
-  const std::string file = DamagedFileOf(status);
+  const std::string file = FindDamagedFile(status);
   if (file.empty()) return status;
   damage.Note(file, status);
   return damage.Told(file, status);

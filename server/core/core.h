@@ -19,9 +19,9 @@
 #include "server/core/metrics.h"
 #include "server/core/options.h"
 #include "server/core/served_store.h"
+#include "server/load/active_calls.h"
 #include "server/load/admission.h"
 #include "server/load/connection_calls.h"
-#include "server/load/live_calls.h"
 
 namespace millrace {
 
@@ -70,12 +70,12 @@ struct ServerCore {
   ConnectionCalls connection_calls;
   // A call is first in reading_calls or reading_describe_calls while its
   // request arrives, then in the member for its kind.
-  LiveCalls reading_calls;
-  LiveCalls reading_describe_calls;
-  LiveCalls sample_calls;
-  LiveCalls gather_calls;
-  LiveCalls leaf_calls;  // Expand, HasEdges, Resolve
-  LiveCalls describe_calls;
+  ActiveCalls reading_calls;
+  ActiveCalls reading_describe_calls;
+  ActiveCalls sample_calls;
+  ActiveCalls gather_calls;
+  ActiveCalls leaf_calls;  // Expand, HasEdges, Resolve
+  ActiveCalls describe_calls;
 
   // Sampling may wait for other servers; leaf work (leaf calls, and gathering
   // rows for frames) never does, so two servers cannot deadlock waiting for

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/graph/store.h"
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 #include "common/sample/seeds/used_splits.h"
 
 namespace millrace {
@@ -33,7 +33,7 @@ class ServedStore {
 
   const Store& operator*() const { return *now().store; }
   const Store* operator->() const { return now().store.get(); }
-  const SplitSeeds& seeds() const { return now().seeds; }
+  const SplitSeedReader& seeds() const { return now().seeds; }
 
   // Rereads store.json if it was replaced since the last look, and adopts new
   // splits; any other change only causes a warning. Returns whether there are
@@ -57,7 +57,7 @@ class ServedStore {
         : store(std::move(given)), seeds(*store, before.seeds) {}
 
     const std::shared_ptr<const Store> store;  // shared with the opener
-    const SplitSeeds seeds;
+    const SplitSeedReader seeds;
   };
 
   // Identifies a version of store.json; replacing the file changes it.

@@ -63,7 +63,7 @@ void Acceptor::Run() {
 }
 
 void Acceptor::Admit(UniqueFd connection) {
-  const std::string address = AddressOf(connection.get());
+  const std::string address = FindAddress(connection.get());
   if (address.empty()) return;
   Verdict verdict;
   std::string ended;  // address of the connection that made room

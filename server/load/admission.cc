@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
-#include "server/load/live_calls.h"
+#include "server/load/active_calls.h"
 
 namespace millrace {
 namespace {

@@ -26,7 +26,8 @@ uint64_t BytesPerPick(const DrawContext& draw) {
 uint64_t LocalDegrees(const Store& store, const DrawContext& draw,
                       const Frontier& frontier) {
   const Relation& relation = store.schema().relations[frontier.relation];
-  const PartitionBook& book = store.book(ListType(relation, draw.direction));
+  const PartitionBook& book =
+      store.book(ListOwnerType(relation, draw.direction));
   uint64_t sum = 0;
   for (const uint64_t id : frontier.ids) {
     const int owner = book.Owner(id);

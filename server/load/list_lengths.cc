@@ -17,7 +17,9 @@ ListLengths::ListLengths(const Store& store, int part, RelationIndex relation,
                    ->edges[relation]
                    .lists(direction)
                    .indices.rows()),
-      begin_(store.book(ListType(store.schema().relations[relation], direction))
+      begin_(store
+                 .book(ListOwnerType(store.schema().relations[relation],
+                                     direction))
                  .begin(part)) {}
 
 int64_t ListLengths::Of(uint64_t id) const {

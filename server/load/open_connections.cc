@@ -143,7 +143,7 @@ void OpenConnections::Look() {
   next_look_ = end + kLookShare * (end - start);
 }
 
-std::string AddressOf(int socket) {
+std::string FindAddress(int socket) {
   SocketAddress peer;
   if (getpeername(socket, peer.get(), &peer.length) != 0) return "";
   return peer.is_v6() ? NetworkOf(peer.v6().sin6_addr)

@@ -12,7 +12,7 @@ namespace millrace {
 
 struct ConnectionLimits {
   int all = 0;
-  int per_address = 0;  // see AddressOf()
+  int per_address = 0;  // see FindAddress()
 };
 
 // Replaces zeros: `all` by three quarters of the files that this process may
@@ -69,6 +69,6 @@ class OpenConnections {
 // The address of a connected socket's peer, as counted for the limits: an IPv4
 // address, or an IPv6 network such as "2001:db8:1:2::/64", since one client may
 // own every address in it. Empty if the socket is no longer connected.
-std::string AddressOf(int socket);
+std::string FindAddress(int socket);
 
 }  // namespace millrace

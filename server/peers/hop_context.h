@@ -12,11 +12,11 @@ namespace millrace {
 
 // State shared by all draws of one hop. All references must outlive it.
 struct HopContext : CallScope {
-  // Same as CallScope::CheckLive, but errors name the hop.
-  absl::Status CheckLive() const;
+  // Same as CallScope::CheckNotCancelled, but errors name the hop.
+  absl::Status CheckNotCancelled() const;
 
   const DrawContext& draw;
-  // What is drawn. An OwnerExpand does not use the ids and trees.
+  // What is drawn. An PeerExpand does not use the ids and trees.
   const std::span<const Frontier> frontiers;
   HopBudget& budget;
 };

@@ -10,7 +10,7 @@
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 #include "server/peers/peer_call.h"
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<Answer>> Ask(
 
 absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
     TypeIndex type, std::span<const int64_t> original_ids) {
-  MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
   const uint64_t width = store.book(type).lookup_width();
   const NodeType& nodes = store.schema().node_types[type];
@@ -123,16 +123,16 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
   const auto owner = [&](size_t i) {
     return static_cast<int>(static_cast<uint64_t>(original_ids[i]) / width);
   };
-  return Ask(
-      scope_,
-      GroupByOwner(original_ids.size(), store.parts(), owner, kMaxItemsPerCall),
-      original_ids.size(), question);
+  return Ask(scope_,
+             GroupByOwner(original_ids.size(), store.partition_count(), owner,
+                          kMaxItemsPerCall),
+             original_ids.size(), question);
 }
 
 absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
     RelationIndex relation, std::span<const uint64_t> src,
     std::span<const uint64_t> dst) {
-  MILLRACE_RETURN_IF_ERROR(scope_.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
   const std::vector<NodeType>& types = store.schema().node_types;
   const Relation& info = store.schema().relations[relation];
@@ -150,20 +150,21 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
   question.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };
-  LiveWatch watch([&] { return scope_.CheckLive(); });
+  CancelPoller poller([&] { return scope_.CheckNotCancelled(); });
   question.look_up = [&](const OwnerGroup& group) {
     const std::vector<uint64_t> own_src = TakeAt(src, group.places);
     const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
     return FindEdges(store, group.partition, {relation, own_src, own_dst},
-                     watch);
+                     poller);
   };
   const Direction direction = LookupDirection(info);
-  const PartitionBook& book = store.book(ListType(info, direction));
+  const PartitionBook& book = store.book(ListOwnerType(info, direction));
   const std::span<const uint64_t> owners =
       direction == Direction::kIn ? dst : src;
   const auto owner = [&](size_t i) { return book.Owner(owners[i]); };
   return Ask(scope_,
-             GroupByOwner(src.size(), store.parts(), owner, kMaxItemsPerCall),
+             GroupByOwner(src.size(), store.partition_count(), owner,
+                          kMaxItemsPerCall),
              src.size(), question);
 }
 

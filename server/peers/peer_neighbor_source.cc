@@ -11,7 +11,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/draw/draw.h"
 #include "server/load/list_lengths.h"
-#include "server/peers/owner_expand.h"
+#include "server/peers/peer_expand.h"
 
 namespace millrace {
 namespace {
@@ -38,7 +38,7 @@ OwnedFrontier PartOf(const Frontier& frontier,
 Groups GroupNodes(const HopContext& hop) {
   const Store& store = *hop.core.store;
   const std::span<const Frontier> frontiers = hop.frontiers;
-  const int parts = store.parts();
+  const int parts = store.partition_count();
   Groups groups;
   groups.busy.resize(parts);
   groups.owned.resize(parts);
@@ -48,7 +48,7 @@ Groups GroupNodes(const HopContext& hop) {
     const Frontier& frontier = frontiers[f];
     const Relation& relation = store.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store.book(ListType(relation, hop.draw.direction));
+        store.book(ListOwnerType(relation, hop.draw.direction));
     std::vector<uint32_t>& owners = groups.owners[f];
     owners.resize(frontier.ids.size());
     const auto owner = [&](size_t i) {
@@ -97,13 +97,13 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
   const Store& store = *hop.core.store;
   const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
-  LiveWatch watch([&hop] { return hop.CheckLive(); });
+  CancelPoller poller([&hop] { return hop.CheckNotCancelled(); });
   size_t count = 0;
   for (size_t at = 0; at < frontier.ids.size(); at += count) {
-    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
-    some.watch = &watch;
+    some.poller = &poller;
     MILLRACE_RETURN_IF_ERROR(DrawNeighbors(store, part, hop.draw, some, picks));
   }
   return absl::OkStatus();
@@ -115,9 +115,10 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
                                         std::span<Picks> picks) {
   const HopContext hop = {scope_, context, frontiers, budget_};
-  MILLRACE_RETURN_IF_ERROR(hop.CheckLive());
+  MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
-  if (scope_.core.store->parts() > 1) return ExpandByOwner(hop, picks);
+  if (scope_.core.store->partition_count() > 1)
+    return ExpandByOwner(hop, picks);
   for (size_t f = 0; f < frontiers.size(); ++f) {
     MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
   }
@@ -129,8 +130,8 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
   const Store& store = *hop.core.store;
   Groups groups = GroupNodes(hop);
   std::vector<int> ours;
-  std::vector<std::unique_ptr<OwnerExpand>> calls;
-  for (int part = 0; part < store.parts(); ++part) {
+  std::vector<std::unique_ptr<PeerExpand>> calls;
+  for (int part = 0; part < store.partition_count(); ++part) {
     if (!groups.busy[part]) continue;
     if (hop.core.Reads(part)) {
       ours.push_back(part);
@@ -139,7 +140,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
     MILLRACE_RETURN_IF_ERROR(
         hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
     calls.push_back(
-        std::make_unique<OwnerExpand>(hop, part, groups.owned[part]));
+        std::make_unique<PeerExpand>(hop, part, groups.owned[part]));
     const SteadyTime starting = SteadyNow();
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
     peer_wait_ += SteadyNow() - starting;

@@ -34,7 +34,9 @@ class PeerNeighborSource final : public NeighborSource {
   void ReleasePicks(const DrawContext& context, uint64_t picks) override {
     budget_.ReleasePicks(context, picks);
   }
-  absl::Status CheckLive() const override { return scope_.CheckLive(); }
+  absl::Status CheckNotCancelled() const override {
+    return scope_.CheckNotCancelled();
+  }
 
   // Time spent so far waiting for answers of peers and for a peer to become
   // available.

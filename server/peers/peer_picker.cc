@@ -68,7 +68,7 @@ absl::Status PeerPicker::AwaitNews() {
   const SteadyTime end = std::min(scope_.deadline, SteadyNow() + kTimeForNews);
   bool known = false;
   while (!known && SteadyNow() < end) {
-    MILLRACE_RETURN_IF_ERROR(CheckWanted(scope_.call));
+    MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(scope_.call));
     const SteadyTime soon = std::min(end, SteadyNow() + kCancelCheckInterval);
     if (!fleet.AwaitList(refused, soon)) continue;
     MILLRACE_ASSIGN_OR_RETURN(const std::vector<FleetMemberInfo> members,
@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
     auto member = scope_.core.fleet->Pick(
         partition_, std::min(end, SteadyNow() + kCancelCheckInterval));
     if (member.ok()) return member;
-    if (const absl::Status live = scope_.CheckLive(); !live.ok()) {
+    if (const absl::Status live = scope_.CheckNotCancelled(); !live.ok()) {
       return WithErrorInfo(
           absl::Status(live.code(),
                        StrCat(std::string(live.message()), ": ",

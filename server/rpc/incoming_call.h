@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
 #include "server/core/core.h"
+#include "server/load/active_calls.h"
 #include "server/load/admission.h"
-#include "server/load/live_calls.h"
 
 namespace google::protobuf {
 class Descriptor;
@@ -23,7 +23,7 @@ namespace millrace {
 // calls, the memory reserved for it, and how long it may take. What the call
 // answers is the business of its owner, a StreamCall or ReplyCall.
 //
-// A call and its memory are charged to its client (see LiveCalls and
+// A call and its memory are charged to its client (see ActiveCalls and
 // Admission). While its request is being read, for at most
 // ServerOptions::request_timeout, a call counts among the reading calls, and
 // then among those of its kind, so that clients that send nothing take no
@@ -38,8 +38,8 @@ class IncomingCall {
  public:
   // The limits that a call counts towards; both outlive the call.
   struct Limits {
-    LiveCalls& reading;
-    LiveCalls& running;
+    ActiveCalls& reading;
+    ActiveCalls& running;
   };
 
   // `core` and `context` must outlive the call.
@@ -49,11 +49,11 @@ class IncomingCall {
   IncomingCall& operator=(const IncomingCall&) = delete;
 
   // Call before the request is read. Errors of ConnectionCalls::Enter and
-  // LiveCalls::Enter.
+  // ActiveCalls::Enter.
   absl::Status StartReading();
   // Call when the request has been read; `ok`: message() holds all of it.
   // CANCELLED, INVALID_ARGUMENT: it did not arrive. Other errors of
-  // LiveCalls::Enter.
+  // ActiveCalls::Enter.
   absl::Status FinishReading(bool ok);
 
   // Reserves memory for the request before it is parsed as a `type`. Errors of

@@ -9,8 +9,8 @@
 #include "sampler.pb.h"
 #include "server/core/call_scope.h"
 #include "server/load/request_limits.h"
-#include "server/rpc/answer_expand.h"
-#include "server/rpc/leaf_answers.h"
+#include "server/rpc/expand_handler.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/parse_request.h"
 
 namespace millrace {
@@ -42,7 +42,7 @@ class LeafReply final : public ReplyMaker {
   }
 
   absl::StatusOr<::grpc::ByteBuffer> Make() override {
-    MILLRACE_RETURN_IF_ERROR(CheckWanted(call_.context()));
+    MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(call_.context()));
     Request request;
     MILLRACE_RETURN_IF_ERROR(ParseRequest(call_.message(), request));
     Reply reply;

@@ -142,7 +142,7 @@ absl::StatusOr<SampleRequest> Resolve(const ServedStore& store,
     MILLRACE_RETURN_IF_ERROR(CheckNoSeeds(proto));
     MILLRACE_ASSIGN_OR_RETURN(
         request.seeds,
-        store.seeds().OfBatch(request.job, proto.epoch(), proto.batch()));
+        store.seeds().ReadBatch(request.job, proto.epoch(), proto.batch()));
   }
   request.job_hash = std::hash<std::string>()(
       proto.job().SerializeAsString() + proto.columns().SerializeAsString());

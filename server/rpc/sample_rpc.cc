@@ -145,7 +145,7 @@ absl::Status SampleFrames::WithOwnersDamage(const absl::Status& status) {
   ServerCore& core = call_.core();
   absl::Status noted = core.NoteDamage(status);
   const ErrorInfo info = ErrorInfoOf(noted);
-  if (DamagedFileOf(status).empty() || core.fleet == nullptr ||
+  if (FindDamagedFile(status).empty() || core.fleet == nullptr ||
       info.partition.value_or(home_) == home_) {
     return noted;
   }

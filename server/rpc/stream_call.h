@@ -35,8 +35,8 @@ class FrameMaker {
 
 // An RPC with one request and a stream of frames.
 struct StreamRpc {
-  const char* name;    // "Sample"
-  LiveCalls& running;  // the limit on its calls
+  const char* name;      // "Sample"
+  ActiveCalls& running;  // the limit on its calls
   // Makes what answers a call; the result uses the call and must not outlive
   // it.
   std::unique_ptr<FrameMaker> (*make)(IncomingCall& call);

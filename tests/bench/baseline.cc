@@ -201,7 +201,7 @@ int Run(const char* path, const std::vector<int>& fanouts, int batch_size,
     return 1;
   }
   const absl::StatusOr<const Split*> split = (*store)->FindSplit(0, "train");
-  if (!split.ok() || (*store)->parts() != 1) {
+  if (!split.ok() || (*store)->partition_count() != 1) {
     std::fprintf(stderr, "baseline: needs a dataset with a train split\n");
     return 1;
   }

@@ -162,7 +162,8 @@ TEST_F(MethodsTest, DegreesAreThoseOfTheDirection) {
     for (size_t r = 0; r < schema.relations.size(); ++r) {
       for (const auto& [src, dst] : graph_->relations[r].edges) {
         const bool in = direction == Direction::kIn;
-        ++degrees[ListType(schema.relations[r], direction)][in ? dst : src];
+        ++degrees[ListOwnerType(schema.relations[r], direction)]
+                 [in ? dst : src];
       }
     }
     JobSpec spec = testing::ExplicitJob({3, 2}, "item");
@@ -195,7 +196,7 @@ TEST_F(MethodsTest, SeedEdgesAreExcludedByTheirTimes) {
   spec.seed_kind = SeedKind::kEdge;
   spec.seed_type = "user__buys__item";
   spec.exclude = ExcludeSeedEdges::kSelf;
-  SeedList seeds;
+  ExplicitSeeds seeds;
   std::set<std::tuple<int64_t, int64_t, int64_t>> excluded;
   std::set<int64_t> items;
   for (size_t e = 0; e < 60; ++e) {

@@ -11,13 +11,13 @@
 
 #include "common/base/check.h"
 #include "common/graph/verify.h"
-#include "common/ingest/formats/glt_importer.h"
-#include "common/ingest/formats/npy_importer.h"
-#include "common/ingest/formats/ogb_importer.h"
-#include "common/ingest/formats/pyg_importer.h"
-#include "common/ingest/formats/reddit_importer.h"
-#include "common/ingest/formats/triples_importer.h"
-#include "common/ingest/formats/tu_importer.h"
+#include "common/ingest/formats/glt.h"
+#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/ogb.h"
+#include "common/ingest/formats/pyg.h"
+#include "common/ingest/formats/reddit.h"
+#include "common/ingest/formats/triples.h"
+#include "common/ingest/formats/tu.h"
 #include "common/ingest/importer.h"
 #include "tests/fuzz/support/import_files.h"
 #include "tests/fuzz/support/input.h"
@@ -62,19 +62,19 @@ absl::StatusOr<RawGraph> Describe(ImportFormat format,
   partitions.restore = {.scratch = Scratch(), .memory_bytes = 1 << 16};
   switch (format) {
     case ImportFormat::kNpy:
-      return DescribeNpy(NpyOf(folder));
+      return OpenNpy(NpyOf(folder));
     case ImportFormat::kOgb:
-      return DescribeOgb({.directory = folder}, options);
+      return OpenOgb({.directory = folder}, options);
     case ImportFormat::kTu:
-      return DescribeTu({.directory = folder});
+      return OpenTu({.directory = folder});
     case ImportFormat::kTriples:
-      return DescribeTriples({.directory = folder});
+      return OpenTriples({.directory = folder});
     case ImportFormat::kReddit:
-      return DescribeReddit(folder, options);
+      return OpenReddit(folder, options);
     case ImportFormat::kPyg:
-      return DescribePygPartitions(partitions, options);
+      return OpenPygPartitions(partitions, options);
     default:
-      return DescribeGltPartitions(partitions, options);
+      return OpenGltPartitions(partitions, options);
   }
 }
 

@@ -16,7 +16,7 @@
 #include "common/wire/job_proto.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
-#include "server/rpc/answer_expand.h"
+#include "server/rpc/expand_handler.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/in_process.h"
 #include "tests/fuzz/support/input.h"
@@ -56,7 +56,7 @@ std::string RequestOf(const FuzzJob& job, int home) {
       SplitsOfJob(*resolved, manifest, job.explicit_seeds.has_value()),
       *request.mutable_splits());
   if (job.explicit_seeds.has_value()) {
-    const SeedList& seeds = *job.explicit_seeds;
+    const ExplicitSeeds& seeds = *job.explicit_seeds;
     const auto ids = [](const std::vector<int64_t>& list) {
       std::string bytes;
       AppendIds(std::vector<uint64_t>(list.begin(), list.end()), DType::kUint32,

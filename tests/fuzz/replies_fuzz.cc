@@ -13,7 +13,7 @@
 #include "common/wire/frame.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
-#include "server/peers/expand_reply.h"
+#include "server/peers/expand_reply_reader.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/input.h"
 

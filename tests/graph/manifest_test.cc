@@ -100,7 +100,7 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(parsed->partitioning.seed, ~uint64_t{0});
   EXPECT_EQ(parsed->partitioning.hot, "degree");
   EXPECT_EQ(parsed->partitioning.cut_edges, 4);
-  EXPECT_EQ(parsed->parts(), 2);
+  EXPECT_EQ(parsed->partition_count(), 2);
   ASSERT_EQ(parsed->files.size(), 5u);
   EXPECT_EQ(parsed->files[1].path, "c.npy");
   EXPECT_EQ(parsed->files[1].xxh3, ~uint64_t{0});

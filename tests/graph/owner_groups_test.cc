@@ -59,7 +59,7 @@ TEST(PartitionBookTest, OwnersAreThoseWhoseRangeHoldsTheId) {
     const PartitionBook book(offsets);
     EXPECT_EQ(book.node_count(), 5u);
     for (uint64_t id = 0; id < 5; ++id) {
-      for (int part = 0; part < book.parts(); ++part) {
+      for (int part = 0; part < book.partition_count(); ++part) {
         const bool owns = book.begin(part) <= id && id < book.end(part);
         EXPECT_EQ(book.Owner(id) == part, owns) << id << " of " << part;
       }

@@ -119,7 +119,7 @@ TEST(ValidateSchema, RefusesWhatCannotBe) {
 
 TEST(PartitionBook, FindsOwnersAcrossEmptyPartitions) {
   const PartitionBook book({0, 0, 3, 3, 7, 7});
-  EXPECT_EQ(book.parts(), 5);
+  EXPECT_EQ(book.partition_count(), 5);
   EXPECT_EQ(book.node_count(), 7u);
   for (uint64_t id = 0; id < 7; ++id) {
     EXPECT_EQ(book.Owner(id), id < 3 ? 1 : 3) << id;

@@ -79,7 +79,7 @@ EdgeSet EdgesOf(const Store& store, RelationIndex index, Direction direction) {
         id - static_cast<int64_t>(book.begin(part)));
   };
   EdgeSet edges;
-  for (const int part : store.partitions()) {
+  for (const int part : store.mapped_partitions()) {
     const NeighborLists& lists =
         store.partition(part)->edges[index].lists(direction);
     const auto indptr = lists.indptr.As<int64_t>();
@@ -108,7 +108,7 @@ TEST_F(StoreTest, ReadsDatasetWithOriginalIds) {
   ASSERT_TRUE(BuildDataset(SmallGraph(), path_).ok());
   const auto store = Store::Open(path_);
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ((*store)->parts(), 1);
+  EXPECT_EQ((*store)->partition_count(), 1);
   EXPECT_TRUE((*store)->schema().homogeneous());
   const NodeColumns& nodes = (*store)->partition(0)->nodes[0];
   for (int64_t i = 0; i < 8; ++i) {
@@ -145,7 +145,7 @@ TEST_F(StoreTest, MapsOnlyTheNamedPartitions) {
   Build(SmallGraph(), 3);
   const auto store = Store::Open(path_, {2, 0, 2});
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_THAT((*store)->partitions(), ::testing::ElementsAre(0, 2));
+  EXPECT_THAT((*store)->mapped_partitions(), ::testing::ElementsAre(0, 2));
   EXPECT_NE((*store)->partition(0), nullptr);
   EXPECT_EQ((*store)->partition(1), nullptr);
   // Partitions that are not requested need not exist.

@@ -139,7 +139,7 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
     std::ofstream(file) << damaged;
     const absl::Status status = scrub();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-    EXPECT_EQ(DamagedFileOf(status), info.path);
+    EXPECT_EQ(FindDamagedFile(status), info.path);
   }
 }
 
@@ -188,7 +188,7 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteOfAnyLoadedFile) {
     *last ^= std::byte{1};
     const absl::Status status = scrub();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-    EXPECT_EQ(DamagedFileOf(status), info.path);
+    EXPECT_EQ(FindDamagedFile(status), info.path);
   }
 }
 

@@ -16,7 +16,7 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/graph/verify_content.h"
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
 
@@ -146,20 +146,20 @@ TEST_F(AddSplitTest, OpenStoresFindTheNewSplits) {
   EXPECT_EQ((*(*now)->FindSplit(0, "mine"))->original_id.IntegerAt(2), 5);
   // All share one graph, and one set of members and seeds.
   EXPECT_EQ((*now)->partition(1), before->partition(1));
-  EXPECT_EQ(*(*now)->MembersOf(0, "train"), *before->MembersOf(0, "train"));
+  EXPECT_EQ(*(*now)->FindMembers(0, "train"), *before->FindMembers(0, "train"));
   EXPECT_EQ(*(*now)->WithNewSplits(), nullptr);
 }
 
 TEST_F(AddSplitTest, SeedsOfNewSplitsAreThoseOfAFreshStore) {
   Build(3);
   const auto before = Open();
-  const SplitSeeds old_seeds(*before);
+  const SplitSeedReader old_seeds(*before);
   Add("mine", {1, 3, 5, 6});
   const auto now = before->WithNewSplits();
   ASSERT_TRUE(now.ok() && *now != nullptr) << now.status();
-  const SplitSeeds seeds(**now, old_seeds);
+  const SplitSeedReader seeds(**now, old_seeds);
   const auto fresh = Open();
-  const SplitSeeds fresh_seeds(*fresh);
+  const SplitSeedReader fresh_seeds(*fresh);
   for (const char* split : {"train", "mine"}) {
     JobSpec spec;
     spec.split = split;
@@ -168,8 +168,8 @@ TEST_F(AddSplitTest, SeedsOfNewSplitsAreThoseOfAFreshStore) {
     spec.seed_order = SeedOrder::kLocal;
     const auto job = ResolveJob(spec, fresh->manifest());
     ASSERT_TRUE(job.ok()) << job.status();
-    const auto got = seeds.OfBatch(*job, 0, 0);
-    const auto want = fresh_seeds.OfBatch(*job, 0, 0);
+    const auto got = seeds.ReadBatch(*job, 0, 0);
+    const auto want = fresh_seeds.ReadBatch(*job, 0, 0);
     ASSERT_TRUE(got.ok() && want.ok()) << got.status();
     EXPECT_EQ(got->ids, want->ids);
   }

@@ -21,8 +21,8 @@
 #include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/ingest/add_split.h"
-#include "common/ingest/formats/fake_importer.h"
-#include "common/ingest/formats/npy_importer.h"
+#include "common/ingest/formats/fake.h"
+#include "common/ingest/formats/npy.h"
 #include "common/table/npy_rows.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/test_directory.h"
@@ -149,7 +149,7 @@ class ImporterTest : public testing::DirectoryTest {
   absl::StatusOr<Manifest> Import(const NpyInput& input,
                                   const ImportOptions& options,
                                   const char* name = "out") {
-    const auto graph = DescribeNpy(input);
+    const auto graph = OpenNpy(input);
     if (!graph.ok()) return graph.status();
     return ImportGraph(*graph, options, directory_ / name);
   }
@@ -525,7 +525,7 @@ TEST_F(ImporterTest, RefusesRowsThatNoMemoryHolds) {
 TEST_F(ImporterTest, FakeGraphsRepeat) {
   const FakeInput input{1000, 8, 5, 4, 7};
   for (const char* name : {"one", "two"}) {
-    const auto graph = DescribeFake(input);
+    const auto graph = MakeFake(input);
     ASSERT_TRUE(graph.ok());
     ASSERT_TRUE(ImportGraph(*graph, {}, directory_ / name).ok());
   }
@@ -744,10 +744,10 @@ TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
   input.node_counts[""] = int64_t{1} << 50;
   ExpectRefusal(input, "importing 1125899906842624 nodes needs 18.0 PB of");
   ExpectRefusal(input, " is available\ngive the number of nodes that there");
-  const auto fake = DescribeFake({.nodes = int64_t{1} << 48,
-                                  .average_degree = 0,
-                                  .features = 1,
-                                  .classes = 2});
+  const auto fake = MakeFake({.nodes = int64_t{1} << 48,
+                              .average_degree = 0,
+                              .features = 1,
+                              .classes = 2});
   ASSERT_TRUE(fake.ok()) << fake.status();
   const auto status = ImportGraph(*fake, {}, directory_ / "out").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -755,10 +755,10 @@ TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
 }
 
 TEST_F(CheapChecksTest, MemoryToDivideTheEdgesMustBeThere) {
-  const auto fake = DescribeFake({.nodes = int64_t{1} << 20,
-                                  .average_degree = int64_t{1} << 20,
-                                  .features = 1,
-                                  .classes = 2});
+  const auto fake = MakeFake({.nodes = int64_t{1} << 20,
+                              .average_degree = int64_t{1} << 20,
+                              .features = 1,
+                              .classes = 2});
   ASSERT_TRUE(fake.ok()) << fake.status();
   ImportOptions options;
   options.edge_split_fractions = {0.8, 0.1, 0.1};

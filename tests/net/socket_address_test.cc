@@ -63,8 +63,8 @@ TEST(LocalAddressOfTest, IsWhatASocketIsBoundTo) {
   const UniqueFd bound(socket(AF_INET, SOCK_STREAM, 0));
   const SocketAddress address = AddressOf("127.0.0.9", 0);
   ASSERT_EQ(bind(bound.get(), address.get(), address.length), 0);
-  EXPECT_EQ(LocalAddressOf(bound.get()).Host(), "127.0.0.9");
-  EXPECT_GT(LocalAddressOf(bound.get()).port(), 0);
+  EXPECT_EQ(FindLocalAddress(bound.get()).Host(), "127.0.0.9");
+  EXPECT_GT(FindLocalAddress(bound.get()).port(), 0);
 }
 
 }  // namespace

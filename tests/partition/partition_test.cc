@@ -99,7 +99,7 @@ Lists ExpectedLists(const TestGraph& graph, const Schema& schema, int index,
 // Original ids by id.
 std::vector<int64_t> Originals(const Store& store, TypeIndex type) {
   std::vector<int64_t> originals;
-  for (int part = 0; part < store.parts(); ++part) {
+  for (int part = 0; part < store.partition_count(); ++part) {
     const Array& ids = store.partition(part)->nodes[type].original_id;
     for (int64_t i = 0; i < ids.rows(); ++i) {
       originals.push_back(ids.IntegerAt(i));
@@ -121,7 +121,7 @@ class ListReader {
 
   Lists Read() const {
     Lists lists(store_.schema().node_types[type_].count);
-    for (int part = 0; part < store_.parts(); ++part) {
+    for (int part = 0; part < store_.partition_count(); ++part) {
       const NeighborLists& stored =
           store_.partition(part)->edges[relation_].lists(direction_);
       const Array& ids = store_.partition(part)->nodes[type_].original_id;
@@ -350,7 +350,7 @@ void ExpectSameSplits(const TestGraph& graph, const Store& store) {
     EXPECT_EQ(std::vector<int64_t>(originals.begin(), originals.end()),
               split.ids);
     const std::vector<int64_t> original_of = Originals(store, type);
-    std::vector<int64_t> counts(store.parts(), 0);
+    std::vector<int64_t> counts(store.partition_count(), 0);
     for (size_t i = 0; i < split.ids.size(); ++i) {
       const int64_t id = stored->id.IntegerAt(static_cast<int64_t>(i));
       EXPECT_EQ(original_of.at(id), split.ids[i]);
@@ -385,7 +385,7 @@ TEST_P(EveryMethodTest, HoldsTheGraphOfTheDataset) {
     }
     const Partitioned result = Run(options);
     const Store& store = *result.store;
-    EXPECT_EQ(store.parts(), parts);
+    EXPECT_EQ(store.partition_count(), parts);
     EXPECT_EQ(store.manifest().partitioning.method,
               PartitionMethodName(method));
     ExpectSameNodes(graph, store);
@@ -427,7 +427,7 @@ TEST_F(PartitionTest, AsManyPartsAsNodesMayLeaveSomeEmpty) {
     options.parts = nodes;
     options.method = method;
     const Partitioned result = Run(options);
-    EXPECT_EQ(result.store->parts(), nodes);
+    EXPECT_EQ(result.store->partition_count(), nodes);
     ExpectSameLists(graph, *result.store, Direction::kIn);
     ExpectSameNodes(graph, *result.store);
   }

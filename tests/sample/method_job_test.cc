@@ -196,12 +196,12 @@ TEST(MethodJobTest, InducedJobsReadAllRelations) {
 TEST(MethodJobTest, SeedTimesAreLookedUpWhereTheyAreKnown) {
   const Manifest manifest = Rich();
   JobSpec spec = Job("item");
-  const auto needs = [&](const SeedList& seeds) {
+  const auto needs = [&](const ExplicitSeeds& seeds) {
     const auto job = ResolveJob(spec, manifest);
     EXPECT_TRUE(job.ok()) << job.status();
     return NeedsSeedTimes(*job, manifest.schema, seeds);
   };
-  SeedList seeds;
+  ExplicitSeeds seeds;
   seeds.ids = {1, 2};
   EXPECT_FALSE(needs(seeds));
   spec.temporal = TemporalStrategy::kUniform;

@@ -101,7 +101,7 @@ void ExpectHomesAgree(FleetHarness& fleet, const JobSpec& spec,
   request.columns = AllColumns();
   const auto want = (*local)->Make(*job, request);
   ASSERT_TRUE(want.ok()) << want.status();
-  for (int home = 0; home < fleet.store()->parts(); ++home) {
+  for (int home = 0; home < fleet.store()->partition_count(); ++home) {
     v1::SampleRequest message = SampleRequestOf(spec, request.columns, home);
     message.set_batch(batch_index);
     message.set_fingerprint(fleet.store()->manifest().fingerprint);

@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/sample/seed_list.h"
+#include "common/sample/explicit_seeds.h"
 
 namespace millrace::testing {
 
-// A SeedList of nodes, with only the columns that node seeds have.
+// ExplicitSeeds of nodes, with only the columns that node seeds have.
 struct Seeds {
   std::vector<int64_t> ids;
   std::vector<int64_t> times = {};
 
-  operator SeedList() const {  // NOLINT: converts implicitly
-    SeedList list;
+  operator ExplicitSeeds() const {  // NOLINT: converts implicitly
+    ExplicitSeeds list;
     list.ids = ids;
     list.times = times;
     return list;

@@ -109,7 +109,7 @@ inline std::vector<SampledEdge> EdgesOf(const Batch& batch,
                                         const Schema& schema,
                                         RelationIndex relation) {
   const Relation& of = schema.relations[relation];
-  const auto owners = NodesOf(batch, ListType(of, batch.direction));
+  const auto owners = NodesOf(batch, ListOwnerType(of, batch.direction));
   const auto neighbors = NodesOf(batch, NeighborType(of, batch.direction));
   const EdgeBlock& block = batch.edges[relation];
   std::vector<SampledEdge> edges;

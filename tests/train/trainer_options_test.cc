@@ -162,7 +162,7 @@ TEST(TrainerOptionsTest, OtherSeedsAreAnotherJob) {
 
 TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
   const auto resumed = [](const TestGraph& graph, TrainOptions options,
-                          std::vector<int64_t> SeedList::*column) {
+                          std::vector<int64_t> ExplicitSeeds::*column) {
     const auto source = Serve(graph, "other_column");
     options.checkpoint = (TestDirectory("other_column_run") / "run").string();
     TrainRanks(1, source, options);
@@ -173,8 +173,8 @@ TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
   TestGraph graph = ClassGraph(100, 20);
   graph.types[0].time = Range(0, 100);
   for (const absl::Status& status :
-       {resumed(graph, TemporalRun(), &SeedList::times),
-        resumed(graph, LinkRun(), &SeedList::dst)}) {
+       {resumed(graph, TemporalRun(), &ExplicitSeeds::times),
+        resumed(graph, LinkRun(), &ExplicitSeeds::dst)}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("--seeds-file"));
   }
 }

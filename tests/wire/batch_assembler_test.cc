@@ -126,7 +126,7 @@ TEST_P(BatchAssemblerTest, PutsEveryByteInItsPlace) {
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{1} << 20}) {
     // One assembler per home: together they must receive every row.
     std::vector<std::vector<int>> seen(batch_.nodes.size());
-    for (int home = 0; home < store_->parts(); ++home) {
+    for (int home = 0; home < store_->partition_count(); ++home) {
       const Sent sent = Send(home);
       auto assembler = BatchAssembler::Create(Asked(home), sent.layout);
       ASSERT_TRUE(assembler.ok()) << assembler.status();

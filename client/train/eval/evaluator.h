@@ -48,7 +48,7 @@ LoaderOptions SharedBatches(const InferenceOptions& inference,
                             const Collectives& collectives);
 
 // The task's metric over each split.
-struct Accuracy {
+struct SplitMetrics {
   std::optional<double> train;  // only nodes with kFull, where it is free
   std::optional<double> valid;
   std::optional<double> test;
@@ -68,7 +68,7 @@ class Evaluator {
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
   // Errors of FullInference, Loader and Collectives.
-  virtual absl::StatusOr<Accuracy> Run() = 0;
+  virtual absl::StatusOr<SplitMetrics> Run() = 0;
 
   // Returns a row for every node of the seeds' type, kFloat in the order of
   // original ids, on every rank: the model's output, [n, outputs], or the input

@@ -125,8 +125,8 @@ absl::Status NodeEvaluator::CheckMemory(bool predicts) const {
       "leave out --predict, or run fewer trainers on this host");
 }
 
-absl::StatusOr<Accuracy> NodeEvaluator::Run() {
-  return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
+absl::StatusOr<SplitMetrics> NodeEvaluator::Run() {
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<SplitMetrics> {
     const std::vector<const SeedTable*> tables = CountedTables();
     std::vector<Metric> metrics;
     for (size_t i = 0; i < tables.size(); ++i) {
@@ -143,7 +143,8 @@ absl::StatusOr<Accuracy> NodeEvaluator::Run() {
     for (Metric& metric : metrics) {
       MILLRACE_RETURN_IF_ERROR(metric.AddOverRanks(collectives_));
     }
-    return Accuracy{metrics[0].Value(), metrics[1].Value(), metrics[2].Value()};
+    return SplitMetrics{metrics[0].Value(), metrics[1].Value(),
+                        metrics[2].Value()};
   });
 }
 

@@ -35,7 +35,7 @@ class NodeEvaluator final : public Evaluator {
                 const EvaluationOptions& options);
 
   absl::Status CheckMemory(bool predicts) const override;
-  absl::StatusOr<Accuracy> Run() override;
+  absl::StatusOr<SplitMetrics> Run() override;
   // `embeddings` needs a model of at least 2 layers.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 

@@ -39,7 +39,7 @@ absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch, TaskKind task) {
 absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
                                         const JobSpec& job, TaskKind task,
                                         const std::string& split,
-                                        std::optional<SeedList> seeds) {
+                                        std::optional<ExplicitSeeds> seeds) {
   JobSpec bare;
   // Graph seeds are nodes of a type; their labels need no graph.
   bare.seed_type = job.seed_kind == SeedKind::kGraph && job.seed_type.empty()

@@ -31,6 +31,7 @@ struct SeedTable {
 // how to import them). Errors of ReadLabels and of the source.
 absl::StatusOr<SeedTable> ReadSeedTable(
     std::shared_ptr<BatchSource> source, const JobSpec& job, TaskKind task,
-    const std::string& split, std::optional<SeedList> seeds = std::nullopt);
+    const std::string& split,
+    std::optional<ExplicitSeeds> seeds = std::nullopt);
 
 }  // namespace millrace

@@ -117,7 +117,7 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
 
 absl::Status LinkEvaluator::Check(const std::string& split) const {
   const Task& task = options_.task;
-  const EvalNegatives negatives = NegativesOf(split);
+  const EvalNegatives negatives = ChooseNegatives(split);
   if (negatives == EvalNegatives::kAll &&
       (options_.kind == InferenceKind::kSampled || !task.ranks())) {
     return UsageError(
@@ -128,7 +128,7 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
                    : StrCat("--metric ", MetricName(task)),
                "\nuse --eval-negatives triplet:100"));
   }
-  const NegativeMode drawn = DrawnOf(negatives).mode;
+  const NegativeMode drawn = ChooseDrawn(negatives).mode;
   if (drawn == NegativeMode::kInBatch) {
     return UsageError(
         "--eval-negatives in-batch would depend on --eval-batch-size\nuse "
@@ -140,8 +140,8 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
                " ranks an edge among negatives of its own, and binary's are "
                "pairs by themselves\nuse --eval-negatives triplet:100"));
   }
-  MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(JobOf(split, DrawnOf(negatives)),
-                                              source_->manifest()));
+  MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(
+      MakeJob(split, ChooseDrawn(negatives)), source_->manifest()));
   return negatives == EvalNegatives::kGiven ? CheckGiven(split)
                                             : absl::OkStatus();
 }
@@ -160,7 +160,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
              "millrace split --negatives"));
 }
 
-EvalNegatives LinkEvaluator::NegativesOf(const std::string& split) const {
+EvalNegatives LinkEvaluator::ChooseNegatives(const std::string& split) const {
   if (options_.negatives != EvalNegatives::kDefault) return options_.negatives;
   const EdgeSplitInfo* info = source_->manifest().EdgeSplit(relation_, split);
   // Whether labels take the place of negatives, as in training.
@@ -174,15 +174,15 @@ EvalNegatives LinkEvaluator::NegativesOf(const std::string& split) const {
              : EvalNegatives::kDrawn;
 }
 
-Negatives LinkEvaluator::DrawnOf(EvalNegatives negatives) const {
+Negatives LinkEvaluator::ChooseDrawn(EvalNegatives negatives) const {
   if (negatives != EvalNegatives::kDrawn) return {};
   if (options_.drawn.mode != NegativeMode::kNone) return options_.drawn;
   return options_.task.ranks() ? Negatives{NegativeMode::kTriplet, kDrawnToRank}
                                : Negatives{NegativeMode::kBinary, 1};
 }
 
-JobSpec LinkEvaluator::JobOf(const std::string& split,
-                             const Negatives& negatives) const {
+JobSpec LinkEvaluator::MakeJob(const std::string& split,
+                               const Negatives& negatives) const {
   JobSpec job = BareLinkJob(job_, split);
   if (options_.kind == InferenceKind::kSampled) {
     job = SampledJob(job_, options_);
@@ -193,8 +193,8 @@ JobSpec LinkEvaluator::JobOf(const std::string& split,
   return job;
 }
 
-absl::StatusOr<LinkEnds> LinkEvaluator::RowsOf(const Batch& batch,
-                                               const LinkBatch& links) {
+absl::StatusOr<LinkEnds> LinkEvaluator::ComputeEnds(const Batch& batch,
+                                                    const LinkBatch& links) {
   const GraphShape& shape = model_.shape();
   if (options_.kind == InferenceKind::kFull) {
     return TakeEnds(links.id, rows_[*shape.source_type],
@@ -254,7 +254,7 @@ void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
 absl::Status LinkEvaluator::CountBatch(const Batch& batch, NegativeMode mode,
                                        bool among_all, Metric& metric) {
   MILLRACE_ASSIGN_OR_RETURN(const LinkBatch links, MakeLinkBatch(batch, mode));
-  MILLRACE_ASSIGN_OR_RETURN(const LinkEnds rows, RowsOf(batch, links));
+  MILLRACE_ASSIGN_OR_RETURN(const LinkEnds rows, ComputeEnds(batch, links));
   if (among_all) {
     CountAmongAll(links, rows, metric);
   } else {
@@ -268,8 +268,8 @@ absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
   Metric metric(options_.task, /*outputs=*/1);
   if (!split.has_value()) return std::nullopt;
   if (options_.inference.all_ranks || collectives_.rank() == 0) {
-    const EvalNegatives negatives = NegativesOf(*split);
-    const JobSpec job = JobOf(*split, DrawnOf(negatives));
+    const EvalNegatives negatives = ChooseNegatives(*split);
+    const JobSpec job = MakeJob(*split, ChooseDrawn(negatives));
     LoaderOptions options = SharedBatches(options_.inference, collectives_);
     options.columns.features = options_.kind == InferenceKind::kSampled;
     options.columns.labels = LabelRows::kNone;
@@ -292,13 +292,13 @@ absl::Status LinkEvaluator::CheckMemory(bool) const {
              : absl::OkStatus();
 }
 
-absl::StatusOr<Accuracy> LinkEvaluator::Run() {
-  return CatchTorch("evaluation", [&]() -> absl::StatusOr<Accuracy> {
+absl::StatusOr<SplitMetrics> LinkEvaluator::Run() {
+  return CatchTorch("evaluation", [&]() -> absl::StatusOr<SplitMetrics> {
     c10::NoGradGuard no_grad;
     if (options_.kind == InferenceKind::kFull) {
       MILLRACE_ASSIGN_OR_RETURN(rows_, full_.RunForAllTypes());
     }
-    Accuracy accuracy;
+    SplitMetrics accuracy;
     MILLRACE_ASSIGN_OR_RETURN(accuracy.valid, Count(splits_.valid));
     MILLRACE_ASSIGN_OR_RETURN(accuracy.test, Count(splits_.test));
     rows_.clear();

@@ -49,7 +49,7 @@ class LinkEvaluator final : public Evaluator {
       const EvaluationOptions& options);
 
   absl::Status CheckMemory(bool predicts) const override;
-  absl::StatusOr<Accuracy> Run() override;
+  absl::StatusOr<SplitMetrics> Run() override;
   // Returns rows of the destinations' type.
   absl::StatusOr<at::Tensor> Predict(bool embeddings) override;
 
@@ -58,19 +58,20 @@ class LinkEvaluator final : public Evaluator {
                 Model& model, Collectives& collectives, const Splits& splits,
                 const EvaluationOptions& options);
 
-  EvalNegatives NegativesOf(const std::string& split) const;
-  Negatives DrawnOf(EvalNegatives negatives) const;
+  EvalNegatives ChooseNegatives(const std::string& split) const;
+  Negatives ChooseDrawn(EvalNegatives negatives) const;
   absl::Status Check(const std::string& split) const;
   absl::Status CheckGiven(const std::string& split) const;
   // Checks that exact inference does not see the edges that it evaluates.
   absl::Status CheckUnseen(const std::string& split) const;
   // Returns the job that fetches the edges of a split and what they need.
-  JobSpec JobOf(const std::string& split, const Negatives& negatives) const;
+  JobSpec MakeJob(const std::string& split, const Negatives& negatives) const;
   absl::StatusOr<std::optional<double>> Count(
       const std::optional<std::string>& split);
   absl::Status CountBatch(const Batch& batch, NegativeMode mode, bool among_all,
                           Metric& metric);
-  absl::StatusOr<LinkEnds> RowsOf(const Batch& batch, const LinkBatch& links);
+  absl::StatusOr<LinkEnds> ComputeEnds(const Batch& batch,
+                                       const LinkBatch& links);
   void CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
                      Metric& metric) const;
   void CountScores(const LinkBatch& links, const LinkEnds& rows,

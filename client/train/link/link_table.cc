@@ -49,7 +49,7 @@ JobSpec BareLinkJob(const JobSpec& job, const std::string& split) {
 absl::StatusOr<LinkTable> ReadLinkTable(std::shared_ptr<BatchSource> source,
                                         const JobSpec& job,
                                         const std::string& split,
-                                        std::optional<SeedList> seeds) {
+                                        std::optional<ExplicitSeeds> seeds) {
   JobSpec bare = BareLinkJob(job, split);
   bare.batch_size = kSeedsPerFetch;
   LoaderOptions options;

@@ -34,6 +34,7 @@ JobSpec BareLinkJob(const JobSpec& job, const std::string& split);
 // the source.
 absl::StatusOr<LinkTable> ReadLinkTable(
     std::shared_ptr<BatchSource> source, const JobSpec& job,
-    const std::string& split, std::optional<SeedList> seeds = std::nullopt);
+    const std::string& split,
+    std::optional<ExplicitSeeds> seeds = std::nullopt);
 
 }  // namespace millrace

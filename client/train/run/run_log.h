@@ -18,7 +18,7 @@ struct MetricsRecord {
   uint32_t epoch = 0;          // from 0
   uint32_t step = 0;           // steps done in the epoch
   std::optional<double> loss;  // mean over labelled values of all ranks
-  Accuracy accuracy;           // by the run's --metric
+  SplitMetrics accuracy;       // by the run's --metric
   double seconds = 0;          // of training: waiting, copying, computing
   double wait_seconds = 0;
   double copy_seconds = 0;

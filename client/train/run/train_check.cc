@@ -108,19 +108,19 @@ absl::Status CheckSameSource(Collectives& collectives,
 
 // Different splits may have been added under one name to copies of a store.
 absl::Status CheckSameSplits(Collectives& collectives,
-                             const OptionTexts& splits) {
+                             const RunIdentity& splits) {
   std::string all;
   for (const auto& [name, fingerprint] : splits) {
-    all += StrCat(all.empty() ? "" : ", ", name.substr(sizeof(kSplitText) - 1),
-                  " ", fingerprint);
+    all += StrCat(all.empty() ? "" : ", ",
+                  name.substr(sizeof(kSplitPrefix) - 1), " ", fingerprint);
   }
   return CheckSameFingerprint(
       collectives, "splits", all,
       "make the same splits on all copies of the store, or serve one copy");
 }
 
-absl::Status CheckSameTexts(Collectives& collectives,
-                            const OptionTexts& texts) {
+absl::Status CheckSameInGroup(Collectives& collectives,
+                              const RunIdentity& texts) {
   const std::string own = nlohmann::json(texts).dump();
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
                             collectives.ShareBytes({own.begin(), own.end()}));

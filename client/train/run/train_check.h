@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "client/train/group/collectives.h"
-#include "client/train/run/option_texts.h"
+#include "client/train/run/run_identity.h"
 #include "common/graph/manifest.h"
 
 namespace millrace {
@@ -46,11 +46,12 @@ absl::Status CheckSameSource(Collectives& collectives,
 // Checks that RunPlan::splits are the same as on rank 0. All ranks call it.
 // Errors of CheckSameFingerprint.
 absl::Status CheckSameSplits(Collectives& collectives,
-                             const OptionTexts& splits);
+                             const RunIdentity& splits);
 
 // Checks that the options of this rank are the same as on rank 0. All ranks
 // call it. INVALID_ARGUMENT: one of them differs (names it and both values).
 // Errors of Collectives.
-absl::Status CheckSameTexts(Collectives& collectives, const OptionTexts& texts);
+absl::Status CheckSameInGroup(Collectives& collectives,
+                              const RunIdentity& texts);
 
 }  // namespace millrace

@@ -11,8 +11,8 @@
 #include "client/train/run/optimizer.h"
 #include "client/train/task/task.h"
 #include "common/base/dtype.h"
+#include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
-#include "common/sample/seed_list.h"
 
 namespace millrace {
 
@@ -20,7 +20,7 @@ namespace millrace {
 // after the command line's options.
 struct TrainOptions {
   JobSpec job;
-  std::optional<SeedList> seeds;       // instead of the job's split
+  std::optional<ExplicitSeeds> seeds;  // instead of the job's split
   DType feature_dtype = DType::kNone;  // cast on the wire
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;

@@ -26,7 +26,7 @@ absl::Status Refused(const std::string& path, std::string_view what,
 using Places = std::unordered_map<int64_t, uint64_t>;
 
 absl::StatusOr<Places> PlacesOf(const std::string& path,
-                                const SeedList& seeds) {
+                                const ExplicitSeeds& seeds) {
   Places places;
   for (const int64_t id : seeds.ids) {
     if (places.emplace(id, places.size()).second) continue;
@@ -40,7 +40,7 @@ absl::StatusOr<Places> PlacesOf(const std::string& path,
 absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
                                                   std::span<const int64_t> row,
                                                   const Places& places,
-                                                  const SeedList& seeds) {
+                                                  const ExplicitSeeds& seeds) {
   constexpr std::string_view kAdvice =
       "each row must hold every seed of the split, or of --seeds-file, once";
   std::vector<uint64_t> order;
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
 }  // namespace
 
 absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
-                                                const SeedList& seeds,
+                                                const ExplicitSeeds& seeds,
                                                 uint32_t epochs) {
   const absl::StatusOr<Array> read = ReadNpyIntegers(path);
   if (absl::IsInvalidArgument(read.status())) {

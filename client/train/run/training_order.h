@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/sample/seed_list.h"
+#include "common/sample/explicit_seeds.h"
 
 namespace millrace {
 
 // The order of seeds from a user's file: one list for all epochs, or one for
 // each epoch from 0 on.
 struct TrainingOrder {
-  std::vector<SeedList> epochs;
+  std::vector<ExplicitSeeds> epochs;
   std::vector<uint64_t> checksums;  // of the ids of each, in their order
 
   // Returns a checksum of the lists of the first `count` epochs; later lists
@@ -27,7 +27,7 @@ struct TrainingOrder {
 // occurs twice or is missing (names the first); a job that has a seed twice.
 // Also errors of ReadNpyIntegers.
 absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
-                                                const SeedList& seeds,
+                                                const ExplicitSeeds& seeds,
                                                 uint32_t epochs);
 
 }  // namespace millrace

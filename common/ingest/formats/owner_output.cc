@@ -13,7 +13,7 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/file/npy.h"
-#include "common/partition/assignment.h"
+#include "common/graph/partition_book.h"
 
 namespace millrace {
 namespace {
@@ -36,10 +36,10 @@ absl::Status WriteColumn(const RowSource& owners,
     if (rows == 0) break;
     narrow.clear();
     for (int64_t i = 0; i < rows; ++i, ++done) {
-      if (block[i] < 0 || block[i] >= kMaxParts) {
+      if (block[i] < 0 || block[i] >= kMaxPartitions) {
         return absl::InvalidArgumentError(
             StrCat(owners.Where(done), ": ", block[i],
-                   " is not a partition; they are 0 to ", kMaxParts - 1));
+                   " is not a partition; they are 0 to ", kMaxPartitions - 1));
       }
       narrow.push_back(static_cast<int32_t>(block[i]));
     }

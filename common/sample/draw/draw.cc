@@ -207,13 +207,13 @@ absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks) {
   const Relation& relation = store.schema().relations[frontier.relation];
-  const TypeIndex list_type = ListType(relation, context.direction);
+  const TypeIndex list_type = ListOwnerType(relation, context.direction);
   const Partition& partition = *store.partition(part);
   const SplitMembers* members = nullptr;
   if (!context.within.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(
-        members, store.MembersOf(NeighborType(relation, context.direction),
-                                 context.within));
+        members, store.FindMembers(NeighborType(relation, context.direction),
+                                   context.within));
   }
   const ListView view{
       store,

@@ -53,7 +53,7 @@ class Permutation {
 // INVALID_ARGUMENT: an id of `frontier` that `part` does not own. DATA_LOSS: a
 // list that leaves its file, or a neighbour out of range. FAILED_PRECONDITION:
 // the lists lack a column that the rule reads. Also the errors of
-// frontier.watch. After an error, `picks` must not be used.
+// frontier.poller. After an error, `picks` must not be used.
 absl::Status DrawNeighbors(const Store& store, int part,
                            const DrawContext& context, const Frontier& frontier,
                            Picks& picks);

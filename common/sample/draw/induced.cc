@@ -54,7 +54,7 @@ absl::Status InduceEdges(DrawContext context, TopologyBuilder& builder,
     const uint32_t end = builder.frontier_end(builder.list_type(r));
     builder.SetEdges(r, {});
     if (end == 0) continue;
-    frontiers.push_back(builder.FrontierOf(r, kAllNeighbors, 0, end));
+    frontiers.push_back(builder.MakeFrontier(r, kAllNeighbors, 0, end));
     frontiers.back().among = &sets[builder.neighbor_type(r)];
   }
   if (frontiers.empty()) return absl::OkStatus();

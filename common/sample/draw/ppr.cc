@@ -10,9 +10,9 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/draw/word_stream.h"
-#include "common/sample/live_watch.h"
 
 namespace millrace {
 namespace {
@@ -30,12 +30,13 @@ using Paths = std::vector<std::vector<uint64_t>>;  // [step][walker]
 class Walkers {
  public:
   Walkers(const DrawContext& context, const JobSpec& spec,
-          const Frontier& frontier, NeighborSource& source, LiveWatch& watch)
+          const Frontier& frontier, NeighborSource& source,
+          CancelPoller& poller)
       : context_(context),
         spec_(spec),
         frontier_(frontier),
         source_(source),
-        watch_(watch),
+        poller_(poller),
         count_(frontier.ids.size() * static_cast<size_t>(spec.walks)) {}
   ~Walkers() { source_.Release(reserved_); }
   Walkers(const Walkers&) = delete;
@@ -60,7 +61,7 @@ class Walkers {
   const JobSpec& spec_;
   const Frontier& frontier_;
   NeighborSource& source_;
-  LiveWatch& watch_;
+  CancelPoller& poller_;
   const size_t count_;
   uint64_t reserved_ = 0;         // bytes
   std::vector<uint32_t> active_;  // numbers of the walkers that have not ended
@@ -86,7 +87,7 @@ absl::Status Walkers::Start() {
       Reserve(count_ * (sizeof(uint32_t) + sizeof(uint64_t))));
   active_.reserve(count_);
   at_.reserve(count_);
-  return watch_.InPieces(count_, [&](size_t begin, size_t end) {
+  return poller_.InPieces(count_, [&](size_t begin, size_t end) {
     for (size_t w = begin; w < end; ++w) {
       active_.push_back(static_cast<uint32_t>(w));
       at_.push_back(frontier_.ids[w / walks]);
@@ -106,7 +107,7 @@ absl::Status Walkers::EndSome() {
   const auto limit = static_cast<uint64_t>(std::ldexp(spec_.restart, 32));
   size_t left = 0;
   MILLRACE_RETURN_IF_ERROR(
-      watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+      poller_.InPieces(active_.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           WordStream words(domain, key, active_[i], 0);
           if (words.Word(0) < limit) continue;
@@ -131,7 +132,7 @@ absl::Status Walkers::Step() {
       source_.Expand(context_, std::span(&here, 1), std::span(&picks, 1)));
   size_t left = 0;
   MILLRACE_RETURN_IF_ERROR(
-      watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+      poller_.InPieces(active_.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           if (picks.counts[i] != 0) active_[left++] = active_[i];
         }
@@ -145,9 +146,9 @@ absl::Status Walkers::NotePlaces() {
   MILLRACE_RETURN_IF_ERROR(Reserve(count_ * sizeof(uint64_t)));
   std::vector<uint64_t>& places = paths_.emplace_back();
   places.reserve(count_);
-  MILLRACE_RETURN_IF_ERROR(watch_.InPieces(
+  MILLRACE_RETURN_IF_ERROR(poller_.InPieces(
       count_, [&](size_t, size_t end) { places.resize(end, kNowhere); }));
-  return watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+  return poller_.InPieces(active_.size(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) places[active_[i]] = at_[i];
   });
 }
@@ -215,9 +216,9 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   context.walk = true;
   context.replace = true;
   context.edge_ids = false;
-  const Frontier frontier = builder.FrontierOf(relation, fanout, begin, end);
-  LiveWatch watch([&source] { return source.CheckLive(); });
-  Walkers walkers(context, spec, frontier, source, watch);
+  const Frontier frontier = builder.MakeFrontier(relation, fanout, begin, end);
+  CancelPoller poller([&source] { return source.CheckNotCancelled(); });
+  Walkers walkers(context, spec, frontier, source, poller);
   MILLRACE_RETURN_IF_ERROR(walkers.Walk(hop));
   const size_t visits_per_node = walks * walkers.paths().size();
   MILLRACE_RETURN_IF_ERROR(walkers.Reserve(visits_per_node * kBytesPerVisit));
@@ -225,7 +226,7 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   std::vector<uint32_t> visits;
   std::vector<std::pair<uint64_t, size_t>> scratch;
   for (size_t f = 0; f < frontier.ids.size(); ++f) {
-    MILLRACE_RETURN_IF_ERROR(watch.Count(visits_per_node));
+    MILLRACE_RETURN_IF_ERROR(poller.Count(visits_per_node));
     std::vector<Visited> visited = CountVisits(
         walkers.paths(), f * walks, (f + 1) * walks, frontier.ids[f], scratch);
     KeepMostVisited(fanout, visited);

@@ -21,14 +21,14 @@ void Relabeler::Grow() {
   --shift_;
   for (const Slot& slot : old) {
     if (slot.local_plus_one == 0) continue;
-    size_t at = SlotOf(slot.id, slot.tree);
+    size_t at = FindSlot(slot.id, slot.tree);
     while (slots_[at].local_plus_one != 0) at = (at + 1) % slots_.size();
     slots_[at] = slot;
   }
 }
 
 uint32_t Relabeler::FindOrAppendOne(uint64_t id, uint32_t tree) {
-  size_t at = SlotOf(id, tree);
+  size_t at = FindSlot(id, tree);
   while (true) {
     Slot& slot = slots_[at];
     if (slot.local_plus_one == 0) {
@@ -41,7 +41,7 @@ uint32_t Relabeler::FindOrAppendOne(uint64_t id, uint32_t tree) {
 }
 
 std::optional<uint32_t> Relabeler::Find(uint64_t id, uint32_t tree) const {
-  size_t at = SlotOf(id, tree);
+  size_t at = FindSlot(id, tree);
   while (slots_[at].local_plus_one != 0) {
     const Slot& slot = slots_[at];
     if (slot.id == id && slot.tree == tree) return slot.local_plus_one - 1;
@@ -66,7 +66,7 @@ void Relabeler::FindOrAppend(std::span<const uint64_t> ids,
     if (2 * (ids_.size() + 1) > slots_.size()) Grow();
     if (i + kAhead < ids.size()) {
       const uint32_t tree = trees.empty() ? 0 : trees[i + kAhead];
-      __builtin_prefetch(&slots_[SlotOf(ids[i + kAhead], tree)], 1);
+      __builtin_prefetch(&slots_[FindSlot(ids[i + kAhead], tree)], 1);
     }
     out.push_back(FindOrAppendOne(ids[i], trees.empty() ? 0 : trees[i]));
   }

@@ -41,7 +41,7 @@ class Relabeler {
     uint32_t tree;
     uint32_t local_plus_one;  // 0 if the slot is free
   };
-  size_t SlotOf(uint64_t id, uint32_t tree) const {
+  size_t FindSlot(uint64_t id, uint32_t tree) const {
     const uint64_t mixed =
         (id ^ (uint64_t{tree} << 32 | tree)) * 0x9e3779b97f4a7c15u;
     return mixed >> shift_;

@@ -54,7 +54,7 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
     const uint32_t end = builder.frontier_end(type);
     const int32_t fanout = builder.job().fanouts[r][hop];
     if (fanout == 0 || begin == end) continue;
-    frontiers.push_back(builder.FrontierOf(r, fanout, begin, end));
+    frontiers.push_back(builder.MakeFrontier(r, fanout, begin, end));
     MILLRACE_RETURN_IF_ERROR(CheckPickCount(context, frontiers.back()));
   }
   std::vector<Picks> picks(frontiers.size());
@@ -70,7 +70,7 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
   return builder.CloseHop();
 }
 
-absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
+absl::Status CheckInput(const ResolvedJob& job, const TopologyRequest& request,
                         const ResolvedSeeds& seeds) {
   if (job.spec.temporal != TemporalStrategy::kNone &&
       seeds.times.size() != seeds.ids.size()) {
@@ -80,7 +80,7 @@ absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
          .limit = StrCat(seeds.times.size(), " times for ", seeds.ids.size(),
                          edges ? " edge seeds" : " seeds")});
   }
-  if (name.feature_rows && job.spec.method == SampleMethod::kPpr) {
+  if (request.feature_rows && job.spec.method == SampleMethod::kPpr) {
     return InvalidField({.problem = FieldError::Problem::kConflict,
                          .field = "edge_features",
                          .other_field = "method",
@@ -93,18 +93,18 @@ absl::Status CheckInput(const ResolvedJob& job, const BatchName& name,
 
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
-                                     const BatchName& name,
+                                     const TopologyRequest& request,
                                      const ResolvedSeeds& seeds,
                                      NeighborSource& source) {
-  MILLRACE_RETURN_IF_ERROR(CheckInput(job, name, seeds));
+  MILLRACE_RETURN_IF_ERROR(CheckInput(job, request, seeds));
   const DrawContext context = {.job_seed = job.spec.seed,
-                               .epoch = name.epoch,
-                               .batch = name.batch,
+                               .epoch = request.epoch,
+                               .batch = request.batch,
                                .direction = job.spec.direction,
                                .rule = RuleOf(job.spec),
                                .replace = job.spec.replace,
-                               .edge_ids = name.edge_ids,
-                               .feature_rows = name.feature_rows,
+                               .edge_ids = request.edge_ids,
+                               .feature_rows = request.feature_rows,
                                .within = job.spec.train_graph};
   TopologyBuilder builder(job, manifest, seeds);
   MILLRACE_RETURN_IF_ERROR(builder.AddSeeds());

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// Identifies a batch, and says what its topology contains.
-struct BatchName {
+// Which batch to make, and what its topology contains besides the nodes.
+struct TopologyRequest {
   uint32_t epoch = 0;
   uint32_t batch = 0;
   bool edge_ids = false;      // fill EdgeBlock::edge_id
@@ -33,7 +33,7 @@ struct BatchName {
 // whose edges are not those of the graph. Also the errors of NeighborSource.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
-                                     const BatchName& name,
+                                     const TopologyRequest& request,
                                      const ResolvedSeeds& seeds,
                                      NeighborSource& source);
 

@@ -25,7 +25,7 @@ class SlotPicker {
   SlotPicker(const ListView& view, const Frontier& frontier)
       : view_(view),
         frontier_(frontier),
-        domain_(DomainOf(view.context, frontier.relation)),
+        domain_(MakeDomain(view.context, frontier.relation)),
         key_(domain_.Key()),
         indices_(view.lists.indices.As<Id>()),
         sums_(view.lists.weight_sum.As<uint64_t>()),
@@ -34,7 +34,7 @@ class SlotPicker {
                        ? view.lists.neighbor_original_id.As<Id>()
                        : indices_),
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
-        watch_(frontier.watch != nullptr ? *frontier.watch : nobody_) {}
+        poller_(frontier.poller != nullptr ? *frontier.poller : nobody_) {}
 
   // Loads the first cache lines of a list that LABOR will soon read as a whole;
   // the CPU loads the others by itself. Other rules read too little to benefit.
@@ -48,7 +48,7 @@ class SlotPicker {
 
   // Appends the positions that the i-th node of the frontier picks from `list`,
   // which is its list or the admissible part of it. Returns the errors of the
-  // frontier's watch.
+  // frontier's poller.
   absl::Status Pick(size_t i, ListRange list, std::vector<int64_t>& slots) {
     std::span<const ExcludedEdges::Entry> excluded;
     if (frontier_.excluded != nullptr) {
@@ -70,8 +70,8 @@ class SlotPicker {
     std::span<const Id> originals;
   };
 
-  static DrawDomain DomainOf(const DrawContext& context,
-                             RelationIndex relation) {
+  static DrawDomain MakeDomain(const DrawContext& context,
+                               RelationIndex relation) {
     Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
     if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
     return {.job_seed = context.job_seed,
@@ -82,7 +82,7 @@ class SlotPicker {
             .relation = relation};
   }
 
-  WordStream StreamOf(size_t i) const {
+  WordStream MakeStream(size_t i) const {
     const uint64_t row = frontier_.ids[i] - view_.first_id;
     const Array& originals = view_.nodes.original_id;
     const uint64_t node = narrow_nodes_ ? originals.As<uint32_t>()[row]
@@ -96,11 +96,11 @@ class SlotPicker {
     const bool replace = view_.context.replace;
     switch (view_.context.rule) {
       case DrawRule::kUniform: {
-        WordStream words = StreamOf(i);
+        WordStream words = MakeStream(i);
         return PickUniform(words, list, fanout, replace, slots);
       }
       case DrawRule::kWeighted: {
-        WordStream words = StreamOf(i);
+        WordStream words = MakeStream(i);
         return PickWeighted(words, list, columns.sums, fanout, replace, slots);
       }
       case DrawRule::kLabor:
@@ -149,7 +149,7 @@ class SlotPicker {
         kept_.push_back(at);
       }
     };
-    return watch_.InPieces(list.degree, [&](size_t begin, size_t end) {
+    return poller_.InPieces(list.degree, [&](size_t begin, size_t end) {
       for (size_t slot = begin; slot < end; ++slot) {
         keep(list.begin + static_cast<int64_t>(slot));
       }
@@ -192,8 +192,8 @@ class SlotPicker {
   const std::span<const uint64_t> sums_;
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
-  LiveWatch nobody_;
-  LiveWatch& watch_;                 // the frontier's, or nobody_
+  CancelPoller nobody_;
+  CancelPoller& poller_;             // the frontier's, or nobody_
   std::vector<NumberedNode> ranks_;  // scratch
   // The entries of the current list that PickOthers() keeps.
   std::vector<int64_t> kept_;  // positions

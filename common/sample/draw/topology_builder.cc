@@ -93,8 +93,8 @@ absl::Status TopologyBuilder::AddSeeds() {
   return CloseHop();
 }
 
-Frontier TopologyBuilder::FrontierOf(RelationIndex relation, int32_t fanout,
-                                     uint32_t begin, uint32_t end) {
+Frontier TopologyBuilder::MakeFrontier(RelationIndex relation, int32_t fanout,
+                                       uint32_t begin, uint32_t end) {
   const TypeIndex type = list_type(relation);
   const size_t size = end - begin;
   Frontier frontier{.relation = relation, .fanout = fanout};

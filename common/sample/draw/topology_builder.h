@@ -30,7 +30,7 @@ class TopologyBuilder {
   const ResolvedSeeds& seeds() const { return seeds_; }
   int relation_count() const { return static_cast<int>(edges_.size()); }
   TypeIndex list_type(RelationIndex relation) const {
-    return ListType(schema_.relations[relation], job_.spec.direction);
+    return ListOwnerType(schema_.relations[relation], job_.spec.direction);
   }
   TypeIndex neighbor_type(RelationIndex relation) const {
     return NeighborType(schema_.relations[relation], job_.spec.direction);
@@ -50,8 +50,8 @@ class TopologyBuilder {
 
   // The nodes with local ids [begin, end) of the type that has the relation's
   // lists. The views in the result are valid until nodes are added.
-  Frontier FrontierOf(RelationIndex relation, int32_t fanout, uint32_t begin,
-                      uint32_t end);
+  Frontier MakeFrontier(RelationIndex relation, int32_t fanout, uint32_t begin,
+                        uint32_t end);
 
   // Adds what was picked for the nodes from `begin` on, which must not have
   // edges of the relation yet. `visits` is parallel to picks.neighbors or

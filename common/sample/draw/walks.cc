@@ -14,10 +14,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/weights.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/draw/pick_slots.h"
 #include "common/sample/draw/word_stream.h"
-#include "common/sample/live_watch.h"
 
 namespace millrace {
 namespace {
@@ -37,11 +37,11 @@ struct Steps {
 
 template <typename T>
 absl::Status PutInOrder(const std::vector<T>& values,
-                        const std::vector<uint32_t>& order, LiveWatch& watch,
-                        std::vector<T>& sorted) {
+                        const std::vector<uint32_t>& order,
+                        CancelPoller& poller, std::vector<T>& sorted) {
   if (values.empty()) return absl::OkStatus();
   sorted.reserve(order.size());
-  return watch.InPieces(order.size(), [&](size_t begin, size_t end) {
+  return poller.InPieces(order.size(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) sorted.push_back(values[order[i]]);
   });
 }
@@ -50,12 +50,12 @@ absl::Status PutInOrder(const std::vector<T>& values,
 // order.
 absl::StatusOr<TopologyBuilder::Edges> EdgesOf(const Steps& steps,
                                                uint32_t nodes,
-                                               LiveWatch& watch) {
+                                               CancelPoller& poller) {
   const std::vector<uint32_t>& owner = steps.owner;
   TopologyBuilder::Edges edges;
   edges.indptr.assign(nodes + size_t{1}, 0);
   MILLRACE_RETURN_IF_ERROR(
-      watch.InPieces(owner.size(), [&](size_t begin, size_t end) {
+      poller.InPieces(owner.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           ++edges.indptr[owner[i] + size_t{1}];
         }
@@ -65,18 +65,18 @@ absl::StatusOr<TopologyBuilder::Edges> EdgesOf(const Steps& steps,
   std::vector<uint32_t> next(edges.indptr.begin(), edges.indptr.end() - 1);
   std::vector<uint32_t> order(owner.size());
   MILLRACE_RETURN_IF_ERROR(
-      watch.InPieces(owner.size(), [&](size_t begin, size_t end) {
+      poller.InPieces(owner.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           order[next[owner[i]]++] = static_cast<uint32_t>(i);
         }
       }));
   MILLRACE_RETURN_IF_ERROR(
-      PutInOrder(steps.neighbor, order, watch, edges.neighbor));
-  MILLRACE_RETURN_IF_ERROR(PutInOrder(steps.step, order, watch, edges.hop));
+      PutInOrder(steps.neighbor, order, poller, edges.neighbor));
+  MILLRACE_RETURN_IF_ERROR(PutInOrder(steps.step, order, poller, edges.hop));
   MILLRACE_RETURN_IF_ERROR(
-      PutInOrder(steps.edge_id, order, watch, edges.edge_id));
+      PutInOrder(steps.edge_id, order, poller, edges.edge_id));
   MILLRACE_RETURN_IF_ERROR(
-      PutInOrder(steps.feature_row, order, watch, edges.feature_row));
+      PutInOrder(steps.feature_row, order, poller, edges.feature_row));
   return edges;
 }
 
@@ -153,7 +153,7 @@ std::span<const uint32_t> WholeLists::SlotsOf(ListRange list,
 class BiasedSteps {
  public:
   BiasedSteps(const JobSpec& spec, RelationIndex relation,
-              NeighborSource& source, LiveWatch& watch);
+              NeighborSource& source, CancelPoller& poller);
 
   // What it takes for each walker.
   static constexpr uint64_t kBytesPerWalker = sizeof(uint64_t);
@@ -178,7 +178,7 @@ class BiasedSteps {
 
   const RelationIndex relation_;
   NeighborSource& source_;
-  LiveWatch& watch_;
+  CancelPoller& poller_;
   uint64_t back_weight_;  // 1/p, 1 and 1/q as integers
   uint64_t near_weight_;
   uint64_t far_weight_;
@@ -190,8 +190,8 @@ class BiasedSteps {
 };
 
 BiasedSteps::BiasedSteps(const JobSpec& spec, RelationIndex relation,
-                         NeighborSource& source, LiveWatch& watch)
-    : relation_(relation), source_(source), watch_(watch) {
+                         NeighborSource& source, CancelPoller& poller)
+    : relation_(relation), source_(source), poller_(poller) {
   const std::vector<uint64_t> sums =
       WeightSums(std::vector<float>{static_cast<float>(1 / spec.walk_p), 1,
                                     static_cast<float>(1 / spec.walk_q)});
@@ -210,7 +210,7 @@ absl::Status BiasedSteps::Fetch(const DrawContext& context,
   MILLRACE_RETURN_IF_ERROR(
       source_.Expand(context, std::span(&frontier, 1), std::span(&picks, 1)));
   lists_ = WholeLists(std::move(ids), std::move(picks));
-  return watch_.Count(lists_.picks().neighbors.size());
+  return poller_.Count(lists_.picks().neighbors.size());
 }
 
 // Looks each entry of the shorter of two lists up in the other one.
@@ -227,7 +227,7 @@ absl::Status BiasedSteps::FindSpecialSlots(ListRange list, uint64_t before) {
         add(slot);
       }
     }
-    return watch_.Count(list.degree);
+    return poller_.Count(list.degree);
   }
   for (const uint32_t slot : lists_.SlotsOf(list, before)) add(slot);
   uint64_t last = before;
@@ -239,7 +239,7 @@ absl::Status BiasedSteps::FindSpecialSlots(ListRange list, uint64_t before) {
     for (const uint32_t slot : lists_.SlotsOf(list, node)) add(slot);
   }
   std::sort(special_.begin(), special_.end());
-  return watch_.Count(list_before.degree + special_.size());
+  return poller_.Count(list_before.degree + special_.size());
 }
 
 // The slot s for which x lies in [W[0] + .. + W[s - 1], W[0] + .. + W[s]).
@@ -304,11 +304,11 @@ class Walkers {
       : builder_(builder),
         source_(source),
         columns_(static_cast<size_t>(builder.job().hops) + 1),
-        watch_([&source] { return source.CheckLive(); }),
+        poller_([&source] { return source.CheckNotCancelled(); }),
         steps_(static_cast<size_t>(builder.relation_count())) {
     const ResolvedJob& job = builder.job();
     if (IsBiased(job.spec)) {
-      biased_.emplace(job.spec, job.metapath[0], source, watch_);
+      biased_.emplace(job.spec, job.metapath[0], source, poller_);
     }
   }
 
@@ -327,7 +327,7 @@ class Walkers {
   TopologyBuilder& builder_;
   NeighborSource& source_;
   const size_t columns_;
-  LiveWatch watch_;
+  CancelPoller poller_;
   std::vector<int32_t> paths_;    // [walkers, columns_]
   std::vector<uint32_t> active_;  // numbers of the walkers that have not ended
   std::vector<uint32_t> at_;      // local ids of the nodes where they are
@@ -344,11 +344,11 @@ absl::Status Walkers::Start() {
       walkers * (kBytesPerWalker + columns_ * sizeof(int32_t) +
                  (biased_ ? BiasedSteps::kBytesPerWalker : 0))));
   paths_.reserve(walkers * columns_);
-  MILLRACE_RETURN_IF_ERROR(watch_.InPieces(
+  MILLRACE_RETURN_IF_ERROR(poller_.InPieces(
       walkers * columns_, [&](size_t, size_t end) { paths_.resize(end, -1); }));
   active_.reserve(walkers);
   at_.reserve(walkers);
-  return watch_.InPieces(walkers, [&](size_t begin, size_t end) {
+  return poller_.InPieces(walkers, [&](size_t begin, size_t end) {
     for (size_t w = begin; w < end; ++w) {
       active_.push_back(static_cast<uint32_t>(w));
       at_.push_back(starts[w / walks]);
@@ -366,7 +366,7 @@ absl::Status Walkers::Draw(const DrawContext& context, RelationIndex relation,
   trees_.clear();
   if (disjoint) trees_.reserve(at_.size());
   MILLRACE_RETURN_IF_ERROR(
-      watch_.InPieces(at_.size(), [&](size_t begin, size_t end) {
+      poller_.InPieces(at_.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           ids.push_back(nodes.ids()[at_[i]]);
           if (disjoint) trees_.push_back(nodes.trees()[at_[i]]);
@@ -383,7 +383,7 @@ absl::Status Walkers::Draw(const DrawContext& context, RelationIndex relation,
 absl::Status Walkers::KeepMoved(const Picks& picks) {
   size_t left = 0;
   MILLRACE_RETURN_IF_ERROR(
-      watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+      poller_.InPieces(active_.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           if (picks.counts[i] == 0) continue;
           active_[left] = active_[i];
@@ -422,14 +422,14 @@ absl::Status Walkers::Move(int step, RelationIndex relation, Picks& picks) {
   at_.clear();
   const std::span<const uint64_t> neighbors = picks.neighbors;
   const std::span<const uint32_t> trees = trees_;
-  MILLRACE_RETURN_IF_ERROR(watch_.InPieces(neighbors.size(), [&](size_t begin,
-                                                                 size_t end) {
+  MILLRACE_RETURN_IF_ERROR(poller_.InPieces(neighbors.size(), [&](size_t begin,
+                                                                  size_t end) {
     builder_.AddNodes(
         builder_.neighbor_type(relation), neighbors.subspan(begin, end - begin),
         trees.empty() ? trees : trees.subspan(begin, end - begin), at_);
   }));
   steps.neighbor.insert(steps.neighbor.end(), at_.begin(), at_.end());
-  return watch_.InPieces(active_.size(), [&](size_t begin, size_t end) {
+  return poller_.InPieces(active_.size(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       paths_[active_[i] * columns_ + static_cast<size_t>(step) + 1] =
           static_cast<int32_t>(at_[i]);
@@ -447,7 +447,7 @@ absl::Status Walkers::SetEdges() {
   for (RelationIndex r = 0; r < builder_.relation_count(); ++r) {
     const uint32_t nodes = builder_.frontier_end(builder_.list_type(r));
     MILLRACE_ASSIGN_OR_RETURN(TopologyBuilder::Edges edges,
-                              EdgesOf(steps_[r], nodes, watch_));
+                              EdgesOf(steps_[r], nodes, poller_));
     builder_.SetEdges(r, std::move(edges));
   }
   return absl::OkStatus();

@@ -16,7 +16,7 @@
 #include "common/sample/gather.h"
 #include "common/sample/seeds/edge_directory.h"
 #include "common/sample/seeds/negatives.h"
-#include "common/sample/seeds/seeds.h"
+#include "common/sample/seeds/resolve_seeds.h"
 
 namespace millrace {
 namespace {
@@ -72,7 +72,7 @@ class MappedNeighborSource final : public NeighborSource {
                       const Frontier& frontier) const {
     const Relation& relation = store_.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store_.book(ListType(relation, context.direction));
+        store_.book(ListOwnerType(relation, context.direction));
     uint64_t picks = 0;
     for (const uint64_t id : frontier.ids) {
       const int owner = book.Owner(id);
@@ -102,12 +102,13 @@ class MappedNeighborSource final : public NeighborSource {
                          Picks& picks) {
     const Relation& relation = store_.schema().relations[frontier.relation];
     const PartitionBook& book =
-        store_.book(ListType(relation, context.direction));
+        store_.book(ListOwnerType(relation, context.direction));
     // Runs of nodes with one owner are drawn together.
     size_t begin = 0;
     while (begin < frontier.ids.size()) {
       const int owner = book.Owner(frontier.ids[begin]);
-      size_t end = book.parts() == 1 ? frontier.ids.size() : begin + 1;
+      size_t end =
+          book.partition_count() == 1 ? frontier.ids.size() : begin + 1;
       while (end < frontier.ids.size() &&
              book.Owner(frontier.ids[end]) == owner) {
         ++end;
@@ -137,19 +138,20 @@ class MappedEdgeDirectory final : public EdgeDirectory {
       std::span<const uint64_t> dst) override {
     const Relation& info = store_.schema().relations[relation];
     const Direction direction = LookupDirection(info);
-    const PartitionBook& book = store_.book(ListType(info, direction));
+    const PartitionBook& book = store_.book(ListOwnerType(info, direction));
     const std::span<const uint64_t> owners =
         direction == Direction::kIn ? dst : src;
     std::vector<uint8_t> found(src.size());
-    LiveWatch watch;
+    CancelPoller poller;
     for (const OwnerGroup& group :
-         GroupByOwner(src.size(), store_.parts(),
+         GroupByOwner(src.size(), store_.partition_count(),
                       [&](size_t i) { return book.Owner(owners[i]); })) {
       const std::vector<uint64_t> own_src = TakeAt(src, group.places);
       const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
-      MILLRACE_ASSIGN_OR_RETURN(const std::vector<uint8_t> own,
-                                FindEdges(store_, group.partition,
-                                          {relation, own_src, own_dst}, watch));
+      MILLRACE_ASSIGN_OR_RETURN(
+          const std::vector<uint8_t> own,
+          FindEdges(store_, group.partition, {relation, own_src, own_dst},
+                    poller));
       PutAt<uint8_t>(own, group.places, found);
     }
     return found;
@@ -174,7 +176,7 @@ LocalBatchSource::~LocalBatchSource() {
 
 absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     std::shared_ptr<const Store> store, int threads) {
-  for (int part = 0; part < store->parts(); ++part) {
+  for (int part = 0; part < store->partition_count(); ++part) {
     if (store->partition(part) == nullptr) {
       return absl::FailedPreconditionError(
           StrCat("partition ", part, " of ", store->path().string(),
@@ -185,12 +187,12 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
       new LocalBatchSource(std::move(store), threads));
 }
 
-absl::StatusOr<ResolvedSeeds> LocalBatchSource::SeedsOf(
+absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
     const ResolvedJob& job, const BatchRequest& request) const {
   if (!request.explicit_seeds.has_value()) {
-    return split_seeds_.OfBatch(job, request.epoch, request.batch);
+    return split_seeds_.ReadBatch(job, request.epoch, request.batch);
   }
-  const SeedList& list = *request.explicit_seeds;
+  const ExplicitSeeds& list = *request.explicit_seeds;
   MappedEdgeDirectory directory(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
       ResolvedSeeds seeds,
@@ -208,7 +210,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
     const ResolvedJob& job, const BatchRequest& request) const {
   const Columns& columns = request.columns;
   MILLRACE_RETURN_IF_ERROR(CheckColumns(columns, manifest().schema));
-  MILLRACE_ASSIGN_OR_RETURN(ResolvedSeeds seeds, SeedsOf(job, request));
+  MILLRACE_ASSIGN_OR_RETURN(ResolvedSeeds seeds, FindSeeds(job, request));
   MappedEdgeDirectory directory(*store_);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));

@@ -8,7 +8,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
-#include "common/sample/seeds/split_seeds.h"
+#include "common/sample/seeds/split_seed_reader.h"
 
 namespace millrace {
 
@@ -37,13 +37,13 @@ class LocalBatchSource final : public BatchSource {
 
  private:
   LocalBatchSource(std::shared_ptr<const Store> store, int threads);
-  absl::StatusOr<ResolvedSeeds> SeedsOf(const ResolvedJob& job,
-                                        const BatchRequest& request) const;
+  absl::StatusOr<ResolvedSeeds> FindSeeds(const ResolvedJob& job,
+                                          const BatchRequest& request) const;
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
                                          const BatchRequest& request) const;
 
   const std::shared_ptr<const Store> store_;  // shared with whoever opened it
-  const SplitSeeds split_seeds_;
+  const SplitSeedReader split_seeds_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };

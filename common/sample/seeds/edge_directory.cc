@@ -8,8 +8,8 @@
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/sample/batch.h"
+#include "common/sample/cancel_poller.h"
 #include "common/sample/draw/pick_slots.h"
-#include "common/sample/live_watch.h"
 
 namespace millrace {
 namespace {
@@ -21,20 +21,20 @@ constexpr int64_t kShortList = 64;
 class EdgeSearch {
  public:
   EdgeSearch(const Store& store, int part, const NodePairs& pairs,
-             LiveWatch& watch)
+             CancelPoller& poller)
       : store_(store),
         part_(part),
         relation_(pairs.relation),
         direction_(LookupDirection(store.schema().relations[pairs.relation])),
         lists_(store.partition(part)->edges[relation_].lists(direction_)),
         indptr_(lists_.indptr.As<int64_t>()),
-        first_(
-            store
-                .book(ListType(store.schema().relations[relation_], direction_))
-                .begin(part)),
+        first_(store
+                   .book(ListOwnerType(store.schema().relations[relation_],
+                                       direction_))
+                   .begin(part)),
         owners_(direction_ == Direction::kIn ? pairs.dst : pairs.src),
         neighbors_(direction_ == Direction::kIn ? pairs.src : pairs.dst),
-        watch_(watch) {}
+        poller_(poller) {}
 
   absl::StatusOr<std::vector<uint8_t>> Run();
 
@@ -56,7 +56,7 @@ class EdgeSearch {
   const uint64_t first_;
   const std::span<const uint64_t> owners_;
   const std::span<const uint64_t> neighbors_;
-  LiveWatch& watch_;
+  CancelPoller& poller_;
   std::vector<uint8_t> found_;
   absl::flat_hash_map<uint64_t, bool> sought_;  // scratch: neighbour -> found
 };
@@ -87,7 +87,7 @@ absl::Status EdgeSearch::SearchOnce(std::span<const uint32_t> pairs) {
   sought_.reserve(pairs.size());
   for (const uint32_t pair : pairs) sought_[neighbors_[pair]] = false;
   MILLRACE_RETURN_IF_ERROR(
-      watch_.InPieces(list.size(), [&](size_t begin, size_t end) {
+      poller_.InPieces(list.size(), [&](size_t begin, size_t end) {
         for (size_t at = begin; at < end; ++at) {
           const auto it = sought_.find(list[at]);
           if (it != sought_.end()) it->second = true;
@@ -110,7 +110,7 @@ absl::Status EdgeSearch::SearchAll() {
     const auto list = indices.subspan(range.begin, range.degree);
     found_[i] = std::find(list.begin(), list.end(),
                           static_cast<Id>(neighbors_[i])) != list.end();
-    MILLRACE_RETURN_IF_ERROR(watch_.Count(list.size() + 1));
+    MILLRACE_RETURN_IF_ERROR(poller_.Count(list.size() + 1));
   }
   std::sort(left.begin(), left.end(),
             [&](uint32_t a, uint32_t b) { return owners_[a] < owners_[b]; });
@@ -142,8 +142,8 @@ absl::StatusOr<std::vector<uint8_t>> EdgeSearch::Run() {
 
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
                                                const NodePairs& pairs,
-                                               LiveWatch& watch) {
-  return EdgeSearch(store, part, pairs, watch).Run();
+                                               CancelPoller& poller) {
+  return EdgeSearch(store, part, pairs, poller).Run();
 }
 
 }  // namespace millrace

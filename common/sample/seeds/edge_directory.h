@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/graph/schema.h"
 #include "common/graph/store.h"
-#include "common/sample/live_watch.h"
+#include "common/sample/cancel_poller.h"
 
 namespace millrace {
 
@@ -52,9 +52,9 @@ inline constexpr uint64_t kFindBytesPerPair = 48;
 // the relation has no in-lists. Reads each long list once, however many pairs
 // its node is in.
 // INVALID_ARGUMENT: a node of another owner. DATA_LOSS: damaged lists.
-// FAILED_PRECONDITION: no lists. Also the errors of `watch`.
+// FAILED_PRECONDITION: no lists. Also the errors of `poller`.
 absl::StatusOr<std::vector<uint8_t>> FindEdges(const Store& store, int part,
                                                const NodePairs& pairs,
-                                               LiveWatch& watch);
+                                               CancelPoller& poller);
 
 }  // namespace millrace

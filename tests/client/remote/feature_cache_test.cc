@@ -17,7 +17,7 @@
 #include "common/base/mutex.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
-#include "common/sample/seeds/seed_plan.h"
+#include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"

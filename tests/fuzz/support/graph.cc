@@ -80,7 +80,7 @@ FuzzJob Authors() {
   job.spec.seed_type = "author";
   job.spec.split.clear();
   job.spec.fanouts = {kAllNeighbors};
-  job.explicit_seeds = SeedList{.ids = {1, 4, 1}};
+  job.explicit_seeds = ExplicitSeeds{.ids = {1, 4, 1}};
   return job;
 }
 
@@ -91,7 +91,7 @@ FuzzJob Edges() {
   job.spec.split.clear();
   job.spec.negatives = {NegativeMode::kTriplet, 2};
   job.spec.exclude = ExcludeSeedEdges::kSelf;
-  job.explicit_seeds = SeedList{.ids = {0, 2}, .dst = {0, 3}};
+  job.explicit_seeds = ExplicitSeeds{.ids = {0, 2}, .dst = {0, 3}};
   return job;
 }
 

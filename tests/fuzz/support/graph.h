@@ -9,8 +9,8 @@
 
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
-#include "common/sample/seed_list.h"
 
 namespace millrace::fuzz {
 
@@ -26,7 +26,7 @@ const std::shared_ptr<const Store>& RichStore();
 struct FuzzJob {
   JobSpec spec;
   Columns columns;
-  std::optional<SeedList> explicit_seeds;
+  std::optional<ExplicitSeeds> explicit_seeds;
 };
 const std::vector<FuzzJob>& RichJobs();
 

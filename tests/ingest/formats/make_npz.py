@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the .npz inputs of npz_importers_test.cc: make_npz.py FOLDER.
+"""Writes the .npz inputs of npz_formats_test.cc: make_npz.py FOLDER.
 
 The graph has N nodes and E edges; edge i goes from i * 7 % N to i * i % N.
 numpy.savez_compressed with these keys writes what scipy.sparse.save_npz does.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes partition folders with the layouts of PyG 2.5's Partitioner and GLT's
 partitioners: make_partitions.py FOLDER. Exits with 77 if there is no PyTorch.
-partition_importers_test.cc computes the same graphs by the same formulas."""
+partition_formats_test.cc computes the same graphs by the same formulas."""
 
 import collections
 import json

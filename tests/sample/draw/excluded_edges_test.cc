@@ -109,11 +109,11 @@ TEST(ExcludedEdgesTest, OneLongListIsGivenUpWithinIt) {
   excluded.Add(kHub, 1, 0);
   excluded.Sort();
   int looks = 0;
-  LiveWatch watch([&] {
+  CancelPoller poller([&] {
     return ++looks < 2 ? absl::OkStatus() : absl::CancelledError("enough");
   });
   Frontier frontier = HubWithout(excluded);
-  frontier.watch = &watch;
+  frontier.poller = &poller;
   Picks picks;
   EXPECT_TRUE(absl::IsCancelled(DrawNeighbors(*store, 0, {}, frontier, picks)));
   EXPECT_EQ(looks, 2);

@@ -83,7 +83,8 @@ void ExpectInduced(const LocalBatchSource& source, const TestGraph& graph,
   for (size_t r = 0; r < graph.relations.size(); ++r) {
     const auto index = static_cast<RelationIndex>(r);
     const Relation& relation = schema.relations[index];
-    const auto owners = NodesOf(*batch, ListType(relation, spec.direction));
+    const auto owners =
+        NodesOf(*batch, ListOwnerType(relation, spec.direction));
     std::vector<LocalEdge> got;
     for (const SampledEdge& edge : EdgesOf(*batch, schema, index)) {
       got.emplace_back(edge.owner_local, edge.neighbor_local, edge.edge_id);

@@ -38,7 +38,7 @@ class CountingSource final : public NeighborSource {
     return absl::FailedPreconditionError("too much");
   }
   void Release(uint64_t bytes) override { reserved -= bytes; }
-  absl::Status CheckLive() const override {
+  absl::Status CheckNotCancelled() const override {
     if (expands < given_up_after) return absl::OkStatus();
     return absl::CancelledError("given up");
   }

@@ -133,7 +133,7 @@ TEST(GoldenTest, EdgeSeedsGiveTheDigestsOfTheOracle) {
     const auto job = ResolveJob(spec, source->manifest());
     ASSERT_TRUE(job.ok()) << golden.name << ": " << job.status();
     // Uses the relation's first edges.
-    SeedList pairs;
+    ExplicitSeeds pairs;
     for (size_t i = 0; i < 9; ++i) {
       const auto& edges = graph.relations[job->seed_relation].edges;
       pairs.ids.push_back(edges[i].first);

@@ -291,7 +291,7 @@ std::multiset<HopEdge> Sampled(const Batch& batch, const Schema& schema) {
   for (size_t r = 0; r < batch.edges.size(); ++r) {
     const auto relation = static_cast<RelationIndex>(r);
     const TypeIndex type =
-        ListType(schema.relations[relation], batch.direction);
+        ListOwnerType(schema.relations[relation], batch.direction);
     for (const SampledEdge& edge : EdgesOf(batch, schema, relation)) {
       int hop = 0;
       while (edge.owner_local >= batch.nodes[type].hop_offsets[hop + 1]) ++hop;
@@ -422,7 +422,7 @@ TEST(TemporalTest, EdgeSeedsWithoutTimesAreRefused) {
   spec.seed_kind = SeedKind::kEdge;
   const auto job = ResolveJob(spec, source->manifest());
   ASSERT_TRUE(job.ok()) << job.status();
-  SeedList pairs;
+  ExplicitSeeds pairs;
   pairs.ids = {0, 1};
   pairs.dst = {1, 2};
   const std::string refusal(

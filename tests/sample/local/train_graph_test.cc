@@ -77,7 +77,7 @@ Reduced Reduce(const TestGraph& whole, Direction direction) {
 
 struct Case {
   JobSpec spec;
-  SeedList seeds;
+  ExplicitSeeds seeds;
 };
 
 // (local ids of the list's node and of the neighbour, edge id).

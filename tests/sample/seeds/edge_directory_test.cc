@@ -70,11 +70,11 @@ TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
     }
     ASSERT_GT(std::count(want.begin(), want.end(), 1), 500);
     ASSERT_GT(std::count(want.begin(), want.end(), 0), 500);
-    LiveWatch watch;
-    const auto found = FindEdges(*store, 0, {0, src, dst}, watch);
+    CancelPoller poller;
+    const auto found = FindEdges(*store, 0, {0, src, dst}, poller);
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(*found, want);
-    const auto none = FindEdges(*store, 0, {0, {}, {}}, watch);
+    const auto none = FindEdges(*store, 0, {0, {}, {}}, poller);
     ASSERT_TRUE(none.ok());
     EXPECT_TRUE(none->empty());
   }
@@ -94,9 +94,9 @@ TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
       }
     }
     const auto store = OpenDataset(graph);
-    LiveWatch watch;
+    CancelPoller poller;
     const std::vector<uint64_t> dst(src.size(), 0);
-    const auto found = FindEdges(*store, 0, {0, src, dst}, watch);
+    const auto found = FindEdges(*store, 0, {0, src, dst}, poller);
     ASSERT_TRUE(found.ok()) << found.status();
     for (size_t i = 0; i < src.size(); ++i) {
       EXPECT_EQ((*found)[i], i % 3 == 1)
@@ -108,9 +108,9 @@ TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
 TEST(FindEdgesTest, NodesOfOthersAreRefusedByTheirPosition) {
   const auto store = OpenDataset(Hubs(true));
   const std::vector<uint64_t> src = {1, 2, 3}, dst = {0, 0, kNodes};
-  LiveWatch watch;
+  CancelPoller poller;
   const absl::Status status =
-      FindEdges(*store, 0, {0, src, dst}, watch).status();
+      FindEdges(*store, 0, {0, src, dst}, poller).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_NE(status.message().find("id 2000 at position 2"), std::string::npos)
       << status;
@@ -147,11 +147,11 @@ std::shared_ptr<const Store> LongListTest::store_;
 // One search for each pair would read 10^12 entries.
 TEST_F(LongListTest, IsReadOnceForAllPairs) {
   int looks = 0;
-  LiveWatch watch([&] {
+  CancelPoller poller([&] {
     ++looks;
     return absl::OkStatus();
   });
-  const auto found = FindEdges(*store_, 0, {0, src_, dst_}, watch);
+  const auto found = FindEdges(*store_, 0, {0, src_, dst_}, poller);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(std::count(found->begin(), found->end(), 1), kPairs / 2);
   EXPECT_EQ((*found)[2], 1);
@@ -161,9 +161,9 @@ TEST_F(LongListTest, IsReadOnceForAllPairs) {
 }
 
 TEST_F(LongListTest, IsGivenUpWithinIt) {
-  LiveWatch watch([] { return absl::CancelledError("nobody waits"); });
+  CancelPoller poller([] { return absl::CancelledError("nobody waits"); });
   EXPECT_TRUE(absl::IsCancelled(
-      FindEdges(*store_, 0, {0, src_, dst_}, watch).status()));
+      FindEdges(*store_, 0, {0, src_, dst_}, poller).status()));
 }
 
 }  // namespace

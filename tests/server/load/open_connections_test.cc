@@ -181,15 +181,15 @@ TEST(AddressOfTest, IsThatOfTheClient) {
   const auto socket = ListeningSocket::Open({"0.0.0.0", 0}, "--listen");
   ASSERT_TRUE(socket.ok()) << socket.status();
   const SocketClient client((*socket)->port(), "127.0.0.5");
-  EXPECT_EQ(AddressOf(Accept(**socket).get()), "127.0.0.5");
-  EXPECT_EQ(AddressOf(NewSocket().get()), "");
+  EXPECT_EQ(FindAddress(Accept(**socket).get()), "127.0.0.5");
+  EXPECT_EQ(FindAddress(NewSocket().get()), "");
 }
 
 TEST(AddressOfTest, IsANetworkOfIpv6) {
   const auto socket = ListeningSocket::Open({"::", 0}, "--listen");
   if (!socket.ok()) GTEST_SKIP() << socket.status();
   const SocketClient v4_client((*socket)->port(), "127.0.0.5");
-  EXPECT_EQ(AddressOf(Accept(**socket).get()), "127.0.0.5");
+  EXPECT_EQ(FindAddress(Accept(**socket).get()), "127.0.0.5");
   const UniqueFd client(::socket(AF_INET6, SOCK_STREAM, 0));
   sockaddr_in6 server{};
   server.sin6_family = AF_INET6;
@@ -199,7 +199,7 @@ TEST(AddressOfTest, IsANetworkOfIpv6) {
               sizeof server) != 0) {
     GTEST_SKIP() << "there is no IPv6";
   }
-  EXPECT_EQ(AddressOf(Accept(**socket).get()), "::/64");
+  EXPECT_EQ(FindAddress(Accept(**socket).get()), "::/64");
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/peers/peer_expand.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/grpc/channel_args.h"
+#include "common/sample/batch.h"
+#include "common/wire/ids.h"
+#include "common/wire/job_proto.h"
+#include "sampler.pb.h"
+#include "server/peers/expand_reply_reader.h"
+
+namespace millrace {
+namespace {
+
+// Limit for the nodes, with their trees and times, in one request; keeps it
+// well below the receive limit.
+constexpr size_t kMaxRequestBytes = 4 << 20;
+
+size_t NodeBytes(const OwnedFrontier& owned, DType ids) {
+  return ItemBytes(ids) + (owned.trees.empty() ? 0 : sizeof(uint32_t)) +
+         (owned.times.empty() ? 0 : sizeof(int64_t));
+}
+
+void AppendNodes(const OwnedFrontier& owned, size_t first, size_t count,
+                 DType ids, v1::ExpandRequest::Frontier& out) {
+  AppendIds(std::span(owned.ids).subspan(first, count), ids,
+            *out.mutable_ids());
+  if (!owned.trees.empty()) {
+    AppendRaw(std::span(owned.trees).subspan(first, count),
+              *out.mutable_trees());
+  }
+  if (!owned.times.empty()) {
+    AppendRaw(std::span(owned.times).subspan(first, count),
+              *out.mutable_times());
+  }
+}
+
+}  // namespace
+
+PeerExpand::PeerExpand(const HopContext& hop, int partition,
+                       std::vector<OwnedFrontier>& owned)
+    : hop_(hop),
+      partition_(partition),
+      owned_(owned),
+      call_(hop, partition, Hedging::Kind::kExpand,
+            "/millrace.v1.Sampler/Expand") {}
+
+absl::Status PeerExpand::Start() {
+  SkipEmpty();
+  return frontier_ < owned_.size() ? Send() : absl::OkStatus();
+}
+
+void PeerExpand::SkipEmpty() {
+  while (frontier_ < owned_.size() && node_ == owned_[frontier_].ids.size()) {
+    ++frontier_;
+    node_ = 0;
+  }
+}
+
+absl::Status PeerExpand::Send() {
+  v1::ExpandRequest request;
+  FillRequest(request);
+  MILLRACE_RETURN_IF_ERROR(CheckSize(request.ByteSizeLong()));
+  return call_.Start(request);
+}
+
+// Only the set for DrawRule::kAmong, which is never split, can make a request
+// this large.
+absl::Status PeerExpand::CheckSize(size_t bytes) const {
+  if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      StrCat("--method induced: asking partition ", partition_,
+             " for the edges among the nodes of the batch takes ", bytes,
+             " bytes; the limit of a message is ", kMaxMessageBytes,
+             "\nuse a smaller batch size or fanouts"));
+}
+
+void PeerExpand::FillRequest(v1::ExpandRequest& request) {
+  pieces_.clear();
+  request.set_job_seed(hop_.draw.job_seed);
+  request.set_epoch(hop_.draw.epoch);
+  request.set_batch(hop_.draw.batch);
+  request.set_hop(static_cast<uint32_t>(hop_.draw.hop));
+  request.set_direction(static_cast<v1::Job::Direction>(hop_.draw.direction));
+  request.set_rule(static_cast<v1::ExpandRequest::Rule>(hop_.draw.rule));
+  request.set_replace(hop_.draw.replace);
+  request.set_walk(hop_.draw.walk);
+  request.set_edge_ids(hop_.draw.edge_ids);
+  request.set_feature_rows(hop_.draw.feature_rows);
+  request.set_within(std::string(hop_.draw.within));
+  UsedSplitsToProto(
+      SplitsOfTrainGraph(hop_.draw.within, hop_.core.store->manifest()),
+      *request.mutable_splits());
+  request.set_partition(static_cast<uint32_t>(partition_));
+  request.set_fingerprint(hop_.core.store->manifest().fingerprint);
+  const Schema& schema = hop_.core.store->schema();
+  size_t room = kMaxRequestBytes;
+  size_t node = node_;
+  for (size_t i = frontier_; i < owned_.size(); ++i, node = 0) {
+    const OwnedFrontier& owned = owned_[i];
+    if (node == owned.ids.size()) continue;
+    const RelationIndex relation = hop_.frontiers[i].relation;
+    const DType ids = schema
+                          .node_types[ListOwnerType(schema.relations[relation],
+                                                    hop_.draw.direction)]
+                          .id_dtype();
+    const size_t count =
+        std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
+    const std::string among = AmongOf(i);
+    // Some nodes must be sent, however large the set is.
+    const bool fits = pieces_.empty() || among.size() < room;
+    if (count == 0 || !fits) break;
+    v1::ExpandRequest::Frontier& out = *request.add_frontiers();
+    out.set_relation(static_cast<uint32_t>(relation));
+    out.set_fanout(hop_.frontiers[i].fanout);
+    AppendNodes(owned, node, count, ids, out);
+    if (!among.empty()) out.set_among(among);
+    AppendExcluded(i, owned, node, count, out);
+    pieces_.push_back({i, count});
+    room -= std::min(room, out.ByteSizeLong());
+  }
+}
+
+// Returns the node set of a frontier with DrawRule::kAmong in its wire form;
+// empty for other frontiers.
+std::string PeerExpand::AmongOf(size_t f) const {
+  std::string bytes;
+  const NodeSet* among = hop_.frontiers[f].among;
+  if (among == nullptr) return bytes;
+  std::vector<uint64_t> ids(among->begin(), among->end());
+  std::sort(ids.begin(), ids.end());
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  AppendIds(
+      ids,
+      schema.node_types[NeighborType(relation, hop_.draw.direction)].id_dtype(),
+      bytes);
+  return bytes;
+}
+
+void PeerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
+                                size_t first, size_t count,
+                                v1::ExpandRequest::Frontier& out) const {
+  const ExcludedEdges* excluded = hop_.frontiers[f].excluded;
+  if (excluded == nullptr) return;
+  std::vector<uint64_t> nodes, neighbors;
+  std::vector<int64_t> times;
+  absl::flat_hash_set<uint64_t> seen;
+  for (size_t i = first; i < first + count; ++i) {
+    const auto entries = excluded->by_node.find(owned.ids[i]);
+    if (entries == excluded->by_node.end()) continue;
+    if (!seen.insert(owned.ids[i]).second) continue;  // seen in another tree
+    for (const ExcludedEdges::Entry& entry : entries->second) {
+      nodes.push_back(owned.ids[i]);
+      neighbors.push_back(entry.neighbor);
+      if (excluded->timed) times.push_back(entry.time);
+    }
+  }
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  const Direction direction = hop_.draw.direction;
+  AppendIds(nodes,
+            schema.node_types[ListOwnerType(relation, direction)].id_dtype(),
+            *out.mutable_excluded_nodes());
+  AppendIds(neighbors,
+            schema.node_types[NeighborType(relation, direction)].id_dtype(),
+            *out.mutable_excluded_neighbors());
+  AppendRaw(std::span<const int64_t>(times), *out.mutable_excluded_times());
+}
+
+absl::Status PeerExpand::Finish() {
+  while (!pieces_.empty()) {
+    v1::ExpandReply reply;
+    MILLRACE_RETURN_IF_ERROR(call_.Finish(reply));
+    MILLRACE_RETURN_IF_ERROR(TakeReply(reply));
+    pieces_.clear();
+    SkipEmpty();
+    if (frontier_ < owned_.size()) MILLRACE_RETURN_IF_ERROR(Send());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
+  const Schema& schema = hop_.core.store->schema();
+  const int count = reply.picks_size();
+  if (count > static_cast<int>(pieces_.size())) {
+    return call_.Named(
+        absl::InternalError("the reply answers more than was asked"));
+  }
+  bool progress = false;
+  for (int i = 0; i < count; ++i) {
+    const auto& [f, nodes] = pieces_[i];
+    const v1::ExpandReply::Picks& in = reply.picks(i);
+    const Frontier& frontier = hop_.frontiers[f];
+    const Relation& relation = schema.relations[frontier.relation];
+    const DType ids =
+        schema.node_types[NeighborType(relation, hop_.draw.direction)]
+            .id_dtype();
+    // A refusal comes from this server's budget, so it must not name the owner.
+    MILLRACE_RETURN_IF_ERROR(
+        hop_.budget.AddPicks(f, in.neighbors().size() / ItemBytes(ids)));
+    const absl::StatusOr<size_t> answered =
+        AppendPicks(in, schema, hop_.draw, frontier, owned_[f].picks);
+    if (!answered.ok()) return call_.Named(answered.status());
+    if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
+      return call_.Named(absl::InternalError("the reply has gaps"));
+    }
+    SkipEmpty();
+    node_ += *answered;
+    progress |= *answered > 0;
+  }
+  return progress
+             ? absl::OkStatus()
+             : call_.Named(absl::InternalError("the reply answers nothing"));
+}
+
+}  // namespace millrace

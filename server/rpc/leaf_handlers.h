@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shorter unary calls as functions; the longest is in expand_handler.h.
+// None of them waits for another server.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include "absl/status/status.h"
+#include "server/core/core.h"
+#include "server/load/admission.h"
+
+namespace millrace {
+
+namespace v1 {
+class DescribeReply;
+class HasEdgesReply;
+class HasEdgesRequest;
+class ResolveReply;
+class ResolveRequest;
+}  // namespace v1
+
+// Statuses are those of docs/protocol.md.
+// `context`: used to notice that the client has gone.
+// `memory`: the call's reservation, grown before anything is allocated for the
+// reply; errors as GrowTo.
+absl::Status AnswerResolve(const ServerCore& core,
+                           const v1::ResolveRequest& request,
+                           v1::ResolveReply& reply);
+absl::Status AnswerHasEdges(const ServerCore& core,
+                            const ::grpc::CallbackServerContext& context,
+                            const v1::HasEdgesRequest& request,
+                            Admission::Reservation& memory,
+                            v1::HasEdgesReply& reply);
+absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
+
+}  // namespace millrace

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// Partition folders of PyG and GLT, as imitated by make_partitions.py, compared
+// with the formulas from which it makes their graphs.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/file/npy.h"
+#include "common/graph/store.h"
+#include "common/ingest/formats/glt.h"
+#include "common/ingest/formats/owner_output.h"
+#include "common/ingest/formats/pyg.h"
+#include "common/ingest/importer.h"
+#include "common/partition/partition.h"
+#include "common/torchfile/torch_file.h"
+#include "tests/support/python.h"
+#include "tests/support/test_directory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr int64_t kNodes = 40, kEdges = 120;
+constexpr int kNoTorch = 77;
+
+int64_t Src(int64_t edge, int64_t count) { return edge * 7 % count; }
+int64_t Dst(int64_t edge, int64_t count) {
+  return (edge * edge + 3 * edge) % count;
+}
+
+using Describe = absl::StatusOr<RawGraph> (*)(const PartitionFolderInput&,
+                                              const ImportOptions&);
+
+class PartitionFormatsTest : public testing::DirectoryTest {
+ protected:
+  static void SetUpTestSuite() {
+    inputs_ = new fs::path(fs::temp_directory_path() /
+                           ("millrace-partitions-" + std::to_string(getpid())));
+    fs::create_directories(*inputs_);
+    status_ = testing::RunPython(MILLRACE_TORCH_PYTHON,
+                                 "ingest/formats/make_partitions.py",
+                                 {inputs_->string()});
+  }
+  static void TearDownTestSuite() {
+    fs::remove_all(*inputs_);
+    delete inputs_;
+  }
+
+  void SetUp() override {
+    DirectoryTest::SetUp();
+    if (status_ == kNoTorch) {
+      GTEST_SKIP() << "no Python has PyTorch; Debian's is python3-torch";
+    }
+    ASSERT_EQ(status_, 0);
+  }
+
+  PartitionFolderInput Input(const std::string& folder,
+                             uint64_t memory = 1 << 20) {
+    PartitionFolderInput input;
+    input.directory = *inputs_ / folder;
+    input.restore.scratch = directory_;
+    input.restore.memory_bytes = memory;
+    return input;
+  }
+
+  absl::StatusOr<std::unique_ptr<Store>> Import(
+      Describe describe, const PartitionFolderInput& input) {
+    fs::remove_all(directory_ / "out");
+    const auto graph = describe(input, {});
+    if (!graph.ok()) return graph.status();
+    const auto manifest = ImportGraph(*graph, {}, directory_ / "out");
+    if (!manifest.ok()) return manifest.status();
+    return Store::Open(directory_ / "out");
+  }
+
+  // A copy of an input folder that a test may change.
+  PartitionFolderInput Copy(const std::string& folder) {
+    const fs::path copy = directory_ / "copy" / fs::path(folder).filename();
+    fs::create_directories(copy.parent_path());
+    fs::copy(*inputs_ / folder, copy, fs::copy_options::recursive);
+    PartitionFolderInput input = Input("");
+    input.directory = copy;
+    return input;
+  }
+
+  static inline fs::path* inputs_ = nullptr;
+  static inline int status_ = 0;
+};
+
+// Positions in the in-lists, by edge id.
+std::vector<int64_t> PlacesOfEdges(const NeighborLists& in) {
+  std::vector<int64_t> places(static_cast<size_t>(in.edge_id.rows()), -1);
+  for (int64_t i = 0; i < in.edge_id.rows(); ++i) {
+    places[in.edge_id.As<int64_t>()[i]] = i;
+  }
+  return places;
+}
+
+void ExpectEdges(const Store& store, RelationIndex relation, int64_t count) {
+  const Relation& info = store.schema().relations[relation];
+  const NeighborLists& in = store.partition(0)->edges[relation].in;
+  ASSERT_EQ(in.edge_id.rows(), count);
+  const std::vector<int64_t> places = PlacesOfEdges(in);
+  const auto indptr = in.indptr.As<int64_t>();
+  const int64_t sources = store.schema().node_types[info.src].count;
+  const int64_t destinations = store.schema().node_types[info.dst].count;
+  for (int64_t edge = 0; edge < count; ++edge) {
+    const int64_t place = places[edge];
+    ASSERT_GE(place, 0);
+    EXPECT_EQ(in.indices.IntegerAt(place), Src(edge, sources));
+    const int64_t dst = Dst(edge, destinations);
+    EXPECT_GE(place, indptr[dst]);
+    EXPECT_LT(place, indptr[dst + 1]);
+  }
+}
+
+// Column k of node v is v / (k + 1); columns from `width` on are 0.
+void ExpectFeatures(const Store& store, TypeIndex type, int64_t width) {
+  const Array& feature = store.partition(0)->nodes[type].feature;
+  ASSERT_EQ(feature.shape().size(), 2);
+  const int64_t columns = feature.shape()[1];
+  for (int64_t v = 0; v < feature.rows(); ++v) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const float expected =
+          k < width ? static_cast<float>(v) / static_cast<float>(k + 1) : 0;
+      EXPECT_EQ(feature.As<float>()[v * columns + k], expected);
+    }
+  }
+}
+
+void ExpectEdgeFeatures(const Store& store, RelationIndex relation) {
+  const EdgeColumns& edges = store.partition(0)->edges[relation];
+  const std::vector<int64_t> places = PlacesOfEdges(edges.in);
+  ASSERT_EQ(edges.feature.rows(), edges.in.edge_id.rows());
+  for (size_t edge = 0; edge < places.size(); ++edge) {
+    const auto value = static_cast<float>(edge);
+    EXPECT_EQ(edges.feature.As<float>()[2 * places[edge]], value);
+    EXPECT_EQ(edges.feature.As<float>()[2 * places[edge] + 1], -value);
+  }
+}
+
+void ExpectCompanions(const Store& store, TypeIndex type) {
+  const int64_t count = store.schema().node_types[type].count;
+  const auto label = store.partition(0)->nodes[type].label.As<int64_t>();
+  for (int64_t v = 0; v < count; ++v) EXPECT_EQ(label[v], v % 5);
+  int64_t rest = 0;
+  for (const char* name : {"train", "valid", "test"}) {
+    const auto split = store.FindSplit(type, name);
+    ASSERT_TRUE(split.ok()) << split.status();
+    std::vector<int64_t> expected;
+    for (int64_t v = rest; v < count; v += 4) expected.push_back(v);
+    EXPECT_THAT((*split)->original_id.As<int64_t>(),
+                ::testing::ElementsAreArray(expected));
+    ++rest;
+  }
+}
+
+// Expects the types a, b, c and the relations a__likes__b, b__by__a.
+void ExpectHeterogeneous(const Store& store, bool padded) {
+  const Schema& schema = store.schema();
+  ASSERT_EQ(schema.node_types.size(), 3);
+  EXPECT_EQ(schema.node_types[2].name, "c");
+  EXPECT_EQ(schema.node_types[2].count, 10);
+  EXPECT_FALSE(schema.node_types[2].feature.present());
+  EXPECT_EQ(schema.node_types[1].feature.row_shape[0], padded ? 3 : 2);
+  ExpectFeatures(store, 0, 3);
+  ExpectFeatures(store, 1, 2);
+  ASSERT_EQ(schema.relations.size(), 2);
+  EXPECT_EQ(schema.RelationName(0), "a__likes__b");
+  EXPECT_EQ(schema.RelationName(1), "b__by__a");
+  ExpectEdges(store, 0, 100);
+  ExpectEdges(store, 1, 60);
+  EXPECT_FALSE(schema.relations[0].feature.present());
+  ExpectEdgeFeatures(store, 1);
+  ExpectCompanions(store, 1);
+}
+
+TEST_F(PartitionFormatsTest, RestoresHomogeneousPygGraphs) {
+  for (const uint64_t memory : {0, 300, 1 << 20}) {  // many windows, few, one
+    SCOPED_TRACE(memory);
+    const auto store =
+        Import(&OpenPygPartitions, Input("pyg/rich-partitions", memory));
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->schema().node_types[0].count, kNodes);
+    ExpectEdges(**store, 0, kEdges);
+    ExpectFeatures(**store, 0, 2);
+    ExpectEdgeFeatures(**store, 0);
+    ExpectCompanions(**store, 0);
+    const Partition& part = *(*store)->partition(0);
+    EXPECT_EQ(part.nodes[0].time.As<int64_t>()[13], 39);
+    const std::vector<int64_t> places = PlacesOfEdges(part.edges[0].in);
+    for (int64_t edge = 0; edge < kEdges; ++edge) {
+      EXPECT_EQ(part.edges[0].in.time.As<int64_t>()[places[edge]],
+                edge * 13 % 17 + 3 * kNodes);
+    }
+  }
+}
+
+TEST_F(PartitionFormatsTest, ReadsEmptyEdgeFeatures) {
+  const auto store = Import(&OpenPygPartitions, Input("pyg/plain-partitions"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectEdges(**store, 0, kEdges);
+  ExpectFeatures(**store, 0, 2);
+  EXPECT_FALSE((*store)->schema().relations[0].feature.present());
+  EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
+}
+
+TEST_F(PartitionFormatsTest, LeavesOutSplitsOfEdges) {
+  const auto store = Import(&OpenPygPartitions, Input("pyg/links-partitions"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectEdges(**store, 0, kEdges);
+  EXPECT_TRUE((*store)->manifest().splits.empty());
+  EXPECT_FALSE((*store)->schema().node_types[0].label.present());
+}
+
+TEST_F(PartitionFormatsTest, RestoresHeterogeneousPygGraphs) {
+  const auto store =
+      Import(&OpenPygPartitions, Input("pyg/hetero-partitions", 200));
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectHeterogeneous(**store, true);
+}
+
+TEST_F(PartitionFormatsTest, RestoresHomogeneousGltGraphs) {
+  for (const char* name : {"plain", "cached", "legacy"}) {
+    SCOPED_TRACE(name);
+    const auto store =
+        Import(&OpenGltPartitions,
+               Input(std::string("glt/") + name + "-partitions", 300));
+    ASSERT_TRUE(store.ok()) << store.status();
+    ExpectEdges(**store, 0, kEdges);
+    ExpectFeatures(**store, 0, 2);
+    ExpectEdgeFeatures(**store, 0);
+    ExpectCompanions(**store, 0);
+    const NeighborLists& in = (*store)->partition(0)->edges[0].in;
+    const std::vector<int64_t> places = PlacesOfEdges(in);
+    for (int64_t edge = 0; edge < kEdges; ++edge) {
+      EXPECT_EQ(in.weight.As<float>()[places[edge]],
+                static_cast<float>(edge % 4) / 2);
+    }
+  }
+}
+
+TEST_F(PartitionFormatsTest, RestoresHeterogeneousGltGraphs) {
+  const auto store = Import(&OpenGltPartitions, Input("glt/hetero-partitions"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectHeterogeneous(**store, false);
+}
+
+// With --method given, the same partitions can be made again.
+TEST_F(PartitionFormatsTest, HandsOnTheAssignment) {
+  const auto graph = OpenPygPartitions(Input("pyg/hetero-partitions"), {});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE(ImportGraph(*graph, {}, directory_ / "out").ok());
+  const fs::path path = directory_ / "owners";
+  ASSERT_TRUE(WriteOwners(*graph, path).ok());
+  EXPECT_EQ(WriteOwners(*graph, path).code(), absl::StatusCode::kAlreadyExists);
+  PartitionOptions options;
+  options.parts = 3;
+  options.method = PartitionMethod::kGiven;
+  for (const char* type : {"a", "b", "c"}) {
+    options.assignment[type] = path / (std::string(type) + ".npy");
+  }
+  const auto parted =
+      PartitionDataset(directory_ / "out", directory_ / "parted", options);
+  ASSERT_TRUE(parted.ok()) << parted.status();
+  const auto store = Store::Open(directory_ / "parted");
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (int part = 0; part < 3; ++part) {
+    const Array ids = ToInt64((*store)->partition(part)->nodes[0].original_id);
+    for (const int64_t v : ids.As<int64_t>()) {
+      EXPECT_EQ((v + v / 3) % 3, part);
+    }
+  }
+}
+
+TEST_F(PartitionFormatsTest, WritesOneFileForOneType) {
+  const auto graph = OpenGltPartitions(Input("glt/legacy-partitions"), {});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE(WriteOwners(*graph, directory_ / "owners.npy").ok());
+  const auto owners = MapNpy(directory_ / "owners.npy");
+  ASSERT_TRUE(owners.ok()) << owners.status();
+  ASSERT_EQ(owners->rows(), kNodes);
+  for (int64_t v = 0; v < kNodes; ++v) {
+    EXPECT_EQ(owners->IntegerAt(v), (v + v / 3) % 3);
+  }
+}
+
+TEST_F(PartitionFormatsTest, RefusesRowsThatWereAppendedTwice) {
+  const PartitionFolderInput input = Copy("glt/plain-partitions");
+  for (const char* stem : {"ids.pkl", "feats.pkl"}) {
+    const fs::path path = input.directory / "part1/node_feat" / stem;
+    std::ifstream in(path, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    std::ofstream(path, std::ios::binary | std::ios::app) << bytes;
+  }
+  const auto store = Import(&OpenGltPartitions, input);
+  EXPECT_THAT(std::string(store.status().message()),
+              HasSubstr("rows for 40 nodes; a program that ran twice"));
+}
+
+// The number of rows is right, but one id occurs twice and another one is
+// missing.
+TEST_F(PartitionFormatsTest, RefusesRepeatedIds) {
+  for (const uint64_t memory : {0, 1 << 20}) {
+    SCOPED_TRACE(memory);
+    PartitionFolderInput input = Copy("pyg/plain-partitions");
+    input.restore.memory_bytes = memory;
+    // Both parts own 13 nodes.
+    fs::copy_file(input.directory / "part_0/node_feats.pt",
+                  input.directory / "part_2/node_feats.pt",
+                  fs::copy_options::overwrite_existing);
+    const auto store = Import(&OpenPygPartitions, input);
+    EXPECT_THAT(std::string(store.status().message()),
+                ::testing::ContainsRegex("occurs? twice"));
+    fs::remove_all(directory_ / "copy");
+  }
+}
+
+TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
+  const auto refusal = [&](const PartitionFolderInput& input,
+                           Describe describe) {
+    const auto store = Import(describe, input);
+    EXPECT_FALSE(store.ok());
+    fs::remove_all(directory_ / "copy");
+    return std::string(store.status().message());
+  };
+  PartitionFolderInput input = Copy("pyg/plain-partitions");
+  fs::remove_all(input.directory / "part_1");
+  EXPECT_THAT(refusal(input, &OpenPygPartitions), HasSubstr("part_1/graph.pt"));
+  input = Copy("glt/plain-partitions");
+  fs::remove(input.directory / "part2/graph/eids.pt");
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
+              HasSubstr("part2/graph/eids.pt: no such file"));
+  input = Copy("glt/plain-partitions");
+  fs::copy_file(input.directory / "part1/graph/cols.pt",
+                input.directory / "part2/graph/cols.pt",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
+              HasSubstr("so this was made CSR or CSC"));
+  input = Copy("pyg/plain-partitions");
+  std::ofstream(input.directory / "META.json") << "{\"num_parts\": 0}";
+  EXPECT_THAT(refusal(input, &OpenPygPartitions), HasSubstr("num_parts is 0"));
+  input = Copy("glt/plain-partitions");
+  std::ofstream(input.directory / "META") << "cos\nsystem\n(S'x'\ntR.";
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
+              HasSubstr("META: pickle, byte 0: global os.system"));
+  input = Copy("glt/cached-partitions");
+  fs::copy_file(input.directory / "node_pb.pt", input.directory / "edge_pb.pt",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
+              HasSubstr("graph: 120 rows, but"));
+  input = Input("glt/hetero-partitions");
+  input.type = "d";
+  EXPECT_THAT(refusal(input, &OpenGltPartitions),
+              HasSubstr("--type d: no such node type; there are: a, b, c"));
+}
+
+TEST_F(PartitionFormatsTest, ReadsTorchFilesAndRunsNothing) {
+  const fs::path bad = *inputs_ / "bad";
+  const auto refusal = [&](const char* name) {
+    return std::string(OpenTorchTensor(bad / name).status().message());
+  };
+  EXPECT_THAT(refusal("evil.pt"), HasSubstr("evil.pt: pickle, byte"));
+  EXPECT_THAT(refusal("evil.pt"), HasSubstr("builtin__.print is not"));
+  EXPECT_THAT(refusal("module.pt"),
+              HasSubstr("torch.nn.modules.linear.Linear"));
+  EXPECT_THAT(refusal("script.pt"), HasSubstr(": a TorchScript archive, not"));
+  EXPECT_THAT(refusal("complex.pt"),
+              HasSubstr("torch.ComplexFloatStorage is not read"));
+  EXPECT_THAT(refusal("expanded.pt"), HasSubstr("does not fit its storage"));
+  EXPECT_THAT(refusal("list.pt"), HasSubstr("this is a list"));
+  EXPECT_THAT(refusal("none.pt"), HasSubstr("none.pt"));
+  const auto list = OpenTorchFile(bad / "list.pt");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->root().items[1]->items[1]->items[1]->integer,
+            -(int64_t{1} << 40));
+  const auto transposed = OpenTorchTensor(bad / "transposed.pt");
+  ASSERT_TRUE(transposed.ok()) << transposed.status();
+  EXPECT_THAT(transposed->strides, ElementsAre(1, 3));
+  const auto parameter = OpenTorchTensor(bad / "parameter.pt");
+  ASSERT_TRUE(parameter.ok()) << parameter.status();
+  EXPECT_THAT(parameter->sizes, ElementsAre(3));
+  const auto legacy = OpenTorchTensor(bad / "legacy.pt");
+  ASSERT_TRUE(legacy.ok()) << legacy.status();
+  EXPECT_THAT(legacy->sizes, ElementsAre(3));
+  EXPECT_EQ(legacy->data[0], 2);
+  EXPECT_EQ(OpenTorchTensor(bad / "bfloat16.pt")->format.type,
+            ElementType::kBFloat16);
+  EXPECT_EQ(OpenTorchTensor(bad / "short.pt")->format.type,
+            ElementType::kInt16);
+}
+
+// No cut and no flipped byte of a file does harm.
+TEST_F(PartitionFormatsTest, SurvivesDamagedTorchFiles) {
+  const fs::path path = directory_ / "damaged.pt";
+  for (const char* name : {"list.pt", "legacy.pt"}) {
+    std::ifstream in(*inputs_ / "bad" / name, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    for (size_t i = 0; i + 1 < bytes.size(); ++i) {
+      std::ofstream(path, std::ios::binary | std::ios::trunc)
+          << bytes.substr(0, i + 1);
+      EXPECT_FALSE(OpenTorchFile(path).ok()) << name << " cut at " << i + 1;
+      std::string flipped = bytes;
+      flipped[i] = static_cast<char>(flipped[i] ^ 0x81);
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << flipped;
+      OpenTorchFile(path).status().IgnoreError();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

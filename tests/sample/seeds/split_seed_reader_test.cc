@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/sample/seeds/split_seed_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/store_builder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using testing::BuildStore;
+using ::testing::HasSubstr;
+using testing::SpreadAssignment;
+using testing::TestDirectory;
+using testing::TestGraph;
+
+constexpr int kParts = 3;
+constexpr int64_t kBatchSize = 50;
+
+// 1000 nodes spread over the partitions; two in three are seeds.
+TestGraph Graph() {
+  TestGraph graph;
+  graph.types = {{.count = 1000}};
+  graph.relations = {{.edges = {{0, 1}}}};
+  graph.splits = {{}};
+  for (int64_t v = 0; v < 1000; ++v) {
+    if (v % 3 != 1) graph.splits[0].ids.push_back(v);
+  }
+  return graph;
+}
+
+class SplitSeedReaderTest : public ::testing::Test {
+ protected:
+  SplitSeedReaderTest()
+      : graph_(Graph()),
+        owner_(SpreadAssignment(graph_, kParts)),
+        path_(TestDirectory("split_seeds") / "store") {
+    EXPECT_TRUE(BuildStore(graph_, kParts, owner_, path_).ok());
+    Reopen();
+  }
+  ~SplitSeedReaderTest() override {
+    std::filesystem::remove_all(path_.parent_path());
+  }
+
+  void Reopen() {
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+  }
+
+  ResolvedJob Job(SeedOrder order, bool shuffle) const {
+    JobSpec spec;
+    spec.fanouts = {1};
+    spec.batch_size = kBatchSize;
+    spec.seed_order = order;
+    spec.shuffle = shuffle;
+    auto job = ResolveJob(spec, store_->manifest());
+    EXPECT_TRUE(job.ok()) << job.status();
+    return *std::move(job);
+  }
+
+  // The seeds of all batches of an epoch; empty after an error.
+  static std::vector<std::vector<int64_t>> Epoch(const SplitSeedReader& seeds,
+                                                 const ResolvedJob& job) {
+    std::vector<std::vector<int64_t>> batches;
+    while (true) {
+      const auto batch =
+          seeds.ReadBatch(job, 2, static_cast<uint32_t>(batches.size()));
+      if (absl::IsOutOfRange(batch.status())) return batches;
+      EXPECT_TRUE(batch.ok()) << batch.status();
+      if (!batch.ok()) return {};
+      batches.push_back(batch->original_ids);
+    }
+  }
+
+  const TestGraph graph_;
+  const std::vector<std::vector<int>> owner_;
+  const std::filesystem::path path_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(SplitSeedReaderTest, LocalBatchesAreOfOnePartitionInSplitOrder) {
+  std::vector<std::vector<int64_t>> expected;
+  for (int part = 0; part < kParts; ++part) {
+    int64_t count = 0;
+    for (const int64_t v : graph_.splits[0].ids) {
+      if (owner_[0][v] != part) continue;
+      if (count++ % kBatchSize == 0) expected.emplace_back();
+      expected.back().push_back(v);
+    }
+  }
+  const SplitSeedReader seeds(*store_);
+  EXPECT_EQ(Epoch(seeds, Job(SeedOrder::kLocal, false)), expected);
+}
+
+TEST_F(SplitSeedReaderTest, ShuffledLocalBatchesHoldEverySeedOnce) {
+  const SplitSeedReader seeds(*store_);
+  std::vector<int64_t> all;
+  for (const auto& batch : Epoch(seeds, Job(SeedOrder::kLocal, true))) {
+    for (const int64_t v : batch) {
+      EXPECT_EQ(owner_[0][v], owner_[0][batch[0]]);
+      all.push_back(v);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, graph_.splits[0].ids);
+}
+
+TEST_F(SplitSeedReaderTest, IdsAndOriginalIdsAreOfTheSameNodes) {
+  const SplitSeedReader seeds(*store_);
+  for (const SeedOrder order : {SeedOrder::kLocal, SeedOrder::kGlobal}) {
+    const auto batch = seeds.ReadBatch(Job(order, true), 0, 1);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    for (size_t i = 0; i < batch->ids.size(); ++i) {
+      const PartitionBook& book = store_->book(0);
+      const int part = book.Owner(batch->ids[i]);
+      const auto row = static_cast<int64_t>(batch->ids[i] - book.begin(part));
+      EXPECT_EQ(store_->partition(part)->nodes[0].original_id.IntegerAt(row),
+                batch->original_ids[i]);
+    }
+  }
+}
+
+TEST_F(SplitSeedReaderTest, ThreadsMayAskForTheFirstBatchAtOnce) {
+  const ResolvedJob job = Job(SeedOrder::kLocal, true);
+  const auto expected = Epoch(SplitSeedReader(*store_), job);
+  const SplitSeedReader seeds(*store_);
+  std::vector<std::vector<std::vector<int64_t>>> seen(8);
+  std::vector<std::thread> threads;
+  for (auto& batches : seen) {
+    threads.emplace_back([&] { batches = Epoch(seeds, job); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& batches : seen) EXPECT_EQ(batches, expected);
+}
+
+TEST_F(SplitSeedReaderTest, DamagedSplitIsNamed) {
+  const std::filesystem::path file = path_ / SplitPath("node", "train", "id");
+  const auto write_last_id = [&](uint32_t id) {
+    std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(-4, std::ios::end);
+    out.write(reinterpret_cast<const char*>(&id), sizeof(id));
+  };
+  const auto error = [&]() -> std::string {
+    Reopen();
+    const SplitSeedReader seeds(*store_);
+    const auto status =
+        seeds.ReadBatch(Job(SeedOrder::kLocal, true), 0, 0).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    return std::string(status.message());
+  };
+  write_last_id(1000);
+  EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
+                             HasSubstr("index 666 is 1000 of 1000 nodes")));
+  // The last seed, 999, is in partition 0; this one is in another.
+  write_last_id(999);
+  EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
+                             HasSubstr("partition 2 owns more than the")));
+}
+
+}  // namespace
+}  // namespace millrace
