@@ -24,6 +24,10 @@ function(millrace_library)
     PRIVATE FILE_SET private_headers TYPE HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  # In a unity build GCC takes each source for a header, in which a member whose
+  # type is in an unnamed namespace would be an error.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # Tests are usually run only once per build, so optimise them less.

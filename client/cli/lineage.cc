@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxFaults = 20;
 constexpr int64_t kMaxNumber = std::numeric_limits<int64_t>::max();

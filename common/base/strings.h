@@ -16,6 +16,13 @@ inline absl::string_view AbslView(std::string_view view) {
   return {view.data(), view.size()};
 }
 
+// Returns `text` without the spaces at its ends.
+inline std::string_view WithoutSpaces(std::string_view text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
 // absl::StrCat that also takes std::string_view.
 template <typename... Args>
 std::string StrCat(const Args&... args) {

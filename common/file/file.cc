@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
@@ -81,6 +82,16 @@ absl::Status FileError(std::string_view action,
       CodeOf(error_number),
       absl::StrCat("cannot ", std::string(action), " ", path.native(), ": ",
                    std::strerror(error_number), AdviceFor(error_number)));
+}
+
+bool FileExists(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+bool IsDirectory(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
 }
 
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,

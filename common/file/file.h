@@ -23,6 +23,12 @@ namespace millrace {
 absl::Status FileError(std::string_view action,
                        const std::filesystem::path& path, int error_number);
 
+// Whether there is a file or a directory of any kind at `path`; false also if
+// that cannot be found out.
+bool FileExists(const std::filesystem::path& path);
+// Whether `path` is a directory; false also if that cannot be found out.
+bool IsDirectory(const std::filesystem::path& path);
+
 // Opens an existing regular file for reading. NOT_FOUND: no such file.
 // INVALID_ARGUMENT: not a regular file. `size` receives its length.
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,

@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr size_t kAlignment = 64;
+constexpr size_t kDataAlignment = 64;
 constexpr size_t kMaxDimensions = 32;  // NumPy's limit before version 2
 
 std::string Escaped(std::string_view bytes) {
@@ -256,7 +256,8 @@ std::string FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape) {
       "', 'fortran_order': False, 'shape': (", absl::StrJoin(shape, ", "),
       shape.size() == 1 ? ",), }" : "), }");
   const size_t used = kMagic.size() + 4 + dictionary.size() + 1;
-  dictionary.append((kAlignment - used % kAlignment) % kAlignment, ' ');
+  dictionary.append((kDataAlignment - used % kDataAlignment) % kDataAlignment,
+                    ' ');
   dictionary.push_back('\n');
   std::string header(kMagic);
   header.append({'\1', '\0', static_cast<char>(dictionary.size() & 0xff),

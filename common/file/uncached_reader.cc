@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 // The strictest alignment that O_DIRECT may require of addresses and offsets.
-constexpr size_t kAlignment = 4096;
+constexpr size_t kBufferAlignment = 4096;
 // Number of bytes that are read, and dropped from the cache, at a time.
 constexpr size_t kCachedPiece = size_t{64} << 10;
 
@@ -35,7 +35,7 @@ UncachedReader::UncachedReader(std::filesystem::path file, UniqueFd fd,
       file_bytes_(file_bytes),
       direct_(SetDirect(fd_.get(), true)),
       buffer_(static_cast<std::byte*>(
-          std::aligned_alloc(kAlignment, kChunkBytes))) {
+          std::aligned_alloc(kBufferAlignment, kChunkBytes))) {
   MILLRACE_CHECK(buffer_ != nullptr);
 }
 

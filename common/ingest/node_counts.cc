@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kFewNodes = 1 << 20;
 constexpr int64_t kNodesPerEdge = 1000;
-constexpr int64_t kBlockRows = 16 << 10;
-
 // The number of rows of `source`. Stops counting once there are `enough`.
 absl::StatusOr<int64_t> CountRows(const RowSource& source, int64_t enough) {
   if (source.rows() >= 0) return source.rows();

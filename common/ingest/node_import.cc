@@ -17,8 +17,6 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBlockRows = 16 << 10;
-
 absl::StatusOr<int64_t> Read(RowReader& reader, int64_t rows, int64_t* out) {
   return reader.ReadIntegers(rows, out);
 }

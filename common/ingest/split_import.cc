@@ -18,8 +18,6 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBlockRows = 16 << 10;
-
 struct SeedRow {
   int64_t id;
   int64_t row;

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-constexpr uint64_t kBytesPerDrop = uint64_t{16} << 20;
+constexpr uint64_t kRowBytesPerDrop = uint64_t{16} << 20;
 constexpr size_t kCastRows = 256;
 
 // Gathers the rows of one column in the order of the new ids, a window of rows
@@ -56,7 +56,8 @@ class RowGatherer {
       std::memcpy(window_.data() + (id - begin) * row_bytes_,
                   source_.data() + static_cast<size_t>(row) * row_bytes_,
                   row_bytes_);
-      if (static_cast<uint64_t>(row - dropped) * row_bytes_ > kBytesPerDrop) {
+      if (static_cast<uint64_t>(row - dropped) * row_bytes_ >
+          kRowBytesPerDrop) {
         DropRows(source_, dropped, row);
         dropped = row;
       }

@@ -23,12 +23,6 @@ namespace millrace {
 namespace {
 
 // Blanks may follow a comma, as in "1, 2".
-std::string_view WithoutBlanks(std::string_view field) {
-  const size_t first = field.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return field.substr(first, field.find_last_not_of(' ') - first + 1);
-}
-
 bool Parse(std::string_view field, int64_t& value) {
   const char* end = field.data() + field.size();
   const auto [stop, error] = std::from_chars(field.data(), end, value);
@@ -91,7 +85,7 @@ class CsvReader final : public RowReader {
       const size_t comma = rest.find(',');
       const bool last = column + 1 == width_;
       if ((comma == std::string_view::npos) != last) return Ragged(line);
-      const std::string_view field = WithoutBlanks(rest.substr(0, comma));
+      const std::string_view field = WithoutSpaces(rest.substr(0, comma));
       if (!Parse(field, values[column])) {
         return absl::InvalidArgumentError(
             StrCat(lines_.name(), ": line ", lines_.line_number(), ": field ",

@@ -2,12 +2,12 @@
 #include "common/table/line_reader.h"
 
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 
 namespace millrace {
 
@@ -67,10 +67,9 @@ absl::StatusOr<std::optional<std::string_view>> LineReader::Next() {
 
 std::optional<std::filesystem::path> FindCsv(
     const std::filesystem::path& directory, std::string_view stem) {
-  std::error_code error;
   for (const char* extension : {".csv.gz", ".csv"}) {
     std::filesystem::path path = directory / StrCat(stem, extension);
-    if (std::filesystem::exists(path, error)) return path;
+    if (FileExists(path)) return path;
   }
   return std::nullopt;
 }

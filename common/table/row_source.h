@@ -13,6 +13,9 @@
 
 namespace millrace {
 
+// How many rows an importer reads at once, unless they are wide.
+inline constexpr int64_t kBlockRows = 16 << 10;
+
 // One pass over a table. Single-threaded.
 class RowReader {
  public:

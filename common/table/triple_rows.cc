@@ -20,23 +20,17 @@ namespace {
 constexpr int kFields = 3;
 using Fields = std::array<std::string_view, kFields>;
 
-std::string_view WithoutBlanks(std::string_view field) {
-  const size_t first = field.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return field.substr(first, field.find_last_not_of(' ') - first + 1);
-}
-
 // Stores the first fields of a line and returns the number of fields.
 int SplitLine(std::string_view line, char separator, Fields& fields) {
-  if (separator == ' ') line = WithoutBlanks(line);
+  if (separator == ' ') line = WithoutSpaces(line);
   int count = 0;
   while (true) {
     const size_t end = line.find(separator);
-    if (count < kFields) fields[count] = WithoutBlanks(line.substr(0, end));
+    if (count < kFields) fields[count] = WithoutSpaces(line.substr(0, end));
     ++count;
     if (end == std::string_view::npos) return count;
     line.remove_prefix(end + 1);
-    if (separator == ' ') line = WithoutBlanks(line);
+    if (separator == ' ') line = WithoutSpaces(line);
   }
 }
 

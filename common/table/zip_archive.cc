@@ -34,8 +34,8 @@ constexpr uint64_t kIn64Field = 0xffffffff;  // the size is in the zip64 field
 // Maximum number of bytes that one byte of deflated data can expand to: 2 bits
 // can stand for up to 258 bytes.
 constexpr uint64_t kMostInflated = 1032;
-constexpr size_t kBlockBytes = 256 << 10;
-constexpr size_t kDropBytes = 4 << 20;
+constexpr size_t kReadBytes = 256 << 10;
+constexpr size_t kMinDropBytes = 4 << 20;
 
 // Reads a little-endian number; the caller must have checked the bounds.
 template <typename T>
@@ -226,7 +226,7 @@ class CheckedReader : public ZipEntryReader {
   // Drops the pages of the first `count` bytes, which have been read, if there
   // are enough of them.
   void DropBefore(size_t count) {
-    if (count < dropped_ + kDropBytes) return;
+    if (count < dropped_ + kMinDropBytes) return;
     const auto size = static_cast<int64_t>(entry_.data.size());
     DropRows(Array::Borrow(DType::kUint8, {size}, entry_.data.data(), nullptr),
              static_cast<int64_t>(dropped_), static_cast<int64_t>(count));
@@ -274,7 +274,7 @@ class DeflatedReader final : public CheckedReader {
   }
 
   absl::Status Skip(uint64_t count) override {
-    std::vector<char> block(std::min<uint64_t>(count, kBlockBytes));
+    std::vector<char> block(std::min<uint64_t>(count, kReadBytes));
     while (count > 0) {
       const size_t bytes = std::min<uint64_t>(count, block.size());
       MILLRACE_RETURN_IF_ERROR(Read(block.data(), bytes));
@@ -287,7 +287,7 @@ class DeflatedReader final : public CheckedReader {
   absl::Status Fill(char* out, size_t count) override {
     if (!ready_) return absl::ResourceExhaustedError("zlib: no memory");
     while (count > 0) {
-      const size_t bytes = std::min(count, kBlockBytes);
+      const size_t bytes = std::min(count, kReadBytes);
       MILLRACE_RETURN_IF_ERROR(Inflate(out, bytes));
       out += bytes;
       count -= bytes;
@@ -300,7 +300,7 @@ class DeflatedReader final : public CheckedReader {
     stream_.next_out = reinterpret_cast<Bytef*>(out);
     stream_.avail_out = static_cast<uInt>(count);
     while (stream_.avail_out > 0) {
-      const size_t bytes = std::min(entry_.data.size() - next_, kBlockBytes);
+      const size_t bytes = std::min(entry_.data.size() - next_, kReadBytes);
       stream_.next_in = const_cast<Bytef*>(
           reinterpret_cast<const Bytef*>(entry_.data.data() + next_));
       stream_.avail_in = static_cast<uInt>(bytes);
@@ -356,7 +356,7 @@ std::unique_ptr<ZipEntryReader> ZipEntryReader::Create(
 }
 
 absl::Status CheckEntries(const std::shared_ptr<const ZipArchive>& archive) {
-  std::vector<char> block(kBlockBytes);
+  std::vector<char> block(kReadBytes);
   for (const ZipArchive::Entry& entry : archive->entries()) {
     const auto reader = ZipEntryReader::Create(archive, entry);
     uint64_t left = entry.bytes;

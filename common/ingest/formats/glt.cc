@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
 #include "common/table/combined_rows.h"
@@ -26,14 +27,7 @@ namespace {
 using Path = std::filesystem::path;
 using SourcePtr = std::shared_ptr<const RowSource>;
 
-constexpr int64_t kBlockRows = 16 << 10;
-
-bool Exists(const Path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
-struct Meta {
+struct GltMeta {
   int parts = 0;
   bool heterogeneous = false;
   std::vector<std::string> node_types;
@@ -53,7 +47,7 @@ absl::StatusOr<std::vector<std::string>> Texts(const std::string& file,
   return texts;
 }
 
-absl::StatusOr<Meta> ReadMeta(const Path& path) {
+absl::StatusOr<GltMeta> ReadGltMeta(const Path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, OpenPickle(path));
   const auto find = [&](const char* key) { return FindKey(file.root(), key); };
   const PickleValue* parts = find("num_parts");
@@ -62,7 +56,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
     return absl::InvalidArgumentError(
         StrCat(path.string(), ": num_parts is not 1 to ", kMaxPartitions));
   }
-  Meta meta;
+  GltMeta meta;
   meta.parts = static_cast<int>(parts->integer);
   const PickleValue* kind = find("data_cls");
   meta.heterogeneous = kind != nullptr && kind->bytes == "hetero";
@@ -94,12 +88,12 @@ absl::StatusOr<SourcePtr> OpenColumn(const Path& directory,
   Path path = directory / (stem + ".pkl");
   std::vector<StoredTensor> tensors;
   std::error_code error;
-  if (Exists(path)) {
+  if (FileExists(path)) {
     if (std::filesystem::file_size(path, error) == 0) return SourcePtr();
     MILLRACE_ASSIGN_OR_RETURN(tensors, OpenPickledTensors(path));
   } else {
     path = directory / (stem + ".pt");
-    if (!Exists(path)) return SourcePtr();
+    if (!FileExists(path)) return SourcePtr();
     MILLRACE_ASSIGN_OR_RETURN(StoredTensor tensor, OpenTorchTensor(path));
     tensors.push_back(std::move(tensor));
   }
@@ -202,7 +196,7 @@ class GltFolder {
       : folder_(input, options) {}
 
   absl::StatusOr<RawGraph> Describe() {
-    MILLRACE_ASSIGN_OR_RETURN(meta_, ReadMeta(folder_.directory() / "META"));
+    MILLRACE_ASSIGN_OR_RETURN(meta_, ReadGltMeta(folder_.directory() / "META"));
     if (meta_.heterogeneous) {
       for (const std::string& type : meta_.node_types) {
         MILLRACE_RETURN_IF_ERROR(AddNodes(type, type));
@@ -242,7 +236,7 @@ class GltFolder {
   }
 
   PartitionFolder folder_;
-  Meta meta_;
+  GltMeta meta_;
 };
 
 absl::Status GltFolder::AddNodes(const std::string& name,
@@ -347,7 +341,7 @@ absl::StatusOr<Topology> OpenTopology(const Path& directory) {
 // their original order.
 absl::StatusOr<SourcePtr> GltFolder::IdsOfCached(const std::string& key) const {
   const Path path = BookPath("edge_pb", key);
-  if (!Exists(path)) return SourcePtr();
+  if (!FileExists(path)) return SourcePtr();
   MILLRACE_ASSIGN_OR_RETURN(StoredTensor book, OpenTorchTensor(path));
   MILLRACE_ASSIGN_OR_RETURN(SourcePtr rows,
                             TensorRows(path.string(), std::move(book)));
@@ -356,12 +350,12 @@ absl::StatusOr<SourcePtr> GltFolder::IdsOfCached(const std::string& key) const {
 
 absl::Status GltFolder::AddTopology(const std::string& key, RawEdges& edges) {
   const Path cached = folder_.directory() / "graph";
-  const bool is_cached = Exists(cached);
+  const bool is_cached = FileExists(cached);
   std::vector<Path> directories;
   if (is_cached) directories.push_back(key.empty() ? cached : cached / key);
   for (int part = 0; part < meta_.parts && !is_cached; ++part) {
     const Path directory = PartPath(part, "graph", key);
-    if (Exists(directory)) directories.push_back(directory);
+    if (FileExists(directory)) directories.push_back(directory);
   }
   std::vector<RowShare> ends, weights;
   int64_t count = 0;

@@ -17,6 +17,7 @@
 #include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/ingest/formats/ogb_binary.h"
 #include "common/table/csv_rows.h"
 #include "common/table/line_reader.h"
@@ -28,11 +29,6 @@ namespace {
 using Path = std::filesystem::path;
 using SourcePtr = std::shared_ptr<const RowSource>;
 constexpr const char* kSplitParts[] = {"train", "valid", "test"};
-
-bool IsDirectory(const Path& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
 
 // Opens the first of the files `names` that exists, or returns null if none
 // does.

@@ -5,12 +5,12 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/graph/schema.h"
 #include "common/table/npz_rows.h"
 
@@ -47,8 +47,7 @@ absl::StatusOr<int64_t> OnlyCount(const NpzFile& file, const char* key) {
 }  // namespace
 
 bool IsOgbBinary(const std::filesystem::path& raw) {
-  std::error_code error;
-  return std::filesystem::exists(raw / "data.npz", error);
+  return FileExists(raw / "data.npz");
 }
 
 absl::Status AddOgbBinary(const std::filesystem::path& raw, bool own_features,
@@ -63,8 +62,7 @@ absl::Status AddOgbBinary(const std::filesystem::path& raw, bool own_features,
   }
   MILLRACE_ASSIGN_OR_RETURN(nodes.time,
                             OptionalRows(data, {"node_time", "node_year"}));
-  std::error_code error;
-  if (std::filesystem::exists(raw / "node-label.npz", error)) {
+  if (FileExists(raw / "node-label.npz")) {
     MILLRACE_ASSIGN_OR_RETURN(const NpzFile labels,
                               NpzFile::Open(raw / "node-label.npz"));
     MILLRACE_ASSIGN_OR_RETURN(nodes.label, labels.Rows("node_label"));

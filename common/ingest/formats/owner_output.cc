@@ -18,8 +18,6 @@
 namespace millrace {
 namespace {
 
-constexpr int64_t kBlockRows = 16 << 10;
-
 absl::Status WriteColumn(const RowSource& owners,
                          const std::filesystem::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, owners.Open());

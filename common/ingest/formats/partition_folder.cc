@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,6 +11,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/table/combined_rows.h"
 #include "common/table/tensor_rows.h"
 #include "common/torchfile/torch_file.h"
@@ -24,11 +24,6 @@ using Path = std::filesystem::path;
 constexpr const char* kFolderEnding = "-partitions";
 constexpr std::pair<const char*, const char*> kSplits[] = {
     {"train", "train"}, {"val", "valid"}, {"test", "test"}};
-
-bool Exists(const Path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
 
 // The absolute path of DS for a folder DS-partitions; nullopt for other names.
 std::optional<Path> DatasetPrefix(const Path& directory) {
@@ -51,7 +46,7 @@ absl::StatusOr<SplitFiles> OpenSplitFiles(const Path& folder) {
   SplitFiles files;
   for (int part = 0;; ++part) {
     const Path path = folder / StrCat("partition", part, ".pt");
-    if (!Exists(path)) return files;
+    if (!FileExists(path)) return files;
     MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, OpenTorchFile(path));
     if (file.root().kind == PickleKind::kDict) {
       files.of_edges = true;
@@ -141,7 +136,7 @@ absl::Status PartitionFolder::AddCompanions() {
   int64_t labels = -1;
   StoredTensor label;
   const Path label_path = StrCat(prefix->string(), "-label/label.pt");
-  if (Exists(label_path)) {
+  if (FileExists(label_path)) {
     MILLRACE_ASSIGN_OR_RETURN(label, OpenTorchTensor(label_path));
     labels = label.rows();
   }

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,14 +31,14 @@ using SourcePtr = std::shared_ptr<const RowSource>;
 
 constexpr uint64_t kMaxMetaBytes = 64 << 20;
 
-struct Meta {
+struct PygMeta {
   int parts = 0;
   bool heterogeneous = false;
   std::vector<std::string> node_types;
   std::vector<std::vector<std::string>> relations;  // source, name, destination
 };
 
-absl::StatusOr<Meta> ReadMeta(const Path& path) {
+absl::StatusOr<PygMeta> ReadPygMeta(const Path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string text,
                             ReadFile(path, kMaxMetaBytes));
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
@@ -52,7 +51,7 @@ absl::StatusOr<Meta> ReadMeta(const Path& path) {
     return damaged(
         StrCat("num_parts is ", parts.dump(), ", not 1 to ", kMaxPartitions));
   }
-  Meta meta;
+  PygMeta meta;
   meta.parts = parts.get<int>();
   const nlohmann::json hetero = json.value("is_hetero", nlohmann::json(false));
   meta.heterogeneous = hetero == true;
@@ -117,7 +116,7 @@ class PygFolder {
 
   absl::StatusOr<RawGraph> Describe() {
     MILLRACE_ASSIGN_OR_RETURN(meta_,
-                              ReadMeta(folder_.directory() / "META.json"));
+                              ReadPygMeta(folder_.directory() / "META.json"));
     MILLRACE_RETURN_IF_ERROR(OpenParts());
     if (meta_.heterogeneous) {
       for (const std::string& type : meta_.node_types) {
@@ -159,7 +158,7 @@ class PygFolder {
   }
 
   PartitionFolder folder_;
-  Meta meta_;
+  PygMeta meta_;
   std::vector<Part> parts_;
   int64_t edge_offset_ = 0;  // edge_id of the next relation's first edge
 };
@@ -170,11 +169,10 @@ absl::Status PygFolder::OpenParts() {
     Part& files = parts_.emplace_back();
     MILLRACE_ASSIGN_OR_RETURN(files.graph,
                               OpenTorchFile(directory / "graph.pt"));
-    std::error_code error;
     for (const auto& [name, file] :
          {std::pair("node_feats.pt", &files.node_feats),
           std::pair("edge_feats.pt", &files.edge_feats)}) {
-      if (!std::filesystem::exists(directory / name, error)) continue;
+      if (!FileExists(directory / name)) continue;
       MILLRACE_ASSIGN_OR_RETURN(*file, OpenTorchFile(directory / name));
     }
   }

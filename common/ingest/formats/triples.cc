@@ -16,6 +16,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/graph/schema.h"
 #include "common/table/combined_rows.h"
 #include "common/table/csv_rows.h"
@@ -31,11 +32,6 @@ constexpr const char* kParts[] = {"train", "valid", "test"};
 constexpr TripleView kHeadTail = {2, {0, 2}, 0};
 constexpr TripleView kTailHead = {2, {2, 0}, 0};
 constexpr TripleView kRelation = {1, {1, 0}, 0};
-
-bool IsDirectory(const Path& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
 
 absl::StatusOr<std::array<int, 3>> ParseColumns(const std::string& text) {
   constexpr std::string_view kLetters = "hrt";
@@ -133,11 +129,10 @@ absl::Status TriplesFolder::FindNumbered() {
 }
 
 absl::StatusOr<Path> TriplesFolder::NamedFile(const char* part) const {
-  std::error_code error;
   for (const char* extension :
        {".txt", ".txt.gz", ".tsv", ".tsv.gz", ".csv", ".csv.gz"}) {
     Path path = input_.directory / StrCat(part, extension);
-    if (std::filesystem::exists(path, error)) return path;
+    if (FileExists(path)) return path;
   }
   return absl::NotFoundError(
       StrCat((input_.directory / StrCat(part, ".txt")).string(),

@@ -18,6 +18,7 @@
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/file/file.h"
 #include "common/graph/schema.h"
 #include "common/table/computed_rows.h"
 #include "common/table/csv_rows.h"
@@ -29,7 +30,6 @@ namespace {
 using Path = std::filesystem::path;
 using SourcePtr = std::shared_ptr<const RowSource>;
 
-constexpr int64_t kBlockRows = 16 << 10;
 constexpr TypeIndex kNodeType = 0;
 constexpr TypeIndex kGraphType = 1;
 
@@ -225,10 +225,9 @@ absl::Status TuFolder::FindName() {
 }
 
 std::optional<Path> TuFolder::Find(std::string_view part) const {
-  std::error_code error;
   for (const char* ending : {".txt.gz", ".txt"}) {
     Path path = input_.directory / StrCat(name_, "_", part, ending);
-    if (std::filesystem::exists(path, error)) return path;
+    if (FileExists(path)) return path;
   }
   return std::nullopt;
 }

@@ -27,20 +27,20 @@ constexpr uint64_t kNowhere = std::numeric_limits<uint64_t>::max();
 // ended.
 using Paths = std::vector<std::vector<uint64_t>>;  // [step][walker]
 
-class Walkers {
+class RestartingWalkers {
  public:
-  Walkers(const DrawContext& context, const JobSpec& spec,
-          const Frontier& frontier, NeighborSource& source,
-          CancelPoller& poller)
+  RestartingWalkers(const DrawContext& context, const JobSpec& spec,
+                    const Frontier& frontier, NeighborSource& source,
+                    CancelPoller& poller)
       : context_(context),
         spec_(spec),
         frontier_(frontier),
         source_(source),
         poller_(poller),
         count_(frontier.ids.size() * static_cast<size_t>(spec.walks)) {}
-  ~Walkers() { source_.Release(reserved_); }
-  Walkers(const Walkers&) = delete;
-  Walkers& operator=(const Walkers&) = delete;
+  ~RestartingWalkers() { source_.Release(reserved_); }
+  RestartingWalkers(const RestartingWalkers&) = delete;
+  RestartingWalkers& operator=(const RestartingWalkers&) = delete;
 
   absl::Status Walk(int hop);
   const Paths& paths() const { return paths_; }
@@ -69,7 +69,7 @@ class Walkers {
   Paths paths_;
 };
 
-absl::Status Walkers::Walk(int hop) {
+absl::Status RestartingWalkers::Walk(int hop) {
   MILLRACE_RETURN_IF_ERROR(Start());
   for (int step = 0; step < spec_.walk_length && !active_.empty(); ++step) {
     context_.hop = kMaxWalkLength * hop + step;
@@ -81,7 +81,7 @@ absl::Status Walkers::Walk(int hop) {
   return absl::OkStatus();
 }
 
-absl::Status Walkers::Start() {
+absl::Status RestartingWalkers::Start() {
   const auto walks = static_cast<size_t>(spec_.walks);
   MILLRACE_RETURN_IF_ERROR(
       Reserve(count_ * (sizeof(uint32_t) + sizeof(uint64_t))));
@@ -96,7 +96,7 @@ absl::Status Walkers::Start() {
 }
 
 // Removes the walkers that end before the step.
-absl::Status Walkers::EndSome() {
+absl::Status RestartingWalkers::EndSome() {
   const DrawDomain domain = {.job_seed = context_.job_seed,
                              .epoch = context_.epoch,
                              .batch = context_.batch,
@@ -121,7 +121,7 @@ absl::Status Walkers::EndSome() {
 }
 
 // Walkers whose list is empty end here.
-absl::Status Walkers::Step() {
+absl::Status RestartingWalkers::Step() {
   const Frontier here = {.relation = frontier_.relation,
                          .fanout = 1,
                          .ids = at_,
@@ -142,7 +142,7 @@ absl::Status Walkers::Step() {
   return absl::OkStatus();
 }
 
-absl::Status Walkers::NotePlaces() {
+absl::Status RestartingWalkers::NotePlaces() {
   MILLRACE_RETURN_IF_ERROR(Reserve(count_ * sizeof(uint64_t)));
   std::vector<uint64_t>& places = paths_.emplace_back();
   places.reserve(count_);
@@ -218,7 +218,7 @@ absl::Status AddPprHop(int hop, DrawContext context, TopologyBuilder& builder,
   context.edge_ids = false;
   const Frontier frontier = builder.MakeFrontier(relation, fanout, begin, end);
   CancelPoller poller([&source] { return source.CheckNotCancelled(); });
-  Walkers walkers(context, spec, frontier, source, poller);
+  RestartingWalkers walkers(context, spec, frontier, source, poller);
   MILLRACE_RETURN_IF_ERROR(walkers.Walk(hop));
   const size_t visits_per_node = walks * walkers.paths().size();
   MILLRACE_RETURN_IF_ERROR(walkers.Reserve(visits_per_node * kBytesPerVisit));
