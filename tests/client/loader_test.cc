@@ -14,7 +14,7 @@
 
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/node_seeds.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 #include "tests/support/watched_source.h"
 
 namespace millrace {
@@ -23,8 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // A path graph of `nodes` nodes, all of them in the split "train".
-std::shared_ptr<BatchSource> PathSource(int64_t nodes,
-                                        const std::string& name) {
+std::shared_ptr<BatchSource> PathSource(int64_t nodes) {
   testing::TestGraph graph;
   graph.types = {{.name = "node", .count = nodes}};
   graph.relations = {{}};
@@ -33,13 +32,7 @@ std::shared_ptr<BatchSource> PathSource(int64_t nodes,
     if (v > 0) graph.relations[0].edges.push_back({v - 1, v});
     graph.splits[0].ids.push_back(v);
   }
-  const auto path = testing::TestDirectory(name) / "data";
-  EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
-  auto store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  auto source = LocalBatchSource::Create(*std::move(store), 2);
-  EXPECT_TRUE(source.ok()) << source.status();
-  return *std::move(source);
+  return LocalBatchSource::Create(testing::TestStore(graph).Open(), 2).value();
 }
 
 JobSpec Job(int64_t batch_size) {
@@ -60,7 +53,7 @@ std::vector<LoaderStep> Drain(Loader& loader) {
 }
 
 TEST(LoaderTest, EverySeedOncePerEpochForAnyWorld) {
-  const auto source = PathSource(23, "worlds");
+  const auto source = PathSource(23);
   for (const int world : {1, 2, 3, 5}) {
     std::vector<int64_t> seen;
     size_t steps_of_rank_0 = 0;
@@ -86,7 +79,7 @@ TEST(LoaderTest, EverySeedOncePerEpochForAnyWorld) {
 }
 
 TEST(LoaderTest, StepsComeInPlanOrder) {
-  const auto source = PathSource(40, "order");
+  const auto source = PathSource(40);
   auto loader =
       Loader::Create(source, Job(3), {.epochs = 3, .prefetch_batches = 7});
   ASSERT_TRUE(loader.ok()) << loader.status();
@@ -109,7 +102,7 @@ TEST(LoaderTest, StepsComeInPlanOrder) {
 // There are 6 batches: 3 steps with 2 ranks, or 2 steps with 4, the last of
 // which is ragged.
 TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
-  const auto source = PathSource(23, "next_batch");
+  const auto source = PathSource(23);
   for (const int world : {1, 2, 3, 4, 6, 7}) {
     auto loader = Loader::Create(source, Job(4), {.world = world});
     ASSERT_TRUE(loader.ok()) << loader.status();
@@ -132,7 +125,7 @@ TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
 }
 
 TEST(LoaderTest, ResumesWithinAnEpoch) {
-  const auto source = PathSource(20, "resume");
+  const auto source = PathSource(20);
   auto loader = Loader::Create(
       source, Job(4), {.first_epoch = 5, .first_batch = 3, .epochs = 2});
   ASSERT_TRUE(loader.ok()) << loader.status();
@@ -146,7 +139,7 @@ TEST(LoaderTest, ResumesWithinAnEpoch) {
 }
 
 TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {
-  const auto source = PathSource(9, "ragged");
+  const auto source = PathSource(9);
   auto loader = Loader::Create(source, Job(4), {.rank = 1, .world = 2});
   ASSERT_TRUE(loader.ok());
   const std::vector<LoaderStep> steps = Drain(**loader);
@@ -156,7 +149,7 @@ TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {
 }
 
 TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
-  const auto source = PathSource(13, "drop");
+  const auto source = PathSource(13);
   JobSpec spec = Job(4);
   spec.drop_last = true;
   auto loader = Loader::Create(source, spec, {.rank = 1, .world = 2});
@@ -167,7 +160,7 @@ TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
 
 // Loads the rest of epoch 2, from batch 1 or 3 of 5 on, with three ranks.
 TEST(LoaderTest, DropLastResumesInALargerWorld) {
-  const auto source = PathSource(20, "drop_resume");
+  const auto source = PathSource(20);
   JobSpec spec = Job(4);
   spec.drop_last = true;
   for (const uint32_t first_batch : {1u, 3u}) {
@@ -199,7 +192,7 @@ TEST(LoaderTest, DropLastResumesInALargerWorld) {
 }
 
 TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
-  const auto source = PathSource(20, "seeds");
+  const auto source = PathSource(20);
   JobSpec spec = Job(2);
   spec.shuffle = false;
   LoaderOptions options;
@@ -213,7 +206,7 @@ TEST(LoaderTest, SeedsOfTheUserReplaceTheSplit) {
 }
 
 TEST(LoaderTest, EachEpochTakesItsOwnSeeds) {
-  const auto source = PathSource(20, "epoch_seeds");
+  const auto source = PathSource(20);
   JobSpec spec = Job(2);
   spec.shuffle = false;
   LoaderOptions options;
@@ -239,7 +232,7 @@ TEST(LoaderTest, EachEpochTakesItsOwnSeeds) {
 }
 
 TEST(LoaderTest, ByteLimitStillMovesForward) {
-  const auto source = PathSource(20, "bytes");
+  const auto source = PathSource(20);
   auto loader = Loader::Create(source, Job(4), {.prefetch_bytes = 1});
   ASSERT_TRUE(loader.ok());
   EXPECT_EQ(Drain(**loader).size(), 5);
@@ -248,7 +241,7 @@ TEST(LoaderTest, ByteLimitStillMovesForward) {
 TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
   int fetches = 0;
   const auto source = std::make_shared<testing::WatchedSource>(
-      PathSource(40, "few"), [&fetches](const auto&, const auto&) {
+      PathSource(40), [&fetches](const auto&, const auto&) {
         ++fetches;
         return absl::OkStatus();
       });
@@ -265,7 +258,7 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   options.prefetch_batches = 1 << 30;
   options.prefetch_bytes = int64_t{1} << 60;
   options.epochs = 1 << 30;
-  auto loader = Loader::Create(PathSource(40, "window"), Job(1), options);
+  auto loader = Loader::Create(PathSource(40), Job(1), options);
   ASSERT_TRUE(loader.ok()) << loader.status();
   const absl::Status status = (*loader)->Next().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -273,20 +266,20 @@ TEST(LoaderTest, WindowMustFitInMemory) {
               HasSubstr("prefetching 1073741824 batches of "));
   // There are fewer batches than that.
   options.epochs = 1;
-  loader = Loader::Create(PathSource(40, "window"), Job(1), options);
+  loader = Loader::Create(PathSource(40), Job(1), options);
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_EQ(Drain(**loader).size(), 40);
 }
 
 TEST(LoaderTest, EmptySplitHasNoSteps) {
-  const auto source = PathSource(0, "empty");
+  const auto source = PathSource(0);
   auto loader = Loader::Create(source, Job(4), {.epochs = 3});
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_TRUE(Drain(**loader).empty());
 }
 
 TEST(LoaderTest, ErrorsStayUntilTheEnd) {
-  const auto source = PathSource(20, "errors");
+  const auto source = PathSource(20);
   LoaderOptions options;
   options.seeds = testing::Seeds{{1, 99}};
   auto loader = Loader::Create(source, Job(4), std::move(options));
@@ -298,7 +291,7 @@ TEST(LoaderTest, ErrorsStayUntilTheEnd) {
 }
 
 TEST(LoaderTest, RefusesOptionsOutOfRange) {
-  const auto source = PathSource(5, "options");
+  const auto source = PathSource(5);
   EXPECT_THAT(
       std::string(Loader::Create(source, Job(1), {.rank = 2, .world = 2})
                       .status()

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -24,16 +24,10 @@ LabelSummary Summarize(Array labels) {
   graph.types = {{.name = "bare", .count = 2},
                  {.count = labels.rows(), .label = labels}};
   graph.relations = {{.edges = {}}};
-  const auto folder = testing::TestDirectory("label_summary");
-  EXPECT_TRUE(testing::BuildDataset(graph, folder / "dataset").ok());
-  EXPECT_TRUE(testing::BuildStore(graph, 3, testing::SpreadAssignment(graph, 3),
-                                  folder / "store")
-                  .ok());
   std::vector<LabelSummary> both;
-  for (const char* name : {"dataset", "store"}) {
-    const auto store = Store::Open(folder / name);
-    EXPECT_TRUE(store.ok()) << store.status();
-    const auto labels_of = SummarizeLabels(**store);
+  for (const int parts : {0, 3}) {
+    const auto labels_of =
+        SummarizeLabels(*testing::TestStore(graph, parts).Open());
     EXPECT_TRUE(labels_of.ok()) << labels_of.status();
     EXPECT_FALSE((*labels_of)[0].has_value());
     both.push_back(*(*labels_of)[1]);

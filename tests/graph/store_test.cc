@@ -22,11 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using testing::BuildDataset;
-using testing::BuildStore;
 using ::testing::HasSubstr;
 using testing::RichGraph;
 using testing::SmallGraph;
-using testing::SpreadAssignment;
 using testing::TestGraph;
 
 class StoreTest : public testing::DirectoryTest {
@@ -37,8 +35,7 @@ class StoreTest : public testing::DirectoryTest {
   }
 
   void Build(const TestGraph& graph, int parts) {
-    const absl::Status built =
-        BuildStore(graph, parts, SpreadAssignment(graph, parts), path_);
+    const absl::Status built = testing::WriteGraph(graph, parts, path_);
     ASSERT_TRUE(built.ok()) << built;
   }
 
@@ -106,18 +103,17 @@ EdgeSet EdgesOf(const testing::TestRelation& relation) {
 
 TEST_F(StoreTest, ReadsDatasetWithOriginalIds) {
   ASSERT_TRUE(BuildDataset(SmallGraph(), path_).ok());
-  const auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ((*store)->partition_count(), 1);
-  EXPECT_TRUE((*store)->schema().homogeneous());
-  const NodeColumns& nodes = (*store)->partition(0)->nodes[0];
+  const auto store = Store::Open(path_).value();
+  EXPECT_EQ(store->partition_count(), 1);
+  EXPECT_TRUE(store->schema().homogeneous());
+  const NodeColumns& nodes = store->partition(0)->nodes[0];
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_EQ(nodes.original_id.IntegerAt(i), i);
     EXPECT_EQ(nodes.lookup.IntegerAt(i), i);
   }
   EXPECT_FALSE(nodes.hotness.present());
   EXPECT_FLOAT_EQ(nodes.feature.As<float>()[3 * 2 + 1], 2.125F);
-  const auto split = (*store)->FindSplit(0, "test");
+  const auto split = store->FindSplit(0, "test");
   ASSERT_TRUE(split.ok()) << split.status();
   EXPECT_THAT((*split)->original_id.As<int64_t>(),
               ::testing::ElementsAre(2, 5));
@@ -128,14 +124,13 @@ TEST_F(StoreTest, KeepsEdgesInAnyPartitioning) {
   for (const int parts : {1, 2, 3, 7, 11}) {
     fs::remove_all(path_);
     Build(graph, parts);
-    const auto store = Store::Open(path_);
-    ASSERT_TRUE(store.ok()) << store.status();
+    const auto store = Store::Open(path_).value();
     for (size_t i = 0; i < graph.relations.size(); ++i) {
       const auto index = static_cast<RelationIndex>(i);
-      EXPECT_EQ(EdgesOf(**store, index, Direction::kIn),
+      EXPECT_EQ(EdgesOf(*store, index, Direction::kIn),
                 EdgesOf(graph.relations[i]));
       if (!graph.relations[i].out) continue;
-      EXPECT_EQ(EdgesOf(**store, index, Direction::kOut),
+      EXPECT_EQ(EdgesOf(*store, index, Direction::kOut),
                 EdgesOf(graph.relations[i]));
     }
   }
@@ -143,11 +138,10 @@ TEST_F(StoreTest, KeepsEdgesInAnyPartitioning) {
 
 TEST_F(StoreTest, MapsOnlyTheNamedPartitions) {
   Build(SmallGraph(), 3);
-  const auto store = Store::Open(path_, {2, 0, 2});
-  ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_THAT((*store)->mapped_partitions(), ::testing::ElementsAre(0, 2));
-  EXPECT_NE((*store)->partition(0), nullptr);
-  EXPECT_EQ((*store)->partition(1), nullptr);
+  const auto store = Store::Open(path_, {2, 0, 2}).value();
+  EXPECT_THAT(store->mapped_partitions(), ::testing::ElementsAre(0, 2));
+  EXPECT_NE(store->partition(0), nullptr);
+  EXPECT_EQ(store->partition(1), nullptr);
   // Partitions that are not requested need not exist.
   fs::remove_all(path_ / "part-00001");
   EXPECT_TRUE(OpenStatus({0, 2}).ok());
@@ -156,9 +150,8 @@ TEST_F(StoreTest, MapsOnlyTheNamedPartitions) {
 
 TEST_F(StoreTest, GivesListTimesByDirection) {
   Build(RichGraph(), 2);
-  const auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok()) << store.status();
-  const Partition& part = *(*store)->partition(0);
+  const auto store = Store::Open(path_).value();
+  const Partition& part = *store->partition(0);
   // Papers have times, authors do not.
   EXPECT_FALSE(part.edges[0].in.time.present());
   EXPECT_TRUE(part.edges[0].out.time.present());
@@ -182,9 +175,8 @@ TEST_F(StoreTest, SaysWhatIsNotThere) {
 
 TEST_F(StoreTest, NamesAnyMissingFile) {
   Build(RichGraph(), 2);
-  const auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok());
-  for (const FileInfo& file : (*store)->manifest().files) {
+  const auto store = Store::Open(path_).value();
+  for (const FileInfo& file : store->manifest().files) {
     fs::rename(path_ / file.path, directory_ / "away");
     const absl::Status status = OpenStatus();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -196,9 +188,8 @@ TEST_F(StoreTest, NamesAnyMissingFile) {
 
 TEST_F(StoreTest, NamesAnyFileOfWrongSize) {
   Build(RichGraph(), 2);
-  const auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok());
-  for (const FileInfo& file : (*store)->manifest().files) {
+  const auto store = Store::Open(path_).value();
+  for (const FileInfo& file : store->manifest().files) {
     // An empty array consists only of its header; one byte less is damage too.
     for (const uint64_t bytes :
          {file.bytes - 1, file.bytes + 1, uint64_t{0}, uint64_t{9}}) {
@@ -261,9 +252,8 @@ TEST_F(StoreTest, KeepsBFloat16Features) {
   auto* bytes = graph.types[0].feature.mutable_data();
   for (int i = 0; i < 32; ++i) bytes[i] = static_cast<std::byte>(i);
   ASSERT_TRUE(BuildDataset(graph, path_).ok());
-  const auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok()) << store.status();
-  const Array& feature = (*store)->partition(0)->nodes[0].feature;
+  const auto store = Store::Open(path_).value();
+  const Array& feature = store->partition(0)->nodes[0].feature;
   EXPECT_EQ(feature.dtype(), DType::kBFloat16);
   EXPECT_EQ(feature.data()[31], std::byte{31});
 }
@@ -272,9 +262,8 @@ TEST_F(StoreTest, StaysReadableWhileAnArrayLives) {
   ASSERT_TRUE(BuildDataset(SmallGraph(), path_).ok());
   Array ids;
   {
-    const auto store = Store::Open(path_);
-    ASSERT_TRUE(store.ok());
-    ids = (*store)->partition(0)->nodes[0].original_id;
+    const auto store = Store::Open(path_).value();
+    ids = store->partition(0)->nodes[0].original_id;
   }
   fs::remove_all(path_);
   EXPECT_EQ(ids.IntegerAt(7), 7);

@@ -55,15 +55,14 @@ class StoreWriterTest : public testing::DirectoryTest {
 
 TEST_F(StoreWriterTest, WritesWhatStoreReads) {
   ASSERT_TRUE(Write(path()).ok());
-  const auto store = Store::Open(path());
-  ASSERT_TRUE(store.ok()) << store.status();
-  const Manifest& manifest = (*store)->manifest();
+  const auto store = Store::Open(path()).value();
+  const Manifest& manifest = store->manifest();
   EXPECT_THAT(manifest.uuid,
               MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-"
                            "[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
   ASSERT_EQ(manifest.files.size(), 2u);
   EXPECT_LT(manifest.files[0].path, manifest.files[1].path);
-  EXPECT_EQ((*store)->partition(0)->nodes[0].original_id.IntegerAt(1), 1);
+  EXPECT_EQ(store->partition(0)->nodes[0].original_id.IntegerAt(1), 1);
   EXPECT_EQ(Entries(), 1u);
   for (const auto& entry : fs::recursive_directory_iterator(path())) {
     EXPECT_NE(entry.path().filename(), "temporary");
@@ -110,25 +109,22 @@ TEST_F(StoreWriterTest, RefusesAFileTwice) {
 
 TEST_F(StoreWriterTest, CopiesFilesOfAnotherStore) {
   ASSERT_TRUE(Write(path()).ok());
-  const auto source = Store::Open(path());
-  ASSERT_TRUE(source.ok());
+  const auto source = Store::Open(path()).value();
   auto writer = StoreWriter::Create(directory_ / "copy");
   ASSERT_TRUE(writer.ok());
-  for (const FileInfo& file : (*source)->manifest().files) {
+  for (const FileInfo& file : source->manifest().files) {
     ASSERT_TRUE(writer->CopyFrom(path(), file).ok());
   }
   ASSERT_TRUE(writer->Commit(TwoNodes()).ok());
   fs::remove_all(path());
-  const auto copy = Store::Open(directory_ / "copy");
-  ASSERT_TRUE(copy.ok()) << copy.status();
-  EXPECT_EQ((*copy)->manifest().fingerprint, (*source)->manifest().fingerprint);
+  const auto copy = Store::Open(directory_ / "copy").value();
+  EXPECT_EQ(copy->manifest().fingerprint, source->manifest().fingerprint);
 }
 
 TEST_F(StoreWriterTest, CopiesNoDamagedFile) {
   ASSERT_TRUE(Write(path()).ok());
-  const auto source = Store::Open(path());
-  ASSERT_TRUE(source.ok());
-  const FileInfo file = (*source)->manifest().files[0];
+  const auto source = Store::Open(path()).value();
+  const FileInfo file = source->manifest().files[0];
   fs::resize_file(path() / file.path, file.bytes + 1);
   auto writer = StoreWriter::Create(directory_ / "copy");
   ASSERT_TRUE(writer.ok());

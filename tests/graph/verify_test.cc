@@ -15,8 +15,8 @@
 #include "common/graph/damaged_file.h"
 #include "common/graph/edge_cut.h"
 #include "common/graph/manifest.h"
-#include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -24,20 +24,16 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using testing::BuildDataset;
-using testing::BuildStore;
 using ::testing::HasSubstr;
 using testing::RichGraph;
 using testing::SmallGraph;
-using testing::SpreadAssignment;
 
 class VerifyTest : public testing::DirectoryTest {
  protected:
   fs::path path() const { return directory_ / "store"; }
 
   void BuildRich(int parts) {
-    const testing::TestGraph graph = RichGraph();
-    const absl::Status built =
-        BuildStore(graph, parts, SpreadAssignment(graph, parts), path());
+    const absl::Status built = testing::WriteGraph(RichGraph(), parts, path());
     ASSERT_TRUE(built.ok()) << built;
   }
 
@@ -120,13 +116,12 @@ TEST_F(VerifyTest, CatchesAFlippedByteInAnyFile) {
 
 TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
   BuildRich(2);
-  const auto store = Store::Open(path());
-  ASSERT_TRUE(store.ok()) << store.status();
+  const auto store = Store::Open(path()).value();
   for (const FileInfo& info : ReadManifest().files) {
     uint64_t bytes = 0;
     const auto scrub = [&] {
       bytes = 0;
-      return ScrubFile(**store, info, [&](size_t piece) {
+      return ScrubFile(*store, info, [&](size_t piece) {
         bytes += piece;
         return true;
       });
@@ -145,28 +140,26 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
 
 TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsWhenTold) {
   BuildRich(2);
-  const auto store = Store::Open(path());
-  ASSERT_TRUE(store.ok()) << store.status();
+  const auto store = Store::Open(path()).value();
   const FileInfo info = ReadManifest().files.front();
-  EXPECT_TRUE(absl::IsCancelled(
-      ScrubFile(**store, info, [](size_t) { return false; })));
+  EXPECT_TRUE(
+      absl::IsCancelled(ScrubFile(*store, info, [](size_t) { return false; })));
   fs::remove(path() / info.path);
   const absl::Status status =
-      ScrubFile(**store, info, [](size_t) { return true; });
+      ScrubFile(*store, info, [](size_t) { return true; });
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(info.path));
 }
 
 TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteOfAnyLoadedFile) {
   BuildRich(2);
-  const auto store = Store::Open(path());
-  ASSERT_TRUE(store.ok()) << store.status();
+  const auto store = Store::Open(path()).value();
   for (const auto content :
        {Store::Content::kGraph, Store::Content::kFeatures}) {
-    ASSERT_EQ((*store)->LoadIntoMemory(content), absl::OkStatus());
+    ASSERT_EQ(store->LoadIntoMemory(content), absl::OkStatus());
   }
   for (const FileInfo& info : ReadManifest().files) {
-    const Store::LoadedFile* loaded = (*store)->FindLoaded(info.path);
+    const Store::LoadedFile* loaded = store->FindLoaded(info.path);
     const bool mapped =
         !info.path.starts_with("part-") || info.path.ends_with("/weight.npy");
     ASSERT_EQ(loaded == nullptr, mapped) << info.path;
@@ -174,7 +167,7 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteOfAnyLoadedFile) {
     uint64_t bytes = 0;
     const auto scrub = [&] {
       bytes = 0;
-      return ScrubLoadedFile(**store, info, [&](size_t piece) {
+      return ScrubLoadedFile(*store, info, [&](size_t piece) {
         bytes += piece;
         return true;
       });
@@ -217,11 +210,10 @@ TEST_F(VerifyTest, CatchesFilesThatAreNotListed) {
 TEST_F(VerifyTest, ChecksFilesOfMappedPartitionsOnly) {
   BuildRich(2);
   fs::remove_all(path() / "part-00001");
-  const auto store = Store::Open(path(), {0});
-  ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ(VerifyFiles(**store), absl::OkStatus());
+  const auto store = Store::Open(path(), {0}).value();
+  EXPECT_EQ(VerifyFiles(*store), absl::OkStatus());
   std::ofstream(path() / "part-00000/lookup/paper.npy", std::ios::app) << "x";
-  EXPECT_EQ(VerifyFiles(**store).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(VerifyFiles(*store).code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(VerifyTest, CatchesCountsInTheManifest) {
@@ -369,22 +361,17 @@ TEST_F(VerifyTest, CatchesADatasetWithOtherIds) {
 }
 
 TEST(CountCutEdges, CountsEdgesBetweenPartitions) {
-  const fs::path directory = testing::TestDirectory("cut");
   testing::TestGraph graph = SmallGraph();
   for (const bool in : {true, false}) {
     graph.relations[0].in = in;
-    const fs::path path = directory / (in ? "in" : "out");
     // Separates even and odd nodes.
-    ASSERT_TRUE(BuildStore(graph, 2, SpreadAssignment(graph, 2), path).ok());
     int64_t expected = 0;
     for (const auto& [src, dst] : graph.relations[0].edges) {
       expected += (src + dst) % 2;
     }
-    const auto store = Store::Open(path);
-    ASSERT_TRUE(store.ok()) << store.status();
-    EXPECT_EQ(CountCutEdges(**store).value(), expected);
+    EXPECT_EQ(CountCutEdges(*testing::TestStore(graph, 2).Open()).value(),
+              expected);
   }
-  fs::remove_all(directory);
 }
 
 }  // namespace

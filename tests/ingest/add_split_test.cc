@@ -34,16 +34,10 @@ class AddSplitTest : public testing::DirectoryTest {
   }
 
   void Build(int parts) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    const auto assignment = testing::SpreadAssignment(graph, parts);
-    ASSERT_TRUE(testing::BuildStore(graph, parts, assignment, path_).ok());
+    ASSERT_TRUE(testing::WriteGraph(testing::SmallGraph(), parts, path_).ok());
   }
 
-  std::unique_ptr<Store> Open() const {
-    auto store = Store::Open(path_);
-    EXPECT_TRUE(store.ok()) << store.status();
-    return *std::move(store);
-  }
+  std::unique_ptr<Store> Open() const { return Store::Open(path_).value(); }
 
   fs::path File(const std::string& name, std::vector<int64_t> values) const {
     const fs::path file = directory_ / name;

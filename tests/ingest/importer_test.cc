@@ -208,8 +208,7 @@ TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
     chosen.memory_bytes = bits % 2 == 0 ? 1 << 10 : 1 << 30;
     const auto manifest = Import(Write(user, node_times, options), chosen);
     ASSERT_TRUE(manifest.ok()) << manifest.status();
-    const auto store = Store::Open(directory_ / "out");
-    ASSERT_TRUE(store.ok()) << store.status();
+    const auto store = Store::Open(directory_ / "out").value();
     std::vector<std::vector<Edge>> relations = {user};
     if (options.undirected) {
       for (const Edge& edge : Backward(user, kEdges)) {
@@ -217,14 +216,14 @@ TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
       }
     }
     if (options.add_reverse) relations.push_back(Backward(user, 0));
-    ASSERT_EQ((*store)->schema().relations.size(), relations.size());
+    ASSERT_EQ(store->schema().relations.size(), relations.size());
     for (size_t r = 0; r < relations.size(); ++r) {
       const bool doubled = r == 0 && options.undirected;
       const std::vector<Edge> edges =
           Finish(relations[r], kNodes, doubled ? 2 * kEdges : kEdges, options);
       int64_t largest = -1;
       for (const Edge& edge : edges) largest = std::max(largest, edge.id);
-      EXPECT_EQ((*store)->schema().relations[r].max_edge_id, largest);
+      EXPECT_EQ(store->schema().relations[r].max_edge_id, largest);
       for (Direction direction : {Direction::kIn, Direction::kOut}) {
         std::vector<Edge> expected = edges;
         for (Edge& edge : expected) {
@@ -232,7 +231,7 @@ TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
           const bool in = direction == Direction::kIn;
           edge.time = node_times[in ? edge.src : edge.dst];
         }
-        ExpectLists((*store)->partition(0)->edges[r], direction, expected,
+        ExpectLists(store->partition(0)->edges[r], direction, expected,
                     options.edge_times || options.node_times);
       }
     }
@@ -549,9 +548,8 @@ TEST_F(TinyImportTest, AddsASplitOnce) {
   const NewSplit split{"mine", "", File(std::vector<int64_t>{2, 1}, {2})};
   const auto added = AddSplit(directory_ / "out", split);
   ASSERT_TRUE(added.ok()) << added.status();
-  const auto store = Store::Open(directory_ / "out");
-  ASSERT_TRUE(store.ok()) << store.status();
-  const auto ids = (*(*store)->FindSplit(0, "mine"))->id;
+  const auto store = Store::Open(directory_ / "out").value();
+  const auto ids = (*store->FindSplit(0, "mine"))->id;
   EXPECT_THAT(ids.As<uint32_t>(), ElementsAreArray({1, 2}));
   EXPECT_EQ(AddSplit(directory_ / "out", split).status().code(),
             absl::StatusCode::kAlreadyExists);

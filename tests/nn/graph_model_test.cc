@@ -10,9 +10,8 @@
 
 #include "client/nn/model.h"
 #include "client/train/task/minibatch.h"
-#include "common/graph/store.h"
 #include "common/sample/local/local_batch_source.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/sampled.h"
 
 namespace millrace {
 namespace {
@@ -57,14 +56,7 @@ class GraphModelTest : public ::testing::TestWithParam<int> {
  protected:
   // The model's logits for graphs 2, 0, 1 and 2 again.
   at::Tensor Logits(Model& model) {
-    const auto path = testing::TestDirectory("graph_model") / "store";
-    const testing::TestGraph graph = Collection();
-    const int parts = GetParam();
-    EXPECT_TRUE(testing::BuildStore(
-                    graph, parts, testing::SpreadAssignment(graph, parts), path)
-                    .ok());
-    auto source =
-        LocalBatchSource::Create(Store::Open(path).value(), 1).value();
+    const auto source = testing::OpenGraph(Collection(), GetParam());
     JobSpec spec;
     spec.seed_kind = SeedKind::kGraph;
     const ResolvedJob job = ResolveJob(spec, source->manifest()).value();
@@ -77,11 +69,8 @@ class GraphModelTest : public ::testing::TestWithParam<int> {
   }
 
   static std::unique_ptr<Model> MakeModel(const ModelConfig& config) {
-    const Manifest manifest = [] {
-      const auto path = testing::TestDirectory("graph_shape") / "store";
-      EXPECT_TRUE(testing::BuildDataset(Collection(), path).ok());
-      return Store::Open(path).value()->manifest();
-    }();
+    const Manifest manifest =
+        testing::TestStore(Collection()).Open()->manifest();
     return Model::Create(config,
                          GraphShape::OfGraphs(manifest.schema, 1).value())
         .value();

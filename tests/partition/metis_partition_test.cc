@@ -8,7 +8,7 @@
 #include "common/partition/metis_graph.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -50,11 +50,7 @@ TEST(BuildMetisGraph, MergesEdgesOfBothDirectionsAndAllRelations) {
        .dst = "item",
        .edges = {{0, 0}, {0, 0}, {2, 1}}},
       {.src = "item", .name = "likes", .dst = "user", .edges = {{0, 0}}}};
-  const auto path = testing::TestDirectory("metis_graph") / "data";
-  ASSERT_TRUE(testing::BuildDataset(graph, path).ok());
-  const auto dataset = Store::Open(path);
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  const auto built = BuildMetisGraph(**dataset);
+  const auto built = BuildMetisGraph(*testing::TestStore(graph).Open());
   ASSERT_TRUE(built.ok()) << built.status();
   EXPECT_THAT(built->type_begin, ElementsAre(0, 3, 5));
   EXPECT_THAT(built->starts, ElementsAre(0, 2, 4, 6, 7, 8));

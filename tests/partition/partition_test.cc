@@ -247,9 +247,7 @@ class PartitionTest : public ::testing::Test {
     result.report = *std::move(report);
     const absl::Status verified = VerifyStore(result.path);
     EXPECT_TRUE(verified.ok()) << verified;
-    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(result.path);
-    EXPECT_TRUE(store.ok()) << store.status();
-    result.store = *std::move(store);
+    result.store = Store::Open(result.path).value();
     return result;
   }
 
@@ -491,9 +489,8 @@ TEST_F(PartitionTest, SameSeedGivesSameFiles) {
 }
 
 TEST_F(PartitionTest, AllPartitioningsAreOfOneDataset) {
-  const auto dataset = Store::Open(Dataset(RandomGraph(30, 100)));
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  const Manifest& whole = (*dataset)->manifest();
+  const auto dataset = Store::Open(Dataset(RandomGraph(30, 100))).value();
+  const Manifest& whole = dataset->manifest();
   EXPECT_EQ(whole.dataset_fingerprint, whole.fingerprint);
   PartitionOptions options;
   options.method = PartitionMethod::kHash;
@@ -523,9 +520,8 @@ TEST_F(PartitionTest, CastFeaturesAreAnotherDataset) {
 TEST_F(PartitionTest, AnAddedSplitIsTheSameInAllPartitionings) {
   const auto dataset = Dataset(RandomGraph(30, 100));
   const auto identity = [](const std::filesystem::path& path) {
-    const auto store = Store::Open(path);
-    EXPECT_TRUE(store.ok()) << store.status();
-    const Manifest& manifest = (*store)->manifest();
+    const auto store = Store::Open(path).value();
+    const Manifest& manifest = store->manifest();
     const auto place = manifest.FindSplit(0, "mine");
     EXPECT_TRUE(place.ok()) << place.status();
     return std::pair(manifest.dataset_fingerprint,

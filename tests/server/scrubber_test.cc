@@ -14,7 +14,7 @@
 
 #include "common/base/steady_time.h"
 #include "tests/support/captured_log.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -32,25 +32,16 @@ constexpr uint64_t kRate = 1 << 30;
 // A server's partition 0 of two, loaded into memory completely.
 class LoadedStoreTest : public ::testing::Test {
  protected:
-  LoadedStoreTest()
-      : path_(testing::TestDirectory("scrubber") / "store"),
-        features_(NodePath(0, "node", "feature")) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(testing::BuildStore(graph, 2,
-                                    testing::SpreadAssignment(graph, 2), path_)
-                    .ok());
-    Load();
-  }
+  LoadedStoreTest() { Load(); }
 
   // Loads what the files contain now.
   void Load() {
-    auto store = Store::Open(path_, {0});
-    ASSERT_TRUE(store.ok()) << store.status();
+    auto store = stored_.Open({0});
     for (const auto content :
          {Store::Content::kGraph, Store::Content::kFeatures}) {
-      EXPECT_EQ((*store)->LoadIntoMemory(content), absl::OkStatus());
+      EXPECT_EQ(store->LoadIntoMemory(content), absl::OkStatus());
     }
-    store_ = *std::move(store);
+    store_ = std::move(store);
   }
 
   // Scrubs once and returns the damaged partitions. The log is in `log_`.
@@ -79,8 +70,10 @@ class LoadedStoreTest : public ::testing::Test {
     return damage.damaged();
   }
 
-  const fs::path path_;
-  const std::string features_;  // a file that is not read last
+  const testing::TestStore stored_{testing::SmallGraph(), 2};
+  const fs::path path_ = stored_.path();
+  // A file that is not read last.
+  const std::string features_ = NodePath(0, "node", "feature");
   std::shared_ptr<Store> store_;
   std::string log_;
 };

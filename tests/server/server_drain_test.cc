@@ -71,10 +71,8 @@ class ServerDrainTest : public ::testing::Test {
   static std::filesystem::path BuildWide(int64_t nodes, int64_t dims,
                                          int parts) {
     const auto path = testing::TestDirectory("server_drain") / "store";
-    const testing::TestGraph graph = WideGraph(nodes, 5, dims);
-    EXPECT_TRUE(testing::BuildStore(
-                    graph, parts, testing::SpreadAssignment(graph, parts), path)
-                    .ok());
+    EXPECT_TRUE(
+        testing::WriteGraph(WideGraph(nodes, 5, dims), parts, path).ok());
     return path;
   }
 
@@ -170,18 +168,16 @@ class Load {
  public:
   Load(const std::filesystem::path& store, const std::string& servers,
        JobSpec spec) {
-    auto all = Store::Open(store);
-    EXPECT_TRUE(all.ok()) << all.status();
-    auto local = LocalBatchSource::Create(*std::move(all), 1);
-    EXPECT_TRUE(local.ok()) << local.status();
+    const auto local =
+        LocalBatchSource::Create(Store::Open(store).value(), 1).value();
     auto remote = RemoteBatchSource::Connect({.servers = servers});
     EXPECT_TRUE(remote.ok()) << remote.status();
     remote_ = *std::move(remote);
-    auto job = ResolveJob(spec, (*local)->manifest());
+    auto job = ResolveJob(spec, local->manifest());
     EXPECT_TRUE(job.ok()) << job.status();
     job_ = *std::move(job);
     for (uint32_t b = 0; b < kBatches; ++b) {
-      auto batch = (*local)->Make(job_, Request(b));
+      auto batch = local->Make(job_, Request(b));
       EXPECT_TRUE(batch.ok()) << batch.status();
       expected_.push_back(DigestBatch(*batch, remote_->manifest().schema));
     }

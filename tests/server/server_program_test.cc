@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/support/socket_client.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -25,25 +25,16 @@ using ::testing::StartsWith;
 
 class ServerProgramTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = testing::TestDirectory("server_program");
-    const auto graph = testing::SmallGraph();
-    ASSERT_TRUE(testing::BuildStore(graph, 2,
-                                    testing::SpreadAssignment(graph, 2),
-                                    directory_ / "store")
-                    .ok());
-  }
-
   std::vector<std::string> Arguments(std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {
-        "--store",     (directory_ / "store").string(),
+        "--store",     stored_.path().string(),
         "--listen",    "127.0.0.1:0",
-        "--port-file", (directory_ / "port").string()};
+        "--port-file", (stored_.directory() / "port").string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
 
-  std::filesystem::path directory_;
+  const testing::TestStore stored_{testing::SmallGraph(), 2};
 };
 
 TEST_F(ServerProgramTest, ServesUntilSigtermAndExitsWithZero) {
@@ -51,7 +42,7 @@ TEST_F(ServerProgramTest, ServesUntilSigtermAndExitsWithZero) {
   ASSERT_TRUE(server.AwaitLog("serving partitions [0] of 2 on 127.0.0.1:"))
       << server.log();
   int port = 0;
-  std::ifstream(directory_ / "port") >> port;
+  std::ifstream(stored_.directory() / "port") >> port;
   EXPECT_GT(port, 0);
   EXPECT_NE(server.log().find(":" + std::to_string(port)), std::string::npos);
   server.Signal(SIGTERM);
@@ -106,7 +97,7 @@ TEST_F(ServerProgramTest, SaysWhyItCannotListen) {
   Program first(Arguments({"--partition", "0"}));
   ASSERT_TRUE(first.AwaitLog("serving partitions")) << first.log();
   std::string port;
-  ASSERT_TRUE(std::ifstream(directory_ / "port") >> port);
+  ASSERT_TRUE(std::ifstream(stored_.directory() / "port") >> port);
   for (const auto& [listen, why] : std::map<std::string, std::string>{
            {"127.0.0.1:" + port, "Address already in use"},
            {"192.0.2.1:0", "Cannot assign requested address"}}) {

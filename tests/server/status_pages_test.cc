@@ -29,22 +29,18 @@ class StatusPagesTest : public testing::DirectoryTest {
  protected:
   void SetUp() override {
     testing::DirectoryTest::SetUp();
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(testing::BuildStore(graph, 1,
-                                    testing::SpreadAssignment(graph, 1),
-                                    directory_ / "store")
-                    .ok());
+    EXPECT_TRUE(
+        testing::WriteGraph(testing::SmallGraph(), 1, directory_ / "store")
+            .ok());
     auto pages = StatusPages::Start({"127.0.0.1", 0});
     EXPECT_TRUE(pages.ok()) << pages.status();
     pages_ = *std::move(pages);
   }
 
   std::shared_ptr<SamplerServer> Serve(const ServerOptions& options = {}) {
-    auto store = Store::Open(directory_ / "store");
-    EXPECT_TRUE(store.ok()) << store.status();
-    auto server = SamplerServer::Start(*std::move(store), options);
-    EXPECT_TRUE(server.ok()) << server.status();
-    std::shared_ptr<SamplerServer> shared = *std::move(server);
+    std::shared_ptr<SamplerServer> shared =
+        SamplerServer::Start(Store::Open(directory_ / "store").value(), options)
+            .value();
     pages_->SetServer(shared);
     return shared;
   }

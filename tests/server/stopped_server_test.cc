@@ -26,22 +26,13 @@ using testing::Program;
 // This process serves partition 0, and another one partition 1.
 class StoppedServerTest : public ::testing::Test {
  protected:
-  StoppedServerTest() : directory_(testing::TestDirectory("stopped_server")) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(testing::BuildStore(graph, 2,
-                                    testing::SpreadAssignment(graph, 2), path())
-                    .ok());
-    peer_address_ = testing::Serve(path(), "1", directory_ / "port", peer_);
-    auto store = Store::Open(path(), {0});
-    EXPECT_TRUE(store.ok()) << store.status();
+  StoppedServerTest() {
+    peer_address_ = testing::Serve(stored_.path(), "1",
+                                   stored_.directory() / "port", peer_);
     ServerOptions options;
     options.peers = peer_address_;
-    auto home = SamplerServer::Start(*std::move(store), options);
-    EXPECT_TRUE(home.ok()) << home.status();
-    home_ = *std::move(home);
+    home_ = SamplerServer::Start(stored_.Open({0}), options).value();
   }
-
-  std::filesystem::path path() const { return directory_ / "store"; }
 
   static JobSpec Job() {
     JobSpec spec;
@@ -59,7 +50,7 @@ class StoppedServerTest : public ::testing::Test {
         .status;
   }
 
-  const std::filesystem::path directory_;
+  const testing::TestStore stored_{testing::SmallGraph(), 2};
   std::unique_ptr<Program> peer_;
   std::string peer_address_;
   std::unique_ptr<SamplerServer> home_;

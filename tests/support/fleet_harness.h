@@ -24,7 +24,7 @@
 #include "common/wire/job_proto.h"
 #include "sampler.grpc.pb.h"
 #include "server/server.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace::testing {
 
@@ -33,12 +33,10 @@ class FleetHarness {
  public:
   FleetHarness(const TestGraph& graph, int parts,
                ServerOptions options = ServerOptions())
-      : directory_(TestDirectory("fleet")), options_(std::move(options)) {
-    const std::filesystem::path path = directory_ / "store";
-    EXPECT_TRUE(
-        BuildStore(graph, parts, SpreadAssignment(graph, parts), path).ok());
-    store_ = Store::Open(path).value();
-    list_ = (directory_ / "servers").string();
+      : stored_(graph, parts),
+        options_(std::move(options)),
+        list_((stored_.directory() / "servers").string()),
+        store_(stored_.Open()) {
     options_.peers = "@" + list_;
     std::ofstream(list_) << "# nobody yet\n";
     servers_.resize(static_cast<size_t>(parts));
@@ -50,9 +48,7 @@ class FleetHarness {
     // No test can go on without a server: value() throws an exception that says
     // what went wrong.
     servers_[part] =
-        SamplerServer::Start(Store::Open(directory_ / "store", {part}).value(),
-                             options_)
-            .value();
+        SamplerServer::Start(stored_.Open({part}), options_).value();
     WriteList();
   }
 
@@ -77,10 +73,11 @@ class FleetHarness {
     }
   }
 
-  std::filesystem::path directory_;
+  const TestStore stored_;
   ServerOptions options_;
-  std::string list_;
-  std::shared_ptr<const Store> store_;  // all partitions; shared with sources
+  const std::string list_;
+  const std::shared_ptr<const Store>
+      store_;  // all partitions; shared with sources
   std::vector<std::unique_ptr<SamplerServer>> servers_;
 };
 

@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/graph/store.h"
 #include "common/sample/batch.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/node_seeds.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace::testing {
 
@@ -37,18 +36,7 @@ inline TestGraph Cycle(int64_t nodes) {
 // A source of `graph`, stored in `parts` partitions, or as a dataset if 0.
 inline std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
                                                    int parts) {
-  const std::filesystem::path path = TestDirectory("sampled") / "data";
-  const absl::Status built =
-      parts == 0
-          ? BuildDataset(graph, path)
-          : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
-  EXPECT_TRUE(built.ok()) << built;
-  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  auto source = LocalBatchSource::Create(*std::move(store), 1);
-  EXPECT_TRUE(source.ok()) << source.status();
-  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
-  return *std::move(source);
+  return LocalBatchSource::Create(TestStore(graph, parts).Open(), 1).value();
 }
 
 // A job with explicit seeds.

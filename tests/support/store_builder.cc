@@ -451,6 +451,13 @@ TestGraph RichGraph() {
   return graph;
 }
 
+absl::Status WriteGraph(const TestGraph& graph, int parts,
+                        const std::filesystem::path& target) {
+  return parts == 0
+             ? BuildDataset(graph, target)
+             : BuildStore(graph, parts, SpreadAssignment(graph, parts), target);
+}
+
 std::filesystem::path TestDirectory(const std::string& name) {
   // Uses memory if possible, because the writers fsync every file.
   const std::filesystem::path memory = "/dev/shm";

@@ -61,6 +61,11 @@ absl::Status BuildStore(const TestGraph& graph, int parts,
                         const std::filesystem::path& target,
                         bool neighbor_original_ids = true);
 
+// Writes `graph` as a dataset if `parts` is 0, otherwise as a store in which
+// SpreadAssignment() says where nodes are.
+absl::Status WriteGraph(const TestGraph& graph, int parts,
+                        const std::filesystem::path& target);
+
 // assignment[type][v]: (v * 7 + type) mod parts, which mixes the types.
 std::vector<std::vector<int>> SpreadAssignment(const TestGraph& graph,
                                                int parts);

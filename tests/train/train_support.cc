@@ -108,10 +108,7 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
 
 void WriteStore(const TestGraph& graph, const std::filesystem::path& path,
                 int parts) {
-  const absl::Status built =
-      parts == 1
-          ? BuildDataset(graph, path)
-          : BuildStore(graph, parts, SpreadAssignment(graph, parts), path);
+  const absl::Status built = WriteGraph(graph, parts == 1 ? 0 : parts, path);
   EXPECT_TRUE(built.ok()) << built;
 }
 

@@ -14,7 +14,7 @@
 #include "common/sample/gather.h"
 #include "common/sample/local/local_batch_source.h"
 #include "common/wire/batch_layout.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -30,19 +30,8 @@ struct Sent {
 class BatchAssemblerTest : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    const auto graph = testing::RichGraph();
-    const int parts = GetParam();
-    const auto path =
-        testing::TestDirectory("assembler") / std::to_string(parts);
-    ASSERT_TRUE(testing::BuildStore(
-                    graph, parts, testing::SpreadAssignment(graph, parts), path)
-                    .ok());
-    auto store = Store::Open(path);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = *std::move(store);
-    auto source = LocalBatchSource::Create(store_, 1);
-    ASSERT_TRUE(source.ok());
-    source_ = *std::move(source);
+    store_ = testing::TestStore(testing::RichGraph(), GetParam()).Open();
+    source_ = LocalBatchSource::Create(store_, 1).value();
 
     JobSpec spec;
     spec.fanouts = {2, 2};

@@ -5,7 +5,7 @@
 
 #include "common/graph/store.h"
 #include "sampler.pb.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -13,14 +13,7 @@ namespace {
 class ManifestProtoTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto graph = testing::RichGraph();
-    const auto path = testing::TestDirectory("manifest_proto") / "store";
-    ASSERT_TRUE(
-        testing::BuildStore(graph, 3, testing::SpreadAssignment(graph, 3), path)
-            .ok());
-    auto store = Store::Open(path, {1});
-    ASSERT_TRUE(store.ok()) << store.status();
-    manifest_ = (*store)->manifest();
+    manifest_ = testing::TestStore(testing::RichGraph(), 3).Open()->manifest();
     ManifestToProto(manifest_, proto_);
   }
 

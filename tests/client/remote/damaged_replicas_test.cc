@@ -24,7 +24,6 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::BuildStore;
 using testing::CallSample;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -33,10 +32,9 @@ using testing::SampleRequestOf;
 class DamagedReplicasTest : public ::testing::Test {
  protected:
   DamagedReplicasTest() : directory_(testing::TestDirectory("damaged")) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(BuildStore(graph, 2, testing::SpreadAssignment(graph, 2),
-                           directory_ / "sound")
-                    .ok());
+    EXPECT_TRUE(
+        testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "sound")
+            .ok());
     std::ofstream(directory_ / "servers") << "# nobody yet\n";
   }
 
@@ -48,13 +46,12 @@ class DamagedReplicasTest : public ::testing::Test {
     if (!fs::exists(path)) {
       fs::copy(directory_ / "sound", path, fs::copy_options::recursive);
     }
-    auto store = Store::Open(path, std::move(partitions));
-    EXPECT_TRUE(store.ok()) << store.status();
     ServerOptions options;
     if (!peers.empty()) options.peers = "@" + (directory_ / peers).string();
-    auto server = SamplerServer::Start(*std::move(store), options);
-    EXPECT_TRUE(server.ok()) << server.status();
-    servers_.push_back(*std::move(server));
+    servers_.push_back(
+        SamplerServer::Start(Store::Open(path, std::move(partitions)).value(),
+                             options)
+            .value());
     std::ofstream list(directory_ / "servers");
     for (const auto& each : servers_) list << each->address() << '\n';
     return *servers_.back();

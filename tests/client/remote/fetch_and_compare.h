@@ -32,11 +32,8 @@ inline absl::Status FetchAndCompare(const std::string& servers,
   if (!source.ok()) return source.status();
   const auto job = ResolveJob(spec, (*source)->manifest());
   EXPECT_TRUE(job.ok()) << job.status();
-  auto store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  const auto local = LocalBatchSource::Create(
-      std::shared_ptr<const Store>(*std::move(store)), 1);
-  EXPECT_TRUE(local.ok()) << local.status();
+  const auto local =
+      LocalBatchSource::Create(Store::Open(path).value(), 1).value();
   const Schema& schema = (*source)->manifest().schema;
   for (const uint32_t batch : batches) {
     BatchRequest request;
@@ -44,7 +41,7 @@ inline absl::Status FetchAndCompare(const std::string& servers,
     request.columns = DigestColumns(/*features=*/true, false);
     PendingFetch fetch(**source, *job, request);
     if (!fetch.Wait().ok()) return fetch.Wait().status();
-    const auto want = (*local)->Make(*job, request);
+    const auto want = local->Make(*job, request);
     EXPECT_TRUE(want.ok()) << want.status();
     EXPECT_EQ(DigestBatch(*fetch.Wait(), schema), DigestBatch(*want, schema));
   }

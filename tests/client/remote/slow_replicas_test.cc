@@ -151,28 +151,19 @@ TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
 // sends nothing.
 class StoppedReplicaTest : public ReplicasTest {
  protected:
-  void MakeStore(const std::string& name) {
-    directory_ = testing::TestDirectory(name);
-    const testing::TestGraph graph = testing::SmallGraph();
-    const auto built = testing::BuildStore(
-        graph, 2, testing::SpreadAssignment(graph, 2), directory_ / "store");
-    ASSERT_TRUE(built.ok());
-  }
-
   // Starts a server and returns its address.
   std::string Start(const std::string& partitions,
                     const std::vector<std::string>& more = {}) {
     const std::string port = "port" + std::to_string(servers_.size());
-    return testing::Serve(directory_ / "store", partitions, directory_ / port,
-                          servers_.emplace_back(), more);
+    return testing::Serve(stored_.path(), partitions,
+                          stored_.directory() / port, servers_.emplace_back(),
+                          more);
   }
 
   // Checks that batches keep coming while the servers at `places` are stopped
   // one after another.
   void StopInTurn(const std::vector<int>& places, const std::string& list) {
-    auto store = Store::Open(directory_ / "store");
-    ASSERT_TRUE(store.ok()) << store.status();
-    Connect(list, *std::move(store));
+    Connect(list, stored_.Open());
     SlowestOf(0, 30);
     uint32_t epoch = 30;
     for (const int place : places) {
@@ -187,24 +178,20 @@ class StoppedReplicaTest : public ReplicasTest {
     source_.reset();
   }
 
-  std::filesystem::path directory_;
+  const testing::TestStore stored_{testing::SmallGraph(), 2};
   std::vector<std::unique_ptr<Program>> servers_;
 };
 
 TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
-  MakeStore("stopped_replica");
   const std::string first = Start("0,1"), second = Start("0,1");
   StopInTurn({0, 1}, first + "," + second);
 }
 
 // A hedge may meet a stopped server, too.
 TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
-  MakeStore("stopped_replicas");
   std::string list = Start("0,1");
   for (int i = 0; i < 2; ++i) list += "," + Start("0,1");
-  auto store = Store::Open(directory_ / "store");
-  ASSERT_TRUE(store.ok()) << store.status();
-  Connect(list, *std::move(store));
+  Connect(list, stored_.Open());
   SlowestOf(0, 30);
   servers_[0]->Stop();
   servers_[1]->Stop();
@@ -215,7 +202,6 @@ TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
 // The home server answers when asked whether it is alive; only it can turn away
 // from the owner that is not.
 TEST_F(StoppedReplicaTest, IsLeftAloneByHomeServers) {
-  MakeStore("stopped_owner");
   const std::string owners = Start("1") + "," + Start("1");
   const std::string home = Start("0", {"--peers", owners});
   StopInTurn({0, 1}, owners + "," + home);

@@ -27,11 +27,8 @@ class SplitReplicasTest : public ::testing::Test {
  protected:
   // Two copies of a store with two partitions; "new" has the split "mine".
   SplitReplicasTest() : directory_(testing::TestDirectory("split_replicas")) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(testing::BuildStore(graph, 2,
-                                    testing::SpreadAssignment(graph, 2),
-                                    directory_ / "old")
-                    .ok());
+    EXPECT_TRUE(
+        testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "old").ok());
     fs::copy(directory_ / "old", directory_ / "new",
              fs::copy_options::recursive);
     const fs::path ids = directory_ / "ids.npy";
@@ -46,14 +43,13 @@ class SplitReplicasTest : public ::testing::Test {
   // the file "servers" lists all servers.
   SamplerServer& Serve(const std::string& copy, int partition,
                        const std::string& peers = "servers") {
-    auto store = Store::Open(directory_ / copy, {partition});
-    EXPECT_TRUE(store.ok()) << store.status();
     List("servers");
     ServerOptions options;
     options.peers = "@" + (directory_ / peers).string();
-    auto server = SamplerServer::Start(*std::move(store), options);
-    EXPECT_TRUE(server.ok()) << server.status();
-    servers_.push_back(*std::move(server));
+    servers_.push_back(
+        SamplerServer::Start(
+            Store::Open(directory_ / copy, {partition}).value(), options)
+            .value());
     List("servers");
     return *servers_.back();
   }

@@ -98,11 +98,8 @@ FuzzJob Edges() {
 }  // namespace
 
 void BuildRichStore(const std::filesystem::path& target) {
-  const testing::TestGraph graph = testing::RichGraph();
-  MILLRACE_CHECK(testing::BuildStore(graph, kParts,
-                                     testing::SpreadAssignment(graph, kParts),
-                                     target)
-                     .ok());
+  MILLRACE_CHECK(
+      testing::WriteGraph(testing::RichGraph(), kParts, target).ok());
 }
 
 const std::shared_ptr<const Store>& RichStore() {

@@ -102,28 +102,26 @@ class OgbTest : public testing::DirectoryTest {
 TEST_F(OgbTest, ReadsHomogeneousFolder) {
   const auto manifest = Import();
   ASSERT_TRUE(manifest.ok()) << manifest.status();
-  const auto store = Store::Open(directory_ / "out");
-  ASSERT_TRUE(store.ok()) << store.status();
-  const NodeColumns& nodes = (*store)->partition(0)->nodes[0];
+  const auto store = Store::Open(directory_ / "out").value();
+  const NodeColumns& nodes = store->partition(0)->nodes[0];
   EXPECT_THAT(nodes.feature.As<float>(),
               ElementsAreArray({1.f, 0.5f, 2.f, -0.1f, 3.f, 0.f}));
   EXPECT_THAT(nodes.label.As<int64_t>(), ElementsAreArray({0, 1, 1}));
-  const NeighborLists& in = (*store)->partition(0)->edges[0].in;
+  const NeighborLists& in = store->partition(0)->edges[0].in;
   EXPECT_THAT(in.indptr.As<int64_t>(), ElementsAreArray({0, 0, 2, 2}));
   EXPECT_THAT(in.indices.As<uint32_t>(), ElementsAreArray({0, 2}));
-  EXPECT_EQ((*store)->schema().RelationName(0), "node__to__node");
-  EXPECT_THAT((*(*store)->FindSplit(0, "train"))->original_id.As<int64_t>(),
+  EXPECT_EQ(store->schema().RelationName(0), "node__to__node");
+  EXPECT_THAT((*store->FindSplit(0, "train"))->original_id.As<int64_t>(),
               ElementsAreArray({0, 2}));
-  EXPECT_THAT((*(*store)->FindSplit(0, "test"))->id.As<uint32_t>(), IsEmpty());
+  EXPECT_THAT((*store->FindSplit(0, "test"))->id.As<uint32_t>(), IsEmpty());
 }
 
 TEST_F(OgbTest, ReadsHeterogeneousFolder) {
   Heterogeneous();
   const auto manifest = Import();
   ASSERT_TRUE(manifest.ok()) << manifest.status();
-  const auto store = Store::Open(directory_ / "out");
-  ASSERT_TRUE(store.ok()) << store.status();
-  const Schema& schema = (*store)->schema();
+  const auto store = Store::Open(directory_ / "out").value();
+  const Schema& schema = store->schema();
   ASSERT_EQ(schema.node_types.size(), 3);
   EXPECT_EQ(schema.node_types[0].name, "b");
   EXPECT_EQ(schema.node_types[1].name, "a");
@@ -132,16 +130,15 @@ TEST_F(OgbTest, ReadsHeterogeneousFolder) {
   EXPECT_EQ(schema.relations[0].time, ListTime::kNeighbor);
   // In-lists of a hold neighbours of type b, which have times; out-lists do
   // not.
-  const EdgeColumns& edges = (*store)->partition(0)->edges[0];
+  const EdgeColumns& edges = store->partition(0)->edges[0];
   EXPECT_THAT(edges.in.time.As<int64_t>(),
               ElementsAreArray({2001, 2002, 2003}));
   EXPECT_THAT(edges.in.edge_id.As<int64_t>(), ElementsAreArray({0, 2, 1}));
   EXPECT_THAT(edges.in.type.As<int32_t>(), ElementsAreArray({7, 9, 8}));
   EXPECT_FALSE(edges.out.time.present());
-  EXPECT_TRUE(
-      std::isnan((*store)->partition(0)->nodes[0].label.As<float>()[1]));
-  ASSERT_EQ((*store)->manifest().splits.size(), 3);
-  EXPECT_EQ((*store)->manifest().splits[0].type, 0);
+  EXPECT_TRUE(std::isnan(store->partition(0)->nodes[0].label.As<float>()[1]));
+  ASSERT_EQ(store->manifest().splits.size(), 3);
+  EXPECT_EQ(store->manifest().splits[0].type, 0);
 }
 
 TEST_F(OgbTest, ReadsPlainCsv) {

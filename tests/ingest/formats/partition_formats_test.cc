@@ -274,10 +274,9 @@ TEST_F(PartitionFormatsTest, HandsOnTheAssignment) {
   const auto parted =
       PartitionDataset(directory_ / "out", directory_ / "parted", options);
   ASSERT_TRUE(parted.ok()) << parted.status();
-  const auto store = Store::Open(directory_ / "parted");
-  ASSERT_TRUE(store.ok()) << store.status();
+  const auto store = Store::Open(directory_ / "parted").value();
   for (int part = 0; part < 3; ++part) {
-    const Array ids = ToInt64((*store)->partition(part)->nodes[0].original_id);
+    const Array ids = ToInt64(store->partition(part)->nodes[0].original_id);
     for (const int64_t v : ids.As<int64_t>()) {
       EXPECT_EQ((v + v / 3) % 3, part);
     }

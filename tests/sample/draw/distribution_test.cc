@@ -19,7 +19,7 @@
 #include "common/sample/draw/draw.h"
 #include "gmock/gmock.h"
 #include "tests/support/chi_square.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -69,11 +69,7 @@ class DistributionTest : public ::testing::Test {
     graph.types = {{.name = "leaf", .count = kHighDegree},
                    {.name = "center", .count = kFirstTwin + kTwins}};
     graph.relations = {StarRelation("to"), StarRelation("by")};
-    const auto path = testing::TestDirectory("distribution") / "dataset";
-    ASSERT_TRUE(testing::BuildDataset(graph, path).ok());
-    auto store = Store::Open(path);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = std::move(*store).release();
+    store_ = testing::TestStore(graph).Open().release();
     first_edge_.push_back(0);
     for (uint64_t v = 0; v < kFirstTwin + kTwins; ++v) {
       first_edge_.push_back(first_edge_.back() + Degree(v));

@@ -9,13 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
 
-using testing::BuildDataset;
-using testing::TestDirectory;
 using testing::TestGraph;
 
 // Bytes allocated by the program; 0 with the sanitizers, whose allocator does
@@ -33,16 +31,13 @@ TEST(DrawNeighborsTest, KeepsNoLargeMemoryAfterAHugeDraw) {
   for (int64_t v = 1; v <= kDegree; ++v) {
     graph.relations[0].edges.push_back({v, 0});
   }
-  const std::filesystem::path path = TestDirectory("draw") / "data";
-  ASSERT_TRUE(BuildDataset(graph, path).ok());
-  const auto store = Store::Open(path);
-  ASSERT_TRUE(store.ok()) << store.status();
+  const auto store = testing::TestStore(graph).Open();
   const size_t before = HeldBytes();
   {
     const std::vector<uint64_t> hub(10000, 0);
     const Frontier frontier{.relation = 0, .fanout = -1, .ids = hub};
     Picks picks;
-    ASSERT_TRUE(DrawNeighbors(**store, 0, {}, frontier, picks).ok());
+    ASSERT_TRUE(DrawNeighbors(*store, 0, {}, frontier, picks).ok());
     EXPECT_EQ(picks.neighbors.size(), 10000 * kDegree);  // 80 MB
   }
   EXPECT_LT(HeldBytes(), before + (size_t{20} << 20));

@@ -29,12 +29,7 @@ std::shared_ptr<const Store> Star(int64_t edges, int64_t leaves) {
     graph.relations[0].edges.emplace_back(i % leaves + 1, 0);
     graph.relations[0].time.push_back(i % 7);
   }
-  const auto path = testing::TestDirectory("excluded_edges") / "data";
-  EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
-  auto store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
-  return *std::move(store);
+  return testing::TestStore(graph).Open();
 }
 
 constexpr uint64_t kHub = 0;

@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/law.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -61,15 +61,6 @@ TestGraph Lists() {
 
 class DrawLawTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto path = testing::TestDirectory("laws") / "data";
-    ASSERT_TRUE(testing::BuildDataset(Lists(), path).ok());
-    auto store = Store::Open(path);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = *std::move(store);
-    std::filesystem::remove_all(path.parent_path());
-  }
-
   // The neighbours that each of `count` trees picks from one list.
   std::vector<Slots> DrawTrees(const DrawContext& context, int fanout,
                                uint64_t node, uint32_t count = kDraws,
@@ -90,7 +81,8 @@ class DrawLawTest : public ::testing::Test {
     return draws;
   }
 
-  std::shared_ptr<const Store> store_;
+  const std::shared_ptr<const Store> store_ =
+      testing::TestStore(Lists()).Open();
 };
 
 // Adds the probabilities of the sets of `k` successive draws, by enumerating

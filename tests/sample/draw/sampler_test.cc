@@ -21,29 +21,11 @@
 namespace millrace {
 namespace {
 
-using testing::BuildDataset;
-using testing::BuildStore;
 using ::testing::ElementsAre;
-using testing::SpreadAssignment;
-using testing::TestDirectory;
+using testing::OpenGraph;
 using testing::TestGraph;
 
 TestGraph SixCycle() { return testing::Cycle(6); }
-
-std::unique_ptr<LocalBatchSource> Open(const std::filesystem::path& path) {
-  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  auto source = LocalBatchSource::Create(*std::move(store), 1);
-  EXPECT_TRUE(source.ok()) << source.status();
-  return *std::move(source);
-}
-
-std::unique_ptr<LocalBatchSource> OpenGraph(const TestGraph& graph,
-                                            const std::string& name) {
-  const std::filesystem::path path = TestDirectory(name) / "data";
-  EXPECT_TRUE(BuildDataset(graph, path).ok());
-  return Open(path);
-}
 
 JobSpec Job(Fanouts fanouts) {
   JobSpec spec;
@@ -80,7 +62,7 @@ std::vector<int64_t> FrontierOfEdges(const EdgeBlock& edges) {
 }
 
 TEST(SamplerTest, TakesAllNeighborsOverTwoHops) {
-  const auto source = OpenGraph(SixCycle(), "full");
+  const auto source = OpenGraph(SixCycle(), 0);
   const auto batch = Sample(*source, Job({-1, -1}), {2, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(FrontierOfEdges(batch->edges[0]),
@@ -99,7 +81,7 @@ TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
   graph.types[0].name = graph.relations[0].src = graph.relations[0].dst =
       "paper";
   graph.relations[0].name = "cites";
-  const auto source = OpenGraph(graph, "one_relation");
+  const auto source = OpenGraph(graph, 0);
   const auto batch = Sample(*source, Job({2, 2}), {2, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->edges[0].neighbor),
@@ -109,7 +91,7 @@ TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
 }
 
 TEST(SamplerTest, KeepsTreesApartWhenDisjoint) {
-  const auto source = OpenGraph(SixCycle(), "disjoint");
+  const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({2, 2});
   spec.disjoint = true;
   const auto batch = Sample(*source, spec, {2, 3});
@@ -130,7 +112,7 @@ TEST(SamplerTest, IsolatedSeedsStandAlone) {
   TestGraph graph;
   graph.types = {{.name = "node", .count = 5}};
   graph.relations = {{}};
-  const auto source = OpenGraph(graph, "isolated");
+  const auto source = OpenGraph(graph, 0);
   const auto batch = Sample(*source, Job({-1, 3}), {0, 1, 2, 3, 4});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->nodes[0].original_id), ElementsAre(0, 1, 2, 3, 4));
@@ -139,7 +121,7 @@ TEST(SamplerTest, IsolatedSeedsStandAlone) {
 }
 
 TEST(SamplerTest, EqualSeedsShareARow) {
-  const auto source = OpenGraph(SixCycle(), "duplicates");
+  const auto source = OpenGraph(SixCycle(), 0);
   const auto batch = Sample(*source, Job({1}), {4, 1, 4});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->seed), ElementsAre(4, 1, 4));
@@ -148,7 +130,7 @@ TEST(SamplerTest, EqualSeedsShareARow) {
 }
 
 TEST(SamplerTest, EqualSeedsAreTwoTreesWhenDisjoint) {
-  const auto source = OpenGraph(SixCycle(), "duplicate_trees");
+  const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({1});
   spec.disjoint = true;
   const auto batch = Sample(*source, spec, {4, 4});
@@ -158,7 +140,7 @@ TEST(SamplerTest, EqualSeedsAreTwoTreesWhenDisjoint) {
 }
 
 TEST(SamplerTest, FollowsOutEdges) {
-  const auto source = OpenGraph(SixCycle(), "out");
+  const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({-1});
   spec.direction = Direction::kOut;
   const auto batch = Sample(*source, spec, {0});
@@ -172,7 +154,7 @@ TEST(SamplerTest, CountsMultiEdgesAndSelfLoopsAsSlots) {
   TestGraph graph;
   graph.types = {{.name = "node", .count = 2}};
   graph.relations = {{.edges = {{0, 1}, {0, 1}, {1, 1}}}};
-  const auto source = OpenGraph(graph, "multi");
+  const auto source = OpenGraph(graph, 0);
   const auto batch = Sample(*source, Job({-1}), {1});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->edges[0].neighbor), ElementsAre(1, 1, 0));
@@ -180,7 +162,7 @@ TEST(SamplerTest, CountsMultiEdgesAndSelfLoopsAsSlots) {
 }
 
 TEST(SamplerTest, ReplacementMayRepeatAndGivesFanoutPicks) {
-  const auto source = OpenGraph(SixCycle(), "replace");
+  const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({20});
   spec.replace = true;
   const auto batch = Sample(*source, spec, {0, 3});
@@ -189,7 +171,7 @@ TEST(SamplerTest, ReplacementMayRepeatAndGivesFanoutPicks) {
 }
 
 TEST(SamplerTest, SamplesOnlyTheNamedRelations) {
-  const auto source = OpenGraph(testing::RichGraph(), "relations");
+  const auto source = OpenGraph(testing::RichGraph(), 0);
   const Schema& schema = source->manifest().schema;
   for (size_t r = 0; r < schema.relations.size(); ++r) {
     JobSpec spec = Job({});
@@ -215,18 +197,12 @@ TEST(SamplerTest, SamplesOnlyTheNamedRelations) {
 class PartitionedTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
-  const int parts = GetParam();
   TestGraph graph = testing::RichGraph();
   for (testing::TestRelation& relation : graph.relations) {
     relation.in = relation.out = true;
   }
-  const auto root = TestDirectory("partitioned");
-  ASSERT_TRUE(BuildDataset(graph, root / "data").ok());
-  ASSERT_TRUE(
-      BuildStore(graph, parts, SpreadAssignment(graph, parts), root / "store")
-          .ok());
-  const auto dataset = Open(root / "data");
-  const auto store = Open(root / "store");
+  const auto dataset = OpenGraph(graph, 0);
+  const auto store = OpenGraph(graph, GetParam());
   const Schema& schema = dataset->manifest().schema;
   int compared = 0;
   for (const Direction direction : {Direction::kIn, Direction::kOut}) {
@@ -258,8 +234,8 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
 
 TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
   const TestGraph graph = testing::RandomGraph(1);
-  const auto dataset = testing::OpenGraph(graph, 0);
-  const auto store = testing::OpenGraph(graph, GetParam());
+  const auto dataset = OpenGraph(graph, 0);
+  const auto store = OpenGraph(graph, GetParam());
   const Schema& schema = dataset->manifest().schema;
   for (const testing::Way& way : testing::WaysToSample()) {
     const JobSpec spec = way.Job();
@@ -282,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, PartitionedTest,
                          ::testing::Values(1, 2, 3, 7));
 
 TEST(SamplerTest, RefusesSeedsOutOfRange) {
-  const auto source = OpenGraph(SixCycle(), "range");
+  const auto source = OpenGraph(SixCycle(), 0);
   const auto batch = Sample(*source, Job({1}), {0, 6});
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(batch.status().message()),
@@ -292,7 +268,7 @@ TEST(SamplerTest, RefusesSeedsOutOfRange) {
 TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
   TestGraph graph = SixCycle();
   graph.relations[0].out = false;
-  const auto source = OpenGraph(graph, "direction");
+  const auto source = OpenGraph(graph, 0);
   JobSpec spec = Job({1});
   spec.direction = Direction::kOut;
   const auto batch = Sample(*source, spec, {0});
@@ -304,7 +280,7 @@ TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
 TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
   // Every sampler must have the property x == X[n_id].
   const TestGraph graph = testing::SmallGraph();
-  const auto source = OpenGraph(graph, "rows");
+  const auto source = OpenGraph(graph, 0);
   JobSpec spec = Job({2, 2});
   const auto job = ResolveJob(spec, source->manifest());
   ASSERT_TRUE(job.ok());
@@ -333,7 +309,7 @@ TEST(SamplerTest, BatchHoldsTheRowsOfTheGraph) {
 
 // 2^31 picks are refused before anything is drawn.
 TEST(SamplerTest, RefusesMorePicksThanABatchCanHold) {
-  const auto source = OpenGraph(testing::Cycle(2048), "picks");
+  const auto source = OpenGraph(testing::Cycle(2048), 0);
   std::vector<int64_t> seeds(2048);
   std::iota(seeds.begin(), seeds.end(), 0);
   JobSpec spec = Job({kMaxFanout});

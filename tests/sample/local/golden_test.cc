@@ -155,10 +155,10 @@ TEST(GoldenTest, StoresOfAllVersionsGiveTheSameBatches) {
   for (int version = kOldestStoreVersion; version <= kStoreVersion; ++version) {
     auto store =
         Store::Open(std::filesystem::path(MILLRACE_SOURCE_DIR) /
-                    "tests/golden" / ("store-" + std::to_string(version)));
-    ASSERT_TRUE(store.ok()) << store.status();
-    EXPECT_EQ((*store)->manifest().version, version);
-    const auto source = LocalBatchSource::Create(*std::move(store), 1);
+                    "tests/golden" / ("store-" + std::to_string(version)))
+            .value();
+    EXPECT_EQ(store->manifest().version, version);
+    const auto source = LocalBatchSource::Create(std::move(store), 1);
     ASSERT_TRUE(source.ok()) << source.status();
     JobSpec spec;
     spec.split = "added";

@@ -127,11 +127,7 @@ TEST_P(ConformanceTest, WeightedByEvenEdges) {
 
 // pyg-lib's distributed one-hop calls return what one Expand returns.
 TEST(DrawConformanceTest, OneHopOfTwoNodes) {
-  const auto path = testing::TestDirectory("one_hop") / "data";
-  ASSERT_TRUE(testing::BuildDataset(NodeTimes(), path).ok());
-  const auto store = Store::Open(path);
-  ASSERT_TRUE(store.ok()) << store.status();
-  std::filesystem::remove_all(path.parent_path());
+  const auto store = testing::TestStore(NodeTimes()).Open();
   const std::vector<uint64_t> ids = {2, 3};
   const std::vector<int64_t> times = {2, 3};
   const std::vector<uint32_t> trees = {0, 1};

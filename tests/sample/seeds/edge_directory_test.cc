@@ -42,21 +42,12 @@ TestGraph Hubs(bool in) {
   return graph;
 }
 
-std::shared_ptr<const Store> OpenDataset(const TestGraph& graph) {
-  const auto path = testing::TestDirectory("edge_directory") / "data";
-  EXPECT_TRUE(testing::BuildDataset(graph, path).ok());
-  auto store = Store::Open(path);
-  EXPECT_TRUE(store.ok()) << store.status();
-  std::filesystem::remove_all(path.parent_path());  // the mappings stay valid
-  return *std::move(store);
-}
-
 TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
   for (const bool in : {true, false}) {
     const TestGraph graph = Hubs(in);
     const std::vector<Pair>& edges = graph.relations[0].edges;
     const std::set<Pair> all(edges.begin(), edges.end());
-    const auto store = OpenDataset(graph);
+    const auto store = testing::TestStore(graph).Open();
     std::vector<uint64_t> src, dst;
     std::vector<uint8_t> want;
     // Owners are mixed, some pairs occur twice, and in a third of them one end
@@ -93,7 +84,7 @@ TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
         src.push_back(static_cast<uint64_t>(v));
       }
     }
-    const auto store = OpenDataset(graph);
+    const auto store = testing::TestStore(graph).Open();
     CancelPoller poller;
     const std::vector<uint64_t> dst(src.size(), 0);
     const auto found = FindEdges(*store, 0, {0, src, dst}, poller);
@@ -106,7 +97,7 @@ TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
 }
 
 TEST(FindEdgesTest, NodesOfOthersAreRefusedByTheirPosition) {
-  const auto store = OpenDataset(Hubs(true));
+  const auto store = testing::TestStore(Hubs(true)).Open();
   const std::vector<uint64_t> src = {1, 2, 3}, dst = {0, 0, kNodes};
   CancelPoller poller;
   const absl::Status status =
@@ -129,7 +120,7 @@ class LongListTest : public ::testing::Test {
     for (int64_t i = 0; i < kEdges; ++i) {
       graph.relations[0].edges.emplace_back(2 * i % (1 << 20), 0);
     }
-    store_ = OpenDataset(graph);
+    store_ = testing::TestStore(graph).Open();
   }
   static void TearDownTestSuite() { store_ = nullptr; }
 

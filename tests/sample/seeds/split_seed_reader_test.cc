@@ -52,11 +52,7 @@ class SplitSeedReaderTest : public ::testing::Test {
     std::filesystem::remove_all(path_.parent_path());
   }
 
-  void Reopen() {
-    auto store = Store::Open(path_);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = *std::move(store);
-  }
+  void Reopen() { store_ = Store::Open(path_).value(); }
 
   ResolvedJob Job(SeedOrder order, bool shuffle) const {
     JobSpec spec;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/sample/job.h"
-#include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -27,13 +27,7 @@ std::shared_ptr<const Store> HalfStore() {
       graph.relations[0].edges.push_back({(v + i) % kNodes, v});
     }
   }
-  const auto path = testing::TestDirectory("hop_budget") / "store";
-  EXPECT_TRUE(
-      testing::BuildStore(graph, 2, testing::SpreadAssignment(graph, 2), path)
-          .ok());
-  auto store = Store::Open(path, {0});
-  EXPECT_TRUE(store.ok()) << store.status();
-  return *std::move(store);
+  return testing::TestStore(graph, 2).Open({0});
 }
 
 class HopBudgetTest : public ::testing::Test {

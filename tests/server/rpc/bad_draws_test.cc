@@ -206,12 +206,11 @@ TEST_F(BadDrawsTest, LaborOverListsWithoutOriginalIdsIsRefused) {
                                   directory / "store",
                                   /*neighbor_original_ids=*/false)
                   .ok());
-  auto store = Store::Open(directory / "store", {0});
-  ASSERT_TRUE(store.ok()) << store.status();
-  auto server = SamplerServer::Start(*std::move(store), {});
-  ASSERT_TRUE(server.ok()) << server.status();
+  const auto server =
+      SamplerServer::Start(Store::Open(directory / "store").value(), {})
+          .value();
   auto stub = v1::Sampler::NewStub(::grpc::CreateChannel(
-      (*server)->address(), ::grpc::InsecureChannelCredentials()));
+      server->address(), ::grpc::InsecureChannelCredentials()));
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_LABOR);
   ::grpc::ClientContext context;

@@ -290,12 +290,9 @@ bool IsTyped(const absl::Status& status) {
 
 class BadRequestsTest : public ::testing::Test {
  protected:
-  BadRequestsTest() : directory_(testing::TestDirectory("bad_requests")) {
-    const testing::TestGraph graph = testing::SmallGraph();
-    EXPECT_TRUE(testing::BuildStore(graph, 1,
-                                    testing::SpreadAssignment(graph, 1), path())
-                    .ok());
-    address_ = testing::Serve(path(), "0", directory_ / "port", server_);
+  BadRequestsTest() {
+    address_ = testing::Serve(stored_.path(), "0", stored_.directory() / "port",
+                              server_);
     channel_ = ::grpc::CreateCustomChannel(address_,
                                            ::grpc::InsecureChannelCredentials(),
                                            ClientChannelArguments());
@@ -303,8 +300,6 @@ class BadRequestsTest : public ::testing::Test {
   }
 
   using Program = testing::Program;
-
-  std::string path() const { return (directory_ / "store").string(); }
 
   // Resident bytes of the server: now, and the maximum so far.
   int64_t Memory() const { return ReadMemory("VmRSS:"); }
@@ -326,11 +321,7 @@ class BadRequestsTest : public ::testing::Test {
     options.servers = address_;
     auto source = RemoteBatchSource::Connect(options);
     ASSERT_TRUE(source.ok()) << source.status();
-    auto opened = Store::Open(path());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    const std::shared_ptr<const Store> store = *std::move(opened);
-    const auto local = LocalBatchSource::Create(store, 1);
-    ASSERT_TRUE(local.ok()) << local.status();
+    const auto local = LocalBatchSource::Create(stored_.Open(), 1).value();
     JobSpec spec;
     spec.fanouts = {2, 2};
     spec.batch_size = 4;
@@ -341,7 +332,7 @@ class BadRequestsTest : public ::testing::Test {
       request.epoch = epoch;
       request.columns = DigestColumns(true, false);
       const auto batch = testing::PendingFetch(**source, *job, request).Wait();
-      const auto want = (*local)->Make(*job, request);
+      const auto want = local->Make(*job, request);
       ASSERT_TRUE(batch.ok()) << batch.status();
       ASSERT_TRUE(want.ok()) << want.status();
       ASSERT_EQ(DigestBatch(*batch, store->schema()),
@@ -350,7 +341,7 @@ class BadRequestsTest : public ::testing::Test {
     }
   }
 
-  const std::filesystem::path directory_;
+  const testing::TestStore stored_{testing::SmallGraph(), 1};
   std::unique_ptr<Program> server_;
   std::string address_;
   std::shared_ptr<::grpc::Channel> channel_;
@@ -454,10 +445,10 @@ TEST_F(BadRequestsTest, CompressedRequestsAreNotInflated) {
 }
 
 TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
-  testing::Serve(path(), "0", directory_ / "small_port", server_,
-                 {"--max-inflight-bytes", "64M"});
+  testing::Serve(stored_.path(), "0", stored_.directory() / "small_port",
+                 server_, {"--max-inflight-bytes", "64M"});
   std::string port;
-  std::ifstream(directory_ / "small_port") >> port;
+  std::ifstream(stored_.directory() / "small_port") >> port;
   const int64_t before = Memory();
   // The first part of a 16 MiB Gather request.
   const std::string half = testing::RawHttp2::Prefix((16 << 20) - 1) +

@@ -171,20 +171,15 @@ TEST(ConnectionsTest, EndWithTheServer) {
 class FilesTest : public ::testing::Test {
  protected:
   void Start(int max_files, const std::vector<std::string>& more = {}) {
-    directory_ = testing::TestDirectory("connections");
-    const testing::TestGraph graph = testing::SmallGraph();
-    ASSERT_TRUE(testing::BuildStore(graph, 1,
-                                    testing::SpreadAssignment(graph, 1),
-                                    directory_ / "store")
-                    .ok());
+    const auto port = stored_.directory() / "port";
     std::vector<std::string> arguments = {
-        "--store",   directory_ / "store", "--partition", "0",
-        "--listen",  "127.0.0.1:0",        "--port-file", directory_ / "port",
+        "--store",   stored_.path(), "--partition", "0",
+        "--listen",  "127.0.0.1:0",  "--port-file", port,
         "--metrics", "127.0.0.1:0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     program_ = std::make_unique<testing::Program>(arguments, max_files);
     ASSERT_TRUE(program_->AwaitLog("serving partitions")) << program_->log();
-    std::ifstream(directory_ / "port") >> port_;
+    std::ifstream(port) >> port_;
     stub_ = NewClient();
     RaiseFileLimit();
   }
@@ -229,7 +224,7 @@ class FilesTest : public ::testing::Test {
     EXPECT_EQ(program_->ExitStatus(), 0);
   }
 
-  std::filesystem::path directory_;
+  const testing::TestStore stored_{testing::SmallGraph(), 1};
   std::unique_ptr<testing::Program> program_;
   int port_ = 0;
   std::unique_ptr<v1::Sampler::Stub> stub_;
