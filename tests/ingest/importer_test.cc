@@ -34,7 +34,7 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 // One edge as the dataset should contain it.
-struct Edge {
+struct FullEdge {
   int64_t src, dst, id, time;
   float weight;
   int32_t type;
@@ -48,12 +48,13 @@ struct Case {
 };
 
 // The user's edges: a random multigraph with self loops.
-std::vector<Edge> RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
+std::vector<FullEdge> RandomFullEdges(int64_t nodes, int64_t count,
+                                      uint32_t seed) {
   std::mt19937 random(seed);
   const auto number = [&](int64_t limit) {
     return static_cast<int64_t>(random() % limit);
   };
-  std::vector<Edge> edges;
+  std::vector<FullEdge> edges;
   for (int64_t i = 0; i < count; ++i) {
     // Half of the edges are between few nodes, so that pairs repeat.
     const int64_t limit = i % 2 == 0 ? nodes : 4;
@@ -68,9 +69,10 @@ std::vector<Edge> RandomEdges(int64_t nodes, int64_t count, uint32_t seed) {
   return edges;
 }
 
-std::vector<Edge> Backward(const std::vector<Edge>& edges, int64_t offset) {
-  std::vector<Edge> reverses;
-  for (Edge edge : edges) {
+std::vector<FullEdge> Backward(const std::vector<FullEdge>& edges,
+                               int64_t offset) {
+  std::vector<FullEdge> reverses;
+  for (FullEdge edge : edges) {
     if (edge.src == edge.dst) continue;
     std::swap(edge.src, edge.dst);
     edge.id += offset;
@@ -81,21 +83,21 @@ std::vector<Edge> Backward(const std::vector<Edge>& edges, int64_t offset) {
 
 // The edges that remain after --self-loops and --coalesce; added self loops are
 // numbered from `next_id`.
-std::vector<Edge> Finish(std::vector<Edge> edges, int64_t nodes,
-                         int64_t next_id, const Case& options) {
-  const auto loop = [](const Edge& edge) { return edge.src == edge.dst; };
+std::vector<FullEdge> Finish(std::vector<FullEdge> edges, int64_t nodes,
+                             int64_t next_id, const Case& options) {
+  const auto loop = [](const FullEdge& edge) { return edge.src == edge.dst; };
   if (options.loops == SelfLoops::kRemove) std::erase_if(edges, loop);
   if (options.loops == SelfLoops::kAdd) {
     for (int64_t node = 0; node < nodes; ++node) {
       const bool has = std::any_of(
           edges.begin(), edges.end(),
-          [&](const Edge& edge) { return loop(edge) && edge.src == node; });
+          [&](const FullEdge& edge) { return loop(edge) && edge.src == node; });
       if (!has) edges.push_back({node, node, next_id + node, 0, 1, 0, {0, 0}});
     }
   }
   if (options.coalesce) {
     std::set<std::pair<int64_t, int64_t>> seen;
-    std::erase_if(edges, [&](const Edge& edge) {
+    std::erase_if(edges, [&](const FullEdge& edge) {
       return !seen.insert({edge.src, edge.dst}).second;
     });
   }
@@ -116,14 +118,14 @@ std::string Save(const std::filesystem::path& path, std::vector<T> values,
 
 class ImporterTest : public testing::DirectoryTest {
  protected:
-  NpyInput Write(const std::vector<Edge>& edges,
+  NpyInput Write(const std::vector<FullEdge>& edges,
                  const std::vector<int64_t>& node_times, const Case& options) {
     const auto count = static_cast<int64_t>(edges.size());
     std::vector<int64_t> endpoints, times;
     std::vector<float> weights, features;
     std::vector<int32_t> types;
-    for (const Edge& edge : edges) endpoints.push_back(edge.src);
-    for (const Edge& edge : edges) {
+    for (const FullEdge& edge : edges) endpoints.push_back(edge.src);
+    for (const FullEdge& edge : edges) {
       endpoints.push_back(edge.dst);
       times.push_back(edge.time);
       weights.push_back(edge.weight);
@@ -157,21 +159,24 @@ class ImporterTest : public testing::DirectoryTest {
 
 // Compares the lists of `direction` with `edges`.
 void ExpectLists(const EdgeColumns& columns, Direction direction,
-                 std::vector<Edge> edges, bool has_times) {
+                 std::vector<FullEdge> edges, bool has_times) {
   const bool in = direction == Direction::kIn;
   const NeighborLists& lists = columns.lists(direction);
-  const auto node = [in](const Edge& edge) { return in ? edge.dst : edge.src; };
-  std::sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) {
-    const auto key = [&](const Edge& edge) {
-      return std::tuple(node(edge), has_times ? edge.time : 0, edge.id);
-    };
-    return key(a) < key(b);
-  });
+  const auto node = [in](const FullEdge& edge) {
+    return in ? edge.dst : edge.src;
+  };
+  std::sort(
+      edges.begin(), edges.end(), [&](const FullEdge& a, const FullEdge& b) {
+        const auto key = [&](const FullEdge& edge) {
+          return std::tuple(node(edge), has_times ? edge.time : 0, edge.id);
+        };
+        return key(a) < key(b);
+      });
   ASSERT_EQ(lists.edge_id.rows(), static_cast<int64_t>(edges.size()));
   ASSERT_EQ(lists.time.present(), has_times);
   const auto indptr = lists.indptr.As<int64_t>();
   for (int64_t i = 0; i < lists.edge_id.rows(); ++i) {
-    const Edge& edge = edges[i];
+    const FullEdge& edge = edges[i];
     ASSERT_EQ(lists.edge_id.As<int64_t>()[i], edge.id) << i;
     EXPECT_EQ(lists.indices.IntegerAt(i), in ? edge.src : edge.dst);
     EXPECT_LE(indptr[node(edge)], i);
@@ -189,10 +194,10 @@ void ExpectLists(const EdgeColumns& columns, Direction direction,
 
 TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
   constexpr int64_t kNodes = 40, kEdges = 300;
-  std::vector<Edge> user = RandomEdges(kNodes, kEdges, 5);
+  std::vector<FullEdge> user = RandomFullEdges(kNodes, kEdges, 5);
   std::vector<int64_t> node_times;
   for (int64_t i = 0; i < kNodes; ++i) node_times.push_back(i * 7 % 11);
-  for (Edge& edge : user) {
+  for (FullEdge& edge : user) {
     edge.time += std::max(node_times[edge.src], node_times[edge.dst]);
   }
   for (int bits = 0; bits < 96; ++bits) {
@@ -209,9 +214,9 @@ TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
     const auto manifest = Import(Write(user, node_times, options), chosen);
     ASSERT_TRUE(manifest.ok()) << manifest.status();
     const auto store = Store::Open(directory_ / "out").value();
-    std::vector<std::vector<Edge>> relations = {user};
+    std::vector<std::vector<FullEdge>> relations = {user};
     if (options.undirected) {
-      for (const Edge& edge : Backward(user, kEdges)) {
+      for (const FullEdge& edge : Backward(user, kEdges)) {
         relations[0].push_back(edge);
       }
     }
@@ -219,14 +224,14 @@ TEST_F(ImporterTest, EqualsPlainComputationForAllOptions) {
     ASSERT_EQ(store->schema().relations.size(), relations.size());
     for (size_t r = 0; r < relations.size(); ++r) {
       const bool doubled = r == 0 && options.undirected;
-      const std::vector<Edge> edges =
+      const std::vector<FullEdge> edges =
           Finish(relations[r], kNodes, doubled ? 2 * kEdges : kEdges, options);
       int64_t largest = -1;
-      for (const Edge& edge : edges) largest = std::max(largest, edge.id);
+      for (const FullEdge& edge : edges) largest = std::max(largest, edge.id);
       EXPECT_EQ(store->schema().relations[r].max_edge_id, largest);
       for (Direction direction : {Direction::kIn, Direction::kOut}) {
-        std::vector<Edge> expected = edges;
-        for (Edge& edge : expected) {
+        std::vector<FullEdge> expected = edges;
+        for (FullEdge& edge : expected) {
           if (options.edge_times) continue;
           const bool in = direction == Direction::kIn;
           edge.time = node_times[in ? edge.src : edge.dst];
@@ -254,8 +259,8 @@ std::map<std::string, std::string> Files(const std::filesystem::path& root) {
 
 TEST_F(ImporterTest, MemoryDoesNotChangeTheBytes) {
   const Case options{.edge_times = true};
-  const NpyInput input =
-      Write(RandomEdges(3000, 20000, 9), std::vector<int64_t>(3000), options);
+  const NpyInput input = Write(RandomFullEdges(3000, 20000, 9),
+                               std::vector<int64_t>(3000), options);
   ImportOptions chosen;
   chosen.undirected = true;
   chosen.coalesce = true;

@@ -12,32 +12,15 @@
 #include <random>
 
 #include "client/nn/parameters.h"
+#include "tests/nn/neighbor_lists.h"
 
 namespace millrace {
 namespace {
 
+using testing::Ints;
+using testing::RandomLists;
+
 constexpr int64_t kRows = 70, kSources = 90, kHeads = 3, kWidth = 5;
-
-at::Tensor Ints(const std::vector<int32_t>& values) {
-  at::Tensor tensor =
-      at::empty({static_cast<int64_t>(values.size())}, at::kInt);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int32_t>());
-  return tensor;
-}
-
-// Lists of 0 to 9 neighbours, with some repetitions.
-Neighbors RandomLists() {
-  std::mt19937 random(3);
-  std::vector<int32_t> indptr = {0}, index;
-  for (int64_t i = 0; i < kRows; ++i) {
-    const auto length = static_cast<int>(random() % 10);
-    for (int k = 0; k < length; ++k) {
-      index.push_back(static_cast<int32_t>(random() % kSources));
-    }
-    indptr.push_back(static_cast<int32_t>(index.size()));
-  }
-  return {Ints(indptr), Ints(index), {}, {}};
-}
 
 AttentionInput RandomInput(int64_t edges, bool masked) {
   Initializer initializer(9);
@@ -98,7 +81,7 @@ std::vector<at::Tensor> Gradients(const AttentionInput& input,
 class AttentionTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(AttentionTest, EqualsThePlainSoftmax) {
-  const Neighbors lists = RandomLists();
+  const Neighbors lists = RandomLists(kRows, kSources);
   const AttentionInput input = RandomInput(lists.index.size(0), GetParam());
   const at::Tensor got = AttendToNeighbors(input, lists);
   const at::Tensor want = Plain(input, lists);

@@ -21,48 +21,31 @@
 #include "client/nn/layer_spec.h"
 #include "client/nn/model_kind.h"
 #include "client/nn/parameters.h"
+#include "tests/nn/neighbor_lists.h"
 
 namespace millrace {
 namespace {
 
-constexpr int64_t kRows = 70, kSources = 90, kIn = 5;
-constexpr int kHeads = 3, kDropoutPlace = 7;
+using testing::Ints;
+using testing::RandomLists;
+
+constexpr int64_t kV2Rows = 70, kV2Sources = 90, kIn = 5;
+constexpr int kV2Heads = 3, kDropoutPlace = 7;
 constexpr double kRate = 0.25;
 const Pass kTraining{.training = true,
                      .dropout = {.seed = 3, .epoch = 1, .batch = 2}};
 
-at::Tensor Ints(const std::vector<int32_t>& values) {
-  at::Tensor tensor =
-      at::empty({static_cast<int64_t>(values.size())}, at::kInt);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int32_t>());
-  return tensor;
-}
-
-// Lists of 0 to 9 neighbours, with some repetitions.
-Neighbors RandomLists() {
-  std::mt19937 random(3);
-  std::vector<int32_t> indptr = {0}, index;
-  for (int64_t i = 0; i < kRows; ++i) {
-    const auto length = static_cast<int>(random() % 10);
-    for (int k = 0; k < length; ++k) {
-      index.push_back(static_cast<int32_t>(random() % kSources));
-    }
-    indptr.push_back(static_cast<int32_t>(index.size()));
-  }
-  return {Ints(indptr), Ints(index), {}, {}};
-}
-
 // [rows, sources, heads]: the sum of the factors of the edges from a source to
 // a row; those of parallel edges are added, as their weights are equal.
 at::Tensor Cells(const Neighbors& lists, const at::Tensor& factor) {
-  at::Tensor cells = at::zeros({kRows, kSources, kHeads}, at::kDouble);
+  at::Tensor cells = at::zeros({kV2Rows, kV2Sources, kV2Heads}, at::kDouble);
   auto cell = cells.accessor<double, 3>();
   const auto factors = factor.accessor<float, 2>();
   const int32_t* indptr = lists.indptr.const_data_ptr<int32_t>();
   const int32_t* index = lists.index.const_data_ptr<int32_t>();
-  for (int64_t i = 0; i < kRows; ++i) {
+  for (int64_t i = 0; i < kV2Rows; ++i) {
     for (int32_t e = indptr[i]; e < indptr[i + 1]; ++e) {
-      for (int h = 0; h < kHeads; ++h) cell[i][index[e]][h] += factors[e][h];
+      for (int h = 0; h < kV2Heads; ++h) cell[i][index[e]][h] += factors[e][h];
     }
   }
   return cells;
@@ -79,7 +62,7 @@ struct Made {
 Made Make(bool last) {
   ModelConfig config;
   config.kind = ModelKind::kGatv2;
-  config.heads = kHeads;
+  config.heads = kV2Heads;
   config.dropout = kRate;
   const GraphShape shape = GraphShape::Homogeneous(kIn);
   Initializer initializer(9);
@@ -91,12 +74,13 @@ Made Make(bool last) {
                               .shape = shape,
                               .prefix = "conv",
                               .in = kIn,
-                              .out = last ? 4 : 4 * kHeads,
+                              .out = last ? 4 : 4 * kV2Heads,
                               .last = last,
                               .dropout_place = kDropoutPlace},
                              parameters, initializer);
-  made.inputs = {initializer.Uniform({kSources, kIn}, 2.0).requires_grad_(true),
-                 initializer.Uniform({kRows, kIn}, 2.0).requires_grad_(true)};
+  made.inputs = {
+      initializer.Uniform({kV2Sources, kIn}, 2.0).requires_grad_(true),
+      initializer.Uniform({kV2Rows, kIn}, 2.0).requires_grad_(true)};
   std::vector<std::string> names;
   for (const NamedTensor& named : parameters.parameters()) {
     names.push_back(named.name);
@@ -116,10 +100,10 @@ at::Tensor Dense(const std::vector<at::Tensor>& inputs, bool last,
   const at::Tensor &att = inputs[2], &bias = inputs[3];
   const auto project = [&](int64_t rows, size_t end, size_t weight) {
     return at::linear(inputs[end], inputs[weight], inputs[weight + 1])
-        .view({rows, kHeads, -1});
+        .view({rows, kV2Heads, -1});
   };
-  const at::Tensor left = project(kSources, 0, 4);
-  const at::Tensor right = project(kRows, 1, 6);
+  const at::Tensor left = project(kV2Sources, 0, 4);
+  const at::Tensor right = project(kV2Rows, 1, 6);
   const at::Tensor score =
       (at::leaky_relu(right.unsqueeze(1) + left.unsqueeze(0), 0.2) * att)
           .sum(3)
@@ -127,7 +111,7 @@ at::Tensor Dense(const std::vector<at::Tensor>& inputs, bool last,
   const at::Tensor total = (edges * score).sum(1, true) + 1e-16;
   const at::Tensor heads =
       at::einsum("ijh,jhc->ihc", {kept * score / total, left});
-  return (last ? heads.mean(1) : heads.reshape({kRows, -1})) + bias;
+  return (last ? heads.mean(1) : heads.reshape({kV2Rows, -1})) + bias;
 }
 
 std::vector<at::Tensor> Gradients(const std::vector<at::Tensor>& inputs,
@@ -158,10 +142,10 @@ struct Case {
 class Gatv2ConvTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Gatv2ConvTest, EqualsTheDefinition) {
-  const Neighbors lists = RandomLists();
+  const Neighbors lists = RandomLists(kV2Rows, kV2Sources);
   const Made made = Make(GetParam().last);
   const Pass pass = GetParam().training ? kTraining : Pass{};
-  const at::Tensor one = at::ones({lists.index.size(0), kHeads}, at::kFloat);
+  const at::Tensor one = at::ones({lists.index.size(0), kV2Heads}, at::kFloat);
   const at::Tensor edges = Cells(lists, one);
   const at::Tensor kept =
       pass.training
@@ -190,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Passes, Gatv2ConvTest,
                                            Case{true, true}));
 
 TEST(Gatv2ConvTest, NumbersOfThreadsDoNotChangeBits) {
-  const Neighbors lists = RandomLists();
+  const Neighbors lists = RandomLists(kV2Rows, kV2Sources);
   const int before = at::get_num_threads();
   std::vector<std::vector<at::Tensor>> results;
   for (const int threads : {1, 4}) {
@@ -209,10 +193,10 @@ TEST(Gatv2ConvTest, NumbersOfThreadsDoNotChangeBits) {
 
 TEST(Gatv2ConvTest, NoNeighborsGiveTheBias) {
   const Made made = Make(/*last=*/true);
-  const Neighbors none{at::zeros({kRows + 1}, at::kInt), Ints({}), {}, {}};
+  const Neighbors none{at::zeros({kV2Rows + 1}, at::kInt), Ints({}), {}, {}};
   const at::Tensor rows =
       made.conv->Forward(made.inputs[0], made.inputs[1], none, kTraining);
-  EXPECT_TRUE(rows.equal(made.inputs[3].expand({kRows, 4})));
+  EXPECT_TRUE(rows.equal(made.inputs[3].expand({kV2Rows, 4})));
   const auto gradients = Gradients(made.inputs, rows);
   EXPECT_EQ(gradients[2].abs().sum().item().toDouble(), 0);
   EXPECT_GT(gradients[3].abs().sum().item().toDouble(), 0);

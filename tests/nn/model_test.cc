@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/nn/neighbor_lists.h"
+
 namespace millrace {
 namespace {
 
+using testing::Ints;
 using ::testing::Test;
 
 ModelConfig Config() {
@@ -30,13 +33,6 @@ std::vector<std::string> Names(const Model& model) {
     names.push_back(named.name);
   }
   return names;
-}
-
-at::Tensor Ints(std::vector<int> values) {
-  at::Tensor tensor =
-      at::empty({static_cast<int64_t>(values.size())}, at::kInt);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int>());
-  return tensor;
 }
 
 TEST(ModelTest, HasPygsNames) {

@@ -62,7 +62,7 @@ Manifest Plain() {
   return manifest;
 }
 
-Manifest OneRelation() {
+Manifest ManifestOfOneRelation() {
   Manifest manifest = Rich();
   manifest.schema.relations.erase(manifest.schema.relations.begin(),
                                   manifest.schema.relations.begin() + 2);
@@ -130,7 +130,7 @@ TEST(MethodJobTest, StepsOfAWalkAreItsHops) {
 }
 
 TEST(MethodJobTest, OnlyRelationIsTheMetapath) {
-  const auto job = ResolveJob(Walk({}), OneRelation());
+  const auto job = ResolveJob(Walk({}), ManifestOfOneRelation());
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_THAT(job->metapath, ElementsAre(0));
 }

@@ -9,6 +9,10 @@
 
 namespace millrace::testing {
 
+// The false-alarm rate of each comparison of a distribution. Job seeds are
+// fixed, so a test that passes does so for ever.
+inline constexpr double kAlpha = 1e-6;
+
 // P(X >= x) for X chi-square distributed with `df` degrees of freedom: the
 // regularised upper incomplete gamma function, by its series below the mode
 // and Lentz's continued fraction above it.

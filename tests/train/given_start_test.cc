@@ -29,16 +29,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSeeds = 40;  // batches of 16, 16 and 8
 
-// The error of Create for `options`.
-absl::Status Refusal(const TrainOptions& options) {
-  const auto source = Serve(ClassGraph(100, kSeeds), "given_start_refusal");
-  absl::Status status;
-  RunRanks(1, [&](Collectives& collectives) {
-    status = Trainer::Create(source, collectives, options).status();
-  });
-  return status;
-}
-
 std::string WriteWeights(const std::filesystem::path& path,
                          std::vector<NamedTensor> tensors) {
   Checkpoint checkpoint;
@@ -131,20 +121,23 @@ TEST(InitTest, RefusesFilesWithoutWeights) {
   const auto directory = TestDirectory("given_no_weights");
   TrainOptions options = SmallRun();
   options.init = (directory / "absent.pt").string();
-  EXPECT_EQ(Refusal(options).code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Refusal(options).message(), HasSubstr("absent.pt"));
+  EXPECT_EQ(Refusal(ClassGraph(100, kSeeds), options).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
+              HasSubstr("absent.pt"));
 
   options.init = WriteWeights(directory / "cut.pt", StateOf(SmallRun()));
   std::filesystem::resize_file(options.init,
                                std::filesystem::file_size(options.init) / 2);
-  EXPECT_EQ(Refusal(options).code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(Refusal(options).message(),
+  EXPECT_EQ(Refusal(ClassGraph(100, kSeeds), options).code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               AllOf(HasSubstr("cut.pt: "), HasSubstr("it is cut off"),
                     HasSubstr("\nthe file is damaged: copy or save it again")));
 
   const auto refusal = [&](const char* name, const char* what) {
     options.init = (directory / name).string();
-    EXPECT_THAT(Refusal(options).message(),
+    EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
                 AllOf(HasSubstr(name), HasSubstr(what),
                       HasSubstr("\ngive a file of torch.save(model."
                                 "state_dict(), FILE), not of the model")));
@@ -161,7 +154,7 @@ TEST(InitTest, NamesTheModelOfWeightsThatDoNotFit) {
   const auto directory = TestDirectory("given_unfit");
   TrainOptions options = SmallRun();
   options.init = WriteWeights(directory / "none.pt", {});
-  EXPECT_THAT(Refusal(options).message(),
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               HasSubstr("\ngive weights of this --model, --layers and --norm"));
 }
 
@@ -171,7 +164,7 @@ TEST(InitTest, NamesTheTensorThatDiffers) {
   const std::vector<NamedTensor> right = StateOf(options);
   const auto refusal = [&](const std::vector<NamedTensor>& tensors) {
     options.init = WriteWeights(directory / "differs.pt", tensors);
-    const absl::Status status = Refusal(options);
+    const absl::Status status = Refusal(ClassGraph(100, kSeeds), options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("--init "));
     EXPECT_THAT(status.message(), HasSubstr("differs.pt"));
@@ -261,7 +254,7 @@ TEST(GivenOrderTest, GoesThroughTheSeedsFile) {
   TrainRanks(1, source, options);
   EXPECT_THAT(Consumed(options.consumed_log)[0], ElementsAre(61, 70, 5));
   options.order = WriteOrder(directory / "split.npy", EveryThird());
-  EXPECT_THAT(Refusal(options).message(),
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               HasSubstr(": 0 is not one of the job's seeds"));
 }
 
@@ -270,7 +263,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
   const auto refusal = [&](const std::vector<int64_t>& ids, int64_t rows) {
     TrainOptions options = SmallRun();
     options.order = WriteOrder(directory / "order.npy", ids, rows);
-    const absl::Status status = Refusal(options);
+    const absl::Status status = Refusal(ClassGraph(100, kSeeds), options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("order.npy"));
     return std::string(status.message());
@@ -299,10 +292,11 @@ TEST(GivenOrderTest, RefusesWhatItCannotOrder) {
   options.order = (directory / "floats.npy").string();
   ASSERT_TRUE(
       WriteNpy(options.order, Array::Adopt(std::vector<float>{1, 2})).ok());
-  EXPECT_THAT(Refusal(options).message(), HasSubstr("holds float32 (2)"));
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
+              HasSubstr("holds float32 (2)"));
   options.order = WriteOrder(directory / "order.npy", EveryThird());
   options.seeds.emplace().ids = {1, 2, 1};
-  EXPECT_THAT(Refusal(options).message(),
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               HasSubstr("seed 1 stands twice among the job's"));
 }
 
@@ -318,26 +312,28 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::vector<int64_t> other = EveryThird();
   std::reverse(other.begin(), other.end());
   options.order = WriteOrder(directory / "other.npy", other);
-  EXPECT_THAT(Refusal(options).message(), HasSubstr("made with --order = "));
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
+              HasSubstr("made with --order = "));
   // The order has the same list twice, and another one for the remaining epoch.
   const std::vector<int64_t> first = EveryThird();
   std::vector<int64_t> lists = first;
   lists.insert(lists.end(), first.begin(), first.end());
   options.order = WriteOrder(directory / "two.npy", lists, 2);
   options.epochs = 2;
-  EXPECT_TRUE(Refusal(options).ok());
+  EXPECT_TRUE(Refusal(ClassGraph(100, kSeeds), options).ok());
   options.epochs = 3;
   lists.insert(lists.end(), other.begin(), other.end());
   options.order = WriteOrder(directory / "three.npy", lists, 3);
-  EXPECT_TRUE(Refusal(options).ok());
+  EXPECT_TRUE(Refusal(ClassGraph(100, kSeeds), options).ok());
   std::copy(other.begin(), other.end(), lists.begin() + kSeeds);
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
-  EXPECT_THAT(Refusal(options).message(),
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               HasSubstr("but this run has --order = "));
   // These are fewer epochs than the run has trained.
   options.epochs = 1;
   options.order = WriteOrder(directory / "one.npy", other, 1);
-  EXPECT_THAT(Refusal(options).message(), HasSubstr(" up to epoch 2"));
+  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
+              HasSubstr(" up to epoch 2"));
   // Evaluation alone needs no order.
   options.epochs = 0;
   options.order.clear();
@@ -378,7 +374,7 @@ TEST(SplitOptionsTest, NamedSplitsMustBeThere) {
   for (const bool valid : {true, false}) {
     TrainOptions options = SmallRun();
     (valid ? options.valid_split : options.test_split) = "valid3";
-    const absl::Status status = Refusal(options);
+    const absl::Status status = Refusal(ClassGraph(100, kSeeds), options);
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(status.message(), HasSubstr("has no split \"valid3\""));
   }

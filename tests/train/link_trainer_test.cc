@@ -177,14 +177,6 @@ Groups GroupGraph(bool features) {
   return groups;
 }
 
-std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
-  std::vector<double> losses;
-  for (const MetricsRecord& record : history) {
-    losses.push_back(record.loss.value_or(-1));
-  }
-  return losses;
-}
-
 TEST(LinkTrainer, LearnsGroupsByAnyLoss) {
   const auto source = [] {
     const Groups groups = GroupGraph(false);
@@ -358,15 +350,6 @@ TEST(LinkTrainer, NeedsNoFeatures) {
           << InfoOf(kind).name;
     }
   }
-}
-
-absl::Status Refusal(const std::shared_ptr<BatchSource>& source,
-                     const TrainOptions& options) {
-  absl::Status status;
-  RunRanks(1, [&](Collectives& collectives) {
-    status = Trainer::Create(source, collectives, options).status();
-  });
-  return status;
 }
 
 // Pairs within a group and across groups; only their labels tell them apart.

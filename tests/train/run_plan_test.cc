@@ -24,7 +24,7 @@ absl::StatusOr<RunPlan> PlanOf(const TestGraph& graph,
   return MakeRunPlan(options, Serve(graph, "plan")->manifest());
 }
 
-TrainOptions LinkRun() {
+TrainOptions TwoPairsRun() {
   TrainOptions options = SmallRun();
   options.job.seed_kind = SeedKind::kEdge;
   options.job.negatives = {NegativeMode::kBinary, 1};
@@ -51,7 +51,7 @@ TEST(RunPlanTest, CompletesOptionsByTheGraph) {
 }
 
 TEST(RunPlanTest, NamesTheRelationOfEdges) {
-  const auto plan = PlanOf(ClassGraph(100, 20), LinkRun());
+  const auto plan = PlanOf(ClassGraph(100, 20), TwoPairsRun());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->seeds_name, StartsWith("node__"));
   EXPECT_EQ(plan->shape.source_type, plan->shape.seed_type);
@@ -90,7 +90,7 @@ TEST(RunPlanTest, RefusesAScheduleBeforeAnythingIsRead) {
 }
 
 TEST(RunPlanTest, LinksNeedWhatIsNotAnEdge) {
-  TrainOptions options = LinkRun();
+  TrainOptions options = TwoPairsRun();
   options.job.negatives = {};
   options.task.negatives = NegativeMode::kNone;
   const absl::Status status = PlanOf(ClassGraph(100, 20), options).status();

@@ -19,14 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
-  std::vector<double> losses;
-  for (const MetricsRecord& record : history) {
-    losses.push_back(record.loss.value_or(-1));
-  }
-  return losses;
-}
-
 TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   TrainOptions options = SmallRun();
   options.model.kind = ModelKind::kScript;
@@ -35,16 +27,6 @@ TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   options.evaluation.kind = InferenceKind::kSampled;
   options.log_every = 1;
   return options;
-}
-
-// The error of Create for `options`.
-absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
-  const auto source = Serve(graph, "script_refusal");
-  absl::Status status;
-  RunRanks(1, [&](Collectives& collectives) {
-    status = Trainer::Create(source, collectives, options).status();
-  });
-  return status;
 }
 
 TEST(ScriptTrainerTest, TrainsAsOurSageDoes) {

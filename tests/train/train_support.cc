@@ -199,6 +199,27 @@ std::vector<MetricsRecord> TrainRanks(
   return history;
 }
 
+std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
+  std::vector<double> losses;
+  for (const MetricsRecord& record : history) {
+    losses.push_back(record.loss.value_or(-1));
+  }
+  return losses;
+}
+
+absl::Status Refusal(const std::shared_ptr<BatchSource>& source,
+                     const TrainOptions& options) {
+  absl::Status status;
+  RunRanks(1, [&](Collectives& collectives) {
+    status = Trainer::Create(source, collectives, options).status();
+  });
+  return status;
+}
+
+absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
+  return Refusal(Serve(graph, "refusal"), options);
+}
+
 std::vector<Batch> AllBatches(const std::shared_ptr<BatchSource>& source,
                               const JobSpec& job) {
   LoaderOptions options;

@@ -58,6 +58,14 @@ std::vector<MetricsRecord> TrainRanks(
     int world, const std::shared_ptr<BatchSource>& source,
     const TrainOptions& options);
 
+// The losses of a history; -1 where there is none.
+std::vector<double> Losses(const std::vector<MetricsRecord>& history);
+
+// The error of Trainer::Create() for `options`.
+absl::Status Refusal(const std::shared_ptr<BatchSource>& source,
+                     const TrainOptions& options);
+absl::Status Refusal(const TestGraph& graph, const TrainOptions& options);
+
 // All batches of epoch 0 in order, with the columns that models read.
 std::vector<Batch> AllBatches(const std::shared_ptr<BatchSource>& source,
                               const JobSpec& job);

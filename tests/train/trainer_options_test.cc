@@ -95,7 +95,7 @@ TrainOptions GraphRun() {
   return options;
 }
 
-TrainOptions LinkRun() {
+TrainOptions FourPairsRun() {
   TrainOptions options = SmallRun();
   options.job.seed_kind = SeedKind::kEdge;
   options.job.negatives = {NegativeMode::kBinary, 1};
@@ -174,7 +174,7 @@ TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
   graph.types[0].time = Range(0, 100);
   for (const absl::Status& status :
        {resumed(graph, TemporalRun(), &ExplicitSeeds::times),
-        resumed(graph, LinkRun(), &ExplicitSeeds::dst)}) {
+        resumed(graph, FourPairsRun(), &ExplicitSeeds::dst)}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("--seeds-file"));
   }
 }
@@ -199,7 +199,7 @@ TEST(TrainerOptionsTest, NamesTheSplitsThereAre) {
   graph.splits.clear();
   ExpectFieldRefusal(CreateStatus(graph, SmallRun()),
                      "node type node has no split \"train\"");
-  TrainOptions options = LinkRun();
+  TrainOptions options = FourPairsRun();
   options.seeds.reset();
   EXPECT_THAT(std::string(CreateStatus(graph, options).message()),
               HasSubstr("has no split \"train\" of edges"));
@@ -287,7 +287,7 @@ TEST(TrainerOptionsTest, RefusesPredictionThatCouldNotBe) {
   options.predict_embeddings = true;
   ExpectRefusal(CreateStatus(Collection(), options),
                 "--output embeddings are rows of nodes, not of graphs");
-  options = LinkRun();
+  options = FourPairsRun();
   options.predict = file;
   EXPECT_TRUE(CreateStatus(graph, options).ok());
   options.evaluation.kind = InferenceKind::kSampled;

@@ -480,20 +480,10 @@ TEST(TrainerTest, RefusesRanksOfDifferentStores) {
                     HasSubstr("\ngive every rank the same --store")));
 }
 
-// The error of Create for `options`.
-absl::Status Refusal(const TrainOptions& options, const std::string& name) {
-  const auto source = Serve(ClassGraph(100, 20), name);
-  absl::Status status;
-  RunRanks(1, [&](Collectives& collectives) {
-    status = Trainer::Create(source, collectives, options).status();
-  });
-  return status;
-}
-
 TEST(TrainerTest, RefusesLayersThatDoNotFitTheFanouts) {
   TrainOptions options = SmallRun();
   options.model.layers = 3;
-  const absl::Status layers = Refusal(options, "layers");
+  const absl::Status layers = Refusal(ClassGraph(100, 20), options);
   EXPECT_EQ(layers.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(layers.message().find("--layers 3 does not fit the 2 numbers of "
                                   "--fanouts"),
@@ -502,8 +492,9 @@ TEST(TrainerTest, RefusesLayersThatDoNotFitTheFanouts) {
   options = SmallRun();
   options.evaluation.kind = InferenceKind::kSampled;
   options.evaluation.fanouts = {5};
-  EXPECT_NE(Refusal(options, "eval").message().find("--eval-fanouts"),
-            absl::string_view::npos);
+  EXPECT_NE(
+      Refusal(ClassGraph(100, 20), options).message().find("--eval-fanouts"),
+      absl::string_view::npos);
 }
 
 TEST(TrainerTest, RefusesFilesThatItCouldNotWriteLater) {
@@ -513,13 +504,13 @@ TEST(TrainerTest, RefusesFilesThatItCouldNotWriteLater) {
                            directory / "file" / "out.npy", directory}) {
     TrainOptions options = SmallRun();
     options.predict = path.string();
-    const absl::Status status = Refusal(options, "predict");
+    const absl::Status status = Refusal(ClassGraph(100, 20), options);
     EXPECT_EQ(status.message().find("--predict: "), 0u) << status;
   }
   TrainOptions options = SmallRun();
   options.checkpoint = (directory / "file" / "run").string();
   options.resume = true;
-  const absl::Status status = Refusal(options, "resume_path");
+  const absl::Status status = Refusal(ClassGraph(100, 20), options);
   EXPECT_EQ(status.message().find("--checkpoint: "), 0u) << status;
 }
 

@@ -29,14 +29,6 @@ TrainOptions TypedRun(ModelKind kind) {
   return options;
 }
 
-std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
-  std::vector<double> losses;
-  for (const MetricsRecord& record : history) {
-    losses.push_back(record.loss.value_or(-1));
-  }
-  return losses;
-}
-
 class TypedTrainerTest : public ::testing::TestWithParam<ModelKind> {};
 
 TEST_P(TypedTrainerTest, LearnsTheClasses) {
@@ -146,15 +138,6 @@ TEST(TypedTrainerTest, SampledInferencePredictsTheSameRows) {
   ASSERT_EQ(rows[0].shape(), (std::vector<int64_t>{100, 4}));
   const auto a = rows[0].As<float>(), b = rows[1].As<float>();
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4);
-}
-
-absl::Status Refusal(const TestGraph& graph, const TrainOptions& options) {
-  const auto source = Serve(graph, "typed_refusal");
-  absl::Status status;
-  RunRanks(1, [&](Collectives& collectives) {
-    status = Trainer::Create(source, collectives, options).status();
-  });
-  return status;
 }
 
 TEST(TypedTrainerTest, RefusesGcnAndTypesWithoutLabels) {

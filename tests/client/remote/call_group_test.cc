@@ -15,9 +15,9 @@ namespace millrace {
 namespace {
 
 // A call that ends when the test says so, or when it is cancelled.
-class FakeCall final : public Call {
+class EndableCall final : public Call {
  public:
-  explicit FakeCall(CallDone done) : done_(std::move(done)) {}
+  explicit EndableCall(CallDone done) : done_(std::move(done)) {}
   void Cancel() override { End(absl::CancelledError("by us")); }
   void End(const absl::Status& status) {
     if (CallDone done = std::exchange(done_, nullptr)) done(status);
@@ -34,7 +34,7 @@ class CallGroupTest : public ::testing::Test {
     group.Add([&](const CallDone& done) {
       done(status);
       return absl::StatusOr<std::shared_ptr<Call>>(
-          std::make_shared<FakeCall>(nullptr));
+          std::make_shared<EndableCall>(nullptr));
     });
   }
 
@@ -46,14 +46,14 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   CallGroup group(closing_);
   Mutex mutex;
   CondVar call_started;
-  std::vector<std::shared_ptr<FakeCall>> running;
+  std::vector<std::shared_ptr<EndableCall>> running;
   size_t started = 0;
   size_t most = 0;
   std::thread adder([&] {
     for (size_t i = 0; i < kCalls; ++i) {
       group.Add([&](CallDone done) -> absl::StatusOr<std::shared_ptr<Call>> {
         MutexLock lock(&mutex);
-        running.push_back(std::make_shared<FakeCall>(std::move(done)));
+        running.push_back(std::make_shared<EndableCall>(std::move(done)));
         most = std::max(most, running.size());
         ++started;
         call_started.NotifyAll();
@@ -64,7 +64,7 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   });
   // Ends a call only while the maximum number are running.
   for (size_t ended = 0; ended < kCalls; ++ended) {
-    std::shared_ptr<FakeCall> oldest;
+    std::shared_ptr<EndableCall> oldest;
     {
       MutexLock lock(&mutex);
       const auto full = [&] {
@@ -111,7 +111,7 @@ TEST_F(CallGroupTest, ClosingCancelsWhatRunsAndStartsNoMore) {
   const auto start = [&](CallDone done) {
     ++started;
     return absl::StatusOr<std::shared_ptr<Call>>(
-        std::make_shared<FakeCall>(std::move(done)));
+        std::make_shared<EndableCall>(std::move(done)));
   };
   group.Add(start);
   closing_.Notify();

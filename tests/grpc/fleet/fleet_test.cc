@@ -29,7 +29,7 @@ using testing::Eventually;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
 
-SteadyTime Soon() { return SteadyNow() + absl::Seconds(20); }
+SteadyTime InTwentySeconds() { return SteadyNow() + absl::Seconds(20); }
 
 FleetOptions ListOf(const std::string& list) {
   FleetOptions options;
@@ -41,11 +41,11 @@ TEST(FleetTest, LearnsTheStoreAndItsOwners) {
   FleetHarness servers(testing::SmallGraph(), 2);
   auto fleet = Fleet::Create(ListOf("@" + servers.list()));
   ASSERT_TRUE(fleet.ok()) << fleet.status();
-  const auto manifest = (*fleet)->WaitForManifest(Soon());
+  const auto manifest = (*fleet)->WaitForManifest(InTwentySeconds());
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ((*manifest)->schema, servers.store()->schema());
   for (int part = 0; part < 2; ++part) {
-    const auto member = (*fleet)->Pick(part, Soon());
+    const auto member = (*fleet)->Pick(part, InTwentySeconds());
     ASSERT_TRUE(member.ok()) << member.status();
     EXPECT_EQ((*member)->address, servers.server(part).address());
   }
@@ -61,7 +61,8 @@ TEST(FleetTest, AwaitsAConditionOfItsMembers) {
       return members.size() == 1 && members[0].state == state;
     };
   };
-  auto members = (*fleet)->AwaitMembers(is_in(State::kReady), Soon());
+  auto members =
+      (*fleet)->AwaitMembers(is_in(State::kReady), InTwentySeconds());
   ASSERT_TRUE(members.ok()) << members.status();
   EXPECT_EQ(members->at(0).state, State::kReady);
   const SteadyTime deadline = SteadyNow() + absl::Milliseconds(300);
@@ -75,7 +76,7 @@ TEST(FleetTest, ErrorsNameThePartitionAndWhatWasTried) {
   FleetHarness servers(testing::SmallGraph(), 2);
   auto fleet = Fleet::Create(ListOf(servers.server(0).address()));
   ASSERT_TRUE(fleet.ok());
-  ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+  ASSERT_TRUE((*fleet)->Pick(0, InTwentySeconds()).ok());
   const absl::Status status =
       (*fleet)->Pick(1, SteadyNow() + absl::Milliseconds(200)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -89,12 +90,12 @@ TEST(FleetTest, FollowsAServerToItsNewAddress) {
   FleetHarness servers(testing::SmallGraph(), 2);
   auto fleet = Fleet::Create(ListOf("@" + servers.list()));
   ASSERT_TRUE(fleet.ok());
-  const auto before = (*fleet)->Pick(1, Soon());
+  const auto before = (*fleet)->Pick(1, InTwentySeconds());
   ASSERT_TRUE(before.ok()) << before.status();
   servers.StopServer(1);
   (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
   servers.StartServer(1);
-  const auto after = (*fleet)->Pick(1, Soon());
+  const auto after = (*fleet)->Pick(1, InTwentySeconds());
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ((*after)->address, servers.server(1).address());
 }
@@ -123,7 +124,8 @@ TEST(FleetTest, RefusesToChooseBetweenTwoStores) {
       ListOf(small.server(0).address() + "," + rich.server(0).address());
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
-  const absl::Status status = (*fleet)->WaitForManifest(Soon()).status();
+  const absl::Status status =
+      (*fleet)->WaitForManifest(InTwentySeconds()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   for (FleetHarness* harness : {&small, &rich}) {
     EXPECT_THAT(std::string(status.message()),
@@ -134,7 +136,7 @@ TEST(FleetTest, RefusesToChooseBetweenTwoStores) {
   options.fingerprint = rich.store()->manifest().fingerprint;
   fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
-  EXPECT_TRUE((*fleet)->WaitForManifest(Soon()).ok());
+  EXPECT_TRUE((*fleet)->WaitForManifest(InTwentySeconds()).ok());
 }
 
 // None of the servers that answer can ever join; one that does not answer
@@ -179,7 +181,7 @@ TEST(FleetTest, KnowsTheSplitsOfAllMembers) {
   });
   auto fleet = Fleet::Create(ListOf(first.address() + "," + second.address()));
   ASSERT_TRUE(fleet.ok());
-  const auto manifest = (*fleet)->WaitForManifest(Soon());
+  const auto manifest = (*fleet)->WaitForManifest(InTwentySeconds());
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   const Manifest& real = servers.store()->manifest();
   ASSERT_EQ((*manifest)->splits.size(), real.splits.size() + 1);
@@ -210,7 +212,7 @@ TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
   options.fingerprint = small.store()->manifest().fingerprint;
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
-  const auto member = (*fleet)->Pick(0, Soon());
+  const auto member = (*fleet)->Pick(0, InTwentySeconds());
   ASSERT_TRUE(member.ok()) << member.status();
   small.StopServer(0);
   (*fleet)->ReportFailure(**member, absl::UnavailableError("gone"));
@@ -232,16 +234,19 @@ TEST(FleetTest, PrefersMembersWithLessToDo) {
   ASSERT_TRUE(fleet.ok());
   std::vector<std::shared_ptr<FleetMember>> owners;
   while (owners.size() < 2) {
-    ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+    ASSERT_TRUE((*fleet)->Pick(0, InTwentySeconds()).ok());
     owners = (*fleet)->Owners(0);
   }
   owners[0]->outstanding_bytes = 1000;
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(*(*fleet)->Pick(0, Soon()), owners[1]);
+    EXPECT_EQ(*(*fleet)->Pick(0, InTwentySeconds()), owners[1]);
   }
-  EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[1].get()}), owners[0]);
+  EXPECT_EQ(*(*fleet)->Pick(0, InTwentySeconds(), {owners[1].get()}),
+            owners[0]);
   EXPECT_TRUE(absl::IsUnavailable(
-      (*fleet)->Pick(0, Soon(), {owners[0].get(), owners[1].get()}).status()));
+      (*fleet)
+          ->Pick(0, InTwentySeconds(), {owners[0].get(), owners[1].get()})
+          .status()));
 }
 
 TEST(FleetTest, DrainingMembersAreTheLastChoice) {
@@ -254,14 +259,16 @@ TEST(FleetTest, DrainingMembersAreTheLastChoice) {
   ASSERT_TRUE(fleet.ok());
   std::vector<std::shared_ptr<FleetMember>> owners;
   while (owners.size() < 2) {
-    ASSERT_TRUE((*fleet)->Pick(0, Soon()).ok());
+    ASSERT_TRUE((*fleet)->Pick(0, InTwentySeconds()).ok());
     owners = (*fleet)->Owners(0);
   }
   EXPECT_EQ(owners[0]->address, ready);
   EXPECT_EQ(owners[1]->address, (*draining)->address());
   owners[0]->outstanding_bytes = 1000;
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(*(*fleet)->Pick(0, Soon()), owners[0]);
-  EXPECT_EQ(*(*fleet)->Pick(0, Soon(), {owners[0].get()}), owners[1]);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(*(*fleet)->Pick(0, InTwentySeconds()), owners[0]);
+  EXPECT_EQ(*(*fleet)->Pick(0, InTwentySeconds(), {owners[0].get()}),
+            owners[1]);
 }
 
 // Two ready replicas, one of which forwards what the other answers.
@@ -332,14 +339,16 @@ TEST_F(TwoReplicasTest, IgnoresFailuresOfLostMembers) {
 TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   const auto busy = scripted(), free = real();
   free->outstanding_bytes = 1000;
-  EXPECT_EQ(*fleet_->Pick(0, Soon()), busy);
+  EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds()), busy);
   Refuse(*busy, absl::Milliseconds(1));
-  EXPECT_TRUE(Eventually([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+  EXPECT_TRUE(
+      Eventually([&] { return *fleet_->Pick(0, InTwentySeconds()) == busy; }));
   Refuse(*busy, absl::Hours(1));
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(*fleet_->Pick(0, Soon()), free);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds()), free);
   EXPECT_FALSE(fleet_->IsLost(*busy));
   // A busy member is better than none.
-  EXPECT_EQ(*fleet_->Pick(0, Soon(), {free.get()}), busy);
+  EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds(), {free.get()}), busy);
 }
 
 TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
@@ -349,7 +358,8 @@ TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
   for (int i = 0; i < 5; ++i) {
     // Calls sent together are refused together.
     for (int j = 0; j < 4; ++j) Refuse(*busy, absl::Milliseconds(20));
-    EXPECT_TRUE(Eventually([&] { return *fleet_->Pick(0, Soon()) == busy; }));
+    EXPECT_TRUE(Eventually(
+        [&] { return *fleet_->Pick(0, InTwentySeconds()) == busy; }));
   }
   // 20 ms at first, and 16 times that at the end.
   EXPECT_GE(SteadyNow() - start, absl::Milliseconds(31 * 20));
@@ -389,7 +399,7 @@ TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
   const std::weak_ptr<grpc::Channel> channel = member->channels[0];
   WriteList({real_.server(0).address()});
   EXPECT_TRUE(Eventually([&] { return fleet_->Members().size() == 1; }));
-  EXPECT_EQ(*fleet_->Pick(0, Soon()), real());
+  EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds()), real());
   EXPECT_FALSE(fleet_->IsLost(*member));
   // It is still asked, and so its loss is noticed.
   const int before = scripted_.describes();
@@ -437,16 +447,17 @@ TEST(FleetTest, ReadsTheListAgainForCallersThatAwaitIt) {
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
   for (const char* list : {"127.0.0.1:1\n127.0.0.1:2\n", "127.0.0.1:3\n"}) {
-    ASSERT_TRUE((*fleet)->AwaitList(SteadyTime::InfinitePast(), Soon()));
+    ASSERT_TRUE(
+        (*fleet)->AwaitList(SteadyTime::InfinitePast(), InTwentySeconds()));
     std::ofstream(path) << list;
     const SteadyTime written = SteadyNow();
-    EXPECT_TRUE((*fleet)->AwaitList(written, Soon()));
+    EXPECT_TRUE((*fleet)->AwaitList(written, InTwentySeconds()));
     const auto count = std::count(list, list + std::strlen(list), '\n');
     EXPECT_EQ((*fleet)->Members().size(), static_cast<size_t>(count));
   }
   // If the list cannot be read, the servers known so far remain.
   std::filesystem::remove(path);
-  EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), Soon()));
+  EXPECT_TRUE((*fleet)->AwaitList(SteadyNow(), InTwentySeconds()));
   EXPECT_EQ((*fleet)->Members().size(), 1u);
 }
 
@@ -478,7 +489,7 @@ TEST(FleetTest, WaitsForMembersAndEndsTheirChannelsItself) {
   FleetHarness servers(testing::SmallGraph(), 1);
   auto fleet = Fleet::Create(ListOf("@" + servers.list()));
   ASSERT_TRUE(fleet.ok());
-  auto member = (*fleet)->Pick(0, Soon());
+  auto member = (*fleet)->Pick(0, InTwentySeconds());
   ASSERT_TRUE(member.ok()) << member.status();
   const std::weak_ptr<::grpc::Channel> channel = (*member)->channels[0];
   Notification ended;
@@ -501,13 +512,13 @@ TEST(FleetTest, AsksMembersWhileItReadsTheList) {
   auto fleet = Fleet::Create(options);
   ASSERT_TRUE(fleet.ok());
   std::ofstream(path) << servers.server(0).address() << '\n';
-  auto before = (*fleet)->Pick(0, Soon());
+  auto before = (*fleet)->Pick(0, InTwentySeconds());
   ASSERT_TRUE(before.ok()) << before.status();
   // Opens when the list is read again, and blocks that until it is closed.
   const std::ofstream no_answer(path);
   ASSERT_TRUE(no_answer.is_open());
   (*fleet)->ReportFailure(**before, absl::UnavailableError("gone"));
-  auto after = (*fleet)->Pick(0, Soon());
+  auto after = (*fleet)->Pick(0, InTwentySeconds());
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(*after, *before);
   before->reset();

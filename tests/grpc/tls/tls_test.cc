@@ -38,7 +38,7 @@ using ::testing::HasSubstr;
 using testing::ReplaceFile;
 using testing::TestCa;
 
-constexpr absl::Duration kDay = absl::Hours(24);
+constexpr absl::Duration kOneDay = absl::Hours(24);
 // Longer than any expected failure takes.
 constexpr absl::Duration kLong = absl::Seconds(60);
 
@@ -349,11 +349,11 @@ TEST_F(TlsTest, NamesOfDnsListsAreThoseOfTheCertificate) {
 
 TEST_F(TlsTest, ServersRefuseClientsThatTheCaDoesNotVouchFor) {
   CertificateSpec lasting;
-  lasting.end = absl::Now() + 300 * kDay;
+  lasting.end = absl::Now() + 300 * kOneDay;
   ServerOptions options = Mutual();
   options.tls = NewTls(ca_, "server", lasting);
   std::atomic<int> days = 0;
-  options.tls.clock = [&days] { return absl::Now() + days.load() * kDay; };
+  options.tls.clock = [&days] { return absl::Now() + days.load() * kOneDay; };
   FleetHarness servers(testing::SmallGraph(), 1, options);
   const std::string address = servers.server(0).address();
   const auto refused = [&](const TlsOptions& tls) {
@@ -536,7 +536,7 @@ TEST_F(TlsTest, ServersDoNotStartWithWrongFiles) {
   EXPECT_THAT(error(options), HasSubstr("does not match the certificate"));
 
   options = Mutual();
-  options.tls.clock = [] { return absl::Now() + 31 * kDay; };
+  options.tls.clock = [] { return absl::Now() + 31 * kOneDay; };
   EXPECT_THAT(error(options), HasSubstr("server.pem: expired at 20"));
 
   options = Mutual();

@@ -31,7 +31,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr int64_t kNodes = 40, kEdges = 120;
+constexpr int64_t kPartedNodes = 40, kPartedEdges = 120;
 constexpr int kNoTorch = 77;
 
 int64_t Src(int64_t edge, int64_t count) { return edge * 7 % count; }
@@ -192,17 +192,17 @@ TEST_F(PartitionFormatsTest, RestoresHomogeneousPygGraphs) {
     const auto store =
         Import(&OpenPygPartitions, Input("pyg/rich-partitions", memory));
     ASSERT_TRUE(store.ok()) << store.status();
-    EXPECT_EQ((*store)->schema().node_types[0].count, kNodes);
-    ExpectEdges(**store, 0, kEdges);
+    EXPECT_EQ((*store)->schema().node_types[0].count, kPartedNodes);
+    ExpectEdges(**store, 0, kPartedEdges);
     ExpectFeatures(**store, 0, 2);
     ExpectEdgeFeatures(**store, 0);
     ExpectCompanions(**store, 0);
     const Partition& part = *(*store)->partition(0);
     EXPECT_EQ(part.nodes[0].time.As<int64_t>()[13], 39);
     const std::vector<int64_t> places = PlacesOfEdges(part.edges[0].in);
-    for (int64_t edge = 0; edge < kEdges; ++edge) {
+    for (int64_t edge = 0; edge < kPartedEdges; ++edge) {
       EXPECT_EQ(part.edges[0].in.time.As<int64_t>()[places[edge]],
-                edge * 13 % 17 + 3 * kNodes);
+                edge * 13 % 17 + 3 * kPartedNodes);
     }
   }
 }
@@ -210,7 +210,7 @@ TEST_F(PartitionFormatsTest, RestoresHomogeneousPygGraphs) {
 TEST_F(PartitionFormatsTest, ReadsEmptyEdgeFeatures) {
   const auto store = Import(&OpenPygPartitions, Input("pyg/plain-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
-  ExpectEdges(**store, 0, kEdges);
+  ExpectEdges(**store, 0, kPartedEdges);
   ExpectFeatures(**store, 0, 2);
   EXPECT_FALSE((*store)->schema().relations[0].feature.present());
   EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
@@ -219,7 +219,7 @@ TEST_F(PartitionFormatsTest, ReadsEmptyEdgeFeatures) {
 TEST_F(PartitionFormatsTest, LeavesOutSplitsOfEdges) {
   const auto store = Import(&OpenPygPartitions, Input("pyg/links-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
-  ExpectEdges(**store, 0, kEdges);
+  ExpectEdges(**store, 0, kPartedEdges);
   EXPECT_TRUE((*store)->manifest().splits.empty());
   EXPECT_FALSE((*store)->schema().node_types[0].label.present());
 }
@@ -238,13 +238,13 @@ TEST_F(PartitionFormatsTest, RestoresHomogeneousGltGraphs) {
         Import(&OpenGltPartitions,
                Input(std::string("glt/") + name + "-partitions", 300));
     ASSERT_TRUE(store.ok()) << store.status();
-    ExpectEdges(**store, 0, kEdges);
+    ExpectEdges(**store, 0, kPartedEdges);
     ExpectFeatures(**store, 0, 2);
     ExpectEdgeFeatures(**store, 0);
     ExpectCompanions(**store, 0);
     const NeighborLists& in = (*store)->partition(0)->edges[0].in;
     const std::vector<int64_t> places = PlacesOfEdges(in);
-    for (int64_t edge = 0; edge < kEdges; ++edge) {
+    for (int64_t edge = 0; edge < kPartedEdges; ++edge) {
       EXPECT_EQ(in.weight.As<float>()[places[edge]],
                 static_cast<float>(edge % 4) / 2);
     }
@@ -289,8 +289,8 @@ TEST_F(PartitionFormatsTest, WritesOneFileForOneType) {
   ASSERT_TRUE(WriteOwners(*graph, directory_ / "owners.npy").ok());
   const auto owners = MapNpy(directory_ / "owners.npy");
   ASSERT_TRUE(owners.ok()) << owners.status();
-  ASSERT_EQ(owners->rows(), kNodes);
-  for (int64_t v = 0; v < kNodes; ++v) {
+  ASSERT_EQ(owners->rows(), kPartedNodes);
+  for (int64_t v = 0; v < kPartedNodes; ++v) {
     EXPECT_EQ(owners->IntegerAt(v), (v + v / 3) % 3);
   }
 }

@@ -26,11 +26,11 @@ namespace {
 
 using testing::ChiSquareP;
 using testing::ChiSquareTail;
+using testing::kAlpha;
 
-constexpr double kAlpha = 1e-6;
 constexpr int64_t kHighDegree = 100003;
 constexpr int kTwins = 500;  // nodes of equal degree
-constexpr int kTwinDegree = 17;
+constexpr int kTwoTwinsDegree = 17;
 constexpr uint64_t kHub = 3;
 constexpr uint64_t kFirstTwin = 4;
 constexpr int kSlots = 64;  // cells that a long list is divided into
@@ -45,7 +45,7 @@ constexpr int64_t kLowDegrees[] = {3, 5, 17};
 
 int64_t Degree(uint64_t node) {
   if (node == kHub) return kHighDegree;
-  return node < kHub ? kLowDegrees[node] : kTwinDegree;
+  return node < kHub ? kLowDegrees[node] : kTwoTwinsDegree;
 }
 
 testing::TestRelation StarRelation(const std::string& name) {
@@ -185,9 +185,9 @@ double JointInclusionP(const std::vector<Slots>& draws, int64_t degree,
 // Tests whether two repeated draws of one pick each are independent.
 double IndependenceP(const std::vector<Slots>& left,
                      const std::vector<Slots>& right) {
-  std::vector<int64_t> counts(kTwinDegree * kTwinDegree);
+  std::vector<int64_t> counts(kTwoTwinsDegree * kTwoTwinsDegree);
   for (size_t i = 0; i < left.size(); ++i) {
-    ++counts[left[i].at(0) * kTwinDegree + right[i].at(0)];
+    ++counts[left[i].at(0) * kTwoTwinsDegree + right[i].at(0)];
   }
   return ChiSquareP(counts);
 }
@@ -285,9 +285,9 @@ TEST_F(DistributionTest, PicksWithReplacementAreIndependent) {
   const auto draws = DrawTrees({.replace = true}, 15, 2, 40000);
   for (int first = 0; first < 15; ++first) {
     for (int second = first + 1; second < 15; ++second) {
-      std::vector<int64_t> counts(kTwinDegree * kTwinDegree);
+      std::vector<int64_t> counts(kTwoTwinsDegree * kTwoTwinsDegree);
       for (const Slots& slots : draws) {
-        ++counts[slots[first] * kTwinDegree + slots[second]];
+        ++counts[slots[first] * kTwoTwinsDegree + slots[second]];
       }
       EXPECT_GT(ChiSquareP(counts), kAlpha) << first << " and " << second;
     }
@@ -321,7 +321,7 @@ TEST_F(DistributionTest, DrawsOfBatchesAreUniformAndIndependent) {
   for (uint32_t batch = 0; batch < 20000; ++batch) {
     draws.push_back(Draw({.batch = batch}, 1, {2}, {}).at(0));
   }
-  EXPECT_GT(SingleInclusionP(draws, kTwinDegree), kAlpha);
+  EXPECT_GT(SingleInclusionP(draws, kTwoTwinsDegree), kAlpha);
   const std::vector<Slots> next(draws.begin() + 1, draws.end());
   draws.pop_back();
   EXPECT_GT(IndependenceP(draws, next), kAlpha);
@@ -343,7 +343,7 @@ TEST_F(DistributionTest, DrawsOfNodesAreUniformAndIndependent) {
     left.insert(left.end(), draws.begin(), draws.end() - 1);
     right.insert(right.end(), draws.begin() + 1, draws.end());
   }
-  EXPECT_GT(SingleInclusionP(left, kTwinDegree), kAlpha);
+  EXPECT_GT(SingleInclusionP(left, kTwoTwinsDegree), kAlpha);
   EXPECT_GT(IndependenceP(left, right), kAlpha);
 }
 

@@ -32,12 +32,12 @@ std::shared_ptr<const Store> Star(int64_t edges, int64_t leaves) {
   return testing::TestStore(graph).Open();
 }
 
-constexpr uint64_t kHub = 0;
+constexpr uint64_t kPopular = 0;
 
 Frontier HubWithout(const ExcludedEdges& excluded) {
   return {.relation = 0,
           .fanout = kAllNeighbors,
-          .ids = std::span(&kHub, 1),
+          .ids = std::span(&kPopular, 1),
           .excluded = &excluded};
 }
 
@@ -64,12 +64,12 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
       for (int i = 0; i < count; ++i) {  // some twice
         const uint64_t neighbor = random() % (kLeaves + 1);
         const int64_t time = timed ? static_cast<int64_t>(random() % 7) : 0;
-        excluded.Add(kHub, neighbor, time);
+        excluded.Add(kPopular, neighbor, time);
         out.emplace(neighbor, time);
       }
       excluded.Add(7, 1, 0);  // an entry of another list
       excluded.Sort();
-      EXPECT_EQ(excluded.by_node.at(kHub).size(), out.size());
+      EXPECT_EQ(excluded.by_node.at(kPopular).size(), out.size());
       std::vector<int64_t> want;
       for (size_t i = 0; i < all.neighbors.size(); ++i) {
         const int64_t time = timed ? all.edge_ids[i] % 7 : 0;
@@ -88,7 +88,7 @@ TEST(ExcludedEdgesTest, AMillionOfOneListAreFoundAtOnce) {
   const auto store = Star(kEdges, kEdges);
   ExcludedEdges excluded;
   for (int64_t i = kEdges; i > 0; --i) {
-    if (i % 16 != 0) excluded.Add(kHub, static_cast<uint64_t>(i), 0);
+    if (i % 16 != 0) excluded.Add(kPopular, static_cast<uint64_t>(i), 0);
   }
   excluded.Sort();
   const Picks picks = PicksWithout(*store, excluded);
@@ -101,7 +101,7 @@ TEST(ExcludedEdgesTest, AMillionOfOneListAreFoundAtOnce) {
 TEST(ExcludedEdgesTest, OneLongListIsGivenUpWithinIt) {
   const auto store = Star(3 << 20, 10);
   ExcludedEdges excluded;
-  excluded.Add(kHub, 1, 0);
+  excluded.Add(kPopular, 1, 0);
   excluded.Sort();
   int looks = 0;
   CancelPoller poller([&] {

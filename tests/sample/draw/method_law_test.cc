@@ -22,12 +22,12 @@
 namespace millrace {
 namespace {
 
+using Slots = std::vector<int64_t>;
 using testing::ChiSquareP;
+using testing::kAlpha;
 using testing::LawP;
 using testing::TestGraph;
-using Slots = std::vector<int64_t>;
 
-constexpr double kAlpha = 1e-6;
 constexpr uint32_t kDraws = 40000;
 
 // Lists by node: one with a zero weight; one longer than the fanout from which

@@ -22,6 +22,7 @@ namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Int64s;
 using testing::OpenGraph;
 using testing::TestGraph;
 
@@ -34,20 +35,13 @@ JobSpec Job(Fanouts fanouts) {
   return spec;
 }
 
-absl::StatusOr<Batch> Sample(const LocalBatchSource& source,
-                             const JobSpec& spec, std::vector<int64_t> seeds) {
+absl::StatusOr<Batch> SampleNodes(const LocalBatchSource& source,
+                                  const JobSpec& spec,
+                                  std::vector<int64_t> seeds) {
   absl::StatusOr<ResolvedJob> job = ResolveJob(spec, source.manifest());
   if (!job.ok()) return job.status();
   return source.Make(*job, {.explicit_seeds = testing::Seeds{std::move(seeds)},
                             .columns = DigestColumns(false, false)});
-}
-
-std::vector<int64_t> Int64s(const Array& array) {
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < array.rows(); ++i) {
-    values.push_back(array.IntegerAt(i));
-  }
-  return values;
 }
 
 // Row and column of pyg-lib's csc=false output: the frontier node of each edge,
@@ -63,7 +57,7 @@ std::vector<int64_t> FrontierOfEdges(const EdgeBlock& edges) {
 
 TEST(SamplerTest, TakesAllNeighborsOverTwoHops) {
   const auto source = OpenGraph(SixCycle(), 0);
-  const auto batch = Sample(*source, Job({-1, -1}), {2, 3});
+  const auto batch = SampleNodes(*source, Job({-1, -1}), {2, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(FrontierOfEdges(batch->edges[0]),
               ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
@@ -82,7 +76,7 @@ TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
       "paper";
   graph.relations[0].name = "cites";
   const auto source = OpenGraph(graph, 0);
-  const auto batch = Sample(*source, Job({2, 2}), {2, 3});
+  const auto batch = SampleNodes(*source, Job({2, 2}), {2, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->edges[0].neighbor),
               ElementsAre(2, 1, 0, 3, 4, 0, 1, 5));
@@ -94,7 +88,7 @@ TEST(SamplerTest, KeepsTreesApartWhenDisjoint) {
   const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({2, 2});
   spec.disjoint = true;
-  const auto batch = Sample(*source, spec, {2, 3});
+  const auto batch = SampleNodes(*source, spec, {2, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(FrontierOfEdges(batch->edges[0]),
               ElementsAre(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5));
@@ -113,7 +107,7 @@ TEST(SamplerTest, IsolatedSeedsStandAlone) {
   graph.types = {{.name = "node", .count = 5}};
   graph.relations = {{}};
   const auto source = OpenGraph(graph, 0);
-  const auto batch = Sample(*source, Job({-1, 3}), {0, 1, 2, 3, 4});
+  const auto batch = SampleNodes(*source, Job({-1, 3}), {0, 1, 2, 3, 4});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->nodes[0].original_id), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(batch->edges[0].edge_count(), 0);
@@ -122,7 +116,7 @@ TEST(SamplerTest, IsolatedSeedsStandAlone) {
 
 TEST(SamplerTest, EqualSeedsShareARow) {
   const auto source = OpenGraph(SixCycle(), 0);
-  const auto batch = Sample(*source, Job({1}), {4, 1, 4});
+  const auto batch = SampleNodes(*source, Job({1}), {4, 1, 4});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->seed), ElementsAre(4, 1, 4));
   EXPECT_THAT(Int64s(batch->seed_to_local), ElementsAre(0, 1, 0));
@@ -133,7 +127,7 @@ TEST(SamplerTest, EqualSeedsAreTwoTreesWhenDisjoint) {
   const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({1});
   spec.disjoint = true;
-  const auto batch = Sample(*source, spec, {4, 4});
+  const auto batch = SampleNodes(*source, spec, {4, 4});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->seed_to_local), ElementsAre(0, 1));
   EXPECT_EQ(batch->edges[0].edge_count(), 2);
@@ -143,7 +137,7 @@ TEST(SamplerTest, FollowsOutEdges) {
   const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({-1});
   spec.direction = Direction::kOut;
-  const auto batch = Sample(*source, spec, {0});
+  const auto batch = SampleNodes(*source, spec, {0});
   ASSERT_TRUE(batch.ok()) << batch.status();
   // Edges out of 0: to 1 (edge 2 = (0, 1)) and to 5 (edge 11 = (0, 5)).
   EXPECT_THAT(Int64s(batch->nodes[0].original_id), ElementsAre(0, 1, 5));
@@ -155,7 +149,7 @@ TEST(SamplerTest, CountsMultiEdgesAndSelfLoopsAsSlots) {
   graph.types = {{.name = "node", .count = 2}};
   graph.relations = {{.edges = {{0, 1}, {0, 1}, {1, 1}}}};
   const auto source = OpenGraph(graph, 0);
-  const auto batch = Sample(*source, Job({-1}), {1});
+  const auto batch = SampleNodes(*source, Job({-1}), {1});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_THAT(Int64s(batch->edges[0].neighbor), ElementsAre(1, 1, 0));
   EXPECT_THAT(Int64s(batch->edges[0].edge_id), ElementsAre(0, 1, 2));
@@ -165,7 +159,7 @@ TEST(SamplerTest, ReplacementMayRepeatAndGivesFanoutPicks) {
   const auto source = OpenGraph(SixCycle(), 0);
   JobSpec spec = Job({20});
   spec.replace = true;
-  const auto batch = Sample(*source, spec, {0, 3});
+  const auto batch = SampleNodes(*source, spec, {0, 3});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->edges[0].edge_count(), 40);
 }
@@ -183,7 +177,7 @@ TEST(SamplerTest, SamplesOnlyTheNamedRelations) {
          ++v) {
       seeds.push_back(v);
     }
-    const auto batch = Sample(*source, spec, seeds);
+    const auto batch = SampleNodes(*source, spec, seeds);
     ASSERT_TRUE(batch.ok()) << batch.status();
     for (size_t other = 0; other < schema.relations.size(); ++other) {
       EXPECT_EQ(batch->edges[other].edge_count(),
@@ -215,8 +209,8 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
           spec.direction = direction;
           spec.replace = replace;
           spec.disjoint = disjoint;
-          const auto expected = Sample(*dataset, spec, {0, 1, 2, 1});
-          const auto actual = Sample(*store, spec, {0, 1, 2, 1});
+          const auto expected = SampleNodes(*dataset, spec, {0, 1, 2, 1});
+          const auto actual = SampleNodes(*store, spec, {0, 1, 2, 1});
           ASSERT_TRUE(expected.ok()) << expected.status();
           ASSERT_TRUE(actual.ok()) << actual.status();
           EXPECT_EQ(Hex(DigestBatch(*expected, schema)),
@@ -259,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, PartitionedTest,
 
 TEST(SamplerTest, RefusesSeedsOutOfRange) {
   const auto source = OpenGraph(SixCycle(), 0);
-  const auto batch = Sample(*source, Job({1}), {0, 6});
+  const auto batch = SampleNodes(*source, Job({1}), {0, 6});
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(batch.status().message()),
               ::testing::HasSubstr("seed 6 at position 1"));
@@ -271,7 +265,7 @@ TEST(SamplerTest, RefusesADirectionTheStoreLacks) {
   const auto source = OpenGraph(graph, 0);
   JobSpec spec = Job({1});
   spec.direction = Direction::kOut;
-  const auto batch = Sample(*source, spec, {0});
+  const auto batch = SampleNodes(*source, spec, {0});
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(batch.status().message()),
               ::testing::HasSubstr("the store has no out-lists"));
@@ -314,17 +308,17 @@ TEST(SamplerTest, RefusesMorePicksThanABatchCanHold) {
   std::iota(seeds.begin(), seeds.end(), 0);
   JobSpec spec = Job({kMaxFanout});
   spec.replace = true;
-  const absl::Status status = Sample(*source, spec, seeds).status();
+  const absl::Status status = SampleNodes(*source, spec, seeds).status();
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr(
                   "hop 0 draws 1048576 edges for each of 2048 nodes; the "
                   "limit is 2147483647 in all"));
   spec.fanouts = {kAllNeighbors};
-  EXPECT_TRUE(Sample(*source, spec, seeds).ok());
+  EXPECT_TRUE(SampleNodes(*source, spec, seeds).ok());
   spec.replace = false;
   spec.fanouts = {kMaxFanout};
-  EXPECT_TRUE(Sample(*source, spec, seeds).ok());
+  EXPECT_TRUE(SampleNodes(*source, spec, seeds).ok());
 }
 
 }  // namespace

@@ -20,23 +20,23 @@ namespace {
 
 using testing::ExplicitJob;
 using testing::Int64s;
+using testing::kAlpha;
 using testing::LawP;
 using testing::OpenGraph;
 using testing::Sample;
 using testing::TestGraph;
 
-constexpr double kAlpha = 1e-6;
 constexpr double kZ = 4.9;  // P(|normal| > kZ) < kAlpha
-constexpr uint32_t kDraws = 40000;
+constexpr uint32_t kWalkDraws = 40000;
 
 // Five nodes with edges (source, destination): the list of 2 has a loop, that
 // of 0 has an edge twice, that of 4 is empty, and that of 3 has weight 0.
-constexpr int64_t kNodes = 5;
+constexpr int64_t kGraphNodes = 5;
 constexpr int64_t kEnded = -1;
 
 TestGraph WalkGraph() {
   TestGraph graph;
-  graph.types = {{.count = kNodes}};
+  graph.types = {{.count = kGraphNodes}};
   graph.relations = {{.edges = {{1, 0},
                                 {2, 0},
                                 {2, 0},
@@ -127,10 +127,10 @@ TEST(WalkLawTest, PathsFollowTheirExactLaw) {
                     [&](auto path, double p) { law[path] += p; });
         std::map<std::vector<int64_t>, int64_t> counts;
         const auto batch = Sample(
-            *source, WalkJob(SampleMethod::kWalk, weighted, kDraws, steps),
+            *source, WalkJob(SampleMethod::kWalk, weighted, kWalkDraws, steps),
             {{seed}, {}});
         for (const auto& path : PathsOf(batch)) ++counts[path];
-        EXPECT_GT(LawP(counts, law, kDraws), kAlpha)
+        EXPECT_GT(LawP(counts, law, kWalkDraws), kAlpha)
             << "from " << seed << ", " << steps << " steps, weighted "
             << weighted;
       }
@@ -140,25 +140,26 @@ TEST(WalkLawTest, PathsFollowTheirExactLaw) {
 
 TEST(WalkLawTest, WalkersSeedsAndBatchesAreIndependent) {
   const auto source = OpenGraph(WalkGraph(), 0);
-  const JobSpec spec = WalkJob(SampleMethod::kWalk, true, kDraws, 2);
+  const JobSpec spec = WalkJob(SampleMethod::kWalk, true, kWalkDraws, 2);
   const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
   const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
-  ASSERT_EQ(first.size(), size_t{2} * kDraws);
+  ASSERT_EQ(first.size(), size_t{2} * kWalkDraws);
   std::map<std::vector<int64_t>, double> law;
   for (const auto& [a, p] : StepFrom(0, true)) {
     for (const auto& [b, q] : StepFrom(0, true)) law[{a, b}] = p * q;
   }
   const auto independence = [&](auto left, auto right) {
     std::map<std::vector<int64_t>, int64_t> counts;
-    for (size_t i = 0; i < kDraws; ++i) ++counts[{left(i), right(i)}];
-    return LawP(counts, law, kDraws);
+    for (size_t i = 0; i < kWalkDraws; ++i) ++counts[{left(i), right(i)}];
+    return LawP(counts, law, kWalkDraws);
   };
   const auto one = [&](size_t i) { return first[i][1]; };
   EXPECT_GT(independence(one, [&](size_t i) { return first[i + 1][1]; }),
             kAlpha)
       << "walkers";
-  EXPECT_GT(independence(one, [&](size_t i) { return first[i + kDraws][1]; }),
-            kAlpha)
+  EXPECT_GT(
+      independence(one, [&](size_t i) { return first[i + kWalkDraws][1]; }),
+      kAlpha)
       << "seeds";
   EXPECT_GT(independence(one, [&](size_t i) { return next[i][1]; }), kAlpha)
       << "batches";
@@ -200,14 +201,14 @@ TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
         std::map<std::vector<int64_t>, double> law;
         ForEachBiasedPath({seed}, 1, steps, p, q,
                           [&](auto path, double c) { law[path] += c; });
-        JobSpec spec = WalkJob(SampleMethod::kWalk, false, kDraws, steps);
+        JobSpec spec = WalkJob(SampleMethod::kWalk, false, kWalkDraws, steps);
         spec.walk_p = p;
         spec.walk_q = q;
         std::map<std::vector<int64_t>, int64_t> counts;
         for (const auto& path : PathsOf(Sample(*source, spec, {{seed}, {}}))) {
           ++counts[path];
         }
-        EXPECT_GT(LawP(counts, law, kDraws), kAlpha)
+        EXPECT_GT(LawP(counts, law, kWalkDraws), kAlpha)
             << "from " << seed << ", " << steps << " steps, p " << p << ", q "
             << q;
       }
@@ -218,7 +219,7 @@ TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
 // Walkers number their words by themselves, whatever node they are at.
 TEST(WalkLawTest, BiasedWalkersAreIndependent) {
   const auto source = OpenGraph(WalkGraph(), 0);
-  JobSpec spec = WalkJob(SampleMethod::kWalk, false, kDraws, 2);
+  JobSpec spec = WalkJob(SampleMethod::kWalk, false, kWalkDraws, 2);
   spec.walk_p = 0.5;
   const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
   const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
@@ -228,13 +229,13 @@ TEST(WalkLawTest, BiasedWalkersAreIndependent) {
   }
   const auto independence = [&](const auto& other, size_t ahead) {
     std::map<std::vector<int64_t>, int64_t> counts;
-    for (size_t i = 0; i < kDraws; ++i) {
+    for (size_t i = 0; i < kWalkDraws; ++i) {
       ++counts[{first[i][1], other[i + ahead][1]}];
     }
-    return LawP(counts, law, kDraws);
+    return LawP(counts, law, kWalkDraws);
   };
   EXPECT_GT(independence(first, 1), kAlpha) << "walkers";
-  EXPECT_GT(independence(first, kDraws), kAlpha) << "seeds";
+  EXPECT_GT(independence(first, kWalkDraws), kAlpha) << "seeds";
   EXPECT_GT(independence(next, 0), kAlpha) << "batches";
 }
 
@@ -245,7 +246,7 @@ struct Moments {
 Moments VisitsFrom(int64_t start, int steps, bool weighted, double restart) {
   Moments moments;
   ForEachPath({start}, 1, steps, weighted, restart, [&](auto path, double p) {
-    for (int64_t node = 0; node < kNodes; ++node) {
+    for (int64_t node = 0; node < kGraphNodes; ++node) {
       const auto visits =
           static_cast<double>(std::count(path.begin() + 1, path.end(), node));
       if (node == start) continue;

@@ -134,7 +134,7 @@ TEST(DrawConformanceTest, OneHopOfTwoNodes) {
   const auto draw = [&](const Frontier& frontier) {
     Picks picks;
     EXPECT_TRUE(
-        DrawNeighbors(**store, 0, {.edge_ids = true}, frontier, picks).ok());
+        DrawNeighbors(*store, 0, {.edge_ids = true}, frontier, picks).ok());
     return picks;
   };
   const Picks all = draw({.fanout = kAllNeighbors, .ids = ids});

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 using testing::TestGraph;
-using Pair = std::pair<int64_t, int64_t>;
+using EdgePair = std::pair<int64_t, int64_t>;
 
 constexpr int64_t kHubs = 3;
 constexpr int64_t kNodes = 2000;
@@ -27,7 +27,7 @@ TestGraph Hubs(bool in) {
   TestGraph graph;
   graph.types = {{.count = kNodes}};
   graph.relations = {{.in = in, .out = !in}};
-  std::vector<Pair>& edges = graph.relations[0].edges;
+  std::vector<EdgePair>& edges = graph.relations[0].edges;
   for (int64_t v = 0; v < kNodes; ++v) {
     for (int64_t hub = 0; hub < kHubs; ++hub) {
       if (v % (hub + 2) == 0) edges.insert(edges.end(), 2, {v, hub});
@@ -37,7 +37,7 @@ TestGraph Hubs(bool in) {
     }
   }
   if (!in) {
-    for (Pair& edge : edges) std::swap(edge.first, edge.second);
+    for (EdgePair& edge : edges) std::swap(edge.first, edge.second);
   }
   return graph;
 }
@@ -45,8 +45,8 @@ TestGraph Hubs(bool in) {
 TEST(FindEdgesTest, FindsEdgesInListsOfAnyLength) {
   for (const bool in : {true, false}) {
     const TestGraph graph = Hubs(in);
-    const std::vector<Pair>& edges = graph.relations[0].edges;
-    const std::set<Pair> all(edges.begin(), edges.end());
+    const std::vector<EdgePair>& edges = graph.relations[0].edges;
+    const std::set<EdgePair> all(edges.begin(), edges.end());
     const auto store = testing::TestStore(graph).Open();
     std::vector<uint64_t> src, dst;
     std::vector<uint8_t> want;

@@ -335,8 +335,8 @@ class BadRequestsTest : public ::testing::Test {
       const auto want = local->Make(*job, request);
       ASSERT_TRUE(batch.ok()) << batch.status();
       ASSERT_TRUE(want.ok()) << want.status();
-      ASSERT_EQ(DigestBatch(*batch, store->schema()),
-                DigestBatch(*want, store->schema()));
+      ASSERT_EQ(DigestBatch(*batch, local->manifest().schema),
+                DigestBatch(*want, local->manifest().schema));
       ++fetched_;
     }
   }

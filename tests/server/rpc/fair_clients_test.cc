@@ -38,7 +38,7 @@ using testing::SocketClient;
 using testing::WideGraph;
 using ChannelPtr = std::shared_ptr<::grpc::Channel>;
 
-constexpr absl::Duration kSoon = absl::Seconds(60);
+constexpr absl::Duration kPromptly = absl::Seconds(60);
 
 ChannelPtr ChannelFrom(const char* host, const std::string& address) {
   ::grpc::ChannelArguments arguments;
@@ -78,7 +78,7 @@ std::vector<std::unique_ptr<HandCall>> UnreadCalls(
 void ExpectServed(const ChannelPtr& channel, int calls) {
   const auto stub = v1::Sampler::NewStub(channel);
   for (int i = 0; i < calls; ++i) {
-    const auto result = testing::CallSample(*stub, LargeSample(), kSoon);
+    const auto result = testing::CallSample(*stub, LargeSample(), kPromptly);
     ASSERT_TRUE(result.status.ok()) << "call " << i << ": " << result.status;
   }
 }
@@ -115,7 +115,7 @@ TEST(FairClientsTest, UnreadCallsDoNotTakeMemoryOfOtherClients) {
   FleetHarness fleet(Graph(), 1, options);
   const std::string address = fleet.server(0).address();
   auto unread = UnreadCalls({ChannelFrom("127.0.0.2", address)}, 64);
-  EXPECT_EQ(unread.back()->Await(kSoon).error_code(),
+  EXPECT_EQ(unread.back()->Await(kPromptly).error_code(),
             ::grpc::StatusCode::RESOURCE_EXHAUSTED);
   ExpectServed(GoodChannel(address), 20);
 }
@@ -131,7 +131,7 @@ double Metric(const SamplerServer& server, const std::string& name) {
 
 bool AwaitMetric(const SamplerServer& server, const std::string& name,
                  double value) {
-  const SteadyTime deadline = SteadyNow() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kPromptly;
   while (Metric(server, name) != value) {
     if (SteadyNow() > deadline) return false;
     std::this_thread::yield();
@@ -206,7 +206,7 @@ TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
       ASSERT_TRUE(AwaitRunning(static_cast<int>(calls.size())));
     }
     auto good = Sample(client, 2);
-    const absl::Status ended = FromGrpcStatus(calls.back()->Await(kSoon));
+    const absl::Status ended = FromGrpcStatus(calls.back()->Await(kPromptly));
     EXPECT_TRUE(absl::IsResourceExhausted(ended)) << ended;
     EXPECT_GT(ErrorInfoOf(ended).retry_after, absl::ZeroDuration());
     calls.pop_back();
@@ -226,7 +226,7 @@ TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
   const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
   // Whether a call is refused, given that `before` was held when it was sent.
   const auto refused = [&](HandCall& call, double before) {
-    const SteadyTime deadline = SteadyNow() + kSoon;
+    const SteadyTime deadline = SteadyNow() + kPromptly;
     while (held() == before && SteadyNow() < deadline) {
       if (call.Await(absl::ZeroDuration()).error_code() ==
           ::grpc::StatusCode::RESOURCE_EXHAUSTED) {
@@ -240,7 +240,7 @@ TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
     ASSERT_TRUE(AwaitRunning(i + 1));
   }
   // Waits until they have started and hold what they need.
-  const SteadyTime deadline = SteadyNow() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kPromptly;
   while (held() < 2.0 * kMaxHeldFrameBytes && SteadyNow() < deadline) {
   }
   double before = 0;
@@ -255,7 +255,7 @@ TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
 
   const auto good =
       Sample(GoodChannel(server().address()), 2, /*padding=*/4 << 20);
-  EXPECT_EQ(calls.back()->Await(kSoon).error_code(),
+  EXPECT_EQ(calls.back()->Await(kPromptly).error_code(),
             ::grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(AwaitRunning(running));
   EXPECT_EQ(good->Await(absl::ZeroDuration()).error_code(),

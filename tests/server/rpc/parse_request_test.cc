@@ -25,7 +25,7 @@ absl::StatusOr<uint64_t> MemoryOf(const std::string& text) {
   return RequestMemory(BytesOf(text), *Request::descriptor());
 }
 
-std::string Repeat(const std::string& piece, size_t count) {
+std::string RepeatTimes(const std::string& piece, size_t count) {
   std::string all;
   for (size_t i = 0; i < count; ++i) all += piece;
   return all;
@@ -56,20 +56,20 @@ TEST(ParseRequestTest, IdsTakeFourTimesTheirBytes) {
 
 TEST(ParseRequestTest, SmallFieldsAreForeseen) {
   constexpr size_t kCount = 100000;
-  const std::string unknown = Repeat(std::string("\x7a\0", 2), kCount);
+  const std::string unknown = RepeatTimes(std::string("\x7a\0", 2), kCount);
   EXPECT_GE(*MemoryOf<v1::GatherRequest>(unknown),
             ParsedBytes<v1::GatherRequest>(unknown));
-  const std::string groups = Repeat("\x7b\x7c", kCount);
+  const std::string groups = RepeatTimes("\x7b\x7c", kCount);
   EXPECT_GE(*MemoryOf<v1::GatherRequest>(groups),
             ParsedBytes<v1::GatherRequest>(groups));
-  const std::string frontiers = Repeat("\x42\x02\x10\x01", kCount);
+  const std::string frontiers = RepeatTimes("\x42\x02\x10\x01", kCount);
   EXPECT_GE(*MemoryOf<v1::ExpandRequest>(frontiers),
             ParsedBytes<v1::ExpandRequest>(frontiers));
-  const std::string splits = Repeat("\x7a\x06\x0a\x01x\x12\x01y", kCount);
+  const std::string splits = RepeatTimes("\x7a\x06\x0a\x01x\x12\x01y", kCount);
   EXPECT_GE(*MemoryOf<v1::ExpandRequest>(splits),
             ParsedBytes<v1::ExpandRequest>(splits));
   const std::string unknown_within =
-      Repeat(std::string("\x42\x02\x7a\0", 4), kCount);
+      RepeatTimes(std::string("\x42\x02\x7a\0", 4), kCount);
   EXPECT_GE(*MemoryOf<v1::ExpandRequest>(unknown_within),
             ParsedBytes<v1::ExpandRequest>(unknown_within));
   v1::SampleRequest numbers;
@@ -80,14 +80,14 @@ TEST(ParseRequestTest, SmallFieldsAreForeseen) {
 }
 
 TEST(ParseRequestTest, TooManyFieldsAreRefused) {
-  const std::string most = Repeat(std::string("\x7a\0", 2), 1 << 20);
+  const std::string most = RepeatTimes(std::string("\x7a\0", 2), 1 << 20);
   EXPECT_TRUE(MemoryOf<v1::GatherRequest>(most).ok());
   const absl::Status status =
       MemoryOf<v1::GatherRequest>(most + std::string("\x7a\0", 2)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("1048576 fields"));
   // Fields of submessages count too.
-  const std::string nested = Repeat("\x42\x02\x10\x01", (1 << 19) + 1);
+  const std::string nested = RepeatTimes("\x42\x02\x10\x01", (1 << 19) + 1);
   EXPECT_TRUE(
       absl::IsInvalidArgument(MemoryOf<v1::ExpandRequest>(nested).status()));
 }

@@ -21,7 +21,7 @@ using testing::HandCall;
 using testing::SampleRequestOf;
 using testing::WideGraph;
 
-constexpr absl::Duration kSoon = absl::Seconds(30);
+constexpr absl::Duration kPatience = absl::Seconds(30);
 
 // Returns a request with a reply of 4 MB.
 v1::ExpandRequest LargeExpand() {
@@ -34,7 +34,7 @@ v1::ExpandRequest LargeExpand() {
   return request;
 }
 
-v1::SampleRequest LargeSample() {
+v1::SampleRequest SampleOfTwoHops() {
   JobSpec spec;
   spec.fanouts = {5, 5};
   spec.batch_size = 2000;
@@ -44,7 +44,7 @@ v1::SampleRequest LargeSample() {
 // The server has one place for a leaf call: waits until it is free again.
 void ExpectLeafPlace(FleetHarness& fleet) {
   const auto stub = fleet.Stub(0);
-  const SteadyTime deadline = SteadyNow() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kPatience;
   ::grpc::Status status;
   do {
     ::grpc::ClientContext context;
@@ -70,7 +70,8 @@ TEST(SlowClientsTest, CallsWithoutARequestAreEnded) {
         std::make_unique<HandCall>(fleet.server(0).address(), method));
   }
   for (const auto& call : calls) {
-    EXPECT_EQ(call->Await(kSoon).error_code(), ::grpc::StatusCode::CANCELLED);
+    EXPECT_EQ(call->Await(kPatience).error_code(),
+              ::grpc::StatusCode::CANCELLED);
   }
 }
 
@@ -96,10 +97,10 @@ void ExpectServed(FleetHarness& fleet) {
   const auto stub = fleet.Stub(0);
   for (int i = 0; i < 20; ++i) {
     const absl::Status sampled =
-        testing::CallSample(*stub, LargeSample()).status;
+        testing::CallSample(*stub, SampleOfTwoHops()).status;
     EXPECT_TRUE(sampled.ok()) << sampled;
     ::grpc::ClientContext context;
-    testing::SetDeadline(context, kSoon);
+    testing::SetDeadline(context, kPatience);
     v1::DescribeReply reply;
     const ::grpc::Status described =
         stub->Describe(&context, v1::DescribeRequest(), &reply);
@@ -132,7 +133,7 @@ TEST(SlowClientsTest, CallsWithoutARequestAreLimitedInNumber) {
   HandCall first(fleet.server(0).address(), "Expand");
   HandCall second(fleet.server(0).address(), "Resolve");
   std::vector<std::unique_ptr<HandCall>> more;
-  const SteadyTime deadline = SteadyNow() + kSoon;
+  const SteadyTime deadline = SteadyNow() + kPatience;
   ::grpc::Status status;
   do {  // until both are known
     more.push_back(
@@ -157,9 +158,9 @@ TEST(SlowClientsTest, UnreadRepliesAreEnded) {
 TEST(SlowClientsTest, UnreadStreamsAreEnded) {
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, Impatient());
   HandCall call(fleet.server(0).address(), "Sample");
-  call.Send(LargeSample());
+  call.Send(SampleOfTwoHops());
   ASSERT_TRUE(call.AwaitReply());
-  EXPECT_TRUE(fleet.server(0).Drain(kSoon));
+  EXPECT_TRUE(fleet.server(0).Drain(kPatience));
 }
 
 TEST(SlowClientsTest, DeadlinesAreCapped) {
@@ -169,12 +170,12 @@ TEST(SlowClientsTest, DeadlinesAreCapped) {
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, options);
   HandCall stream(fleet.server(0).address(), "Sample");
   HandCall reply(fleet.server(0).address(), "Expand");
-  stream.Send(LargeSample());
+  stream.Send(SampleOfTwoHops());
   reply.Send(LargeExpand());
   ASSERT_TRUE(stream.AwaitReply());
   ASSERT_TRUE(reply.AwaitReply());
   ExpectLeafPlace(fleet);
-  EXPECT_TRUE(fleet.server(0).Drain(kSoon));
+  EXPECT_TRUE(fleet.server(0).Drain(kPatience));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-constexpr char kSecret[] = "sixteen bytes or more";
+constexpr char kGroupSecret[] = "sixteen bytes or more";
 constexpr int kWorld = 2;
 const std::vector<bool> kNoneJoined(kWorld, false);
 
@@ -26,7 +26,7 @@ c10::intrusive_ptr<c10d::TCPStore> NewStore() {
 
 class RunHandshakeTest : public ::testing::Test {
  protected:
-  RunHandshake Of(int rank, const std::string& secret = kSecret) {
+  RunHandshake Of(int rank, const std::string& secret = kGroupSecret) {
     return OfStore(store_, rank, secret);
   }
   static RunHandshake OfStore(c10::intrusive_ptr<c10d::TCPStore> store,
@@ -135,7 +135,8 @@ TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
     const c10::intrusive_ptr<c10d::TCPStore> store = NewStore();
     RunHandshake zero, one;
   };
-  Group groups[] = {{"", kSecret}, {kSecret, ""}, {kSecret, "another secret"}};
+  Group groups[] = {
+      {"", kGroupSecret}, {kGroupSecret, ""}, {kGroupSecret, "another secret"}};
   // The handshake takes seconds to be sure.
   for (Group& group : groups) {
     while (group.zero.mismatch().ok() || group.one.mismatch().ok()) {
