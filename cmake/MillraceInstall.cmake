@@ -8,7 +8,8 @@ set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
 # millrace::loader and all libraries that it depends on.
 install(TARGETS
-  millrace_proto millrace_proto_grpc millrace_base millrace_file millrace_net
+  millrace_proto millrace_proto_grpc millrace_base millrace_random
+  millrace_file millrace_net
   millrace_graph millrace_sample millrace_sample_draw millrace_sample_seeds
   millrace_sample_local millrace_wire millrace_grpc millrace_grpc_tls
   millrace_grpc_fleet millrace_grpc_call millrace_loader_remote millrace_loader

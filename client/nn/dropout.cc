@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/base/philox.h"
+#include "common/random/philox.h"
 
 namespace millrace {
 namespace {

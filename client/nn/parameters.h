@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/base/philox.h"
+#include "common/random/philox.h"
 
 namespace millrace {
 

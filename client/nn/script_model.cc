@@ -21,10 +21,10 @@
 #include "absl/strings/str_split.h"
 #include "client/nn/model.h"
 #include "client/nn/script_forward.h"
-#include "common/base/philox.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
+#include "common/random/philox.h"
 
 namespace millrace {
 namespace {

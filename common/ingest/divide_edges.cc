@@ -11,12 +11,12 @@
 #include "absl/strings/str_join.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
-#include "common/base/philox.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/edge_reader.h"
 #include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
+#include "common/random/philox.h"
 #include "common/sample/draw/draw.h"
 
 namespace millrace {

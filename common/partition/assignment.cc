@@ -5,9 +5,9 @@
 
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
-#include "common/base/philox.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/random/philox.h"
 #include "common/sample/draw/draw.h"
 #include "common/table/npy_rows.h"
 

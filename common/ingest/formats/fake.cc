@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "common/base/field_error.h"
-#include "common/base/philox.h"
 #include "common/base/strings.h"
 #include "common/graph/schema.h"
+#include "common/random/philox.h"
 #include "common/table/computed_rows.h"
 
 namespace millrace {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "common/base/philox.h"
 #include "common/graph/store.h"
+#include "common/random/philox.h"
 #include "common/sample/neighbor_source.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/philox_many.h"
+#include "common/random/philox_many.h"
 #include "common/sample/draw/word_stream.h"
 #include "common/sample/job.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "common/base/philox.h"
+#include "common/random/philox.h"
 #include "common/sample/draw/draw.h"
 
 namespace millrace {

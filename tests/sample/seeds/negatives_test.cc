@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/philox.h"
+#include "common/random/philox.h"
 
 namespace millrace {
 namespace {

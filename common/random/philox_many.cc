@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/philox_many.h"
+#include "common/random/philox_many.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 
-#include "common/base/philox_vector.h"
+#include "common/random/philox_vector.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/philox_many.h"
+#include "common/random/philox_many.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "common/base/philox_vector.h"
+#include "common/random/philox_vector.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "common/base/philox.h"
+#include "common/random/philox.h"
 
 namespace millrace {
 

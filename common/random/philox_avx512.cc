@@ -2,7 +2,7 @@
 // Compiled for AVX-512F; called only where the CPU has it.
 #include <immintrin.h>
 
-#include "common/base/philox_vector.h"
+#include "common/random/philox_vector.h"
 
 namespace millrace {
 namespace {
