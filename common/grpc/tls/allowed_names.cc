@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/tls/allowed_names.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/match.h"
@@ -13,8 +12,13 @@ namespace {
 
 constexpr std::string_view kAnyLabel = "*.";
 
-bool IsDnsNameAllowed(std::string_view entry, std::string_view name) {
-  if (name.find('*') != name.npos) return false;
+bool Matches(std::string_view entry, const CertificateName& certified) {
+  using Kind = CertificateName::Kind;
+  std::string_view name = certified.text;
+  if (certified.kind == Kind::kAddress || name.find('*') != name.npos) {
+    return false;
+  }
+  if (certified.kind != Kind::kDns) return entry == name;
   if (entry.starts_with(kAnyLabel)) {
     const size_t dot = name.find('.');
     if (dot == 0 || dot == name.npos) return false;
@@ -22,18 +26,6 @@ bool IsDnsNameAllowed(std::string_view entry, std::string_view name) {
     name.remove_prefix(dot);
   }
   return absl::EqualsIgnoreCase(AbslView(entry), AbslView(name));
-}
-
-bool HasName(const CertificateNames& names, const std::string& entry) {
-  if (std::any_of(names.dns.begin(), names.dns.end(), [&](const auto& name) {
-        return IsDnsNameAllowed(entry, name);
-      })) {
-    return true;
-  }
-  return !entry.starts_with(kAnyLabel) &&
-         (entry == names.common_name ||
-          std::find(names.uris.begin(), names.uris.end(), entry) !=
-              names.uris.end());
 }
 
 }  // namespace
@@ -55,10 +47,13 @@ absl::Status CheckAllow(const std::vector<std::string>& allow) {
 }
 
 bool IsAllowed(const std::vector<std::string>& allow,
-               const CertificateNames& names) {
-  return std::any_of(allow.begin(), allow.end(), [&](const std::string& entry) {
-    return HasName(names, entry);
-  });
+               const std::vector<CertificateName>& names) {
+  for (const CertificateName& name : names) {
+    for (const std::string& entry : allow) {
+      if (Matches(entry, name)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace millrace

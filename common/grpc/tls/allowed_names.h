@@ -9,12 +9,11 @@
 
 namespace millrace {
 
-// The names that a certificate gives its owner.
-struct CertificateNames {
-  std::vector<std::string> dns = {};
-  std::vector<std::string> uris = {};
-  std::vector<std::string> addresses = {};  // for messages only
-  std::string common_name = "";             // empty if it has none
+// A name that a certificate gives its owner.
+struct CertificateName {
+  enum class Kind { kDns, kUri, kAddress, kCommon };
+  Kind kind;
+  std::string text;
 };
 
 // Checks that each of `allow` is *.NAME or a name that a certificate can have.
@@ -23,8 +22,8 @@ absl::Status CheckAllow(const std::vector<std::string>& allow);
 
 // Whether one of the names is in `allow`. DNS names match regardless of case,
 // and *.NAME matches one label before NAME; URIs and the common name must match
-// exactly. A wildcard in a certificate is taken literally and never allowed.
+// exactly. Addresses are never allowed, nor are names with a wildcard.
 bool IsAllowed(const std::vector<std::string>& allow,
-               const CertificateNames& names);
+               const std::vector<CertificateName>& names);
 
 }  // namespace millrace

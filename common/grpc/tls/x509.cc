@@ -45,63 +45,60 @@ std::string Subject(const X509* certificate) {
   return Cut(Content(bio.get()));
 }
 
-std::string TextOf(const ASN1_STRING* text) {
-  return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-                     static_cast<size_t>(ASN1_STRING_length(text)));
-}
-
-// The subject's first common name as UTF-8; empty if it has none.
-std::string CommonName(const X509* certificate) {
-  const X509_NAME* subject = X509_get_subject_name(certificate);
-  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at < 0) return "";
+std::string Utf8(const ASN1_STRING* string) {
   unsigned char* text = nullptr;
-  const int size = ASN1_STRING_to_UTF8(
-      &text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  const int size = ASN1_STRING_to_UTF8(&text, string);
   if (size < 0) return "";
-  std::string name(reinterpret_cast<const char*>(text),
+  std::string copy(reinterpret_cast<const char*>(text),
                    static_cast<size_t>(size));
   OPENSSL_free(text);
-  return name;
+  return copy;
 }
 
-CertificateNames NamesOf(const X509* certificate) {
-  CertificateNames names;
-  names.common_name = CommonName(certificate);
+std::string PrintAddress(const ASN1_STRING* bytes) {
+  const int size = ASN1_STRING_length(bytes);
+  char text[INET6_ADDRSTRLEN] = "";
+  if (size == 4 || size == 16) {
+    inet_ntop(size == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes),
+              text, sizeof text);
+  }
+  return text;
+}
+
+std::vector<CertificateName> NamesOf(const X509* certificate) {
+  using Kind = CertificateName::Kind;
+  std::vector<CertificateName> names;
   const NamesPtr all(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     int type = 0;
-    const void* value =
-        GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all.get(), i), &type);
-    const auto* text = static_cast<const ASN1_STRING*>(value);
-    if (type == GEN_DNS) {
-      names.dns.push_back(TextOf(text));
-    } else if (type == GEN_URI) {
-      names.uris.push_back(TextOf(text));
-    } else if (type == GEN_IPADD) {
-      char address[INET6_ADDRSTRLEN] = "";
-      const int family = ASN1_STRING_length(text) == 4 ? AF_INET : AF_INET6;
-      const bool whole = family == AF_INET || ASN1_STRING_length(text) == 16;
-      if (whole && inet_ntop(family, ASN1_STRING_get0_data(text), address,
-                             sizeof address) != nullptr) {
-        names.addresses.emplace_back(address);
-      }
+    const auto* value = static_cast<const ASN1_STRING*>(
+        GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all.get(), i), &type));
+    if (type == GEN_DNS) names.push_back({Kind::kDns, Utf8(value)});
+    if (type == GEN_URI) names.push_back({Kind::kUri, Utf8(value)});
+    if (type == GEN_IPADD) {
+      names.push_back({Kind::kAddress, PrintAddress(value)});
     }
+  }
+  const X509_NAME* subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at >= 0) {
+    const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, at);
+    names.push_back({Kind::kCommon, Utf8(X509_NAME_ENTRY_get_data(entry))});
   }
   return names;
 }
 
+// Prints all but the common name.
 std::string PrintNames(const X509* certificate) {
-  const CertificateNames all = NamesOf(certificate);
-  std::vector<std::string> names = all.dns;
-  names.insert(names.end(), all.uris.begin(), all.uris.end());
-  names.insert(names.end(), all.addresses.begin(), all.addresses.end());
-  if (names.empty()) return "no names";
-  const bool more = names.size() > kMaxNames;
-  if (more) names.resize(kMaxNames);
-  for (std::string& name : names) name = Cut(std::move(name));
-  return absl::StrJoin(names, ", ") + (more ? ", ..." : "");
+  std::vector<std::string> names;
+  for (const CertificateName& name : NamesOf(certificate)) {
+    if (name.kind != CertificateName::Kind::kCommon) {
+      names.push_back(names.size() < kMaxNames ? Cut(name.text) : "...");
+    }
+    if (names.size() > kMaxNames) break;
+  }
+  return names.empty() ? "no names" : absl::StrJoin(names, ", ");
 }
 
 }  // namespace
@@ -185,12 +182,9 @@ absl::Status WhyRefused(X509_STORE_CTX* context, std::string_view ca,
   const X509* leaf = X509_STORE_CTX_get0_cert(context);
   const X509* at = X509_STORE_CTX_get_current_cert(context);
   if (at == nullptr) at = leaf;
+  MILLRACE_RETURN_IF_ERROR(CheckTimes(at, now));
   const int error = X509_STORE_CTX_get_error(context);
   switch (error) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      MILLRACE_RETURN_IF_ERROR(CheckTimes(at, now));
-      break;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -202,11 +196,10 @@ absl::Status WhyRefused(X509_STORE_CTX* context, std::string_view ca,
                  "\ngive the CA that signs it, and with the certificate those "
                  "between the two"));
     default:
-      break;
+      return absl::UnauthenticatedError(StrCat(
+          Describe(at), " is refused: ", X509_verify_cert_error_string(error),
+          "\nmake another certificate; docs/security.md says how"));
   }
-  return absl::UnauthenticatedError(StrCat(
-      Describe(at), " is refused: ", X509_verify_cert_error_string(error),
-      "\nmake another certificate; docs/security.md says how"));
 }
 
 }  // namespace millrace

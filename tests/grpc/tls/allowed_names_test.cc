@@ -11,6 +11,7 @@ namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using Kind = CertificateName::Kind;
 
 const std::vector<std::string>& Allow() {
   static const auto* const allow = new std::vector<std::string>{
@@ -19,13 +20,13 @@ const std::vector<std::string>& Allow() {
 }
 
 bool IsDnsAllowed(const std::string& name) {
-  return IsAllowed(Allow(), {.dns = {"other", name}});
+  return IsAllowed(Allow(), {{Kind::kDns, "other"}, {Kind::kDns, name}});
 }
 bool IsUriAllowed(const std::string& name) {
-  return IsAllowed(Allow(), {.uris = {"other://", name}});
+  return IsAllowed(Allow(), {{Kind::kUri, "other://"}, {Kind::kUri, name}});
 }
 bool IsCommonAllowed(const std::string& name) {
-  return IsAllowed(Allow(), {.common_name = name});
+  return IsAllowed(Allow(), {{Kind::kCommon, name}});
 }
 
 TEST(AllowedNamesTest, DnsNamesAreComparedWithoutCase) {
@@ -64,7 +65,7 @@ TEST(AllowedNamesTest, WildcardsOfCertificatesMatchNothing) {
 
 TEST(AllowedNamesTest, NoNameIsNotAllowed) {
   EXPECT_FALSE(IsAllowed(Allow(), {}));
-  EXPECT_FALSE(IsAllowed(Allow(), {.addresses = {"trainer"}}));
+  EXPECT_FALSE(IsAllowed(Allow(), {{Kind::kAddress, "trainer"}}));
 }
 
 TEST(AllowedNamesTest, RefusesEntriesThatAreNotNames) {
