@@ -274,14 +274,13 @@ void Fleet::RecordAnswer(const v1::DescribeReply& reply,
   // A server too busy to describe itself is alive.
   const bool busy = absl::IsResourceExhausted(status);
   if (status.ok() || busy) entry.answered = now;
+  info.error = ExplainConnection(status, info.address, options_.tls.get());
   if (status.ok()) {
-    NoteConnection(info.address, options_.tls.get());
     info.error = directory_.Learn(reply, info);
     if (!info.error.ok()) info.state = State::kRefused;
     entry.next_ask = now + options_.ready_interval;
     return;
   }
-  info.error = ExplainConnection(status, info.address, options_.tls.get());
   if (!busy) {
     info.state = State::kUnreachable;
   } else if (info.state == State::kUnreachable) {

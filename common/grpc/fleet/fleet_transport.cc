@@ -36,8 +36,9 @@ class GrpcDescribeCall final : public DescribeCall {
         &context_, &request_, &reply_,
         [this, done = std::move(done)](const ::grpc::Status& status) {
           const absl::Status result = FromGrpcStatus(status);
-          if (connector_.NeedsLook(result)) return Look(done);
-          done(result, reply_);
+          auto channel = connector_.LookAfter(result, member_->address);
+          if (channel == nullptr) return done(result, reply_);
+          Look(std::move(channel), done);
         });
   }
 
@@ -48,8 +49,8 @@ class GrpcDescribeCall final : public DescribeCall {
 
  private:
   // Fails with the reason why the first call has failed.
-  void Look(const Done& done) {
-    stub_ = v1::Sampler::NewStub(connector_.Look(member_->address));
+  void Look(std::shared_ptr<::grpc::Channel> channel, const Done& done) {
+    stub_ = v1::Sampler::NewStub(std::move(channel));
     stub_->async()->Describe(&look_context_, &request_, &reply_,
                              [this, done](const ::grpc::Status& status) {
                                done(FromGrpcStatus(status), reply_);

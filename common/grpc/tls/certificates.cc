@@ -25,24 +25,18 @@ constexpr char kRenew[] = "renew it, and check this host's clock";
 using KeyPtr = OpensslPtr<EVP_PKEY, EVP_PKEY_free>;
 using StorePtr = OpensslPtr<X509_STORE, X509_STORE_free>;
 using ContextPtr = OpensslPtr<X509_STORE_CTX, X509_STORE_CTX_free>;
-struct FreeStack {
-  void operator()(STACK_OF(X509) * stack) const { sk_X509_free(stack); }
-};
+void FreeStack(STACK_OF(X509) * stack) { sk_X509_free(stack); }
 // Does not own the certificates.
-using StackPtr = std::unique_ptr<STACK_OF(X509), FreeStack>;
+using StackPtr = OpensslPtr<STACK_OF(X509), FreeStack>;
 
-absl::Status ReadPem(const char* field, const std::string& path,
-                     std::string& text) {
-  if (path.empty()) return absl::OkStatus();
-  auto content = ReadFile(path, kMaxFileBytes);
-  if (!content.ok()) {
-    return WithAdvice(
-        FieldStatus(content.status().code(),
-                    {.field = field, .limit = FirstLine(content.status())}),
-        "name a PEM file that this user may read");
-  }
-  text = *std::move(content);
-  return absl::OkStatus();
+absl::StatusOr<std::string> ReadPem(const char* field,
+                                    const std::string& path) {
+  auto text = ReadFile(path, kMaxFileBytes);
+  if (text.ok()) return text;
+  return WithAdvice(
+      FieldStatus(text.status().code(),
+                  {.field = field, .limit = FirstLine(text.status())}),
+      "name a PEM file that this user may read");
 }
 
 absl::Status WrongFile(const char* field, const std::string& path,
@@ -67,98 +61,93 @@ int NoPassphrase(char*, int, int, void*) { return -1; }
 absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::Load(
     const TlsOptions& options) {
   std::shared_ptr<Certificates> made(new Certificates(options));
-  const absl::Time now = options.clock();
-  MILLRACE_RETURN_IF_ERROR(made->ReadFiles());
-  MILLRACE_RETURN_IF_ERROR(made->ParseIdentity(now));
-  MILLRACE_RETURN_IF_ERROR(made->ParseCas(now));
+  MILLRACE_RETURN_IF_ERROR(made->LoadIdentity());
+  MILLRACE_RETURN_IF_ERROR(made->LoadCas());
   return made;
 }
 
-absl::Status Certificates::ReadFiles() {
-  if (options_.cert.empty() != options_.key.empty()) {
-    const bool has_key = options_.cert.empty();
+absl::Status Certificates::LoadIdentity() {
+  const std::string& cert = options_.cert;
+  if (cert.empty() != options_.key.empty()) {
     return InvalidField({.problem = FieldError::Problem::kNeeds,
-                         .field = has_key ? "tls_key" : "tls_cert",
-                         .other_field = has_key ? "tls_cert" : "tls_key"});
+                         .field = cert.empty() ? "tls_key" : "tls_cert",
+                         .other_field = cert.empty() ? "tls_cert" : "tls_key"});
   }
-  MILLRACE_RETURN_IF_ERROR(ReadPem("tls_ca", options_.ca, ca_text_));
-  MILLRACE_RETURN_IF_ERROR(ReadPem("tls_cert", options_.cert, cert_text_));
-  return ReadPem("tls_key", options_.key, key_text_);
-}
-
-absl::Status Certificates::ParseIdentity(absl::Time now) {
-  if (options_.cert.empty()) return absl::OkStatus();
-  chain_ = ParseCertificates(cert_text_);
-  if (chain_.empty()) return NoPem("tls_cert", options_.cert, "certificate");
-  const KeyPtr key(PEM_read_bio_PrivateKey(Reader(key_text_).get(), nullptr,
+  if (cert.empty()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(const std::string cert_text,
+                            ReadPem("tls_cert", cert));
+  MILLRACE_ASSIGN_OR_RETURN(const std::string key_text,
+                            ReadPem("tls_key", options_.key));
+  own_ = ParseCertificates(cert_text);
+  if (own_.empty()) return NoPem("tls_cert", cert, "certificate");
+  const KeyPtr key(PEM_read_bio_PrivateKey(Reader(key_text).get(), nullptr,
                                            NoPassphrase, nullptr));
+  const bool fits = key != nullptr &&
+                    X509_check_private_key(own_.front().get(), key.get()) == 1;
   ERR_clear_error();
   if (key == nullptr) {
     return NoPem("tls_key", options_.key, "key without a passphrase");
   }
-  const int fits = X509_check_private_key(chain_.front().get(), key.get());
-  ERR_clear_error();
-  if (fits != 1) {
+  if (!fits) {
     return WrongFile("tls_key", options_.key,
-                     StrCat("does not match the certificate ", options_.cert),
+                     StrCat("does not match the certificate ", cert),
                      "give the key that the certificate was made for");
   }
-  const std::string times = TimeProblem(chain_.front().get(), now);
-  if (!times.empty())
-    return WrongFile("tls_cert", options_.cert, times, kRenew);
-  WriteIdentity(key.get());
-  return absl::OkStatus();
-}
-
-absl::Status Certificates::ParseCas(absl::Time now) {
-  if (options_.ca.empty()) return absl::OkStatus();
-  cas_ = ParseCertificates(ca_text_);
-  if (cas_.empty()) return NoPem("tls_ca", options_.ca, "certificate");
-  const bool usable = std::any_of(
-      cas_.begin(), cas_.end(),
-      [&](const auto& ca) { return TimeProblem(ca.get(), now).empty(); });
-  if (!usable) {
-    return WrongFile("tls_ca", options_.ca, TimeProblem(cas_.back().get(), now),
-                     kRenew);
-  }
-  if (!chain_.empty()) WriteClientRoots();
-  return absl::OkStatus();
-}
-
-void Certificates::WriteIdentity(EVP_PKEY* key) {
+  const std::string times = TimeProblem(own_.front().get(), options_.clock());
+  if (!times.empty()) return WrongFile("tls_cert", cert, times, kRenew);
   const BioPtr out(BIO_new(BIO_s_mem()));
-  PEM_write_bio_PrivateKey(out.get(), key, nullptr, nullptr, 0, nullptr,
+  PEM_write_bio_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr,
                            nullptr);
-  for (const X509Ptr& one : chain_) PEM_write_bio_X509(out.get(), one.get());
+  for (const X509Ptr& one : own_) PEM_write_bio_X509(out.get(), one.get());
   identity_ = Content(out.get());
+  return absl::OkStatus();
 }
 
-// A TRUSTED CERTIFICATE in PEM says what it is trusted for, which counts more
-// than its purpose.
-void Certificates::WriteClientRoots() {
-  const X509Ptr own(X509_dup(chain_.front().get()));
+absl::Status Certificates::LoadCas() {
+  if (options_.ca.empty()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(const std::string text,
+                            ReadPem("tls_ca", options_.ca));
+  trusted_ = ParseCertificates(text);
+  if (trusted_.empty()) return NoPem("tls_ca", options_.ca, "certificate");
+  const absl::Time now = options_.clock();
+  const bool usable = std::any_of(
+      trusted_.begin(), trusted_.end(),
+      [now](const auto& ca) { return TimeProblem(ca.get(), now).empty(); });
+  if (!usable) {
+    return WrongFile("tls_ca", options_.ca,
+                     TimeProblem(trusted_.back().get(), now), kRenew);
+  }
+  // Not `text`: gRPC would find more in it, such as TRUSTED CERTIFICATEs.
+  const BioPtr cas(BIO_new(BIO_s_mem()));
+  for (const X509Ptr& ca : trusted_) PEM_write_bio_X509(cas.get(), ca.get());
+  cas_ = Content(cas.get());
+  if (own_.empty()) return absl::OkStatus();
+  // A TRUSTED CERTIFICATE says what it is trusted for, which counts more than
+  // its purpose.
+  const X509Ptr own(X509_dup(own_.front().get()));
   X509_add1_trust_object(own.get(), OBJ_nid2obj(NID_client_auth));
   const BioPtr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509_AUX(out.get(), own.get());
-  client_roots_ = StrCat(Content(out.get()), ca_text_);
+  client_roots_ = StrCat(Content(out.get()), cas_);
+  return absl::OkStatus();
 }
 
 absl::Time Certificates::not_after() const {
   absl::Time first = absl::InfiniteFuture();
-  for (const X509Ptr& one : chain_) {
+  for (const X509Ptr& one : own_) {
     first = std::min(first, EndOf(one.get()));
   }
   return first;
 }
 
 std::string Certificates::DescribeOwn() const {
-  if (chain_.empty()) return "no certificate";
-  return StrCat(Describe(chain_.front().get()), " until ",
+  if (own_.empty()) return "no certificate";
+  return StrCat(Describe(own_.front().get()), " until ",
                 PrintTime(not_after()));
 }
 
 bool Certificates::IsOwn(const X509* certificate) const {
-  return !chain_.empty() && X509_cmp(certificate, chain_.front().get()) == 0;
+  return !own_.empty() && X509_cmp(certificate, own_.front().get()) == 0;
 }
 
 absl::Status Certificates::ExplainServer(std::string_view chain) const {
@@ -168,7 +157,7 @@ absl::Status Certificates::ExplainServer(std::string_view chain) const {
   const StackPtr untrusted(sk_X509_new_null());
   for (const X509Ptr& one : shown) sk_X509_push(untrusted.get(), one.get());
   const StorePtr store(X509_STORE_new());
-  for (const X509Ptr& ca : cas_) {
+  for (const X509Ptr& ca : trusted_) {
     X509_STORE_add_cert(store.get(), ca.get());
   }
   const ContextPtr context(X509_STORE_CTX_new());
@@ -187,13 +176,12 @@ absl::Status Certificates::ExplainServer(std::string_view chain) const {
 }
 
 absl::Status Certificates::ExplainOwn() const {
-  if (chain_.empty() || cas_.empty()) return absl::OkStatus();
-  return ExplainServer(cert_text_);
+  if (own_.empty() || trusted_.empty()) return absl::OkStatus();
+  return ExplainServer(identity_);
 }
 
-bool Certificates::SameFiles(const Certificates& other) const {
-  return ca_text_ == other.ca_text_ && cert_text_ == other.cert_text_ &&
-         key_text_ == other.key_text_;
+bool Certificates::IsSameAs(const Certificates& other) const {
+  return identity_ == other.identity_ && cas_ == other.cas_;
 }
 
 }  // namespace millrace

@@ -26,12 +26,11 @@ class Certificates {
   static absl::StatusOr<std::shared_ptr<const Certificates>> Load(
       const TlsOptions& options);
 
-  // The key and then the certificates, as PEM; empty if there are none.
+  // For gRPC, as PEM: the key and then the certificates; the CAs; and the CAs
+  // with our own certificate, which clients may show, whoever signed it and
+  // whatever its purpose. Empty if there are none.
   const std::string& identity() const { return identity_; }
-  // The CAs, as PEM; empty if there are none.
-  const std::string& cas() const { return ca_text_; }
-  // The CAs, and our own certificate as one that clients may show, whoever
-  // signed it and whatever its purpose.
+  const std::string& cas() const { return cas_; }
   const std::string& client_roots() const { return client_roots_; }
 
   // When the first certificate of the identity expires; InfiniteFuture() if
@@ -49,23 +48,18 @@ class Certificates {
   // is no CA or no certificate.
   absl::Status ExplainOwn() const;
 
-  // Whether the files had the same content.
-  bool SameFiles(const Certificates& other) const;
+  // Whether the files say the same.
+  bool IsSameAs(const Certificates& other) const;
 
  private:
   explicit Certificates(const TlsOptions& options) : options_(options) {}
-  absl::Status ReadFiles();
-  absl::Status ParseIdentity(absl::Time now);
-  absl::Status ParseCas(absl::Time now);
-  void WriteIdentity(EVP_PKEY* key);
-  void WriteClientRoots();
+  absl::Status LoadIdentity();
+  absl::Status LoadCas();
 
   const TlsOptions options_;
-  std::string ca_text_, cert_text_, key_text_;  // the files
-  std::string identity_;
-  std::string client_roots_;
-  std::vector<X509Ptr> chain_;  // our own certificate first
-  std::vector<X509Ptr> cas_;
+  std::string identity_, cas_, client_roots_;
+  std::vector<X509Ptr> own_;  // our own certificate first
+  std::vector<X509Ptr> trusted_;
 };
 
 }  // namespace millrace

@@ -94,13 +94,12 @@ ProviderPtr Watch(const TlsFiles& files, const std::string& roots) {
                                                                kLookSeconds);
 }
 
-tls::TlsChannelCredentialsOptions ChannelOptions(const TlsFiles& files,
-                                                 const ProviderPtr& provider,
+// The provider's roots are trusted.
+tls::TlsChannelCredentialsOptions ChannelOptions(const ProviderPtr& provider,
                                                  Verifier::Check check) {
   tls::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(provider);
   options.watch_root_certs();
-  if (!files.options().cert.empty()) options.watch_identity_key_cert_pairs();
   options.set_certificate_verifier(
       tls::ExternalCertificateVerifier::Create<Verifier>(std::move(check)));
   // All calls of a channel have one host, which the handshake has checked.
@@ -108,22 +107,17 @@ tls::TlsChannelCredentialsOptions ChannelOptions(const TlsFiles& files,
   return options;
 }
 
-// The name that all servers of a list must have; empty if it is the host of
-// each server's own address.
-std::string NameOf(const std::string& list, const TlsOptions& options) {
+// The host that the server at `address` must have a certificate for. IPv6
+// addresses are in the one form that gRPC compares with those of certificates.
+std::string HostOf(const std::string& address, const std::string& list,
+                   const std::string& server_name) {
   constexpr std::string_view kDns = "dns:///";
-  if (!options.server_name.empty()) return options.server_name;
-  if (!list.starts_with(kDns)) return "";
-  // We resolve the name, so gRPC sees only addresses.
-  const auto address = ParseHostPort(list.substr(kDns.size()));
-  return address.ok() ? address->host : "";
-}
-
-// The host of "HOST:PORT". IPv6 addresses in the one form that gRPC compares
-// with those of certificates.
-std::string HostOf(const std::string& address) {
-  const auto parsed = ParseHostPort(address);
-  const std::string host = parsed.ok() ? parsed->host : address;
+  // We resolve the names of such lists, so gRPC sees only addresses.
+  const auto parsed = ParseHostPort(
+      list.starts_with(kDns) ? list.substr(kDns.size()) : address);
+  const std::string host = !server_name.empty() ? server_name
+                           : parsed.ok()        ? parsed->host
+                                                : address;
   in6_addr bytes;
   char text[INET6_ADDRSTRLEN];
   if (inet_pton(AF_INET6, host.c_str(), &bytes) != 1) return host;
@@ -145,9 +139,9 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
   return TlsFiles::Open(options);
 }
 
-Connector::Connector(std::shared_ptr<TlsFiles> files, const std::string& list)
+Connector::Connector(std::shared_ptr<TlsFiles> files, std::string list)
     : files_(std::move(files)),
-      server_name_(files_ == nullptr ? "" : NameOf(list, files_->options())),
+      list_(std::move(list)),
       provider_(files_ == nullptr ? nullptr
                                   : Watch(*files_, files_->cas().path())) {}
 
@@ -159,44 +153,52 @@ std::shared_ptr<::grpc::Channel> Connector::Connect(
     return ::grpc::CreateCustomChannel(
         address, ::grpc::InsecureChannelCredentials(), arguments);
   }
-  const std::string name =
-      server_name_.empty() ? HostOf(address) : server_name_;
-  arguments.SetSslTargetNameOverride(name);
-  const auto check = [files = files_, name, address](Request& request) {
-    const absl::Status checked = CheckServer(request, name);
+  const TlsOptions& own = files_->options();
+  const std::string host = HostOf(address, list_, own.server_name);
+  arguments.SetSslTargetNameOverride(host);
+  const auto check = [files = files_, host, address](Request& request) {
+    const absl::Status checked = CheckServer(request, host);
     if (checked.ok()) files->NoteHandshake(address);
     return checked;
   };
-  return ::grpc::CreateCustomChannel(
-      address, tls::TlsCredentials(ChannelOptions(*files_, provider_, check)),
-      arguments);
+  auto options = ChannelOptions(provider_, check);
+  if (!own.cert.empty()) options.watch_identity_key_cert_pairs();
+  return ::grpc::CreateCustomChannel(address, tls::TlsCredentials(options),
+                                     arguments);
 }
 
-std::shared_ptr<::grpc::Channel> Connector::Look(
-    const std::string& address) const {
+std::shared_ptr<::grpc::Channel> Connector::LookAfter(
+    const absl::Status& failure, const std::string& address) const {
+  if (files_ == nullptr || !absl::IsUnavailable(failure) ||
+      !absl::StrContains(failure.message(),
+                         "handshake failed: SSL_ERROR_SSL")) {
+    return nullptr;
+  }
   const auto refuse = [files = files_](Request& request) {
     const absl::Status wrong =
         files->current()->ExplainServer(View(request.peer_cert_full_chain()));
     return wrong.ok() ? absl::AbortedError("nothing is wrong any more") : wrong;
   };
-  auto options = ChannelOptions(*files_, provider_, refuse);
+  auto options = ChannelOptions(provider_, refuse);
   // Lets the handshake go on until `refuse` is called.
   options.set_verify_server_certs(false);
   return ::grpc::CreateCustomChannel(address, tls::TlsCredentials(options),
                                      ClientChannelArguments());
 }
 
-bool Connector::NeedsLook(const absl::Status& status) const {
-  return files_ != nullptr && absl::IsUnavailable(status) &&
-         absl::StrContains(status.message(), "handshake failed: SSL_ERROR_SSL");
-}
-
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
     std::shared_ptr<TlsFiles> files) {
-  // Names do not matter, since nobody else has the certificate.
-  return tls::TlsCredentials(
-      ChannelOptions(*files, Watch(*files, /*roots=*/files->identity().path()),
-                     [files](Request&) { return absl::OkStatus(); }));
+  const ProviderPtr provider = Watch(*files, files->identity().path());
+  // The roots include the CAs between ours and its CA. Names do not matter,
+  // since nobody else has the certificate.
+  auto options = ChannelOptions(provider, [files](Request& request) {
+    const auto leaf = ParsePeer(View(request.peer_cert()));
+    return leaf.ok() && files->current()->IsOwn(leaf->get())
+               ? absl::OkStatus()
+               : absl::UnauthenticatedError("another server answers");
+  });
+  options.watch_identity_key_cert_pairs();
+  return tls::TlsCredentials(options);
 }
 
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
@@ -211,6 +213,7 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
     options.set_cert_request_type(
         GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   }
+  // Also keeps the files for as long as gRPC reads them.
   const auto check = [files, mutual, allow = policy.allow](Request& request) {
     if (!mutual) return absl::OkStatus();
     const absl::Status checked = CheckClient(request, *files, allow);
@@ -224,48 +227,48 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
 
 absl::Status ExplainConnection(const absl::Status& status,
                                const std::string& address, TlsFiles* tls) {
+  const std::string server = StrCat("server ", address);
   const std::string text(status.message());
+  const auto contains = [&text](const char* part) {
+    return text.find(part) != text.npos;
+  };
+  if (status.ok() && tls != nullptr) tls->NoteAnswer(address);
   if (absl::IsPermissionDenied(status)) {
-    return absl::PermissionDeniedError(StrCat("server ", address, ": ", text));
+    return absl::PermissionDeniedError(StrCat(server, ": ", text));
   }
   if (!absl::IsUnavailable(status)) return status;
   constexpr std::string_view kRefused = "UNAUTHENTICATED: ";
   const size_t refused = text.find(kRefused);
-  if (tls != nullptr && refused != std::string::npos) {
-    return absl::UnauthenticatedError(StrCat(
-        "server ", address, ": its ", text.substr(refused + kRefused.size())));
+  if (tls != nullptr && refused != text.npos) {
+    return absl::UnauthenticatedError(
+        StrCat(server, ": its ", text.substr(refused + kRefused.size())));
   }
-  if (tls != nullptr && absl::StrContains(text, "wrong version number")) {
-    return absl::UnauthenticatedError(StrCat(
-        "server ", address,
-        " answers in plaintext\nstart it with a certificate and its key, "
-        "or connect in plaintext"));
+  if (tls != nullptr && contains("wrong version number")) {
+    return absl::UnauthenticatedError(
+        StrCat(server,
+               " answers in plaintext\nstart it with a certificate and its "
+               "key, or connect in plaintext"));
   }
-  const bool closed = absl::StrContains(text, "failed to connect") &&
-                      (absl::StrContains(text, "Socket closed") ||
-                       absl::StrContains(text, "Connection reset") ||
-                       absl::StrContains(text, "handshake failed"));
-  if (!closed) return status;
+  if (!contains("failed to connect") ||
+      !(contains("Socket closed") || contains("Connection reset") ||
+        contains("handshake failed"))) {
+    return status;
+  }
   if (tls == nullptr) {
     return absl::UnavailableError(
-        StrCat("server ", address,
+        StrCat(server,
                " ended the connection before it answered; does it want "
                "TLS?\nconnect with the CA of its certificate, or see what its "
                "log says"));
   }
-  const std::string explained = StrCat(
-      "server ", address,
-      " ended the handshake; does it want a certificate, or refuse this "
-      "one?\ngive one that its CA signs, with a name that it allows; its log "
-      "says why it refuses others");
   const bool refused_again =
       tls->UnansweredHandshakes(address) >= kHandshakesThatTell;
-  return refused_again ? absl::UnauthenticatedError(explained)
-                       : absl::UnavailableError(explained);
-}
-
-void NoteConnection(const std::string& address, TlsFiles* tls) {
-  if (tls != nullptr) tls->NoteAnswer(address);
+  return {refused_again ? absl::StatusCode::kUnauthenticated
+                        : absl::StatusCode::kUnavailable,
+          StrCat(server,
+                 " ended the handshake; does it want a certificate, or refuse "
+                 "this one?\ngive one that its CA signs, with a name that it "
+                 "allows; its log says why it refuses others")};
 }
 
 }  // namespace millrace

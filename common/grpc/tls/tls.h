@@ -31,25 +31,24 @@ absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
 class Connector {
  public:
   // `files` must have a CA; null means plaintext.
-  Connector(std::shared_ptr<TlsFiles> files, const std::string& list);
+  Connector(std::shared_ptr<TlsFiles> files, std::string list);
 
   // Makes a channel with ClientChannelArguments(), without waiting for it.
   std::shared_ptr<::grpc::Channel> Connect(
       const std::string& address,
       int max_receive_bytes = kMaxMessageBytes) const;
 
-  // Makes a channel on which all calls fail, because it refuses any server. If
-  // what the server shows is the reason why gRPC refused it on another channel,
-  // they fail with the words for it, see ExplainConnection(). gRPC itself says
-  // only "certificate verify failed", or less.
-  std::shared_ptr<::grpc::Channel> Look(const std::string& address) const;
-
-  // Whether a call failed for a reason that Look() may find.
-  bool NeedsLook(const absl::Status& status) const;
+  // If gRPC may have refused a server when a call failed like this, makes a
+  // channel that refuses any server, and shows no certificate. Its calls fail
+  // with what is wrong with that of the server, in the words that
+  // ExplainConnection() expects: gRPC says only "certificate verify failed".
+  // Otherwise null.
+  std::shared_ptr<::grpc::Channel> LookAfter(const absl::Status& failure,
+                                             const std::string& address) const;
 
  private:
   const std::shared_ptr<TlsFiles> files_;
-  const std::string server_name_;  // empty for the host of each address
+  const std::string list_;
   // Shared with the channels; null for plaintext.
   const std::shared_ptr<::grpc::experimental::CertificateProviderInterface>
       provider_;
@@ -68,13 +67,11 @@ std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
     std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy);
 
-// Explains why a first call to a server failed, if TLS is the reason:
-// UNAUTHENTICATED or PERMISSION_DENIED if waiting does not help, otherwise
-// UNAVAILABLE with a guess. Returns other statuses unchanged. `tls` is that of
-// the channel; null means plaintext.
+// Must be given the result of each first call to a server. Explains why one
+// failed, if TLS is the reason: UNAUTHENTICATED or PERMISSION_DENIED if waiting
+// does not help, otherwise UNAVAILABLE with a guess. Returns other statuses
+// unchanged. `tls` is that of the channel; null means plaintext.
 absl::Status ExplainConnection(const absl::Status& status,
                                const std::string& address, TlsFiles* tls);
-// Records that the server has answered a first call.
-void NoteConnection(const std::string& address, TlsFiles* tls);
 
 }  // namespace millrace

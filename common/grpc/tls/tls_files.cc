@@ -17,18 +17,15 @@ constexpr absl::Duration kWarnInterval = absl::Hours(24);
 
 }  // namespace
 
-TlsFiles::TlsFiles(TlsOptions options) : options_(std::move(options)) {}
+TlsFiles::TlsFiles(TlsOptions options,
+                   std::shared_ptr<const Certificates> certificates)
+    : options_(std::move(options)), current_(std::move(certificates)) {}
 
 absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Open(TlsOptions options) {
-  std::shared_ptr<TlsFiles> files(new TlsFiles(std::move(options)));
-  MILLRACE_ASSIGN_OR_RETURN(auto certificates,
-                            Certificates::Load(files->options_));
+  MILLRACE_ASSIGN_OR_RETURN(auto certificates, Certificates::Load(options));
+  std::shared_ptr<TlsFiles> files(
+      new TlsFiles(std::move(options), certificates));
   MILLRACE_RETURN_IF_ERROR(files->Publish(*certificates));
-  files->WarnOfEnd(*certificates);
-  {
-    MutexLock lock(&files->mutex_);
-    files->current_ = std::move(certificates);
-  }
   // The destructor joins the thread, so it need not share ownership.
   files->thread_ = std::thread([raw = files.get()] { raw->Run(); });
   return files;
@@ -66,6 +63,7 @@ int TlsFiles::UnansweredHandshakes(const std::string& address) const {
 
 void TlsFiles::Run() {
   while (true) {
+    WarnOfEnd(*current());
     {
       MutexLock lock(&mutex_);
       const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -74,17 +72,17 @@ void TlsFiles::Run() {
       if (stop_.WaitFor(&mutex_, options_.reload_interval, stopping)) return;
     }
     Reload();
-    WarnOfEnd(*current());
   }
 }
 
 void TlsFiles::Reload() {
   auto loaded = Certificates::Load(options_);
   if (!loaded.ok()) return Refuse(loaded.status());
-  failure_ = absl::OkStatus();
-  if ((*loaded)->SameFiles(*current())) return;
-  const absl::Status published = Publish(**loaded);
+  const bool changed = !(*loaded)->IsSameAs(*current());
+  const absl::Status published = changed ? Publish(**loaded) : absl::OkStatus();
   if (!published.ok()) return Refuse(published);
+  failure_ = absl::OkStatus();
+  if (!changed) return;
   spdlog::info("TLS files were read again: {}", (*loaded)->DescribeOwn());
   next_warning_ = SteadyTime::InfinitePast();
   MutexLock lock(&mutex_);
@@ -94,11 +92,9 @@ void TlsFiles::Reload() {
 // Files are rarely replaced all at once, so warn only of an error that is still
 // there at the next reload.
 void TlsFiles::Refuse(const absl::Status& error) {
-  const bool again = error == failure_;
-  if (!again) failure_reported_ = false;
+  failures_ = error == failure_ ? failures_ + 1 : 1;
   failure_ = error;
-  if (!again || failure_reported_) return;
-  failure_reported_ = true;
+  if (failures_ != 2) return;
   spdlog::warn("{}; the TLS files read before stay in use", FirstLine(error));
 }
 

@@ -49,7 +49,8 @@ class TlsFiles {
   int UnansweredHandshakes(const std::string& address) const;
 
  private:
-  explicit TlsFiles(TlsOptions options);
+  TlsFiles(TlsOptions options,
+           std::shared_ptr<const Certificates> certificates);
   void Run();
   void Reload();
   void Refuse(const absl::Status& error);
@@ -63,7 +64,7 @@ class TlsFiles {
   MemoryFile cas_;
   MemoryFile client_roots_;
   absl::Status failure_;  // of the previous reload
-  bool failure_reported_ = false;
+  int failures_ = 0;      // like that one, one after another
   SteadyTime next_warning_ = SteadyTime::InfinitePast();
 
   mutable Mutex mutex_;

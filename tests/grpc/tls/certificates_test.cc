@@ -16,6 +16,7 @@ namespace {
 
 using testing::CertificatePem;
 using testing::CertificateSpec;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::ReplaceFile;
 using testing::TestCa;
@@ -96,6 +97,21 @@ TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   EXPECT_THAT(LoadError(missing), HasSubstr("nothing.pem"));
   missing.key = "";
   EXPECT_EQ(LoadError(missing), "tls_cert needs tls_key");
+}
+
+// OpenSSL's own kind of PEM says what a certificate is trusted for.
+TEST_F(CertificatesTest, CasAreOnlyPlainCertificates) {
+  std::string other = TestCa("their CA").pem();
+  for (size_t at = 0; (at = other.find(" CERT", at)) != other.npos; at += 9) {
+    other.insert(at, " TRUSTED");
+  }
+  const auto loaded =
+      Certificates::Load(Files(ca_.pem() + other, ca_.Issue({})));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->cas(), ca_.pem());
+  EXPECT_THAT((*loaded)->client_roots(), EndsWith("-\n" + ca_.pem()));
+  EXPECT_THAT(LoadError(Files(other, ca_.Issue({}))),
+              HasSubstr("ca.pem: does not contain a complete"));
 }
 
 TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {

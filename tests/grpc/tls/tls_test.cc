@@ -2,6 +2,7 @@
 #include "common/grpc/tls/tls.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,7 @@ using testing::CertificatePem;
 using testing::CertificateSpec;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::ReplaceFile;
 using testing::TestCa;
 
@@ -128,13 +130,11 @@ class TlsTest : public testing::DirectoryTest {
     return status;
   }
 
-  // Makes a call of any method with an empty request, on its own connection;
-  // returns its status.
-  static absl::Status Call(const std::string& address,
-                           const std::shared_ptr<TlsFiles>& files,
+  // Makes a call of any method with an empty request; returns its status.
+  static absl::Status Call(const std::shared_ptr<::grpc::Channel>& channel,
                            const std::string& method) {
     ::grpc::TemplatedGenericStub<::grpc::ByteBuffer, ::grpc::ByteBuffer> stub(
-        Connector(files, address).Connect(address));
+        channel);
     ::grpc::ClientContext context;
     testing::SetDeadline(context, absl::Seconds(20));
     const ::grpc::Slice nothing("");
@@ -149,6 +149,12 @@ class TlsTest : public testing::DirectoryTest {
                    });
     done.WaitForNotification();
     return result;
+  }
+  // The same, on a connection of its own.
+  static absl::Status Call(const std::string& address,
+                           const std::shared_ptr<TlsFiles>& files,
+                           const std::string& method) {
+    return Call(Connector(files, address).Connect(address), method);
   }
   static absl::Status Call(const std::string& address, const TlsOptions& tls,
                            const std::string& method) {
@@ -299,6 +305,46 @@ TEST_F(TlsTest, HostsAreNeitherCommonNamesNorPartsOfNames) {
   }
 }
 
+TEST_F(TlsTest, WildcardsOfServersStandForOneLabel) {
+  CertificateSpec spec;
+  spec.names = "DNS:*.fleet.example,DNS:part*.example";
+  FleetHarness servers(testing::SmallGraph(), 1, Showing(ca_.Issue(spec)));
+  const std::string address = servers.server(0).address();
+  TlsOptions client = NewTls(ca_, "client");
+  client.server_name = "S1.fleet.example";
+  EXPECT_TRUE(Connect(address, client).ok());
+  for (const char* name : {"fleet.example", "a.s1.fleet.example",
+                           "partial.example", "s1fleet.example"}) {
+    client.server_name = name;
+    EXPECT_THAT(std::string(ConnectInVain(address, client).message()),
+                HasSubstr("is not for " + client.server_name));
+  }
+}
+
+TEST_F(TlsTest, TheServerNameMayBeAnAddress) {
+  CertificateSpec spec;
+  spec.names = "IP:10.0.0.7,IP:fd00::7";
+  FleetHarness servers(testing::SmallGraph(), 1, Showing(ca_.Issue(spec)));
+  const std::string address = servers.server(0).address();
+  TlsOptions client = NewTls(ca_, "client");
+  for (const char* name : {"10.0.0.7", "fd00::7", "FD00:0::7"}) {
+    client.server_name = name;
+    EXPECT_TRUE(Connect(address, client).ok()) << name;
+  }
+  client.server_name = "10.0.0.8";
+  EXPECT_THAT(std::string(ConnectInVain(address, client).message()),
+              HasSubstr("is not for 10.0.0.8"));
+}
+
+TEST_F(TlsTest, ServersThatAreRefusedDoNotSeeTheClientsCertificate) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const testing::CapturedLog log;
+  const absl::Status unknown =
+      ConnectInVain(servers.server(0).address(), NewTls(other_ca_, "client"));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("is not signed by"));
+  EXPECT_THAT(log.text(), Not(HasSubstr("a client is refused")));
+}
+
 TEST_F(TlsTest, AddressesMayBeWrittenInAnyForm) {
   if (!ListeningSocket::Open({"::1", 0}, "").ok()) {
     GTEST_SKIP() << "this host has no IPv6";
@@ -320,6 +366,8 @@ TEST_F(TlsTest, TheServersOwnCertificateIsLetIn) {
   spec.usage = "serverAuth";
   ServerOptions options = Showing(other_ca_.Issue(spec));
   options.clients.allow = {"trainer"};
+  std::atomic<int> days = 0;
+  options.tls.clock = [&days] { return absl::Now() + days.load() * kOneDay; };
   FleetHarness servers(testing::SmallGraph(), 1, options);
   TlsOptions client = Tls(other_ca_.pem(), "server");
   client.ca = Write("client-ca.pem", other_ca_.pem());
@@ -328,9 +376,29 @@ TEST_F(TlsTest, TheServersOwnCertificateIsLetIn) {
                 "/grpc.health.v1.Health/Check");
   };
   EXPECT_TRUE(health().ok()) << health();
+  days = 31;
+  EXPECT_TRUE(absl::IsUnavailable(health())) << health();
+  days = 0;
   WriteIdentity("client", other_ca_, spec);
   client = Tls(other_ca_.pem(), "client");
   EXPECT_TRUE(absl::IsUnavailable(health())) << health();
+}
+
+// Even if the CA between the two and ours has signed the other's as well.
+TEST_F(TlsTest, AServerTakesNoOtherForItself) {
+  const TestCa middle("middle", &ca_);
+  FleetHarness servers(testing::SmallGraph(), 1, Showing(WithChain(middle)));
+  const auto health = [&](const std::string& identity) {
+    const auto files = *TlsFiles::Open(Tls(ca_.pem(), identity));
+    return Call(::grpc::CreateChannel(servers.server(0).address(),
+                                      OwnServerCredentials(files)),
+                "/grpc.health.v1.Health/Check");
+  };
+  EXPECT_TRUE(health("server").ok()) << health("server");
+  const CertificatePem another = WithChain(middle);
+  Write("another.pem", another.certificate);
+  Write("another.key", another.key);
+  EXPECT_TRUE(absl::IsUnavailable(health("another"))) << health("another");
 }
 
 TEST_F(TlsTest, NamesOfDnsListsAreThoseOfTheCertificate) {
@@ -494,6 +562,19 @@ TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
   }));
 }
 
+TEST_F(TlsTest, RunningClientsForgetCas) {
+  FleetHarness servers(testing::SmallGraph(), 1, Mutual());
+  const std::string address = servers.server(0).address();
+  const Connector connector(*OpenClientTls(NewTls(ca_, "client")), address);
+  const auto health = [&] {
+    return Call(connector.Connect(address), "/grpc.health.v1.Health/Check");
+  };
+  EXPECT_TRUE(health().ok()) << health();
+  Write("client-ca.pem", other_ca_.pem());
+  EXPECT_TRUE(
+      testing::Eventually([&] { return absl::IsUnavailable(health()); }));
+}
+
 // The number of memory files with identities that this process holds open.
 int OpenIdentities() {
   int count = 0;
@@ -586,9 +667,9 @@ TEST_F(TlsTest, HandshakeOfOneServerSaysNothingAboutItsNeighbor) {
   };
   EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
   EXPECT_TRUE(absl::IsUnavailable(explain(neighbor))) << explain(neighbor);
-  NoteConnection(neighbor, files->get());
+  EXPECT_TRUE(ExplainConnection({}, neighbor, files->get()).ok());
   EXPECT_TRUE(absl::IsUnauthenticated(explain(address))) << explain(address);
-  NoteConnection(address, files->get());
+  EXPECT_TRUE(ExplainConnection({}, address, files->get()).ok());
   EXPECT_TRUE(absl::IsUnavailable(explain(address))) << explain(address);
 }
 
