@@ -216,13 +216,13 @@ std::string DescribeConversionError(const CLI::App& app,
 
 std::string DescribeParseError(const CLI::App& app,
                                const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
     case CLI::ExitCodes::RequiredError:
     case CLI::ExitCodes::RequiresError:
     case CLI::ExitCodes::ExcludesError:
     case CLI::ExitCodes::ExtrasError: {
-      const std::string unexpected = DescribeUnexpected(app);
+      std::string unexpected = DescribeUnexpected(app);
       if (!unexpected.empty()) return unexpected;
       const std::string wrong = DescribeConflict(ChosenCommand(app));
       return wrong.empty() ? text : wrong;

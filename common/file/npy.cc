@@ -23,7 +23,7 @@ Pages InnerPages(const std::byte* data, size_t bytes) {
   const uintptr_t begin = (from + page - 1) / page * page;
   const uintptr_t end = (from + bytes) / page * page;
   if (end <= begin) return {};
-  return {reinterpret_cast<void*>(begin), end - begin};
+  return {const_cast<std::byte*>(data) + (begin - from), end - begin};
 }
 
 // Heap memory must never get here: MADV_DONTNEED would erase it.

@@ -158,7 +158,7 @@ absl::Status Take(const Json& json, ListTime& time);
 template <typename T>
 absl::Status Get(const Json& object, const char* key, T& value) {
   MILLRACE_ASSIGN_OR_RETURN(const Json* member, Member(object, key));
-  const absl::Status status = Take(*member, value);
+  absl::Status status = Take(*member, value);
   if (status.ok()) return status;
   return Bad(absl::StrCat("'", key, "': ", status.message()));
 }

@@ -92,8 +92,7 @@ void TakeFieldError(const std::string& bytes, absl::Status& status) {
     proto.set_message(message);
     details = proto.SerializeAsString();
   }
-  return ::grpc::Status(static_cast<::grpc::StatusCode>(status.code()),
-                        std::move(message), std::move(details));
+  return {static_cast<::grpc::StatusCode>(status.code()), message, details};
 }
 
 absl::Status FromGrpcStatus(const ::grpc::Status& status) {

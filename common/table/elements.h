@@ -105,11 +105,9 @@ void WithElementType(ElementType type, Body body) {
 // callers must refuse them with RequireIntegers().
 template <typename To, typename From>
 To ConvertElement(From value) {
-  if constexpr (std::is_integral_v<From>) {
-    return static_cast<To>(value);
-  } else if constexpr (std::is_same_v<From, BoolByte>) {
+  if constexpr (std::is_same_v<From, BoolByte>) {
     return static_cast<To>(value.byte != 0);
-  } else if constexpr (std::is_integral_v<To>) {
+  } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>) {
     return 0;
   } else if constexpr (std::is_same_v<From, Float16Bits>) {
     return FromFloat16(value.bits);

@@ -46,7 +46,7 @@ void Damage::Note(std::string_view file, const absl::Status& error) {
   }
 }
 
-void Damage::Listen(Listener listener) {
+void Damage::Listen(const Listener& listener) {
   std::map<int, std::string> damaged;
   {
     MutexLock lock(&mutex_);

@@ -37,7 +37,7 @@ class Damage {
   // Calls `listener` for each partition that is already damaged, and for each
   // that becomes so. There is at most one listener; it must outlive this object
   // and must not call Note().
-  void Listen(Listener listener);
+  void Listen(const Listener& listener);
 
   // DATA_LOSS: the partition is damaged; tells the client to ask another
   // server.

@@ -34,8 +34,9 @@ void ReplyCall::OnReadDone(bool ok) {
 
 void ReplyCall::MakeReply() {
   absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  const absl::Status status = reply.status();
   if (reply.ok()) reply_ = *std::move(reply);
-  End(reply.status());
+  End(status);
 }
 
 void ReplyCall::OnCancel() {

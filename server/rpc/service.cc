@@ -52,8 +52,8 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
   using Start = std::function<::grpc::ServerGenericBidiReactor*(Context*)>;
 
   void Add(const char* method, Start start) {
-    starts_.emplace(StrCat("/", v1::Sampler::service_full_name(), "/", method),
-                    std::move(start));
+    starts_[StrCat("/", v1::Sampler::service_full_name(), "/", method)] =
+        std::move(start);
   }
 
   absl::flat_hash_map<std::string, Start> starts_;  // by path
