@@ -5,12 +5,16 @@ set_property(CACHE MILLRACE_SANITIZER PROPERTY STRINGS "" address thread)
 mark_as_advanced(MILLRACE_SANITIZER)
 
 # Adds a folder's library, with an alias. PUBLIC_HEADERS are installed.
+# PRECOMPILED is a set of MillracePrecompile.cmake; `library` if it is missing.
 #
 #   millrace_library(NAME base SOURCES a.cc PUBLIC_HEADERS a.h HEADERS b.h
-#                    PUBLIC x PRIVATE y)
+#                    PUBLIC x PRIVATE y PRECOMPILED grpc)
 function(millrace_library)
-  cmake_parse_arguments(ARG "" "NAME"
+  cmake_parse_arguments(ARG "" "NAME;PRECOMPILED"
     "SOURCES;PUBLIC_HEADERS;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED library)
+  endif()
   set(target millrace_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(millrace::${ARG_NAME} ALIAS ${target})
@@ -24,6 +28,7 @@ function(millrace_library)
     PRIVATE FILE_SET private_headers TYPE HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  millrace_precompile(${target} ${ARG_PRECOMPILED})
   # In a unity build GCC takes each source for a header, in which a member whose
   # type is in an unnamed namespace would be an error.
   target_compile_options(${target} PRIVATE
@@ -54,16 +59,44 @@ function(millrace_test_suites variable source)
   set(${variable} ${filters} PARENT_SCOPE)
 endfunction()
 
-# Adds a program with all tests of a folder. ctest runs the suites of each
-# NAME_test.cc in it as a test NAME_test, in a process of its own.
+# All test programs, and the programs that they start.
+if(MILLRACE_TESTS)
+  add_custom_target(test_programs)
+endif()
+
+# Adds a program with the tests of a folder, without those that this build
+# leaves out. ctest runs the suites of each NAME_test.cc in it as a test
+# NAME_test, in a process of its own. The tests may start STARTS. PRECOMPILED is
+# a set of MillracePrecompile.cmake; `test` if it is missing.
 #
-#   millrace_tests(NAME draw_tests SOURCES draw_test.cc LINK millrace::sample)
+#   millrace_tests(NAME draw_tests SOURCES draw_test.cc LINK millrace::sample
+#                  STARTS millrace-server)
 function(millrace_tests)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;PRECOMPILED" "SOURCES;LINK;STARTS"
+    ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED test)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  set(sources)
+  set(entries)
+  foreach(source IN LISTS ARG_SOURCES)
+    if(source MATCHES "^([a-z0-9_]+_test)\\.cc$")
+      millrace_is_left_out(left_out ${CMAKE_MATCH_1})
+      if(left_out)
+        continue()
+      endif()
+      list(APPEND entries ${CMAKE_MATCH_1})
+    endif()
+    list(APPEND sources ${source})
+  endforeach()
+  if(NOT entries)
+    return()
+  endif()
+  add_executable(${ARG_NAME} ${sources})
+  add_dependencies(test_programs ${ARG_NAME} ${ARG_STARTS})
   target_compile_features(${ARG_NAME} PRIVATE cxx_std_20)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   # These give false warnings about std::string at -O3 in GCC 12 (its bugs
@@ -78,41 +111,29 @@ function(millrace_tests)
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LINK} GTest::gmock_main)
+  millrace_precompile(${ARG_NAME} ${ARG_PRECOMPILED})
   # The names of the suites are read at configure time.
   set_property(DIRECTORY APPEND PROPERTY
     CMAKE_CONFIGURE_DEPENDS ${ARG_SOURCES})
   set(known)
-  set(is_run FALSE)
-  foreach(source IN LISTS ARG_SOURCES)
-    if(NOT source MATCHES "^([a-z0-9_]+_test)\\.cc$")
-      continue()
-    endif()
-    set(entry ${CMAKE_MATCH_1})
-    millrace_test_suites(filters ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+  foreach(entry IN LISTS entries)
+    millrace_test_suites(filters ${CMAKE_CURRENT_SOURCE_DIR}/${entry}.cc)
     foreach(filter IN LISTS filters)
       if(filter IN_LIST known)
         message(FATAL_ERROR
-          "${source}: another file of ${ARG_NAME} has the suite ${filter} too")
+          "${entry}.cc: another file of ${ARG_NAME} has the suite ${filter} too")
       endif()
     endforeach()
     list(APPEND known ${filters})
     list(JOIN filters ":" filter)
     set_property(GLOBAL APPEND PROPERTY MILLRACE_TEST_ENTRIES
       "${ARG_NAME} ${entry} ${filter}")
-    millrace_is_left_out(left_out ${entry})
-    if(left_out)
-      continue()
-    endif()
-    set(is_run TRUE)
     add_test(NAME ${entry} COMMAND ${ARG_NAME} --gtest_filter=${filter})
     millrace_set_test_limits(${entry} ${ARG_TIMEOUT})
     # GoogleTest reports success for a filter that matches nothing.
     set_tests_properties(${entry} PROPERTIES
       FAIL_REGULAR_EXPRESSION "Running 0 tests from 0 test suites")
   endforeach()
-  if(NOT is_run)
-    set_target_properties(${ARG_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
-  endif()
 endfunction()
 
 # Adds the test that ctest runs each GoogleTest test exactly once. Must be

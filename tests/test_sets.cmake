@@ -10,24 +10,26 @@ set(MILLRACE_ORACLE_TESTS
     oracle_kinds_test oracle_seeds_test oracle_test real_graphs_test
     temporal_epoch_test walk_law_test)
 
-set(MILLRACE_NOT_UNDER_ADDRESS ${MILLRACE_ORACLE_TESTS})
+# Tests of Python, Bash, CMake and compilers rather than of programs.
+set(MILLRACE_TOOL_TESTS
+    doc_paths_check_test folder_arrows_check_test grpc_internals_check_test
+    install_test shell_completion_test test_entries_test
+    type_names_check_test)
+
+set(MILLRACE_NOT_UNDER_ADDRESS
+    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS})
 
 # Tests that start gRPC servers. Debian's gRPC is not instrumented, so
 # ThreadSanitizer does not see the ordering by its atomics and reports races.
 set(MILLRACE_FLEET_TESTS
-    abuse_drain_test added_split_test added_splits_test bad_draws_test
-    bad_requests_test compare_losses_test compressed_import_test
-    compressed_replies_test connections_test damaged_replica_test
-    damaged_replicas_test expand_flood_test fair_clients_test feature_cache_test
-    fleet_test full_disk_test golden_digests_test held_open_test
-    http_server_test install_test large_requests_test long_lists_test
-    lost_server_test member_keeper_test methods_test mixed_abuse_test
-    npy_import_test other_store_test peer_picker_test port_check_test
-    python_client_test refusals_test remote_batch_source_test replicas_test
-    reset_calls_test sampling_test secure_fleet_test server_drain_test
+    added_splits_test bad_draws_test bad_requests_test connections_test
+    damaged_replicas_test fair_clients_test feature_cache_test fleet_test
+    http_server_test large_requests_test long_lists_test member_keeper_test
+    methods_test peer_picker_test port_check_test refusals_test
+    remote_batch_source_test reset_calls_test server_drain_test
     server_program_test server_test set_clock_test slow_clients_test
-    slow_replicas_test soak_test split_replicas_test status_pages_test
-    stopped_server_test store_edits_test tls_test up_test)
+    slow_replicas_test split_replicas_test status_pages_test stopped_server_test
+    tls_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
@@ -37,18 +39,18 @@ set(MILLRACE_SERIAL_TESTS
     child_process_test completion_test divide_edges_test draw_test
     edge_directory_test edge_feature_test excluded_edges_test file_test
     float_cast_test frame_test golden_test hedging_test host_port_test
-    importer_test induced_test
-    inflated_file_test job_proto_test job_test label_summary_test
-    line_reader_test manifest_proto_test manifest_test method_job_test
-    metis_partition_test negatives_test npy_rows_test npy_test
+    importer_test induced_test inflated_file_test job_proto_test job_test
+    label_summary_test line_reader_test manifest_proto_test manifest_test
+    method_job_test metis_partition_test negatives_test npy_rows_test npy_test
     npz_formats_test ogb_test owner_groups_test partition_formats_test
-    partition_test philox_many_test pick_slots_test program_test
-    progress_test relabel_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test status_test store_test
-    store_writer_test temporal_test train_graph_test triples_test tu_test
-    unpickler_test verify_test walk_budget_test walk_test weights_test
-    words_test)
+    partition_test philox_many_test pick_slots_test program_test progress_test
+    relabel_test restored_rows_test schema_test seed_schedule_test
+    select_edges_test status_test store_test store_writer_test temporal_test
+    train_graph_test triples_test tu_test unpickler_test verify_test
+    walk_budget_test walk_test weights_test words_test)
 
+# Nor does a build for ThreadSanitizer run the tests in Python or Bash, which
+# start programs.
 set(MILLRACE_NOT_UNDER_THREAD
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})
 

@@ -9,7 +9,8 @@
 
 Both are only checked for errors and for warnings about locks, with the flags of
 the compile_commands.json of build folders, whose generated headers must have
-been built.
+been built. A unity build compiles many sources as one unit, which is read as a
+whole.
 
 Usage: tests/style/clang_syntax.py BUILD_FOLDER...
 """
@@ -28,6 +29,7 @@ FOLDERS = ('client', 'common', 'server', 'tests')
 TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/')
 INCLUDE = re.compile(r'^#include "((?:client|common|server|tests)/[^"]+)"',
                      re.M)
+UNIT_INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 ANNOTATION = re.compile(r'\bABSL_(GUARDED_BY|PT_GUARDED_BY|LOCKS_EXCLUDED|'
                         r'EXCLUSIVE_LOCKS_REQUIRED|SHARED_LOCKS_REQUIRED)\b')
 
@@ -78,6 +80,15 @@ def complaints_about(path, entry):
     return result.stderr or f'{path}: status {result.returncode}\n'
 
 
+def sources_in(unit):
+    """The sources that a unit of a build has the compiler read: itself, or
+    those that it includes if CMake has written it for a unity build."""
+    if unit.parent.name != 'Unity':
+        return [unit]
+    return map(pathlib.Path,
+               UNIT_INCLUDE.findall(unit.read_text(encoding='utf-8')))
+
+
 def sources_of(builds):
     """The project's sources, each with the command of the first build that
     compiles it."""
@@ -85,11 +96,11 @@ def sources_of(builds):
     for build in builds:
         database = pathlib.Path(build) / 'compile_commands.json'
         for entry in json.loads(database.read_text(encoding='utf-8')):
-            file = pathlib.Path(entry['file'])
-            if file.is_relative_to(ROOT):
-                path = file.relative_to(ROOT).as_posix()
-                if path.startswith(FOLDERS):
-                    sources.setdefault(path, entry)
+            for file in sources_in(pathlib.Path(entry['file'])):
+                if file.is_relative_to(ROOT):
+                    path = file.relative_to(ROOT).as_posix()
+                    if path.startswith(FOLDERS):
+                        sources.setdefault(path, entry)
     return sources
 
 
@@ -115,12 +126,13 @@ def main():
     if not annotated:
         sys.exit('the builds compile no annotated source of '
                  f'{", ".join(TORCH_FOLDERS)}; is LibTorch missing?')
+    units = {entry['file']: entry for entry in annotated.values()}
     complaints = [f'{path}: no source includes it\n'
                   for path in sorted(unused)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints += pool.map(
             lambda item: complaints_about(*item),
-            [*sorted(headers.items()), *sorted(annotated.items())])
+            [*units.items(), *sorted(headers.items())])
     text = ''.join(complaints)
     print(f'{text}{len(headers)} headers and {len(annotated)} sources read')
     sys.exit(1 if text else 0)

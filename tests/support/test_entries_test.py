@@ -6,7 +6,7 @@
 
 FOLDER holds the test programs, and entries.txt with a line for each ctest
 entry: the program, the name of the entry, and its --gtest_filter. Programs that
-have not been built are skipped: ThreadSanitizer builds leave some out.
+have not been built are skipped.
 """
 import collections
 import pathlib
