@@ -16,18 +16,18 @@ set(MILLRACE_NOT_UNDER_ADDRESS ${MILLRACE_ORACLE_TESTS})
 # ThreadSanitizer does not see the ordering by its atomics and reports races.
 set(MILLRACE_FLEET_TESTS
     abuse_drain_test added_split_test added_splits_test bad_draws_test
-    bad_requests_test compare_losses_test compressed_import_test
-    compressed_replies_test connections_test damaged_replica_test
-    damaged_replicas_test expand_flood_test fair_clients_test feature_cache_test
-    fleet_test full_disk_test golden_digests_test held_open_test
-    http_server_test install_test large_requests_test long_lists_test
-    lost_server_test member_keeper_test methods_test mixed_abuse_test
-    npy_import_test other_store_test peer_picker_test port_check_test
-    python_client_test refusals_test remote_batch_source_test replicas_test
-    reset_calls_test sampling_test secure_fleet_test server_drain_test
-    server_program_test server_test set_clock_test slow_clients_test
-    slow_replicas_test soak_test split_replicas_test status_pages_test
-    stopped_server_test store_edits_test tls_test up_test)
+    bad_requests_test cached_batches_test compare_losses_test
+    compressed_import_test compressed_replies_test connections_test
+    damaged_replica_test damaged_replicas_test expand_flood_test
+    fair_clients_test fleet_test full_disk_test golden_digests_test
+    held_open_test http_server_test install_test large_requests_test
+    long_lists_test lost_server_test member_keeper_test methods_test
+    mixed_abuse_test npy_import_test other_store_test peer_picker_test
+    port_check_test python_client_test refusals_test remote_batch_source_test
+    replicas_test reset_calls_test sampling_test secure_fleet_test
+    server_drain_test server_program_test server_test set_clock_test
+    slow_clients_test slow_replicas_test soak_test split_replicas_test
+    status_pages_test stopped_server_test store_edits_test tls_test up_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
