@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -54,7 +54,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     std::vector<std::shared_ptr<BatchFetch>> fetches;
     {
       MutexLock lock(&mutex_);
-      fetches.assign(fetches_.begin(), fetches_.end());
+      for (const auto& [number, fetch] : fetches_) fetches.push_back(fetch);
     }
     for (const std::shared_ptr<BatchFetch>& fetch : fetches) fetch->Cancel();
     fetches.clear();
@@ -112,19 +112,18 @@ class FleetBatchSource final : public RemoteBatchSource {
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
         .cache = std::move(features)};
-    // The fetch is its own key. It leaves the set only after `done` has run, so
-    // that the destructor waits for that too.
-    auto key = std::make_shared<std::shared_ptr<BatchFetch>>();
-    auto fetch = std::make_shared<BatchFetch>(
+    const uint64_t number = ++started_;
+    // A fetch is forgotten only after `done` has run, so that the destructor
+    // waits for that too.
+    const auto fetch = std::make_shared<BatchFetch>(
         options, job, std::move(request),
-        [this, key, done = std::move(done)](absl::StatusOr<Batch> batch) {
+        [this, number, done = std::move(done)](absl::StatusOr<Batch> batch) {
           done(std::move(batch));
-          Forget(*std::exchange(*key, nullptr));
+          Forget(number);
         });
-    *key = fetch;
     {
       MutexLock lock(&mutex_);
-      fetches_.insert(fetch);
+      fetches_.emplace(number, fetch);
     }
     fetch->Start();
   }
@@ -140,10 +139,10 @@ class FleetBatchSource final : public RemoteBatchSource {
         .FindHome(request.epoch, request.batch);
   }
 
-  void Forget(BatchFetch& fetch) {
-    std::shared_ptr<BatchFetch> last = fetch.shared_from_this();
+  // Called by the fetch, which keeps itself alive meanwhile.
+  void Forget(uint64_t number) {
     MutexLock lock(&mutex_);
-    fetches_.erase(last);
+    fetches_.erase(number);
     fetch_ended_.NotifyOne();
   }
 
@@ -162,44 +161,53 @@ class FleetBatchSource final : public RemoteBatchSource {
                               .timer = timer_,
                               .received = received_};
     while (true) {
-      if (closing_.HasBeenNotified()) return Closed();
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-      CallGroup calls(closing_);
-      for (const Request& request : requests) {
-        calls.Add([&](CallDone done) {
-          return start_call(context, request, std::move(done));
-        });
-      }
-      const absl::Status status = calls.Wait();
+      MILLRACE_RETURN_IF_ERROR(CheckOpen());
+      const absl::Status status = RunOnce(context, requests, start_call);
       if (status.ok()) return status;
-      if (closing_.HasBeenNotified()) return Closed();
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+      MILLRACE_RETURN_IF_ERROR(CheckOpen());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, SteadyNow()));
-      std::vector<Request> failed;
-      for (size_t i = 0; i < requests.size(); ++i) {
-        if (!calls.succeeded(i)) failed.push_back(std::move(requests[i]));
-      }
-      requests = std::move(failed);
       MILLRACE_RETURN_IF_ERROR(Pause(wait));
     }
   }
 
-  // Sleeps. CANCELLED: the source was closed or the program interrupted.
+  // Starts a call for each request and waits for all. Leaves the requests that
+  // failed, and returns the error of CallGroup::Wait.
+  template <typename Request, typename StartCall>
+  absl::Status RunOnce(const CallContext& context,
+                       std::vector<Request>& requests, StartCall start_call) {
+    CallGroup calls(closing_);
+    for (const Request& request : requests) {
+      calls.Add([&](CallDone done) {
+        return start_call(context, request, std::move(done));
+      });
+    }
+    const absl::Status status = calls.Wait();
+    std::vector<Request> failed;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (!calls.succeeded(i)) failed.push_back(std::move(requests[i]));
+    }
+    requests = std::move(failed);
+    return status;
+  }
+
+  // CANCELLED: the source was closed or the program interrupted.
+  absl::Status CheckOpen() const {
+    if (closing_.HasBeenNotified()) {
+      return absl::CancelledError("the source was closed");
+    }
+    return CheckInterrupted();
+  }
+
+  // Sleeps. Errors of CheckOpen().
   absl::Status Pause(absl::Duration wait) const {
     const SteadyTime end = SteadyNow() + wait;
     while (SteadyNow() < end) {
-      if (closing_.WaitForNotificationWithTimeout(
-              std::min(end - SteadyNow(), kInterruptCheckInterval))) {
-        return Closed();
-      }
-      MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+      closing_.WaitForNotificationWithTimeout(
+          std::min(end - SteadyNow(), kInterruptCheckInterval));
+      MILLRACE_RETURN_IF_ERROR(CheckOpen());
     }
     return absl::OkStatus();
-  }
-
-  static absl::Status Closed() {
-    return absl::CancelledError("the source was closed");
   }
 
   const RemoteOptions options_;
@@ -208,11 +216,14 @@ class FleetBatchSource final : public RemoteBatchSource {
   CallTimer timer_;
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
+  std::atomic<uint64_t> started_ = 0;    // number of fetches
   std::unique_ptr<FeatureCache> cache_;  // null without --cache-ratio
   Notification closing_;
   Mutex mutex_;
   CondVar fetch_ended_;
-  std::set<std::shared_ptr<BatchFetch>> fetches_ ABSL_GUARDED_BY(mutex_);
+  // Those that have not ended, by their numbers; shared with their calls.
+  std::map<uint64_t, std::shared_ptr<BatchFetch>> fetches_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,

@@ -33,30 +33,30 @@ bool IsKnownElsewhere(Replicas& replicas, int partition) {
 
 }  // namespace
 
-CallFailure ClassifyFailure(Replicas& replicas, const CallAttempt& attempt,
+CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
                             const absl::Status& status, SteadyTime now) {
-  const FleetMember& member = attempt.member;
+  const FleetMember& member = call.member;
   ErrorInfo info = ErrorInfoOf(status);
   const std::string message(status.message());
-  const int partition = info.partition.value_or(attempt.partition);
-  const bool of_another = partition != attempt.partition;
+  const int partition = info.partition.value_or(call.partition);
+  const bool of_another = partition != call.partition;
   info.partition = partition;
   const auto unavailable = [&](Kind kind, const std::string& what) {
     return CallFailure{kind, partition,
                        WithErrorInfo(absl::UnavailableError(what), info)};
   };
   if (IsServedElsewhere(status)) {
-    return {Kind::kRefused, attempt.partition,
+    return {Kind::kRefused, call.partition,
             WithErrorInfo(absl::UnavailableError(
                               StrCat("server ", member.address, ": ", message)),
-                          {.partition = attempt.partition})};
+                          {.partition = call.partition})};
   }
   if (absl::IsDeadlineExceeded(status)) {
     return unavailable(Kind::kTimeout,
                        of_another
                            ? message
                            : StrCat("no answer from ", member.address,
-                                    " within ", Rounded(now - attempt.start)));
+                                    " within ", Rounded(now - call.start)));
   }
   if (absl::IsCancelled(status)) {
     // This client did not cancel the call, or else the status does not matter,
@@ -81,24 +81,24 @@ CallFailure ClassifyFailure(Replicas& replicas, const CallAttempt& attempt,
       absl::IsResourceExhausted(status) ? TooLarge(member, status) : status};
 }
 
-absl::Status NoteEnd(const CallContext& context, const CallAttempt& attempt,
+absl::Status NoteEnd(const CallContext& context, const ReplicaCall& call,
                      const absl::Status& status) {
   if (status.ok()) return status;
   const CallFailure failure =
-      ClassifyFailure(context.fleet, attempt, status, context.timer.Now());
+      ClassifyFailure(context.fleet, call, status, context.timer.Now());
   // Another partition's failure says nothing about this server.
-  if (failure.partition == attempt.partition) {
-    context.fleet.ReportFailure(attempt.member, status);
+  if (failure.partition == call.partition) {
+    context.fleet.ReportFailure(call.member, status);
   }
   switch (failure.kind) {
     case Kind::kRefused:
-      context.refusals.Add(attempt.partition, attempt.member, status);
+      context.refusals.Add(call.partition, call.member, status);
       break;
     case Kind::kTimeout:
-      context.retry.NoteSilence(failure.partition, attempt.start);
+      context.retry.NoteSilence(failure.partition, call.start);
       break;
     case Kind::kOtherLost:
-      context.retry.NoteWait(failure.partition, attempt.start);
+      context.retry.NoteWait(failure.partition, call.start);
       break;
     case Kind::kTransient:
     case Kind::kFinal:

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// A call to one server.
-struct CallAttempt {
+// A call to one replica.
+struct ReplicaCall {
   const FleetMember& member;
   int partition;  // that was asked for
   SteadyTime start;
@@ -36,13 +36,13 @@ struct CallFailure {
 // becomes retryable, a message that is too large is final, and what another
 // server may serve (IsServedElsewhere) is UNAVAILABLE at this one. `replicas`
 // are asked only whether they know a sound replica of another partition.
-CallFailure ClassifyFailure(Replicas& replicas, const CallAttempt& attempt,
+CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
                             const absl::Status& status, SteadyTime now);
 
 // Call at the end of every call that ended with `status`. Tells the fleet,
 // `refusals` and `retry` about a failure, as far as it concerns them, and
 // returns OK or CallFailure::status.
-absl::Status NoteEnd(const CallContext& context, const CallAttempt& attempt,
+absl::Status NoteEnd(const CallContext& context, const ReplicaCall& call,
                      const absl::Status& status);
 
 }  // namespace millrace

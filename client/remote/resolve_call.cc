@@ -42,19 +42,16 @@ class ResolveCall final : public HedgedRequest {
                              std::shared_ptr<CallObserver> observer) override {
     auto context = std::make_unique<grpc::ClientContext>();
     context->set_deadline(ToGrpcTime(deadline_));
+    const auto on_reply = [this, replica](grpc::ByteBuffer& bytes) {
+      context_.retry.NoteAnswer(request_.partition, context_.timer.Now());
+      const absl::Status status = TakeReply(bytes);
+      return status.ok() ? status : ProtocolError(*replica, status);
+    };
     return StartUnaryCall({.method = "/millrace.v1.Sampler/Resolve",
                            .request = message_,
                            .member = replica,
                            .context = std::move(context),
-                           .on_reply =
-                               [this, replica](grpc::ByteBuffer& bytes) {
-                                 context_.retry.NoteAnswer(
-                                     request_.partition, context_.timer.Now());
-                                 const absl::Status status = TakeReply(bytes);
-                                 return status.ok()
-                                            ? status
-                                            : ProtocolError(*replica, status);
-                               },
+                           .on_reply = on_reply,
                            .observer = std::move(observer)});
   }
 

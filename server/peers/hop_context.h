@@ -16,7 +16,7 @@ struct HopContext : CallScope {
   absl::Status CheckNotCancelled() const;
 
   const DrawContext& draw;
-  // What is drawn. An PeerExpand does not use the ids and trees.
+  // What is drawn. A PeerExpand does not use the ids and trees.
   const std::span<const Frontier> frontiers;
   HopBudget& budget;
 };

@@ -6,8 +6,10 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "common/grpc/call/hedged_call.h"
 #include "common/grpc/call/unary_call.h"
+#include "common/wire/error_info.h"
 
 namespace millrace {
 
@@ -46,7 +48,7 @@ class PeerCall::Attempt final : public HedgedRequest {
   void AwaitEnd() const { end_.WaitForNotification(); }
   const absl::Status& status() const { return status_; }
   ::grpc::ByteBuffer& reply() { return reply_; }
-  // The one that the outcome came from; shared with the fleet.
+  // The replica that the outcome came from; shared with the fleet.
   const std::shared_ptr<FleetMember>& replica() const { return replica_; }
 
  private:
@@ -95,19 +97,27 @@ absl::Status PeerCall::Finish(::google::protobuf::MessageLite& reply) {
     attempt_->AwaitEnd();
     const std::shared_ptr<Attempt> attempt = std::move(attempt_);
     in_flight_ = nullptr;
-    picker_.SetReplica(attempt->replica());
-    if (attempt->status().ok()) {
+    answered_by_ = attempt->replica();
+    const absl::Status& status = attempt->status();
+    if (status.ok()) {
       picker_.NoteSuccess();
       const absl::Status parsed = ParseMessage(attempt->reply(), reply);
       return parsed.ok() ? parsed : Named(parsed);
     }
-    MILLRACE_RETURN_IF_ERROR(picker_.AfterFailure(attempt->status()));
+    if (!picker_.MaySendAgain(*answered_by_, status)) return Named(status);
     MILLRACE_RETURN_IF_ERROR(Send());
   }
 }
 
 absl::Status PeerCall::Named(const absl::Status& status) const {
-  return picker_.Named(status);
+  ErrorInfo info = ErrorInfoOf(status);
+  info.partition = partition_;
+  info.moved = false;  // this call asks no other server
+  return WithErrorInfo(
+      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
+                                         answered_by_->address, ": ",
+                                         std::string(status.message()))),
+      info);
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "common/grpc/call/call.h"
 #include "common/grpc/call/hedging.h"
+#include "common/grpc/fleet/fleet.h"
 #include "server/core/call_scope.h"
 #include "server/peers/peer_picker.h"
 
@@ -56,6 +57,8 @@ class PeerCall {
   // In flight, or null; both are shared with the calls to the replicas.
   std::shared_ptr<Attempt> attempt_;
   std::shared_ptr<Call> in_flight_;
+  // The replica that ended the latest attempt; shared with the fleet.
+  std::shared_ptr<FleetMember> answered_by_;
 };
 
 }  // namespace millrace

@@ -96,6 +96,20 @@ absl::StatusOr<std::vector<Answer>> Ask(
   return answers;
 }
 
+v1::HasEdgesRequest MakeHasEdgesRequest(const Schema& schema,
+                                        RelationIndex relation,
+                                        const std::vector<uint64_t>& src,
+                                        const std::vector<uint64_t>& dst) {
+  const Relation& info = schema.relations[relation];
+  v1::HasEdgesRequest request;
+  request.set_relation(static_cast<uint32_t>(relation));
+  AppendIds(src, schema.node_types[info.src].id_dtype(),
+            *request.mutable_src_ids());
+  AppendIds(dst, schema.node_types[info.dst].id_dtype(),
+            *request.mutable_dst_ids());
+  return request;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
@@ -105,6 +119,7 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
   const uint64_t width = store.book(type).lookup_width();
   const NodeType& nodes = store.schema().node_types[type];
   Question<v1::ResolveRequest, v1::ResolveReply, uint64_t> question;
+  question.method = "/millrace.v1.Sampler/Resolve";
   question.request = [&](const OwnerGroup& group) {
     v1::ResolveRequest request;
     request.set_node_type(static_cast<uint32_t>(type));
@@ -112,7 +127,6 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
                        *request.mutable_original_ids());
     return request;
   };
-  question.method = "/millrace.v1.Sampler/Resolve";
   question.read = [&](const v1::ResolveReply& reply) {
     return ReadIds(reply.ids(), nodes.id_dtype(), 0,
                    static_cast<uint64_t>(nodes.count), "ids");
@@ -134,19 +148,14 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
     std::span<const uint64_t> dst) {
   MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
-  const std::vector<NodeType>& types = store.schema().node_types;
   const Relation& info = store.schema().relations[relation];
   Question<v1::HasEdgesRequest, v1::HasEdgesReply, uint8_t> question;
-  question.request = [&](const OwnerGroup& group) {
-    v1::HasEdgesRequest request;
-    request.set_relation(static_cast<uint32_t>(relation));
-    AppendIds(TakeAt(src, group.places), types[info.src].id_dtype(),
-              *request.mutable_src_ids());
-    AppendIds(TakeAt(dst, group.places), types[info.dst].id_dtype(),
-              *request.mutable_dst_ids());
-    return request;
-  };
   question.method = "/millrace.v1.Sampler/HasEdges";
+  question.request = [&](const OwnerGroup& group) {
+    return MakeHasEdgesRequest(store.schema(), relation,
+                               TakeAt(src, group.places),
+                               TakeAt(dst, group.places));
+  };
   question.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };

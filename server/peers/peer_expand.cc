@@ -64,7 +64,8 @@ void PeerExpand::SkipEmpty() {
 
 absl::Status PeerExpand::Send() {
   v1::ExpandRequest request;
-  FillRequest(request);
+  FillDraw(request);
+  FillFrontiers(request);
   MILLRACE_RETURN_IF_ERROR(CheckSize(request.ByteSizeLong()));
   return call_.Start(request);
 }
@@ -80,8 +81,9 @@ absl::Status PeerExpand::CheckSize(size_t bytes) const {
              "\nuse a smaller batch size or fanouts"));
 }
 
-void PeerExpand::FillRequest(v1::ExpandRequest& request) {
-  pieces_.clear();
+// Sets everything but the frontiers.
+void PeerExpand::FillDraw(v1::ExpandRequest& request) const {
+  const Manifest& manifest = hop_.core.store->manifest();
   request.set_job_seed(hop_.draw.job_seed);
   request.set_epoch(hop_.draw.epoch);
   request.set_batch(hop_.draw.batch);
@@ -93,37 +95,50 @@ void PeerExpand::FillRequest(v1::ExpandRequest& request) {
   request.set_edge_ids(hop_.draw.edge_ids);
   request.set_feature_rows(hop_.draw.feature_rows);
   request.set_within(std::string(hop_.draw.within));
-  UsedSplitsToProto(
-      SplitsOfTrainGraph(hop_.draw.within, hop_.core.store->manifest()),
-      *request.mutable_splits());
+  UsedSplitsToProto(SplitsOfTrainGraph(hop_.draw.within, manifest),
+                    *request.mutable_splits());
   request.set_partition(static_cast<uint32_t>(partition_));
-  request.set_fingerprint(hop_.core.store->manifest().fingerprint);
-  const Schema& schema = hop_.core.store->schema();
+  request.set_fingerprint(manifest.fingerprint);
+}
+
+// Adds as many of the nodes without an answer as one request may have.
+void PeerExpand::FillFrontiers(v1::ExpandRequest& request) {
+  pieces_.clear();
   size_t room = kMaxRequestBytes;
   size_t node = node_;
-  for (size_t i = frontier_; i < owned_.size(); ++i, node = 0) {
-    const OwnedFrontier& owned = owned_[i];
+  for (size_t f = frontier_; f < owned_.size(); ++f, node = 0) {
+    const OwnedFrontier& owned = owned_[f];
     if (node == owned.ids.size()) continue;
-    const RelationIndex relation = hop_.frontiers[i].relation;
-    const DType ids = schema
-                          .node_types[ListOwnerType(schema.relations[relation],
-                                                    hop_.draw.direction)]
-                          .id_dtype();
+    const DType ids = NodeIds(f);
     const size_t count =
         std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
-    const std::string among = AmongOf(i);
+    const std::string among = AmongOf(f);
     // Some nodes must be sent, however large the set is.
     const bool fits = pieces_.empty() || among.size() < room;
     if (count == 0 || !fits) break;
     v1::ExpandRequest::Frontier& out = *request.add_frontiers();
-    out.set_relation(static_cast<uint32_t>(relation));
-    out.set_fanout(hop_.frontiers[i].fanout);
+    out.set_relation(static_cast<uint32_t>(hop_.frontiers[f].relation));
+    out.set_fanout(hop_.frontiers[f].fanout);
     AppendNodes(owned, node, count, ids, out);
     if (!among.empty()) out.set_among(among);
-    AppendExcluded(i, owned, node, count, out);
-    pieces_.push_back({i, count});
+    AppendExcluded(f, owned, node, count, out);
+    pieces_.push_back({f, count});
     room -= std::min(room, out.ByteSizeLong());
   }
+}
+
+DType PeerExpand::NodeIds(size_t f) const {
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  return schema.node_types[ListOwnerType(relation, hop_.draw.direction)]
+      .id_dtype();
+}
+
+DType PeerExpand::NeighborIds(size_t f) const {
+  const Schema& schema = hop_.core.store->schema();
+  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
+  return schema.node_types[NeighborType(relation, hop_.draw.direction)]
+      .id_dtype();
 }
 
 // Returns the node set of a frontier with DrawRule::kAmong in its wire form;
@@ -134,12 +149,7 @@ std::string PeerExpand::AmongOf(size_t f) const {
   if (among == nullptr) return bytes;
   std::vector<uint64_t> ids(among->begin(), among->end());
   std::sort(ids.begin(), ids.end());
-  const Schema& schema = hop_.core.store->schema();
-  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
-  AppendIds(
-      ids,
-      schema.node_types[NeighborType(relation, hop_.draw.direction)].id_dtype(),
-      bytes);
+  AppendIds(ids, NeighborIds(f), bytes);
   return bytes;
 }
 
@@ -161,15 +171,8 @@ void PeerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
       if (excluded->timed) times.push_back(entry.time);
     }
   }
-  const Schema& schema = hop_.core.store->schema();
-  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
-  const Direction direction = hop_.draw.direction;
-  AppendIds(nodes,
-            schema.node_types[ListOwnerType(relation, direction)].id_dtype(),
-            *out.mutable_excluded_nodes());
-  AppendIds(neighbors,
-            schema.node_types[NeighborType(relation, direction)].id_dtype(),
-            *out.mutable_excluded_neighbors());
+  AppendIds(nodes, NodeIds(f), *out.mutable_excluded_nodes());
+  AppendIds(neighbors, NeighborIds(f), *out.mutable_excluded_neighbors());
   AppendRaw(std::span<const int64_t>(times), *out.mutable_excluded_times());
 }
 
@@ -186,7 +189,6 @@ absl::Status PeerExpand::Finish() {
 }
 
 absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
-  const Schema& schema = hop_.core.store->schema();
   const int count = reply.picks_size();
   if (count > static_cast<int>(pieces_.size())) {
     return call_.Named(
@@ -196,16 +198,12 @@ absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
   for (int i = 0; i < count; ++i) {
     const auto& [f, nodes] = pieces_[i];
     const v1::ExpandReply::Picks& in = reply.picks(i);
-    const Frontier& frontier = hop_.frontiers[f];
-    const Relation& relation = schema.relations[frontier.relation];
-    const DType ids =
-        schema.node_types[NeighborType(relation, hop_.draw.direction)]
-            .id_dtype();
     // A refusal comes from this server's budget, so it must not name the owner.
-    MILLRACE_RETURN_IF_ERROR(
-        hop_.budget.AddPicks(f, in.neighbors().size() / ItemBytes(ids)));
+    MILLRACE_RETURN_IF_ERROR(hop_.budget.AddPicks(
+        f, in.neighbors().size() / ItemBytes(NeighborIds(f))));
     const absl::StatusOr<size_t> answered =
-        AppendPicks(in, schema, hop_.draw, frontier, owned_[f].picks);
+        AppendPicks(in, hop_.core.store->schema(), hop_.draw, hop_.frontiers[f],
+                    owned_[f].picks);
     if (!answered.ok()) return call_.Named(answered.status());
     if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
       return call_.Named(absl::InternalError("the reply has gaps"));

@@ -56,7 +56,11 @@ class PeerExpand {
 
   absl::Status Send();
   absl::Status CheckSize(size_t bytes) const;
-  void FillRequest(v1::ExpandRequest& request);
+  void FillDraw(v1::ExpandRequest& request) const;
+  void FillFrontiers(v1::ExpandRequest& request);
+  // The dtypes of the ids of a frontier's nodes and of their neighbours.
+  DType NodeIds(size_t f) const;
+  DType NeighborIds(size_t f) const;
   std::string AmongOf(size_t f) const;
   void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,
                       size_t count, v1::ExpandRequest_Frontier& out) const;

@@ -23,7 +23,8 @@ constexpr size_t kChunk = 1 << 16;
 struct Groups {
   std::vector<std::vector<OwnedFrontier>> owned;  // [owner][frontier]
   std::vector<std::vector<uint32_t>> owners;      // [frontier][node]
-  std::vector<bool> busy;                         // owners of at least one node
+  // Owners of at least one node: those whose lists are read here, and others.
+  std::vector<int> here, elsewhere;
 };
 
 OwnedFrontier PartOf(const Frontier& frontier,
@@ -35,12 +36,16 @@ OwnedFrontier PartOf(const Frontier& frontier,
   return part;
 }
 
+bool OwnsAny(const std::vector<OwnedFrontier>& owned) {
+  return std::any_of(owned.begin(), owned.end(),
+                     [](const auto& part) { return !part.ids.empty(); });
+}
+
 Groups GroupNodes(const HopContext& hop) {
   const Store& store = *hop.core.store;
   const std::span<const Frontier> frontiers = hop.frontiers;
   const int parts = store.partition_count();
   Groups groups;
-  groups.busy.resize(parts);
   groups.owned.resize(parts);
   for (auto& owned : groups.owned) owned.resize(frontiers.size());
   groups.owners.resize(frontiers.size());
@@ -56,9 +61,13 @@ Groups GroupNodes(const HopContext& hop) {
       return static_cast<int>(owners[i]);
     };
     for (const OwnerGroup& group : GroupByOwner(owners.size(), parts, owner)) {
-      groups.busy[group.partition] = true;
       groups.owned[group.partition][f] = PartOf(frontier, group.places);
     }
+  }
+  for (int part = 0; part < parts; ++part) {
+    if (!OwnsAny(groups.owned[part])) continue;
+    // Decided once, because a partition may be found damaged meanwhile.
+    (hop.core.Reads(part) ? groups.here : groups.elsewhere).push_back(part);
   }
   return groups;
 }
@@ -109,44 +118,9 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status PeerNeighborSource::Expand(const DrawContext& context,
-                                        std::span<const Frontier> frontiers,
-                                        std::span<Picks> picks) {
-  const HopContext hop = {scope_, context, frontiers, budget_};
-  MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
-  MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
-  if (scope_.core.store->partition_count() > 1)
-    return ExpandByOwner(hop, picks);
-  for (size_t f = 0; f < frontiers.size(); ++f) {
-    MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
-                                               std::span<Picks> picks) {
-  const Store& store = *hop.core.store;
-  Groups groups = GroupNodes(hop);
-  std::vector<int> ours;
-  std::vector<std::unique_ptr<PeerExpand>> calls;
-  for (int part = 0; part < store.partition_count(); ++part) {
-    if (!groups.busy[part]) continue;
-    if (hop.core.Reads(part)) {
-      ours.push_back(part);
-      continue;
-    }
-    MILLRACE_RETURN_IF_ERROR(
-        hop.budget.ExpectReply(AskedFrontiers(groups.owned[part])));
-    calls.push_back(
-        std::make_unique<PeerExpand>(hop, part, groups.owned[part]));
-    const SteadyTime starting = SteadyNow();
-    MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
-    peer_wait_ += SteadyNow() - starting;
-  }
-  // Draws from the local lists while the calls are in flight.
-  for (const int part : ours) {
+// Draws for the nodes of all partitions whose lists are read here.
+absl::Status DrawAllHere(const HopContext& hop, Groups& groups) {
+  for (const int part : groups.here) {
     for (size_t f = 0; f < hop.frontiers.size(); ++f) {
       OwnedFrontier& owned = groups.owned[part][f];
       Frontier own = hop.frontiers[f];
@@ -156,6 +130,40 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
       MILLRACE_RETURN_IF_ERROR(DrawHere(hop, part, own, owned.picks));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PeerNeighborSource::Expand(const DrawContext& context,
+                                        std::span<const Frontier> frontiers,
+                                        std::span<Picks> picks) {
+  const HopContext hop = {scope_, context, frontiers, budget_};
+  MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
+  MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
+  if (scope_.core.store->partition_count() > 1) {
+    return ExpandByOwner(hop, picks);
+  }
+  for (size_t f = 0; f < frontiers.size(); ++f) {
+    MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
+                                               std::span<Picks> picks) {
+  Groups groups = GroupNodes(hop);
+  std::vector<std::unique_ptr<PeerExpand>> calls;
+  for (const int part : groups.elsewhere) {
+    std::vector<OwnedFrontier>& owned = groups.owned[part];
+    MILLRACE_RETURN_IF_ERROR(hop.budget.ExpectReply(AskedFrontiers(owned)));
+    calls.push_back(std::make_unique<PeerExpand>(hop, part, owned));
+    const SteadyTime starting = SteadyNow();
+    MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
+    peer_wait_ += SteadyNow() - starting;
+  }
+  // Draws from the local lists while the calls are in flight.
+  MILLRACE_RETURN_IF_ERROR(DrawAllHere(hop, groups));
   const SteadyTime waiting = SteadyNow();
   for (const auto& call : calls) MILLRACE_RETURN_IF_ERROR(call->Finish());
   peer_wait_ += SteadyNow() - waiting;

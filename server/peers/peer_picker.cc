@@ -111,45 +111,29 @@ absl::Status PeerPicker::Report(const FleetMember& member,
   return status;
 }
 
-void PeerPicker::SetReplica(std::shared_ptr<FleetMember> member) {
-  replica_ = std::move(member);
-}
-
 void PeerPicker::NoteSuccess() {
   failures_ = 0;
   failed_.clear();
 }
 
-absl::Status PeerPicker::AfterFailure(const absl::Status& failure) {
-  const bool failed_before = std::find(failed_.begin(), failed_.end(),
-                                       replica_.get()) != failed_.end();
-  failed_.push_back(replica_.get());
+bool PeerPicker::MaySendAgain(const FleetMember& member,
+                              const absl::Status& failure) {
+  const bool failed_before =
+      std::find(failed_.begin(), failed_.end(), &member) != failed_.end();
+  failed_.push_back(&member);
   // A replica's first refusal does not count, so that each replica is asked
   // once.
-  if (failed_before || !refusals_.Include(partition_, *replica_)) ++failures_;
+  if (failed_before || !refusals_.Include(partition_, member)) ++failures_;
   if (!IsRetryable(failure) || failures_ >= kMaxFailures ||
       scope_.call.IsCancelled()) {
-    return Named(failure);
+    return false;
   }
   // The client should wait until the overload passes, unless another replica is
   // free.
-  if (absl::IsResourceExhausted(failure) &&
-      !scope_.core.fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_)
-           .ok()) {
-    return Named(failure);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PeerPicker::Named(const absl::Status& status) const {
-  ErrorInfo info = ErrorInfoOf(status);
-  info.partition = partition_;
-  info.moved = false;  // this call asks no other server
-  return WithErrorInfo(
-      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
-                                         replica_->address, ": ",
-                                         std::string(status.message()))),
-      info);
+  return !absl::IsResourceExhausted(failure) ||
+         scope_.core.fleet
+             ->Pick(partition_, SteadyTime::InfinitePast(), failed_)
+             .ok();
 }
 
 }  // namespace millrace

@@ -31,15 +31,11 @@ class PeerPicker {
   // UNAVAILABLE. Any thread.
   absl::Status Report(const FleetMember& member, absl::Status status);
 
-  // Sets the replica that NoteSuccess(), AfterFailure() and Named() refer to.
-  void SetReplica(std::shared_ptr<FleetMember> member);
+  // Forgets the failures noted so far.
   void NoteSuccess();
-  // Call after a failure: OK means ask again, otherwise the error for the
-  // client.
-  absl::Status AfterFailure(const absl::Status& failure);
-
-  // Adds the names of the partition and of that replica to `status`.
-  absl::Status Named(const absl::Status& status) const;
+  // Notes that a request failed at `member` with `failure`, which Report()
+  // returned. Returns whether to send it again.
+  bool MaySendAgain(const FleetMember& member, const absl::Status& failure);
 
  private:
   absl::Status AwaitNews();
@@ -50,7 +46,6 @@ class PeerPicker {
   int failures_ = 0;  // without each server's first refusal
   std::vector<const FleetMember*> failed_;
   Refusals refusals_;
-  std::shared_ptr<FleetMember> replica_;  // shared with the fleet
 };
 
 }  // namespace millrace

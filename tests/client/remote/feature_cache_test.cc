@@ -4,372 +4,258 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "client/open_source.h"
-#include "client/remote_batch_source.h"
+#include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
-#include "common/sample/digest.h"
-#include "common/sample/gather.h"
-#include "common/sample/seeds/seed_schedule.h"
-#include "common/wire/error_info.h"
-#include "tests/support/fleet_harness.h"
-#include "tests/support/pending_fetch.h"
 
 namespace millrace {
 namespace {
 
-using testing::FleetHarness;
 using ::testing::HasSubstr;
-using testing::PendingFetch;
 
-constexpr int kParts = 3;
-constexpr int64_t kPapers = 60;
-constexpr int64_t kRowFloats = 5;
+using FeaturesOr = absl::StatusOr<std::shared_ptr<const CachedFeatures>>;
 
-// Papers with features; venues with other features, so few that one partition
-// has none; authors without features; topics that no edge reaches.
-testing::TestGraph Graph() {
-  testing::TestGraph graph;
-  graph.types = {
+enum CitationType : TypeIndex { kPaper, kVenue, kAuthor, kTopic };
+
+// Papers with features; venues with other features, so few that the last
+// partition has none; authors without features; topics that no edge reaches.
+Manifest CitationManifest() {
+  Manifest manifest;
+  manifest.schema.node_types = {
       {.name = "paper",
-       .count = kPapers,
-       .feature = testing::RampFeature(kPapers, kRowFloats)},
-      {.name = "venue", .count = 2, .feature = testing::RampFeature(2, 3)},
-      {.name = "author", .count = 10},
-      {.name = "topic", .count = 4, .feature = testing::RampFeature(4, 2)}};
-  testing::TestRelation cites = {
-      .src = "paper", .name = "cites", .dst = "paper"};
-  testing::TestRelation prints = {
-      .src = "venue", .name = "prints", .dst = "paper"};
-  testing::TestRelation writes = {
-      .src = "author", .name = "writes", .dst = "paper"};
-  testing::TestSplit train = {.type = "paper"};
-  for (int64_t v = 0; v < kPapers; ++v) {
-    for (int64_t i = 1; i <= 4; ++i) {
-      cites.edges.emplace_back((v * i + 7) % (kPapers / 2), v);
-    }
-    prints.edges.emplace_back(v % 2, v);
-    writes.edges.emplace_back(v % 10, v);
-    if (v % 3 != 0) train.ids.push_back(v);
-  }
-  graph.relations = {cites, prints, writes};
-  graph.splits = {train};
-  return graph;
+       .count = 60,
+       .feature = {DType::kFloat32, {5}},
+       .has_hotness = true},
+      {.name = "venue",
+       .count = 2,
+       .feature = {DType::kFloat32, {3}},
+       .has_hotness = true},
+      {.name = "author", .count = 10, .has_hotness = true},
+      {.name = "topic",
+       .count = 4,
+       .feature = {DType::kFloat32, {2}},
+       .has_hotness = true}};
+  manifest.schema.relations = {
+      {.src = kPaper, .name = "cites", .dst = kPaper},
+      {.src = kVenue, .name = "prints", .dst = kPaper},
+      {.src = kAuthor, .name = "writes", .dst = kPaper}};
+  manifest.books = {PartitionBook({0, 21, 40, 60}), PartitionBook({0, 1, 2, 2}),
+                    PartitionBook({0, 3, 6, 10}), PartitionBook({0, 2, 3, 4})};
+  return manifest;
 }
 
-JobSpec Job() {
-  JobSpec spec;
-  spec.seed_type = "paper";
-  spec.fanouts = {3, 2};
-  spec.batch_size = 8;
-  return spec;
+// A job whose batches have papers and all that edges lead from.
+ResolvedJob WideJob() {
+  ResolvedJob job;
+  job.seed_type = kPaper;
+  job.fanouts = {{3, 2}, {3, 2}, {3, 2}};
+  return job;
 }
 
-constexpr uint32_t kBatches = 5;
-
-class FeatureCacheTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { fleet_ = new FleetHarness(Graph(), kParts); }
-  static void TearDownTestSuite() { delete fleet_; }
-
-  static std::unique_ptr<RemoteBatchSource> Connect(
-      double ratio, absl::Duration partition_wait = absl::Seconds(20)) {
-    RemoteOptions options;
-    options.servers = "@" + fleet_->list();
-    options.partition_wait = partition_wait;
-    options.cache_ratio = ratio;
-    auto source = RemoteBatchSource::Connect(options);
-    EXPECT_TRUE(source.ok()) << source.status();
-    return *std::move(source);
-  }
-
-  static ResolvedJob Resolved(const Manifest& manifest) {
-    auto job = ResolveJob(Job(), manifest);
-    EXPECT_TRUE(job.ok()) << job.status();
-    return *std::move(job);
-  }
-
-  static BatchRequest Request(uint32_t batch, DType cast) {
-    BatchRequest request;
-    request.batch = batch;
-    request.columns = DigestColumns(/*features=*/true, false);
-    request.columns.feature_dtype = cast;
-    return request;
-  }
-
-  // All batches of an epoch.
-  static std::vector<Batch> Epoch(BatchSource& source,
-                                  DType cast = DType::kNone) {
-    const ResolvedJob job = Resolved(source.manifest());
-    std::vector<Batch> batches;
-    for (uint32_t b = 0; b < kBatches; ++b) {
-      PendingFetch fetch(source, job, Request(b, cast));
-      EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
-      if (fetch.Wait().ok()) batches.push_back(*fetch.Wait());
-    }
-    return batches;
-  }
-
-  static FleetHarness* fleet_;
-};
-FleetHarness* FeatureCacheTest::fleet_ = nullptr;
-
-std::string BytesOf(const Array& array) {
-  return {reinterpret_cast<const char*>(array.data()), array.total_bytes()};
+// A job whose batches have papers only.
+ResolvedJob PaperJob() {
+  ResolvedJob job = WideJob();
+  for (Fanouts& fanouts : job.fanouts) fanouts = {0, 0};
+  return job;
 }
 
-uint64_t FeatureBytes(const Batch& batch) {
-  uint64_t bytes = 0;
-  for (const NodeBlock& block : batch.nodes) {
-    bytes += block.feature.total_bytes();
-  }
-  return bytes;
+// What all bytes of a row are; never 0.
+int RowByte(TypeIndex type, uint64_t id, DType dtype) {
+  return 1 +
+         static_cast<int>((31 * type + 7 * id + static_cast<int>(dtype)) % 250);
 }
 
-TEST_F(FeatureCacheTest, BatchesAreThoseWithoutCache) {
-  const Schema& schema = fleet_->store()->schema();
-  for (const DType cast :
-       {DType::kNone, DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
-    const std::vector<Batch> want = Epoch(*Connect(0), cast);
-    for (const double ratio : {0.01, 0.3, 1.0}) {
-      SCOPED_TRACE(::testing::Message()
-                   << DTypeName(cast) << ", ratio " << ratio);
-      const std::vector<Batch> got = Epoch(*Connect(ratio), cast);
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t b = 0; b < got.size(); ++b) {
-        EXPECT_EQ(DigestBatch(got[b], schema), DigestBatch(want[b], schema));
-        for (size_t t = 0; t < want[b].nodes.size(); ++t) {
-          EXPECT_EQ(BytesOf(got[b].nodes[t].feature),
-                    BytesOf(want[b].nodes[t].feature));
-        }
-      }
-    }
-  }
-}
-
-TEST_F(FeatureCacheTest, OneSourceServesSeveralWireTypes) {
-  const auto cached = Connect(0.5);
-  const auto plain = Connect(0);
-  for (const DType cast : {DType::kNone, DType::kFloat16, DType::kNone}) {
-    const std::vector<Batch> got = Epoch(*cached, cast);
-    const std::vector<Batch> want = Epoch(*plain, cast);
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t b = 0; b < got.size(); ++b) {
-      EXPECT_EQ(BytesOf(got[b].nodes[0].feature),
-                BytesOf(want[b].nodes[0].feature));
-    }
-  }
-}
-
-TEST_F(FeatureCacheTest, WholeCacheLeavesNoFeatureToSend) {
-  const auto plain = Connect(0);
-  uint64_t features = 0;
-  for (const Batch& batch : Epoch(*plain)) features += FeatureBytes(batch);
-  const auto cached = Connect(1);
-  (void)Epoch(*cached);  // fills the cache
-  const uint64_t before = cached->received_bytes();
-  (void)Epoch(*cached);
-  const uint64_t rest = cached->received_bytes() - before;
-  // The difference is padding of arrays to multiples of 8 bytes.
-  EXPECT_NEAR(static_cast<double>(rest + features),
-              static_cast<double>(plain->received_bytes()),
-              8.0 * kBatches * kParts * 4);
-  // The cache holds all rows of the types that the job reaches, each once.
-  const uint64_t held = sizeof(float) * (kPapers * kRowFloats + 2 * 3);
-  EXPECT_EQ(before - rest, held);
-}
-
-TEST_F(FeatureCacheTest, HottestShareSavesMoreThanItsShare) {
-  const auto plain = Connect(0);
-  uint64_t features = 0;
-  for (const Batch& batch : Epoch(*plain)) features += FeatureBytes(batch);
-  const auto cached = Connect(0.3);
-  (void)Epoch(*cached);
-  const uint64_t before = cached->received_bytes();
-  (void)Epoch(*cached);
-  const uint64_t rest = cached->received_bytes() - before;
-  EXPECT_LT(rest + features * 3 / 10, plain->received_bytes());
-}
-
-TEST_F(FeatureCacheTest, JobsWithoutFeaturesFetchNoCache) {
-  uint64_t received[2];
-  for (const int cached : {0, 1}) {
-    const auto source = Connect(cached);
-    const ResolvedJob job = Resolved(source->manifest());
-    BatchRequest request = Request(0, DType::kNone);
-    request.columns.features = false;
-    PendingFetch fetch(*source, job, request);
-    ASSERT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
-    received[cached] = source->received_bytes();
-  }
-  EXPECT_EQ(received[1], received[0]);
-}
-
-TEST_F(FeatureCacheTest, PartitionThatComesBackIsWaitedFor) {
-  const auto source = Connect(0.5);
-  const ResolvedJob job = Resolved(source->manifest());
-  fleet_->StopServer(1);
-  PendingFetch fetch(*source, job, Request(0, DType::kNone));
-  fleet_->StartServer(1);
-  EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
-}
-
-TEST_F(FeatureCacheTest, LostPartitionIsNamedAndClosingEndsTheWait) {
-  const auto source = Connect(0.5, absl::Milliseconds(300));
-  auto patient = Connect(0.5, absl::Hours(1));
-  const ResolvedJob job = Resolved(source->manifest());
-  fleet_->StopServer(1);
-  PendingFetch waits(*patient, job, Request(0, DType::kNone));
-  {
-    PendingFetch first(*source, job, Request(0, DType::kNone));
-    PendingFetch second(*source, job, Request(1, DType::kNone));
-    for (PendingFetch* fetch : {&first, &second}) {
-      const absl::Status status = fetch->Wait().status();
-      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-      EXPECT_EQ(ErrorInfoOf(status).partition, 1);
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("(--partition-wait)"));
-    }
-  }
-  EXPECT_FALSE(waits.done());
-  patient.reset();
-  EXPECT_TRUE(absl::IsCancelled(waits.Wait().status()))
-      << waits.Wait().status();
-  fleet_->StartServer(1);
-  PendingFetch again(*source, job, Request(0, DType::kNone));
-  EXPECT_TRUE(again.Wait().ok()) << again.Wait().status();
-}
-
-// Rows that have arrived are kept, however often the lost partition is asked.
-TEST_F(FeatureCacheTest, RowsThatCameAreNotAskedForAgain) {
-  const auto source = Connect(1, absl::Milliseconds(500));
-  const ResolvedJob job = Resolved(source->manifest());
-  fleet_->StopServer(1);
-  PendingFetch fetch(*source, job, Request(0, DType::kNone));
-  EXPECT_TRUE(absl::IsUnavailable(fetch.Wait().status()))
-      << fetch.Wait().status();
-  const PartitionBook& papers = source->manifest().books[0];
-  const uint64_t rows = kPapers - (papers.end(1) - papers.begin(1));
-  EXPECT_EQ(source->received_bytes(), rows * kRowFloats * sizeof(float));
-  fleet_->StartServer(1);
-}
-
-TEST_F(FeatureCacheTest, RatiosBeyondAllRowsAreRefused) {
-  for (const double ratio : {-0.1, 1.01, std::nan("")}) {
-    RemoteOptions options;
-    options.servers = "@" + fleet_->list();
-    options.cache_ratio = ratio;
-    const absl::Status status = RemoteBatchSource::Connect(options).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("cache_ratio"));
-  }
-}
-
-TEST_F(FeatureCacheTest, StoresAreRefused) {
-  SourceOptions options;
-  options.store = "nowhere";
-  options.cache_ratio = 0.2;
-  const absl::Status status = OpenSource(options).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("is for servers"));
-}
-
-// Answers from the store and records the requests.
-class Answers {
+// Delivers rows in place of a fleet.
+// Threads: any; Gather() one at a time.
+class FakeRows {
  public:
-  explicit Answers(const Store& store) : store_(store) {}
+  using Row = std::tuple<TypeIndex, DType, uint64_t>;
 
-  absl::Status operator()(std::vector<RowRequest> requests) {
-    if (!status_.ok()) return status_;
-    for (const RowRequest& request : requests) {
-      const PartitionBook& book = store_.book(request.type);
-      for (const uint64_t id : request.ids) {
-        EXPECT_EQ(book.Owner(id), request.partition);
-        EXPECT_TRUE(asked_.emplace(request.type, id).second) << "twice";
-      }
-      Array target = request.target;
-      const absl::Status status =
-          GatherRows(store_, request.type, NodeColumn::kFeature, request.ids,
-                     target.mutable_data());
+  explicit FakeRows(const Manifest& manifest) : manifest_(manifest) {}
+
+  FeatureCache::Gather Gather() {
+    return [this](std::vector<RowRequest> requests) {
+      return Deliver(std::move(requests));
+    };
+  }
+
+  // Lets a test decide how the next requests end, and when.
+  void BeforeEach(std::function<absl::Status()> act) {
+    before_ = std::move(act);
+  }
+
+  std::set<Row> delivered() const {
+    MutexLock lock(&mutex_);
+    return delivered_;
+  }
+
+ private:
+  absl::Status Deliver(std::vector<RowRequest> requests) {
+    if (before_ != nullptr) {
+      const absl::Status status = before_();
       if (!status.ok()) return status;
+    }
+    MutexLock lock(&mutex_);
+    for (RowRequest& request : requests) {
+      const PartitionBook& book = manifest_.books[request.type];
+      const DType dtype = request.target.dtype();
+      for (size_t i = 0; i < request.ids.size(); ++i) {
+        const uint64_t id = request.ids[i];
+        EXPECT_EQ(book.Owner(id), request.partition);
+        EXPECT_TRUE(delivered_.emplace(request.type, dtype, id).second)
+            << "row " << id << " was asked for twice";
+        const size_t bytes = request.target.row_bytes();
+        std::memset(request.target.mutable_data() + request.rows[i] * bytes,
+                    RowByte(request.type, id, dtype), bytes);
+      }
     }
     return absl::OkStatus();
   }
 
-  void FailWith(absl::Status status) { status_ = std::move(status); }
-  const std::set<std::pair<TypeIndex, uint64_t>>& asked() const {
-    return asked_;
-  }
-
- private:
-  const Store& store_;
-  absl::Status status_;
-  std::set<std::pair<TypeIndex, uint64_t>> asked_;
+  const Manifest& manifest_;
+  std::function<absl::Status()> before_;
+  mutable Mutex mutex_;
+  std::set<Row> delivered_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<std::shared_ptr<const CachedFeatures>> Get(
-    FeatureCache& cache, const ResolvedJob& job, DType cast = DType::kNone) {
-  absl::StatusOr<std::shared_ptr<const CachedFeatures>> result;
-  Notification done;
-  cache.Get(job, cast, [&](auto features) {
-    result = std::move(features);
-    done.Notify();
-  });
-  done.WaitForNotification();
-  return result;
-}
+// A cache of half of the rows.
+class FeatureCacheTest : public ::testing::Test {
+ protected:
+  static FeaturesOr Get(FeatureCache& cache, const ResolvedJob& job,
+                        DType cast = DType::kNone) {
+    FeaturesOr result;
+    Notification done;
+    cache.Get(job, cast, [&](FeaturesOr features) {
+      result = std::move(features);
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return result;
+  }
+
+  std::unique_ptr<FeatureCache> NewCache(FakeRows& rows) const {
+    return std::make_unique<FeatureCache>(manifest_, 0.5, rows.Gather());
+  }
+
+  // Half of the nodes that a partition owns, rounded up.
+  uint64_t HalfOf(TypeIndex type, int partition) const {
+    const PartitionBook& book = manifest_.books[type];
+    return (book.end(partition) - book.begin(partition) + 1) / 2;
+  }
+
+  bool IsHeld(TypeIndex type, uint64_t id) const {
+    const PartitionBook& book = manifest_.books[type];
+    const int owner = book.Owner(id);
+    return id < book.begin(owner) + HalfOf(type, owner);
+  }
+
+  // The rows that are held of a type.
+  std::set<FakeRows::Row> HeldRows(TypeIndex type, DType dtype) const {
+    std::set<FakeRows::Row> rows;
+    for (uint64_t id = 0; id < manifest_.books[type].node_count(); ++id) {
+      if (IsHeld(type, id)) rows.emplace(type, dtype, id);
+    }
+    return rows;
+  }
+
+  // Copies the rows of all nodes of a type, and returns how many are wrong:
+  // other than they were delivered, or written although they are not held.
+  int WrongRows(const CachedFeatures& features, TypeIndex type,
+                DType dtype) const {
+    const uint64_t count = manifest_.books[type].node_count();
+    std::vector<uint64_t> ids(count);
+    std::iota(ids.begin(), ids.end(), uint64_t{0});
+    const auto rows = static_cast<int64_t>(count);
+    Array target = Array::Allocate(
+        dtype, {rows, manifest_.schema.node_types[type].feature.row_shape[0]});
+    std::memset(target.mutable_data(), 0, target.total_bytes());
+    features.CopyRows(
+        type, Array::Borrow(DType::kUint64, {rows}, ids.data(), nullptr),
+        target);
+    int wrong = 0;
+    for (const uint64_t id : ids) {
+      const std::byte* row = target.data() + id * target.row_bytes();
+      const auto want = static_cast<std::byte>(
+          IsHeld(type, id) ? RowByte(type, id, dtype) : 0);
+      const bool right =
+          std::all_of(row, row + target.row_bytes(),
+                      [want](std::byte byte) { return byte == want; });
+      if (!right) ++wrong;
+    }
+    return wrong;
+  }
+
+  const Manifest manifest_ = CitationManifest();
+};
 
 TEST_F(FeatureCacheTest, HeadOfEachPartitionOfReachedTypesIsAskedForOnce) {
-  const Store& store = *fleet_->store();
-  Answers answers(store);
-  FeatureCache cache(store.manifest(), 0.5, std::ref(answers));
-  ResolvedJob job = Resolved(store.manifest());
-  const auto features = Get(cache, job);
+  FakeRows rows(manifest_);
+  const auto cache = NewCache(rows);
+  const FeaturesOr features = Get(*cache, WideJob());
   ASSERT_TRUE(features.ok()) << features.status();
-  std::set<std::pair<TypeIndex, uint64_t>> want;
-  for (const TypeIndex type : {0, 1}) {  // papers and venues
-    const PartitionBook& book = store.book(type);
-    for (int part = 0; part < kParts; ++part) {
-      const uint64_t owned = book.end(part) - book.begin(part);
-      const uint64_t half = (owned + 1) / 2;  // 1 if it owns 1
-      EXPECT_EQ((*features)->CountsOf(part)[type], half);
-      for (uint64_t i = 0; i < owned; ++i) {
-        const uint64_t id = book.begin(part) + i;
-        EXPECT_EQ((*features)->Holds(type, part, id), i < half);
-        if (i < half) want.emplace(type, id);
-      }
+  for (const TypeIndex type : {kPaper, kVenue}) {
+    for (int part = 0; part < manifest_.partition_count(); ++part) {
+      EXPECT_EQ((*features)->CountsOf(part)[type], HalfOf(type, part));
+    }
+    const PartitionBook& book = manifest_.books[type];
+    for (uint64_t id = 0; id < book.node_count(); ++id) {
+      EXPECT_EQ((*features)->Holds(type, book.Owner(id), id), IsHeld(type, id));
     }
   }
-  EXPECT_EQ(answers.asked(), want);
-  EXPECT_FALSE((*features)->Holds(2, 0, 0));
-  EXPECT_FALSE((*features)->Holds(3, 0, 0));
-  // Another job with the same types, and one with fewer, fetch no new rows.
+  EXPECT_FALSE((*features)->Holds(kAuthor, 0, 0));
+  EXPECT_FALSE((*features)->Holds(kTopic, 0, 0));
+  std::set<FakeRows::Row> want = HeldRows(kPaper, DType::kFloat32);
+  want.merge(HeldRows(kVenue, DType::kFloat32));
+  EXPECT_EQ(rows.delivered(), want);
+}
+
+TEST_F(FeatureCacheTest, JobsOfTheSameTypesFetchNothingMore) {
+  FakeRows rows(manifest_);
+  const auto cache = NewCache(rows);
+  ResolvedJob job = WideJob();
+  ASSERT_TRUE(Get(*cache, job).ok());
+  const std::set<FakeRows::Row> delivered = rows.delivered();
   job.spec.seed = 7;
-  EXPECT_TRUE(Get(cache, job).ok());
-  for (Fanouts& fanouts : job.fanouts) fanouts = {0, 0};
-  EXPECT_TRUE(Get(cache, job, DType::kFloat32).ok());
-  EXPECT_EQ(answers.asked(), want);
+  EXPECT_TRUE(Get(*cache, job).ok());
+  EXPECT_TRUE(Get(*cache, PaperJob()).ok());
+  EXPECT_TRUE(Get(*cache, PaperJob(), DType::kFloat32).ok());
+  EXPECT_EQ(rows.delivered(), delivered);
+}
+
+TEST_F(FeatureCacheTest, CopiesTheRowsThatItHolds) {
+  FakeRows rows(manifest_);
+  const auto cache = NewCache(rows);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const FeaturesOr features = Get(*cache, WideJob(), dtype);
+    ASSERT_TRUE(features.ok()) << features.status();
+    EXPECT_EQ(WrongRows(**features, kPaper, dtype), 0);
+    EXPECT_EQ(WrongRows(**features, kVenue, dtype), 0);
+  }
 }
 
 TEST_F(FeatureCacheTest, FailedFetchIsTriedAgain) {
-  const Store& store = *fleet_->store();
-  Answers answers(store);
-  answers.FailWith(absl::UnavailableError("not now"));
-  FeatureCache cache(store.manifest(), 0.5, std::ref(answers));
-  const ResolvedJob job = Resolved(store.manifest());
-  EXPECT_EQ(Get(cache, job).status(), absl::UnavailableError("not now"));
-  answers.FailWith(absl::OkStatus());
-  EXPECT_TRUE(Get(cache, job).ok());
+  FakeRows rows(manifest_);
+  absl::Status status = absl::UnavailableError("not now");
+  rows.BeforeEach([&status] { return status; });
+  const auto cache = NewCache(rows);
+  EXPECT_EQ(Get(*cache, WideJob()).status(), status);
+  status = absl::OkStatus();
+  EXPECT_TRUE(Get(*cache, WideJob()).ok());
 }
 
-TEST(FeatureCacheSizeTest, MoreThanMemoryIsRefusedWithNumbers) {
+TEST_F(FeatureCacheTest, MoreThanMemoryIsRefusedWithNumbers) {
   constexpr uint64_t kNodes = uint64_t{1} << 40;
   Manifest manifest;
   manifest.schema.node_types = {{.name = "node",
@@ -387,6 +273,100 @@ TEST(FeatureCacheSizeTest, MoreThanMemoryIsRefusedWithNumbers) {
   EXPECT_THAT(message, HasSubstr("cache_ratio 0.25: would hold 274877906944 "
                                  "rows of features, 1099511627.8 MB"));
   EXPECT_THAT(message, HasSubstr("memory that is available now, "));
+}
+
+// Threads ask for features, which the cache's own thread fetches.
+class FeatureCacheThreadsTest : public FeatureCacheTest {
+ protected:
+  static constexpr int kThreads = 4;
+
+  // Runs `act(thread)` on several threads at the same time.
+  static void Race(const std::function<void(int)>& act) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(act, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+TEST_F(FeatureCacheThreadsTest, AllWhoWaitForAFetchGetItsRows) {
+  FakeRows rows(manifest_);
+  Notification all_wait;
+  rows.BeforeEach([&all_wait] {
+    all_wait.WaitForNotification();
+    return absl::OkStatus();
+  });
+  std::atomic<int> answers = 0;
+  std::atomic<int> wrong = 0;
+  const auto cache = NewCache(rows);
+  Race([&](int) {
+    cache->Get(PaperJob(), DType::kNone, [&](const FeaturesOr& features) {
+      ++answers;
+      wrong +=
+          features.ok() ? WrongRows(**features, kPaper, DType::kFloat32) : 1;
+    });
+  });
+  EXPECT_EQ(answers, 0);
+  all_wait.Notify();
+  cache->Close();  // waits for the fetch
+  EXPECT_EQ(answers, kThreads);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(rows.delivered(), HeldRows(kPaper, DType::kFloat32));
+}
+
+TEST_F(FeatureCacheThreadsTest, RowsAreReadWhileOthersAreFetchedOrFail) {
+  for (int round = 0; round < 20; ++round) {
+    FakeRows rows(manifest_);
+    int requests = 0;  // used by the cache's thread
+    // A status without a message is not counted. ThreadSanitizer does not see
+    // all the counting of others, part of which is in Debian's Abseil.
+    rows.BeforeEach([&requests] {
+      return ++requests % 3 == 0 ? absl::UnavailableError("")
+                                 : absl::OkStatus();
+    });
+    std::atomic<int> wrong = 0;
+    const auto cache = NewCache(rows);
+    Race([&](int thread) {
+      for (int i = 0; i < 6; ++i) {
+        const bool wide = (thread + i) % 2 == 0;
+        const DType dtype = i % 3 == 0 ? DType::kFloat32 : DType::kFloat16;
+        const FeaturesOr features =
+            Get(*cache, wide ? WideJob() : PaperJob(), dtype);
+        if (!features.ok()) {
+          if (!absl::IsUnavailable(features.status())) ++wrong;
+          continue;
+        }
+        wrong += WrongRows(**features, kPaper, dtype);
+        if (wide) wrong += WrongRows(**features, kVenue, dtype);
+      }
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST_F(FeatureCacheThreadsTest, ClosingAnswersAllWhoWaitOnce) {
+  for (int round = 0; round < 50; ++round) {
+    FakeRows rows(manifest_);
+    Notification closing;
+    rows.BeforeEach([&closing] {
+      closing.WaitForNotification();
+      return absl::CancelledError("closing");
+    });
+    std::atomic<int> answers[kThreads] = {};
+    std::atomic<int> cancelled = 0;
+    const auto cache = NewCache(rows);
+    Race([&](int thread) {
+      // The second half waits for the fetch of the first half.
+      cache->Get(thread % 2 == 0 ? WideJob() : PaperJob(), DType::kNone,
+                 [&, thread](const FeaturesOr& features) {
+                   ++answers[thread];
+                   if (absl::IsCancelled(features.status())) ++cancelled;
+                 });
+    });
+    closing.Notify();
+    Race([&](int) { cache->Close(); });
+    EXPECT_EQ(cancelled, kThreads);
+    for (const std::atomic<int>& count : answers) EXPECT_EQ(count, 1);
+  }
 }
 
 }  // namespace

@@ -109,11 +109,14 @@ class FakeRequest final : public HedgedRequest {
 class HedgedCallTest : public ::testing::Test {
  protected:
   HedgedCallTest() { AllowHedges(); }
-  // A call that has ended leaves nothing in the timer.
+  // A call lives until its calls to replicas have ended. Then it has finished,
+  // and neither they nor the timer hold it any longer.
   ~HedgedCallTest() override {
-    if (request_->finished() > 0) {
-      EXPECT_EQ(timer_.asleep(), 0u);
-    }
+    call_->Cancel();
+    EXPECT_EQ(request_->finished(), 1);
+    EXPECT_EQ(timer_.asleep(), 0u);
+    const std::weak_ptr<Call> call = std::exchange(call_, nullptr);
+    EXPECT_TRUE(call.expired());
   }
 
   // Allows five hedges.
