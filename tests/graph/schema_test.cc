@@ -125,9 +125,6 @@ TEST(ValidateSchema, TakesTheLargestThatThereMayBe) {
       [](Schema& s) {
         s.node_types[0].feature = {DType::kUint8, {kMaxRowValues}};
       },
-      [](Schema& s) {
-        s.node_types[0].feature = {DType::kUint8, {1024, 1024}};
-      },
       [](Schema& s) { s.relations[0].edge_count = 0; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
