@@ -46,6 +46,14 @@ TEST(AllocateBlock, UsesAFreedBlockOfAboutTheSizeAgain) {
   EXPECT_NE(other.get(), first);
 }
 
+// A small array would otherwise hold the memory of a large one.
+TEST(AllocateBlock, TakesNoFreedBlockThatIsMuchLarger) {
+  if (!KeepsBlocks()) GTEST_SKIP() << "nothing is kept under this sanitizer";
+  std::byte* large = AllocateBlock(40 * kMiB).get();  // freed at once
+  const std::shared_ptr<std::byte> small = AllocateBlock(30 * kMiB);
+  EXPECT_NE(small.get(), large);
+}
+
 TEST(AllocateBlock, NeverHandsOutABlockThatIsInUse) {
   std::vector<std::shared_ptr<std::byte>> blocks;
   std::set<const std::byte*> seen;

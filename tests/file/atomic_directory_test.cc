@@ -18,6 +18,7 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 // The paths that this thread has synced, in order, while it has a list.
@@ -131,7 +132,10 @@ TEST_F(AtomicDirectoryTest, LosesToTheFirstOfTwoWriters) {
     ASSERT_TRUE(second.ok());
     Fill(*first);
     ASSERT_TRUE(first->Commit().ok());
-    EXPECT_EQ(second->Commit().code(), absl::StatusCode::kAlreadyExists);
+    const absl::Status lost = second->Commit();
+    EXPECT_TRUE(absl::IsAlreadyExists(lost)) << lost;
+    EXPECT_THAT(std::string(lost.message()),
+                HasSubstr("store exists; remove it or choose another place"));
   }
   EXPECT_TRUE(fs::exists(directory_ / "store/a/b/file"));
   EXPECT_EQ(Entries(), 1u);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/graph/manifest_checks.h"
 
 namespace millrace {
 namespace {
@@ -317,6 +318,41 @@ TEST(Manifest, RefusesPartCountsThatDisagree) {
   for (const auto& counts : others) {
     EXPECT_EQ(code_with(counts), absl::StatusCode::kDataLoss)
         << ::testing::PrintToString(counts);
+  }
+}
+
+// The split has 2 pairs, whose destinations partition 0 owns.
+TEST(Manifest, RefusesPartCountsOfPairsThatDisagree) {
+  const auto valid_with = [](const std::vector<int64_t>& counts) {
+    Manifest manifest = Example();
+    manifest.edge_splits[0].part_counts = counts;
+    return ValidateManifest(manifest).ok();
+  };
+  for (const auto& counts :
+       std::vector<std::vector<int64_t>>{{2, 0}, {1, 1}, {0, 2}}) {
+    EXPECT_TRUE(valid_with(counts)) << ::testing::PrintToString(counts);
+  }
+  for (const auto& counts : std::vector<std::vector<int64_t>>{
+           {2, 1}, {1, 0}, {-1, 3}, {3, -1}, {2}, {2, 0, 0}, {}}) {
+    EXPECT_FALSE(valid_with(counts)) << ::testing::PrintToString(counts);
+  }
+}
+
+// The ids of nodes depend on the partitions.
+TEST(Manifest, FingerprintsOfSplitsLeaveOutIds) {
+  const auto fingerprint_of = [](const std::string& column, uint64_t xxh3) {
+    const auto all = ComputeSplitFingerprints(
+        {{"splits/a__to__b/train/src_original_id.npy", 80, 1},
+         {"splits/a__to__b/train/" + column, 80, xxh3}});
+    return all.at("splits/a__to__b/train/");
+  };
+  for (const char* column : {"id.npy", "src.npy", "dst.npy", "negative.npy"}) {
+    EXPECT_EQ(fingerprint_of(column, 2), fingerprint_of(column, 3)) << column;
+  }
+  for (const char* column :
+       {"original_id.npy", "dst_original_id.npy", "negative_original_id.npy",
+        "edge_id.npy", "time.npy", "label.npy", "edge_type.npy"}) {
+    EXPECT_NE(fingerprint_of(column, 2), fingerprint_of(column, 3)) << column;
   }
 }
 

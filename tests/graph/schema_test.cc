@@ -117,6 +117,24 @@ TEST(ValidateSchema, RefusesWhatCannotBe) {
   }
 }
 
+TEST(ValidateSchema, TakesTheLargestThatThereMayBe) {
+  const std::vector<std::function<void(Schema&)>> changes = {
+      [](Schema& s) { s.node_types[0].name = std::string(80, 'x'); },
+      [](Schema& s) { s.relations[0].name = std::string(80, 'x'); },
+      [](Schema& s) { s.node_types[0].count = 0; },
+      [](Schema& s) {
+        s.node_types[0].feature = {DType::kUint8, {kMaxRowValues}};
+      },
+      [](Schema& s) { s.relations[0].edge_count = 0; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Schema schema = TwoTypes();
+    changes[i](schema);
+    const absl::Status status = ValidateSchema(schema);
+    EXPECT_TRUE(status.ok()) << "change " << i << ": " << status;
+  }
+}
+
 TEST(PartitionBook, FindsOwnersAcrossEmptyPartitions) {
   const PartitionBook book({0, 0, 3, 3, 7, 7});
   EXPECT_EQ(book.partition_count(), 5);

@@ -352,6 +352,35 @@ TEST_F(VerifyTest, CatchesOutListsOfOtherEdges) {
   ExpectViolation("edge 8 of node__to__node", "not the same");
 }
 
+// The edges of both lists must have the same columns.
+TEST_F(VerifyTest, CatchesOutListsOfOtherTypesAndTimes) {
+  using Types = std::vector<int32_t>;
+  testing::TestGraph graph = SmallGraph();
+  for (int32_t i = 0; i < static_cast<int32_t>(graph.relations[0].edges.size());
+       ++i) {
+    graph.relations[0].type.push_back(i % 3);
+    graph.relations[0].time.push_back(10 * i);
+  }
+  const std::string out = "part-00000/edges/node__to__node/out/";
+  const std::vector<std::pair<std::string, std::function<void()>>> changes = {
+      {"type.npy",
+       [&] {
+         Change(out + "type.npy",
+                std::function<void(Types&)>([](Types& t) { ++t.back(); }));
+       }},
+      {"time.npy", [&] {
+         Change(out + "time.npy",
+                std::function<void(Longs&)>([](Longs& t) { ++t.back(); }));
+       }}};
+  for (const auto& [file, change] : changes) {
+    SCOPED_TRACE(file);
+    fs::remove_all(path());
+    ASSERT_TRUE(BuildDataset(graph, path()).ok());
+    change();
+    ExpectViolation("of node__to__node", "not the same");
+  }
+}
+
 TEST_F(VerifyTest, CatchesADatasetWithOtherIds) {
   ASSERT_TRUE(BuildDataset(SmallGraph(), path()).ok());
   Change(

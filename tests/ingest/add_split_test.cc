@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,29 @@ TEST_F(AddSplitTest, FingerprintsTellSeedsAndNotPartitions) {
   };
   EXPECT_EQ(with_split(2, {3, 1, 6}), with_split(3, {3, 1, 6}));
   EXPECT_NE(with_split(2, {3, 1, 6}), with_split(2, {3, 1, 7}));
+}
+
+// The tables that give the ids of nodes have one length, but for the last.
+TEST_F(AddSplitTest, SeedsAreTheNodesOfAnyPartition) {
+  for (const int64_t nodes : {5, 7, 8, 10, 11}) {
+    fs::remove_all(path_);
+    const testing::TestGraph graph = {{{.count = nodes}}, {{}}, {}};
+    ASSERT_TRUE(testing::WriteGraph(graph, nodes < 10 ? 2 : 3, path_).ok());
+    std::vector<int64_t> all(static_cast<size_t>(nodes));
+    std::iota(all.begin(), all.end(), 0);
+    Add("mine", all);
+    EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
+    const auto store = Open();
+    const PartitionBook& book = store->book(0);
+    const Split& split = **store->FindSplit(0, "mine");
+    for (int64_t i = 0; i < nodes; ++i) {
+      const auto id = static_cast<uint64_t>(split.id.IntegerAt(i));
+      const int owner = book.Owner(id);
+      EXPECT_EQ(store->partition(owner)->nodes[0].original_id.IntegerAt(
+                    static_cast<int64_t>(id - book.begin(owner))),
+                split.original_id.IntegerAt(i));
+    }
+  }
 }
 
 // An earlier version wrote this store: its splits, one added to the dataset and

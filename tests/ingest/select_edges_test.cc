@@ -90,6 +90,27 @@ TEST_F(SelectEdgesTest, KeepsTheOrderOfIds) {
   }
 }
 
+// Edges are read in chunks, the ids in the order of the split.
+TEST_F(SelectEdgesTest, FindsIdsInAnyOrderInManyEdges) {
+  constexpr int64_t kEdges = 50'000;
+  std::vector<int64_t> pairs;
+  for (int64_t i = 0; i < kEdges; ++i) {
+    pairs.insert(pairs.end(), {i % 4, i % 5});
+  }
+  input_.edges = {{"user__buys__item", Save("e.npy", pairs, {kEdges, 2})}};
+  input_.edge_times.clear();
+  input_.edge_types.clear();
+  const std::vector<int64_t> ids = {kEdges - 1, 0, 40'000, 17, 20'000, 17};
+  input_.train["user__buys__item"] = Save("ids.npy", ids, {6});
+  const auto store = Import();
+  ASSERT_TRUE(store.ok()) << store.status();
+  const EdgeSplit& split = (*store)->edge_split(0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(split.src_original_id.As<int64_t>()[i], ids[i] % 4);
+    EXPECT_EQ(split.dst_original_id.As<int64_t>()[i], ids[i] % 5);
+  }
+}
+
 TEST_F(SelectEdgesTest, ReadsMasksOfEdges) {
   std::string mask = FormatNpyHeader(DType::kUint8, {18});
   mask.replace(mask.find("|u1"), 3, "|b1");

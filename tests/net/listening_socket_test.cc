@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/socket_client.h"
 
 namespace millrace {
@@ -155,6 +156,7 @@ TEST(ListeningSocketTest, TakesAPortThatWasInUseAMomentAgo) {
 TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
   // Logs once first, because UBSan needs descriptors when it first sees a type.
   LogInfo("there are descriptors still");
+  const testing::CapturedLog log;
   const auto socket = Listen("127.0.0.1:0");
   const FileLimit limit;
   limit.Set(256);
@@ -169,6 +171,9 @@ TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
     EXPECT_TRUE(clients[static_cast<size_t>(i)].AwaitEnd());
   }
   EXPECT_EQ(socket->dropped(), 2u);
+  // The second one is reported later, together with those until then.
+  EXPECT_THAT(log.text(), HasSubstr("connections closed: 1\n"));
+  EXPECT_EQ(log.text().find("closed"), log.text().rfind("closed"));
   all.clear();
   const UniqueFd connection = AwaitConnection(*socket);
   EXPECT_GE(connection.get(), 0);

@@ -721,6 +721,32 @@ TEST_F(PartitionTest, PresampleCountsBatchesThatVisitANode) {
   EXPECT_EQ(result.store->manifest().partitioning.hot, "presample");
 }
 
+// Of seeds without neighbours, each batch visits only its own.
+TEST_F(PartitionTest, PresampleStopsAfterTheBatchesAskedFor) {
+  TestGraph graph;
+  graph.types = {{.count = 6}};
+  graph.relations = {{.edges = {{0, 1}}}};
+  graph.splits.push_back({.ids = {2, 3, 4, 5}});
+  Dataset(graph);
+  for (const uint32_t batches : {1, 3, 9}) {
+    PartitionOptions options;
+    options.hot = HotnessMethod::kPresample;
+    options.hot_batches = batches;
+    options.hot_job = JobSpec();
+    options.hot_job->fanouts = {1};
+    options.hot_job->batch_size = 1;
+    const Partitioned result = Run(options);
+    float visits = 0;
+    for (int part = 0; part < result.store->partition_count(); ++part) {
+      for (const float value :
+           result.store->partition(part)->nodes[0].hotness.As<float>()) {
+        visits += std::floor(value);
+      }
+    }
+    EXPECT_EQ(visits, std::min(batches, 4u)) << batches;
+  }
+}
+
 TEST_F(PartitionTest, PresampleNamesAMissingSplit) {
   TestGraph graph = SmallGraph();
   graph.splits.clear();

@@ -56,6 +56,24 @@ TEST(JobTest, TheLargestFanoutIsOne) {
   EXPECT_TRUE(ResolveJob(spec, TwoTypes()).ok());
 }
 
+TEST(JobTest, TheMostHopsAreSome) {
+  JobSpec spec = Good();
+  spec.fanouts.assign(255, 1);
+  const auto job = ResolveJob(spec, TwoTypes());
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->hops, 255);
+}
+
+TEST(JobTest, BatchesMayBeAsSmallAndAsLargeAsTheMessageSays) {
+  JobSpec spec = Good();
+  for (const int64_t size : {int64_t{1}, int64_t{1} << 30}) {
+    spec.batch_size = size;
+    EXPECT_TRUE(ResolveJob(spec, TwoTypes()).ok()) << size;
+  }
+  spec.batch_size = (int64_t{1} << 30) + 1;
+  EXPECT_FALSE(ResolveJob(spec, TwoTypes()).ok());
+}
+
 TEST(JobTest, NoHopsMeansSeedsAlone) {
   JobSpec spec = Good();
   spec.fanouts.clear();

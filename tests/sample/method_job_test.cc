@@ -154,6 +154,15 @@ TEST(MethodJobTest, LargestWalksAreAllowed) {
   EXPECT_TRUE(ResolveJob(spec, Rich()).ok());
 }
 
+TEST(MethodJobTest, LargestAndSmallestBiasesAreAllowed) {
+  for (const double bias : {0.001, 1000.0}) {
+    JobSpec spec = Walk({kKnows});
+    spec.walk_p = bias;
+    spec.walk_q = bias;
+    EXPECT_TRUE(ResolveJob(spec, Rich()).ok()) << bias;
+  }
+}
+
 // A dataset needs no original ids of neighbours, since its ids are original
 // ids.
 TEST(MethodJobTest, LaborNeedsNothingElseOfADataset) {

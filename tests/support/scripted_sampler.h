@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -60,9 +61,19 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     on_expand_ = std::move(act);
   }
+  // From now on, `edit` changes the replies of Expand.
+  void EditExpand(std::function<void(v1::ExpandReply&)> edit) {
+    MutexLock lock(&mutex_);
+    edit_expand_ = std::move(edit);
+  }
   int expands() const {
     MutexLock lock(&mutex_);
     return expands_;
+  }
+  // That of the last call of Expand.
+  std::chrono::system_clock::time_point expand_deadline() const {
+    MutexLock lock(&mutex_);
+    return expand_deadline_;
   }
   int describes() const {
     MutexLock lock(&mutex_);
@@ -98,20 +109,25 @@ class ScriptedSampler final : public v1::Sampler::Service {
     ::grpc::ClientContext context;
     return Copy(*behind_->Gather(&context, *request), *writer, {});
   }
-  ::grpc::Status Expand(::grpc::ServerContext*,
+  ::grpc::Status Expand(::grpc::ServerContext* context,
                         const v1::ExpandRequest* request,
                         v1::ExpandReply* reply) override {
     std::function<::grpc::Status()> act;
+    std::function<void(v1::ExpandReply&)> edit;
     {
       MutexLock lock(&mutex_);
       ++expands_;
+      expand_deadline_ = context->deadline();
       act = on_expand_;
+      edit = edit_expand_;
     }
     if (act) {
       if (::grpc::Status status = act(); !status.ok()) return status;
     }
-    ::grpc::ClientContext context;
-    return behind_->Expand(&context, *request, reply);
+    ::grpc::ClientContext call;
+    ::grpc::Status status = behind_->Expand(&call, *request, reply);
+    if (status.ok() && edit) edit(*reply);
+    return status;
   }
   ::grpc::Status Resolve(::grpc::ServerContext*,
                          const v1::ResolveRequest* request,
@@ -158,8 +174,11 @@ class ScriptedSampler final : public v1::Sampler::Service {
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int describes_ ABSL_GUARDED_BY(mutex_) = 0;
   int expands_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::system_clock::time_point expand_deadline_
+      ABSL_GUARDED_BY(mutex_);
   std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);
   std::function<::grpc::Status()> on_expand_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(v1::ExpandReply&)> edit_expand_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::DescribeReply&)> edit_describe_
       ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);

@@ -80,6 +80,19 @@ class Builder {
     for (const TestSplit& split : graph_.splits) {
       MILLRACE_RETURN_IF_ERROR(WriteSplit(split));
     }
+    for (const EdgeSplitColumns& split : graph_.edge_splits) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          EdgeSplitInfo info,
+          WriteEdgeSplit(
+              split, manifest_.schema, manifest_.books,
+              [this](TypeIndex type, int64_t original) {
+                return static_cast<uint64_t>(numbering_[type].id_of[original]);
+              },
+              [this](const std::string& path, const Array& array) {
+                return writer_.Write(path, array);
+              }));
+      manifest_.edge_splits.push_back(std::move(info));
+    }
     return writer_.Commit(manifest_);
   }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/array.h"
+#include "common/graph/edge_split_writer.h"
 
 namespace millrace::testing {
 
@@ -48,6 +49,7 @@ struct TestGraph {
   std::vector<TestType> types;
   std::vector<TestRelation> relations;
   std::vector<TestSplit> splits;
+  std::vector<EdgeSplitColumns> edge_splits = {};
 };
 
 // Writes `graph` as a dataset: one partition, in which ids equal original ids.

@@ -96,6 +96,11 @@ TEST_F(LineReaderTest, RefusesLinesAboveTheLimit) {
   EXPECT_THAT(std::string(line.status().message()), HasSubstr("line 2 is"));
 }
 
+TEST_F(LineReaderTest, TakesLinesOfTheLimit) {
+  const std::string longest(LineReader::kMaxLineBytes, '0');
+  ExpectLines("longest.csv.gz", "1\n" + longest + "\n2\n", {"1", longest, "2"});
+}
+
 TEST_F(LineReaderTest, NamesFilesThatAreCutOrNotGzip) {
   const auto path = Write("cut.csv.gz", std::string(100'000, '1') + "\n2\n");
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 12);

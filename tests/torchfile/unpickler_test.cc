@@ -141,7 +141,7 @@ TEST(UnpicklerTest, RefusesLengthsBeyondTheFile) {
       Raw("\x8d\0\0\0\0\0\0\0\x80."),  // BINUNICODE8 of 2^63
   };
   for (const std::string& pickle : longs) {
-    EXPECT_NE(Refusal(pickle), "") << testing::PrintToString(pickle);
+    EXPECT_NE(Refusal(pickle), "") << ::testing::PrintToString(pickle);
   }
   EXPECT_THAT(Refusal(std::string(5'000'000, '(')),
               HasSubstr("more than 2500000 instructions"));

@@ -342,6 +342,26 @@ TEST_P(BatchAssemblerTest, RefusesNumbersOutOfTheirRanges) {
   EXPECT_TRUE(refuses(walks, ArrayKind::kEdgeHop, uint8_t{3}));
 }
 
+// The job's seeds are papers; their neighbours are found in the first hop.
+TEST_P(BatchAssemblerTest, NodesOfOtherTypesAreNoSeeds) {
+  const Sent good = Send(0);
+  int others = 0;
+  for (const ArrayInfo& info : good.layout.arrays) {
+    if (info.kind != ArrayKind::kHopOffsets || info.index == job_.seed_type) {
+      continue;
+    }
+    const uint32_t first_hop = batch_.nodes[info.index].hop_offsets[2];
+    ASSERT_GT(first_hop, 0u);
+    Sent sent = good;
+    std::memcpy(sent.bytes.data() + info.offset + sizeof first_hop, &first_hop,
+                sizeof first_hop);
+    const absl::Status status = Written(sent);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    ++others;
+  }
+  EXPECT_EQ(others, 1);
+}
+
 TEST_P(BatchAssemblerTest, RefusesSeedsOfOtherTypesThanTheJobs) {
   const TypeIndex other = 1 - batch_.seed_type;
   Sent sent = Send(0);

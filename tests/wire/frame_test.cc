@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -138,6 +139,41 @@ TEST(FrameTest, RefusesHeadersAboveTheLimit) {
     } else {
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
       EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("limit"));
+    }
+  }
+}
+
+TEST(FrameTest, RefusesStreamsThatNoSchemaGives) {
+  using Edit = std::function<void(v1::Stream&, bool beyond)>;
+  const std::vector<Edit> edits = {
+      [](v1::Stream& s, bool beyond) { s.set_hops((1 << 16) + beyond); },
+      [](v1::Stream& s, bool beyond) { s.set_seed_type((1 << 16) + beyond); },
+      [](v1::Stream& s, bool beyond) { s.set_partition((1 << 30) + beyond); },
+      [](v1::Stream& s, bool beyond) {
+        s.mutable_arrays(1)->set_index((1 << 16) + beyond);
+      },
+      [](v1::Stream& s, bool beyond) {
+        while (s.arrays(1).shape_size() < 8 + beyond) {
+          s.mutable_arrays(1)->add_shape(1);
+        }
+      },
+      [](v1::Stream& s, bool beyond) {
+        if (beyond) s.mutable_arrays(1)->set_dtype(static_cast<v1::DType>(99));
+      },
+      [](v1::Stream& s, bool beyond) {
+        if (!beyond) return;
+        s.mutable_arrays(1)->set_kind(static_cast<v1::ArrayInfo::Kind>(999));
+      }};
+  for (size_t i = 0; i < edits.size(); ++i) {
+    for (const bool beyond : {false, true}) {
+      v1::Frame proto;
+      ASSERT_TRUE(proto.ParseFromString(EncodeFrameHead(ExampleHeader(), 0)));
+      edits[i](*proto.mutable_header()->mutable_stream(), beyond);
+      const std::string message = proto.SerializeAsString();
+      const absl::Status status = ParseFrame(Slices{Bytes(message)}).status();
+      EXPECT_EQ(status.code(), beyond ? absl::StatusCode::kInvalidArgument
+                                      : absl::StatusCode::kOk)
+          << "edit " << i << ": " << status;
     }
   }
 }

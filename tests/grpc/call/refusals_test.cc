@@ -68,5 +68,28 @@ TEST(RefusalsTest, EndNothingBeforeTheListIsReadAgain) {
   }
 }
 
+// Another server may turn out to have the partition, so those that refused are
+// asked again.
+TEST(RefusalsTest, AreForgottenWhileAnotherServerMayAnswer) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  FleetOptions options;
+  options.list = servers.server(0).address() + ",127.0.0.1:1";
+  const auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  const auto known = (*fleet)->Pick(0, Soon());
+  ASSERT_TRUE(known.ok()) << known.status();
+  Refusals refusals;
+  refusals.Add(0, **known,
+               WithErrorInfo(absl::FailedPreconditionError("no such split"),
+                             {.partition = 0, .moved = true}));
+  EXPECT_TRUE(refusals.Include(0, **known));
+  const absl::Status status = refusals.Pick(**fleet, 0).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_FALSE(refusals.Include(0, **known));
+  const auto again = refusals.Pick(**fleet, 0);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *known);
+}
+
 }  // namespace
 }  // namespace millrace

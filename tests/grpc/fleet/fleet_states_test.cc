@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +22,7 @@
 #include "common/grpc/fleet/fleet.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
+#include "tests/support/store_builder.h"
 
 namespace millrace {
 namespace {
@@ -261,6 +264,53 @@ TEST_F(FleetStatesTest, SuspectIsAskedAgainAtOnce) {
   }
   EXPECT_TRUE(fleet_->IsLost(**member));
   EXPECT_EQ(members_.calls("host1:1"), 3);
+}
+
+// The answer was on its way before the failure was reported.
+TEST_F(FleetStatesTest, MembersThatFailWhileTheyAreAskedAreAskedAgain) {
+  members_.Set("host1:1", Serving({0, 1}));
+  FleetOptions options;
+  options.ready_interval = absl::Hours(1);
+  options.retry_interval = absl::Hours(1);
+  Start(1, options);
+  const auto member = fleet_->Pick(0, Soon());
+  ASSERT_TRUE(member.ok()) << member.status();
+  // While both threads are busy, no answer reaches the fleet.
+  Notification busy_ends;
+  for (int thread = 0; thread < 2; ++thread) {
+    ASSERT_TRUE(
+        pool_.TrySubmit([&busy_ends] { busy_ends.WaitForNotification(); }));
+  }
+  const absl::Status lost = absl::UnavailableError("connection lost");
+  fleet_->ReportFailure(**member, lost);
+  EXPECT_TRUE(members_.AwaitCalls("host1:1", 2));
+  members_.Set("host1:1", lost);
+  fleet_->ReportFailure(**member, lost);
+  busy_ends.Notify();
+  EXPECT_TRUE(members_.AwaitCalls("host1:1", 3));
+  EXPECT_TRUE(AwaitState(State::kUnreachable));
+}
+
+// The list would otherwise be read again only after its interval.
+TEST_F(FleetStatesTest, ReadsTheListAgainForAPartitionThatNobodyHas) {
+  members_.Set("host1:1", Serving({0}));
+  members_.Set("host2:1", Serving({1}));
+  const std::filesystem::path list =
+      testing::TestDirectory("fleet_states") / "servers";
+  std::ofstream(list) << "host1:1\n";
+  FleetOptions options;
+  options.list = "@" + list.string();
+  options.file_interval = absl::Hours(1);
+  auto fleet =
+      Fleet::Create(options, std::make_unique<FakeTransport>(members_, pool_));
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  fleet_ = *std::move(fleet);
+  ASSERT_TRUE(fleet_->Pick(0, Soon()).ok());
+  std::ofstream(list, std::ios::app) << "host2:1\n";
+  const auto member = fleet_->Pick(1, Soon());
+  ASSERT_TRUE(member.ok()) << member.status();
+  EXPECT_EQ((*member)->address, "host2:1");
+  std::filesystem::remove_all(list.parent_path());
 }
 
 TEST_F(FleetStatesTest, EndsWithCallsInFlight) {

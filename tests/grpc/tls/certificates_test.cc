@@ -73,6 +73,18 @@ TEST_F(CertificatesTest, LoadsAnIdentity) {
   EXPECT_TRUE((*loaded)->ExplainOwn().ok());
 }
 
+// A chain is of no use after the end of any of its certificates.
+TEST_F(CertificatesTest, EndsWithTheFirstCertificateOfTheChainThatEnds) {
+  CertificateSpec spec;
+  spec.end = absl::Now() + 20 * 365 * kDay;  // after the CA's
+  CertificatePem own = ca_.Issue(spec);
+  own.certificate += ca_.pem();
+  const auto loaded = Certificates::Load(Files(ca_.pem(), own));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_LT((*loaded)->not_after(), absl::Now() + 11 * 365 * kDay);
+  EXPECT_GT((*loaded)->not_after(), absl::Now() + 9 * 365 * kDay);
+}
+
 TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   const CertificatePem one = ca_.Issue({});
   const CertificatePem two = ca_.Issue({});

@@ -365,6 +365,43 @@ TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
               HasSubstr("--type d: no such node type; there are: a, b, c"));
 }
 
+// A graph that was cached whole tells the partitions of its edges by a book, by
+// which their ids are found.
+TEST_F(PartitionFormatsTest, RefusesBooksOfFewerPartitions) {
+  const PartitionFolderInput input = Copy("glt/cached-partitions");
+  for (const char* part : {"part0", "part1", "part2"}) {
+    fs::remove_all(input.directory / part);  // which hold features alone
+  }
+  const fs::path meta = input.directory / "META";
+  std::ifstream in(meta, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(in), {});
+  const size_t parts = bytes.find("num_parts");
+  ASSERT_NE(parts, std::string::npos);
+  const size_t number = bytes.find("K\x03", parts);  // BININT1 3
+  ASSERT_NE(number, std::string::npos);
+  bytes[number + 1] = 2;
+  std::ofstream(meta, std::ios::binary) << bytes;
+  EXPECT_THAT(std::string(Import(&OpenGltPartitions, input).status().message()),
+              HasSubstr("values are not partitions, which are 0 to 1"));
+}
+
+TEST_F(PartitionFormatsTest, SplitsThatTheImportMakesReplaceTheFolders) {
+  for (const Describe describe : {&OpenPygPartitions, &OpenGltPartitions}) {
+    const PartitionFolderInput input =
+        Input(describe == &OpenPygPartitions ? "pyg/plain-partitions"
+                                             : "glt/plain-partitions");
+    const auto given = describe(input, {});
+    ASSERT_TRUE(given.ok()) << given.status();
+    EXPECT_EQ(given->splits.size(), 3u);
+    ImportOptions options;
+    options.split_fractions = {0.5, 0.25, 0.25};
+    const auto made = describe(input, options);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_TRUE(made->splits.empty());
+    EXPECT_NE(made->nodes[0].label, nullptr);
+  }
+}
+
 TEST_F(PartitionFormatsTest, ReadsTorchFilesAndRunsNothing) {
   const fs::path bad = *inputs_ / "bad";
   const auto refusal = [&](const char* name) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/draw/draw.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/sampled.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
@@ -41,6 +45,35 @@ TEST(DrawNeighborsTest, KeepsNoLargeMemoryAfterAHugeDraw) {
     EXPECT_EQ(picks.neighbors.size(), 10000 * kDegree);  // 80 MB
   }
   EXPECT_LT(HeldBytes(), before + (size_t{20} << 20));
+}
+
+// Overwrites the last number of a .npy file.
+void SpoilLast(const std::filesystem::path& file, uint32_t number) {
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(-4, std::ios::end);
+  out.write(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+TEST(DrawNeighborsTest, NeighboursThatDoNotExistAreDamage) {
+  const testing::TestStore stored(testing::Cycle(6));
+  const std::filesystem::path file =
+      stored.path() / ListPath(0, "node__to__node", Direction::kIn, "indices");
+  constexpr uint64_t kLast = 5;
+  const Frontier frontier{
+      .relation = 0, .fanout = -1, .ids = std::span(&kLast, 1)};
+  for (const uint32_t neighbor : {6u, 7u, 5u}) {
+    SpoilLast(file, neighbor);
+    const auto store = stored.Open();
+    Picks picks;
+    const absl::Status status = DrawNeighbors(*store, 0, {}, frontier, picks);
+    if (neighbor == 5) {
+      EXPECT_TRUE(status.ok()) << status;
+      continue;
+    }
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("indices.npy"));
+  }
 }
 
 // The first and last numbers of each order come from tests/oracle/draws.py; the

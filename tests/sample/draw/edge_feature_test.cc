@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 
+#include "common/sample/gather.h"
 #include "tests/support/sampled.h"
 #include "tests/support/ways.h"
 
@@ -56,6 +58,23 @@ TEST(EdgeFeaturesTest, GraphsWithoutAnyRefuseThem) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr("no relation of the graph has features"));
+}
+
+TEST(EdgeFeaturesTest, RowsBeyondTheFileAreDamage) {
+  TestGraph graph;
+  graph.types = {{.count = 2}};
+  graph.relations = {
+      {.edges = {{0, 1}, {1, 1}}, .feature = testing::RampFeature(2, 1)}};
+  const auto store = testing::TestStore(graph).Open();
+  float value = -1;
+  for (const uint64_t row : {1, 2}) {
+    const absl::Status status = GatherEdgeRows(
+        *store, 0, 0, std::span(&row, 1), reinterpret_cast<std::byte*>(&value));
+    EXPECT_EQ(status.code(),
+              row == 1 ? absl::StatusCode::kOk : absl::StatusCode::kDataLoss)
+        << status;
+    EXPECT_EQ(value, 1);
+  }
 }
 
 }  // namespace

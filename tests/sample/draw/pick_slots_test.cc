@@ -321,6 +321,26 @@ TYPED_TEST(PickLaborTest, EqualNeighboursAreOrderedBySlot) {
   }
 }
 
+// Two of the three smallest numbers are below the limit that is tried first.
+TYPED_TEST(PickLaborTest, NumbersBelowTheFirstLimitAreTakenOnce) {
+  constexpr size_t kDegree = 1000;
+  constexpr int32_t kFanout = 3;
+  const uint64_t limit = RankLimit(kFanout, kDegree);
+  std::vector<TypeParam> list;
+  size_t below = 0;
+  for (TypeParam node = 0; list.size() < kDegree; ++node) {
+    const PhiloxWords words =
+        Philox({1, 2}, {static_cast<uint32_t>(node), 0, 0, 0});
+    const bool small = (words[0] + (uint64_t{words[1]} << 32)) <= limit;
+    if (small && below == 2) continue;
+    below += small ? 1 : 0;
+    list.push_back(node);
+  }
+  ASSERT_EQ(below, 2u);
+  EXPECT_EQ(PickedLabor({1, 2}, 0, list, kFanout),
+            Labor({1, 2}, 0, list, kFanout));
+}
+
 TYPED_TEST(PickLaborTest, PicksAllIfFewerThanTheFanout) {
   const std::vector<TypeParam> list = {4, 4, 9};
   for (const int32_t k : {3, 4, kAllNeighbors}) {

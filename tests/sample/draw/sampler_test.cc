@@ -70,6 +70,36 @@ TEST(SamplerTest, TakesAllNeighborsOverTwoHops) {
   EXPECT_THAT(batch->nodes[0].hop_offsets, ElementsAre(0, 2, 4, 6));
 }
 
+// The trees of the negative pairs follow those of the seeds.
+TEST(SamplerTest, EachNegativePairHasATreeOfItsOwn) {
+  const auto source = OpenGraph(SixCycle(), 0);
+  JobSpec spec = Job({2});
+  spec.seed_kind = SeedKind::kEdge;
+  spec.disjoint = true;
+  spec.negatives = {NegativeMode::kBinary, 2};
+  const auto job = ResolveJob(spec, source->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  ExplicitSeeds pairs;
+  pairs.ids = {1, 2, 4};
+  pairs.dst = {0, 1, 3};
+  const auto batch = source->Make(
+      *job, {.explicit_seeds = pairs, .columns = DigestColumns(false, false)});
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const auto tree_of = [&](const Array& local, int64_t i) {
+    return batch->nodes[0].tree.IntegerAt(local.IntegerAt(i));
+  };
+  const EdgeSeedBlock& block = batch->edge_seeds;
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(tree_of(batch->seed_to_local, i), i);
+    EXPECT_EQ(tree_of(block.dst_local, i), i);
+  }
+  ASSERT_EQ(block.negative_src_local.rows(), 6);
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(tree_of(block.negative_src_local, i), 3 + i);
+    EXPECT_EQ(tree_of(block.negative_local, i), 3 + i);
+  }
+}
+
 TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
   TestGraph graph = SixCycle();
   graph.types[0].name = graph.relations[0].src = graph.relations[0].dst =

@@ -93,6 +93,37 @@ TEST(SeedScheduleTest, LocalOrderKeepsBatchesWithinOnePartition) {
   }
 }
 
+// Otherwise the partitions would be read in the same order each time.
+TEST(SeedScheduleTest, LocalBatchesAreInterleavedAnewEachEpoch) {
+  JobSpec spec = Job(1);
+  spec.seed_order = SeedOrder::kLocal;
+  const SeedSchedule plan(spec, {20, 20, 20});
+  const auto homes = [&plan](uint32_t epoch) {
+    std::vector<int> homes;
+    for (uint32_t b = 0; b < plan.batch_count(); ++b) {
+      homes.push_back(plan.FindHome(epoch, b));
+    }
+    return homes;
+  };
+  EXPECT_EQ(homes(1), homes(1));
+  EXPECT_NE(homes(1), homes(2));
+  EXPECT_FALSE(std::is_sorted(homes(1).begin(), homes(1).end()));
+}
+
+TEST(SeedScheduleTest, PartitionsOfOneSizeHaveTheirOwnOrders) {
+  JobSpec spec = Job(20);
+  spec.seed_order = SeedOrder::kLocal;
+  const SeedSchedule plan(spec, {20, 20});  // one batch each
+  const auto a = plan.Positions(0, 0);
+  const auto b = plan.Positions(0, 1);
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_NE(a->partition, b->partition);
+  EXPECT_NE(a->positions, b->positions);
+  EXPECT_TRUE(std::is_permutation(a->positions.begin(), a->positions.end(),
+                                  b->positions.begin()));
+}
+
 TEST(SeedScheduleTest, GlobalHomesGoRound) {
   const SeedSchedule plan(Job(2), {5, 5, 5});
   EXPECT_EQ(plan.FindHome(0, 0), 0);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/store_builder.h"
+#include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
@@ -138,6 +139,79 @@ TEST_F(SplitSeedReaderTest, ThreadsMayAskForTheFirstBatchAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& batches : seen) EXPECT_EQ(batches, expected);
+}
+
+// Seed i goes from user i to item 2 * i mod 11; all columns tell i.
+EdgeSplitColumns PairsOfEveryColumn() {
+  constexpr int64_t kSeeds = 9;
+  std::vector<int64_t> src, dst, edge_id, time, negative;
+  std::vector<int32_t> type;
+  std::vector<float> label;
+  for (int64_t i = 0; i < kSeeds; ++i) {
+    src.push_back(i);
+    dst.push_back(2 * i % 11);
+    edge_id.push_back(i);
+    time.push_back(100 + i);
+    type.push_back(static_cast<int32_t>(7 * i));
+    label.push_back(static_cast<float>(i) / 2);
+    negative.insert(negative.end(), {i, 10 - i});
+  }
+  return {.name = "train",
+          .src = Array::Adopt(src),
+          .dst = Array::Adopt(dst),
+          .edge_id = Array::Adopt(edge_id),
+          .time = Array::Adopt(time),
+          .edge_type = Array::Adopt(type),
+          .label = Array::Adopt(label),
+          .negative = Array::Adopt(negative, {kSeeds, 2})};
+}
+
+class EdgeSplitTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Partitions, EdgeSplitTest, ::testing::Values(0, 1, 3));
+
+TEST_P(EdgeSplitTest, SeedsHaveAllColumnsOfTheirRows) {
+  TestGraph graph;
+  graph.types = {{.name = "user", .count = 9}, {.name = "item", .count = 11}};
+  graph.relations = {{.src = "user", .dst = "item", .edges = {{0, 1}}}};
+  graph.edge_splits = {PairsOfEveryColumn()};
+  const auto store = testing::TestStore(graph, GetParam()).Open();
+  JobSpec spec;
+  spec.fanouts = {1};
+  spec.seed_kind = SeedKind::kEdge;
+  spec.batch_size = 4;
+  const auto job = ResolveJob(spec, store->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto original_of = [&store](TypeIndex type, uint64_t id) {
+    const PartitionBook& book = store->book(type);
+    const int part = book.Owner(id);
+    return store->partition(part)->nodes[type].original_id.IntegerAt(
+        static_cast<int64_t>(id - book.begin(part)));
+  };
+  const SplitSeedReader seeds(*store);
+  std::vector<int64_t> seen;
+  for (uint32_t batch = 0; batch < 3; ++batch) {
+    const auto read = seeds.ReadBatch(*job, 0, batch);
+    ASSERT_TRUE(read.ok()) << read.status();
+    ASSERT_EQ(read->size(), batch < 2 ? 4u : 1u);
+    for (size_t row = 0; row < read->size(); ++row) {
+      const int64_t i = read->original_ids[row];
+      seen.push_back(i);
+      EXPECT_EQ(original_of(0, read->ids[row]), i);
+      EXPECT_EQ(read->dst.original_ids[row], 2 * i % 11);
+      EXPECT_EQ(original_of(1, read->dst.ids[row]), 2 * i % 11);
+      EXPECT_EQ(read->times.at(row), 100 + i);
+      EXPECT_EQ(read->edge_types.at(row), 7 * i);
+      EXPECT_EQ(read->label.As<float>()[row], static_cast<float>(i) / 2);
+      for (const size_t k : {0, 1}) {
+        const int64_t negative = k == 0 ? i : 10 - i;
+        EXPECT_EQ(read->negative_dst.original_ids.at(2 * row + k), negative);
+        EXPECT_EQ(original_of(1, read->negative_dst.ids.at(2 * row + k)),
+                  negative);
+      }
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 TEST_F(SplitSeedReaderTest, DamagedSplitIsNamed) {

@@ -79,6 +79,26 @@ TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
   EXPECT_GE(admission.in_use(), before + kNodes * sizeof(uint64_t));
 }
 
+// An edge is picked once, unless each seed has a tree of its own or edges are
+// drawn with replacement.
+TEST_F(HopBudgetTest, ForeseesEachEdgeOnceIfItCanBePickedOnce) {
+  const std::vector<uint32_t> trees(kNodes, 0);
+  const auto foreseen = [&](bool replace, bool disjoint) {
+    Admission admission(1 << 30);
+    Admission::Reservation reservation = Reserve(admission);
+    HopBudget budget(*store_, reservation, 0);
+    draw_.replace = replace;
+    Frontier frontier = Everything(2 * kDegree);
+    if (disjoint) frontier.trees = trees;
+    EXPECT_TRUE(budget.StartHop(draw_, {&frontier, 1}).ok());
+    return admission.in_use() - kNodes * 24;  // for grouping the nodes
+  };
+  const uint64_t once = foreseen(false, false);
+  EXPECT_GT(once, kNodes * kDegree * sizeof(uint64_t));
+  EXPECT_EQ(foreseen(true, false), 2 * once);
+  EXPECT_EQ(foreseen(false, true), 2 * once);
+}
+
 TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);

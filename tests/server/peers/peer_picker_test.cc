@@ -136,5 +136,14 @@ TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
   EXPECT_EQ(asked(0) + asked(1), 1);
 }
 
+// So that the home has time to tell its client which server did not answer. The
+// client gives a call 30 seconds, and gRPC rounds what is left of them up.
+TEST_F(PeerPickerTest, PeersHaveASecondLessThanTheHome) {
+  Start(1);
+  EXPECT_EQ(Sample(), absl::OkStatus());
+  EXPECT_LT(absl::FromChrono(replicas_[0]->expand_deadline()),
+            absl::Now() + absl::Seconds(29.5));
+}
+
 }  // namespace
 }  // namespace millrace

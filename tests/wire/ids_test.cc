@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/wire/ids.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Written(const std::vector<uint64_t>& ids, DType dtype) {
+  std::string bytes;
+  AppendIds(ids, dtype, bytes);
+  return bytes;
+}
+
+TEST(WireIdsTest, AreReadAsTheyWereWritten) {
+  for (const DType dtype : {DType::kUint32, DType::kUint64}) {
+    const auto ids = ReadIds(Written({5, 8, 7}, dtype), dtype, 5, 9, "ids");
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_THAT(*ids, ElementsAre(5, 8, 7));
+  }
+}
+
+TEST(WireIdsTest, AreInTheirRange) {
+  for (const DType dtype : {DType::kUint32, DType::kUint64}) {
+    for (const uint64_t id : {4, 9, 0}) {
+      const absl::Status status =
+          ReadIds(Written({5, id, 4}, dtype), dtype, 5, 9, "ids").status();
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("ids[1] is " + std::to_string(id) +
+                            ", not one of the ids from 5 to below 9"));
+    }
+  }
+}
+
+TEST(WireIdsTest, AreWhole) {
+  std::string bytes = Written({1, 2}, DType::kUint32);
+  bytes.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ReadIds(bytes, DType::kUint32, 0, 9, "ids").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadRaw<int64_t>(bytes, "x").status()));
+}
+
+}  // namespace
+}  // namespace millrace
