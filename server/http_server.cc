@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -37,13 +38,15 @@ std::string Obstacle(const HostPort& address) {
              : "";
 }
 
-absl::Status CannotListen(const HostPort& address, const std::string& option,
+absl::Status CannotListen(const HostPort& address, const std::string& field,
                           std::string_view cause) {
-  return absl::UnavailableError(
-      StrCat(option, " ", address.WithPort(address.port),
-             ": cannot listen there: ", cause,
-             "\ngive an IPv4 address of this host and a free port (`ss -tln` "
-             "shows those in use); port 0 takes a free one"));
+  return WithAdvice(
+      FieldStatus(absl::StatusCode::kUnavailable,
+                  {.field = field,
+                   .value = address.WithPort(address.port),
+                   .limit = StrCat("cannot listen there: ", cause)}),
+      "give an IPv4 address of this host and a free port (`ss -tln` shows "
+      "those in use); port 0 takes a free one");
 }
 
 void Send(mg_connection* connection, const HttpResponse& response) {
@@ -76,9 +79,9 @@ HttpResponse Refusal(int status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
-    const HostPort& address, const std::string& option, HttpPages pages) {
+    const HostPort& address, const std::string& field, HttpPages pages) {
   std::unique_ptr<HttpServer> made(new HttpServer(std::move(pages)));
-  MILLRACE_RETURN_IF_ERROR(made->Listen(address, option));
+  MILLRACE_RETURN_IF_ERROR(made->Listen(address, field));
   return made;
 }
 
@@ -92,9 +95,9 @@ HttpServer::~HttpServer() {
 }
 
 absl::Status HttpServer::Listen(const HostPort& address,
-                                const std::string& option) {
+                                const std::string& field) {
   const std::string obstacle = Obstacle(address);
-  if (!obstacle.empty()) return CannotListen(address, option, obstacle);
+  if (!obstacle.empty()) return CannotListen(address, field, obstacle);
   const std::string port = ListeningPort(address);
   const char* options[] = {"listening_ports",
                            port.c_str(),
@@ -121,7 +124,7 @@ absl::Status HttpServer::Listen(const HostPort& address,
   errno = 0;
   context_ = mg_start2(&init, &error);
   if (context_ == nullptr) {
-    return CannotListen(address, option,
+    return CannotListen(address, field,
                         errno == 0 ? text : std::strerror(errno));
   }
   mg_server_port listening{};

@@ -35,11 +35,11 @@ using HttpPages = std::map<std::string, HttpPage>;  // by path, e.g. "/metrics"
 // Threads: several pages may run at once.
 class HttpServer {
  public:
-  // Returns a server that already accepts requests. `option`, such as
-  // "--metrics", is used in messages.
+  // Returns a server that already accepts requests. `field`, such as
+  // "metrics", is that of errors.
   // UNAVAILABLE: cannot listen (names the address and the cause).
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
-      const HostPort& address, const std::string& option, HttpPages pages);
+      const HostPort& address, const std::string& field, HttpPages pages);
   // Closes all connections and waits for pages that are being made; takes up to
   // 2 s.
   ~HttpServer();
@@ -51,7 +51,7 @@ class HttpServer {
 
  private:
   explicit HttpServer(HttpPages pages);
-  absl::Status Listen(const HostPort& address, const std::string& option);
+  absl::Status Listen(const HostPort& address, const std::string& field);
   static int Answer(mg_connection* connection);
 
   const HttpPages pages_;

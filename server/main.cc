@@ -296,6 +296,12 @@ std::string PartitionList(const Store& store) {
   return StrCat("[", list, "] of ", store.partition_count());
 }
 
+absl::Status Load(Store::Content content, const char* option, Store& store) {
+  const absl::Status loaded = store.LoadIntoMemory(content);
+  if (!absl::IsResourceExhausted(loaded)) return loaded;
+  return Reworded(loaded, StrCat(option, " ram: ", loaded.message()));
+}
+
 absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
                             ParsePartitions(args.partition));
@@ -303,10 +309,12 @@ absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
   if (args.graph_memory == "ram") {
-    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kGraph));
+    MILLRACE_RETURN_IF_ERROR(
+        Load(Store::Content::kGraph, "--graph-memory", *store));
   }
   if (args.feature_memory == "ram") {
-    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kFeatures));
+    MILLRACE_RETURN_IF_ERROR(
+        Load(Store::Content::kFeatures, "--feature-memory", *store));
   }
   // Shared with calls that may still be running when the server ends.
   return std::shared_ptr<const Store>(std::move(store));

@@ -81,8 +81,8 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
     spdlog::warn(
-        "--tls-cert {}: {}; clients and peers with the same --tls-ca "
-        "will refuse this server",
+        "the certificate {}: {}; clients and peers that trust the same CA will "
+        "refuse this server",
         tls.cert, FirstLine(own));
   }
   return files;
@@ -91,9 +91,9 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
 absl::StatusOr<std::unique_ptr<ListeningSocket>> Listen(
     const std::string& listen) {
   const auto address = ParseHostPort(listen, /*least_port=*/0);
-  if (address.ok()) return ListeningSocket::Open(*address, "--listen");
-  return UsageError(
-      StrCat("--listen ", std::string(address.status().message())));
+  if (address.ok()) return ListeningSocket::Open(*address, "listen");
+  return InvalidField(
+      {.field = "listen", .limit = std::string(address.status().message())});
 }
 
 absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
@@ -107,7 +107,8 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
   options.tls = tls;
   auto fleet = Fleet::Create(std::move(options));
   if (fleet.ok()) return fleet;
-  return UsageError(StrCat("--peers ", std::string(fleet.status().message())));
+  return InvalidField(
+      {.field = "peers", .limit = std::string(fleet.status().message())});
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;

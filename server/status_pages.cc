@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<StatusPages>> StatusPages::Start(
   const StatusPages& pages = *made;
   MILLRACE_ASSIGN_OR_RETURN(
       made->http_,
-      HttpServer::Start(address, "--metrics",
+      HttpServer::Start(address, "metrics",
                         {{"/metrics", [&pages] { return pages.Metrics(); }},
                          {"/healthz", [&pages] { return pages.Health(); }},
                          {"/readyz", [&pages] { return pages.Readiness(); }}}));

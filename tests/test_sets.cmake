@@ -23,8 +23,7 @@ set(MILLRACE_NOT_UNDER_ADDRESS
 # ThreadSanitizer does not see the ordering by its atomics and reports races.
 set(MILLRACE_FLEET_TESTS
     added_splits_test bad_draws_test bad_requests_test cached_batches_test
-    connections_test
-    damaged_replicas_test fair_clients_test fleet_test
+    connections_test damaged_replicas_test fair_clients_test fleet_test
     http_server_test large_requests_test long_lists_test member_keeper_test
     methods_test peer_picker_test port_check_test refusals_test
     remote_batch_source_test reset_calls_test server_drain_test

@@ -140,10 +140,11 @@ absl::StatusOr<Manifest> Import(const ImportFlags& flags,
 
 // Adds advice to errors about the input if they have none.
 absl::Status AdviseOnInput(const absl::Status& status) {
-  const std::string what(status.message());
-  if (IsUsageError(status) || what.find('\n') != std::string::npos) {
+  if (GetFieldError(status).has_value() || !ReasonOf(status).empty() ||
+      HasAdvice(status)) {
     return status;
   }
+  const std::string what(status.message());
   if (absl::IsInvalidArgument(status)) {
     return absl::InvalidArgumentError(
         what + "\ncorrect the input and import it again; nothing was written");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace: the program for data and operations.
+#include "client/cli/command_advice.h"
 #include "client/cli/commands.h"
 #include "client/flags/option_errors.h"
 #include "common/cli/program.h"
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   millrace::AddCompletionCommand(app, body);
   millrace::AddHelpCommand(app, body);
   millrace::FinishOptions(app);
-  return millrace::RunProgram(
-      app, argc, argv, [&body] { return millrace::InTermsOfOptions(body()); });
+  return millrace::RunProgram(app, argc, argv, [&body] {
+    return millrace::InTermsOfOptions(body(), millrace::CommandAdvice());
+  });
 }

@@ -2,8 +2,10 @@
 #include "client/flags/option_errors.h"
 
 #include <optional>
+#include <span>
+#include <string>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/cli/words.h"
@@ -84,6 +86,32 @@ constexpr Advice kAdvice[] = {
     {"cache_ratio", kLacking, Problem::kInvalid,
      "use a smaller --cache-ratio, fewer processes on this host, or "
      "--feature-dtype float16"},
+    {"max_inflight_bytes", kLacking, Problem::kTooMuch,
+     "use a smaller --batch-size or smaller --fanouts, or start the servers "
+     "with a larger --max-inflight-bytes"},
+    {"peers", kLacking, Problem::kMissing,
+     "start that server with --peers LIST"},
+};
+
+constexpr ReasonAdvice kReasonAdvice[] = {
+    {{"partition_lost"},
+     "start a server of that partition, see `millrace status --servers LIST`, "
+     "or wait longer with --partition-wait"},
+    {{"server_breaks_off"},
+     "see the messages of that server, or `millrace status --servers LIST`"},
+    {{"servers_overloaded"},
+     "add servers, raise their --max-inflight-bytes, or use a smaller "
+     "--prefetch-batches"},
+};
+
+// Fields whose options have other names.
+constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
+    {"aggregation", "--aggr"},
+    {"average_degree", "--avg-degree"},
+    {"bases", "--num-bases"},
+    {"node_counts", "--num-nodes"},
+    {"predict_embeddings", "--output embeddings"},
+    {"seeds", "--seeds-file"},
 };
 
 std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
@@ -103,24 +131,41 @@ std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
   }
 }
 
+std::string_view AdviceOn(std::string_view reason,
+                          std::span<const ReasonAdvice> own) {
+  for (const std::span<const ReasonAdvice> table :
+       {own, std::span<const ReasonAdvice>(kReasonAdvice)}) {
+    for (const ReasonAdvice& advice : table) {
+      if (advice.reason.word == reason) return advice.text;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string OptionOfField(std::string_view field) {
   if (const JobOption* option = FindJobOption(field); option != nullptr) {
     return StrCat("--", option->option);
   }
+  for (const auto& [name, option] : kOptionNames) {
+    if (name == field) return std::string(option);
+  }
   return OptionName(field);
 }
 
-absl::Status InTermsOfOptions(const absl::Status& status) {
+absl::Status InTermsOfOptions(const absl::Status& status,
+                              std::span<const ReasonAdvice> own) {
   const std::optional<FieldError> error = GetFieldError(status);
-  if (!error.has_value() || error->problem == Problem::kUsage) return status;
+  const std::string reason = ReasonOf(status);
+  if (!error.has_value() && reason.empty()) return status;
+  if (error.has_value() && error->problem == Problem::kUsage) return status;
   absl::Status named = WithNames(status, OptionOfField);
-  const std::string_view advice = AdviceFor(*error, status.code());
-  if (!advice.empty() && !absl::StrContains(named.message(), '\n')) {
-    named = WithAdvice(named, advice);
-  }
-  return AsUsageError(absl::Status(named.code(), named.message()));
+  const std::string_view advice =
+      reason.empty() ? AdviceFor(*error, status.code()) : AdviceOn(reason, own);
+  if (!advice.empty() && !HasAdvice(named)) named = WithAdvice(named, advice);
+  const absl::Status said(named.code(), named.message());
+  return error.has_value() ? AsUsageError(said) : said;
 }
 
 }  // namespace millrace

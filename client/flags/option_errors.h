@@ -2,19 +2,29 @@
 // Errors of the library in terms of a program's options.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "common/base/field_error.h"
 
 namespace millrace {
+
+// What a user can do about errors with a reason.
+struct ReasonAdvice {
+  Reason reason;
+  std::string_view text;
+};
 
 // The option of a field, such as "--batch-size" of "batch_size".
 std::string OptionOfField(std::string_view field);
 
 // The error as a user of millrace or millrace-train should see it: fields that
 // its FieldError names are options, and a second line says what to do, unless
-// the message has one. Other statuses are returned as they are.
-absl::Status InTermsOfOptions(const absl::Status& status);
+// the message has one. `own` is the advice that the program has besides that
+// for both. Statuses without FieldError and reason are returned as they are.
+absl::Status InTermsOfOptions(const absl::Status& status,
+                              std::span<const ReasonAdvice> own = {});
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include "client/nn/model_config.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,17 @@ namespace {
 // exist six times (value, gradient, exchange, and the optimizer's state).
 constexpr int64_t kMaxEmbeddingValues = int64_t{1} << 27;
 
-absl::Status AtLeastOne(const char* option, int64_t value) {
-  if (value >= 1) return absl::OkStatus();
-  return UsageError(
-      StrCat(option, " is ", value, "\nuse a number of at least 1"));
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+absl::Status CheckRange(const char* field, int64_t value, int64_t least,
+                        int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                       .field = field,
+                       .value = StrCat(value),
+                       .limit = most == kNoLimit
+                                    ? StrCat("at least ", least)
+                                    : StrCat(least, " to ", most)});
 }
 
 // The kinds with layers for graphs of several types or relations.
@@ -40,17 +48,23 @@ std::string KindsForAnyGraph() {
 absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
   if (config.kind == ModelKind::kEmbedding &&
       config.decoder == DecoderKind::kNone) {
-    return UsageError(
-        "--model embedding has no layers, and learns edges alone\nuse "
-        "--task link, or another --model");
+    return InvalidField({.problem = FieldError::Problem::kNeeds,
+                         .field = "model",
+                         .value = "embedding",
+                         .other_field = "task",
+                         .other_value = "link"});
   }
   const ModelKindInfo& info = InfoOf(config.kind);
   if (info.one_relation_only && !shape.homogeneous()) {
-    return UnservedError(
-        StrCat("--model ", info.name,
-               " needs one node type and one relation, but the graph has ",
-               shape.types.size(), " and ", shape.relations.size(),
-               "\nuse --model ", KindsForAnyGraph()));
+    return WithAdvice(
+        FieldStatus(absl::StatusCode::kUnimplemented,
+                    {.field = "model",
+                     .value = std::string(info.name),
+                     .limit = StrCat(
+                         "needs one node type and one relation, but the "
+                         "graph has ",
+                         shape.types.size(), " and ", shape.relations.size())}),
+        StrCat("use ", KindsForAnyGraph()));
   }
   return absl::OkStatus();
 }
@@ -58,38 +72,32 @@ absl::Status ValidateKind(const ModelConfig& config, const GraphShape& shape) {
 absl::Status ValidateWidths(const ModelConfig& config) {
   const bool embedding = config.kind == ModelKind::kEmbedding;
   if (embedding && config.layers != 0) {
-    return UsageError(
-        StrCat("--layers is ", config.layers,
-               ", but --model embedding has none\nleave out --layers"));
+    return WithAdvice(InvalidField({.field = "layers",
+                                    .value = StrCat(config.layers),
+                                    .limit = "the model embedding has none"}),
+                      "leave it out");
   }
   if (!embedding) {
-    MILLRACE_RETURN_IF_ERROR(AtLeastOne("--layers", config.layers));
+    MILLRACE_RETURN_IF_ERROR(
+        CheckRange("layers", config.layers, 1, kMaxLayers));
   }
-  if (config.layers > kMaxLayers) {
-    return UsageError(StrCat("--layers is ", config.layers,
-                             "\nuse a number of at most ", kMaxLayers));
-  }
-  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--hidden", config.hidden));
-  if (config.hidden > kMaxRowValues) {
-    return UsageError(StrCat("--hidden is ", config.hidden,
-                             "\nuse a number of at most ", kMaxRowValues));
-  }
-  MILLRACE_RETURN_IF_ERROR(AtLeastOne("--heads", config.heads));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckRange("hidden", config.hidden, 1, kMaxRowValues));
+  MILLRACE_RETURN_IF_ERROR(CheckRange("heads", config.heads, 1, kNoLimit));
   if (InfoOf(config.kind).reads_heads && config.hidden % config.heads != 0) {
-    return UsageError(StrCat("--heads ", config.heads,
-                             " does not divide --hidden ", config.hidden,
-                             "\nuse a multiple of --heads for --hidden"));
+    return InvalidField({.field = "heads",
+                         .value = StrCat(config.heads),
+                         .limit = StrCat("does not divide the ", config.hidden,
+                                         " hidden columns")},
+                        Reason{"heads_do_not_divide"});
   }
-  if (config.gin_mlp != 1 && config.gin_mlp != 2) {
-    return UsageError(StrCat("--gin-mlp is ", config.gin_mlp, "\nuse 1 or 2"));
-  }
-  if (config.bases < 0) {
-    return UsageError(StrCat("--num-bases is ", config.bases,
-                             "\nuse 0 (none) or a positive number"));
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckRange("gin_mlp", config.gin_mlp, 1, 2));
+  MILLRACE_RETURN_IF_ERROR(CheckRange("bases", config.bases, 0, kNoLimit));
   if (!(config.dropout >= 0.0 && config.dropout < 1.0)) {
-    return UsageError(
-        StrCat("--dropout is ", config.dropout, ", not in [0, 1)"));
+    return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                         .field = "dropout",
+                         .value = StrCat(config.dropout),
+                         .limit = "from 0 to below 1"});
   }
   return absl::OkStatus();
 }
@@ -103,10 +111,10 @@ absl::Status ValidateReach(const GraphShape& shape) {
                     return relation.lists == shape.seed_type;
                   });
   if (!reached) {
-    return absl::InvalidArgumentError(
-        StrCat("no relation leads to the seeds' node type ",
-               shape.types[shape.seed_type].name,
-               "\nuse --direction out, or import with --add-reverse"));
+    return WithReason(absl::InvalidArgumentError(
+                          StrCat("no relation leads to the seeds' node type ",
+                                 shape.types[shape.seed_type].name)),
+                      Reason{"seeds_without_neighbors"});
   }
   return absl::OkStatus();
 }
@@ -132,12 +140,13 @@ absl::Status ValidateShape(const ModelConfig& config, const GraphShape& shape) {
     if (largest == nullptr || type.count > largest->count) largest = &type;
   }
   if (learned <= kMaxEmbeddingValues / config.hidden) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      StrCat("node types without features have ", learned, " nodes (",
-             largest->name, ": ", largest->count, "), and embeddings of ",
-             config.hidden, " columns for them would be more than ",
-             kMaxEmbeddingValues, " values\nimport features (--features ",
-             largest->name, "=F.npy) or use a smaller --hidden"));
+  return WithReason(
+      absl::ResourceExhaustedError(
+          StrCat("node types without features have ", learned, " nodes (",
+                 largest->name, ": ", largest->count, "), and embeddings of ",
+                 config.hidden, " columns for them would be more than ",
+                 kMaxEmbeddingValues, " values")),
+      Reason{"too_many_embeddings"});
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace millrace {
 
 inline constexpr int kMaxLayers = 255;
 
-// A model, described by the words of the command line.
+// A model. Errors name its fields; `kind` is "model" there.
 struct ModelConfig {
   ModelKind kind = ModelKind::kSage;
   std::string script;  // kScript: TorchScript file; see ScriptModel
@@ -45,7 +45,7 @@ struct ModelConfig {
 // INVALID_ARGUMENT: a value is out of range.
 // UNIMPLEMENTED: the kind does not work on graphs of this shape.
 // RESOURCE_EXHAUSTED: a node type without features has too many nodes to learn
-// embeddings for. All errors name the option and the value, and say what to do.
+// embeddings for. All errors name the value and its limit.
 absl::Status ValidateModel(const ModelConfig& config, const GraphShape& shape);
 
 }  // namespace millrace

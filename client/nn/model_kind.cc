@@ -25,8 +25,10 @@ absl::StatusOr<ModelKind> ModelKindFromName(std::string_view name) {
     if (info.name == name) return info.kind;
     names.push_back(StrCat(info.name, info.argument));
   }
-  return UsageError(StrCat("--model is \"", name, "\"\nuse one of ",
-                           absl::StrJoin(names, ", ")));
+  return InvalidField(
+      {.field = "model",
+       .value = StrCat("\"", name, "\""),
+       .limit = StrCat("is none of ", absl::StrJoin(names, ", "))});
 }
 
 std::vector<std::string> KindsWith(bool ModelKindInfo::*property) {

@@ -47,10 +47,10 @@ LayerMaker MakeRgcnLayer;
 // A row of the table.
 struct ModelKindInfo {
   ModelKind kind;
-  // --model takes the name, followed by the argument if there is one.
+  // The name, which the argument follows if there is one.
   std::string_view name;
   std::string_view argument = "";
-  std::string_view note = "";  // what --help says of it
+  std::string_view note = "";  // what the help says of it
 
   // One of the two, or neither if the kind has no layers of ours.
   ConvMaker* make_conv = nullptr;
@@ -68,11 +68,11 @@ struct ModelKindInfo {
   // Whether layers compute something for every source row, even unused ones.
   bool works_on_sources = false;
 
-  // Options that it reads besides those that all layers read.
-  bool reads_heads = false;      // --heads, which must divide --hidden
-  bool reads_aggr = false;       // --aggr
-  bool reads_num_bases = false;  // --num-bases
-  bool reads_gin_mlp = false;    // --gin-mlp
+  // Fields of ModelConfig that it reads besides those that all layers read.
+  bool reads_heads = false;  // which must divide `hidden`
+  bool reads_aggr = false;
+  bool reads_num_bases = false;
+  bool reads_gin_mlp = false;
 };
 
 // In the order of the enumerators, which is also that of --help.
@@ -110,7 +110,7 @@ inline constexpr ModelKindInfo kModelKinds[] = {
      .reads_num_bases = true},
     {.kind = ModelKind::kEmbedding,
      .name = "embedding",
-     .note = "is each node's row, for --task link"},
+     .note = "is each node's row, to learn links"},
     {.kind = ModelKind::kScript,
      .name = "script",
      .argument = ":FILE",

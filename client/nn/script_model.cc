@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "client/nn/model.h"
 #include "client/nn/script_forward.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -33,7 +34,7 @@ constexpr int64_t kMaxScriptBytes = int64_t{1} << 33;
 
 // The most telling line of torch's message: usually the first. An error inside
 // a script starts with a traceback, and its own message follows the code.
-std::string Reason(const std::exception& error) {
+std::string TellingLine(const std::exception& error) {
   constexpr std::string_view kHere = "<--- HERE";
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error == nullptr
@@ -108,11 +109,11 @@ absl::Status ScriptModel::CheckFeatures(int layers) const {
   for (size_t t = 0; t < read.size(); ++t) {
     const GraphShape::Type& type = shape_.types[t];
     if (!read[t] || type.features > 0) continue;
-    return absl::FailedPreconditionError(
-        StrCat("node type ", type.name,
-               " has no features, and a script is given no embeddings for it"
-               "\nimport features (--features ",
-               type.name, "=F.npy), or use another --model"));
+    return WithReason(
+        absl::FailedPreconditionError(StrCat(
+            "node type ", type.name,
+            " has no features, and a script is given no embeddings for it")),
+        Reason{"script_without_features"});
   }
   return absl::OkStatus();
 }
@@ -126,7 +127,7 @@ absl::Status ScriptModel::Read() {
     script_->module = torch::jit::load(stream, at::kCPU);
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
-        StrCat(file_, " is not a TorchScript module (", Reason(error),
+        StrCat(file_, " is not a TorchScript module (", TellingLine(error),
                ")\nsave one by torch.jit.script(model).save(\"", file_,
                "\"); a state_dict is not enough"));
   }
@@ -152,10 +153,10 @@ absl::Status ScriptModel::CheckForward() {
   if (GivesEdgeFeatures(shape_)) {
     script_->edge_argument = edges->name();
   } else if (!edges->default_value().has_value()) {
-    return absl::FailedPreconditionError(
-        StrCat(file_, " has ", ForwardText(schema),
-               ", but the graph has no features of edges\nimport the dataset "
-               "with --edge-features F.npy"));
+    return WithReason(absl::FailedPreconditionError(
+                          StrCat(file_, " has ", ForwardText(schema),
+                                 ", but the graph has no features of edges")),
+                      Reason{"no_edge_features"});
   }
   return absl::OkStatus();
 }
@@ -199,7 +200,7 @@ absl::Status ScriptModel::TryForward() {
       inputs.push_back(StrCat(type.name, ": ", type.features));
     }
     return absl::InvalidArgumentError(
-        StrCat(Reason(error),
+        StrCat(TellingLine(error),
                "\nit was tried on two nodes a type, with features as wide as "
                "the graph's (",
                absl::StrJoin(inputs, ", "), ")"));
@@ -259,7 +260,7 @@ std::vector<at::Tensor> ScriptModel::Forward(const Subgraph& graph,
     if (parameters_ != nullptr) TakeNewBuffers();
     return rows;
   } catch (const std::exception& error) {
-    TORCH_CHECK(false, "forward of ", file_, ": ", Reason(error));
+    TORCH_CHECK(false, "forward of ", file_, ": ", TellingLine(error));
   }
 }
 

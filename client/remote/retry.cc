@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -37,29 +38,27 @@ std::string NamePartition(const std::string& what, const ErrorInfo& info) {
 
 absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
                   absl::Duration patience) {
-  return absl::UnavailableError(
-      StrCat(NamePartition(FirstLine(failure), info), "; gave up after ",
-             absl::FormatDuration(patience),
-             " (--partition-wait)\nstart a server of that partition, or see "
-             "`millrace status --servers LIST`"));
+  return WithReason(absl::UnavailableError(StrCat(
+                        NamePartition(FirstLine(failure), info),
+                        "; gave up after ", absl::FormatDuration(patience))),
+                    Reason{"partition_lost"});
 }
 
 // The error for servers that answer, but always break off.
 absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
                        absl::Duration patience) {
-  return absl::UnavailableError(StrCat(NamePartition(FirstLine(failure), info),
-                                       "; broke off again and again for ",
-                                       absl::FormatDuration(patience),
-                                       "\nsee the messages of that server, or "
-                                       "`millrace status --servers LIST`"));
+  return WithReason(
+      absl::UnavailableError(StrCat(NamePartition(FirstLine(failure), info),
+                                    "; broke off again and again for ",
+                                    absl::FormatDuration(patience))),
+      Reason{"server_breaks_off"});
 }
 
 absl::Status Overloaded(const absl::Status& failure) {
-  return absl::ResourceExhaustedError(StrCat(
-      FirstLine(failure), "; gave up after ",
-      absl::FormatDuration(kLongPatience),
-      "\nadd servers, raise their --max-inflight-bytes, or use a smaller "
-      "--prefetch-batches"));
+  return WithReason(absl::ResourceExhaustedError(
+                        StrCat(FirstLine(failure), "; gave up after ",
+                               absl::FormatDuration(kLongPatience))),
+                    Reason{"servers_overloaded"});
 }
 
 // Whether to log a warning about the partition now. All fetches of a process

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -17,11 +18,11 @@ namespace millrace {
 // `wanted`: how much more was needed, such as "24 bytes"; empty if unknown.
 inline absl::Status OutOfMemory(std::string_view what,
                                 std::string_view wanted = "") {
-  return absl::ResourceExhaustedError(StrCat(
-      what, " ran out of memory",
-      wanted.empty() ? "" : StrCat(" when it needed ", wanted, " more"),
-      "\nuse a smaller --batch-size, --fanouts or --hidden, or fewer processes "
-      "on this host"));
+  return WithReason(
+      absl::ResourceExhaustedError(StrCat(
+          what, " ran out of memory",
+          wanted.empty() ? "" : StrCat(" when it needed ", wanted, " more"))),
+      Reason{"out_of_memory"});
 }
 
 // Classifies an exception by its message, because LibTorch's CPU allocator has

@@ -16,6 +16,8 @@
 namespace millrace {
 namespace {
 
+constexpr Reason kNoEmbeddings = {"no_embeddings"};
+
 absl::StatusOr<TrainingOrder> ReadOrder(const TrainOptions& options,
                                         const SeedTable& train) {
   ExplicitSeeds seeds;
@@ -47,16 +49,16 @@ absl::Status LabelObjective::CheckGraph(const RunPlan& plan,
                                         const Schema& schema) {
   const GraphShape& shape = plan.shape;
   if (shape.homogeneous() && shape.types[0].features == 0) {
-    return absl::FailedPreconditionError(
-        StrCat("node type \"", shape.types[0].name,
-               "\" has no features\nimport the "
-               "dataset with --features F.npy"));
+    return WithReason(
+        absl::FailedPreconditionError(
+            StrCat("node type \"", shape.types[0].name, "\" has no features")),
+        Reason{"no_features"});
   }
   const NodeType& type = schema.node_types[plan.seed_type];
   if (type.label.present()) return absl::OkStatus();
-  return absl::FailedPreconditionError(StrCat("node type \"", type.name,
-                                              "\" has no labels\nimport the "
-                                              "dataset with --labels F.npy"));
+  return WithReason(absl::FailedPreconditionError(
+                        StrCat("node type \"", type.name, "\" has no labels")),
+                    Reason{"no_labels"});
 }
 
 // Whether the seeds have labels is known only after they have been read.
@@ -108,15 +110,15 @@ absl::Status LabelObjective::CheckLabels(const RunPlan& plan,
   const SeedTable& train = *tables_.train;
   if (unused || CountLabelled(train.label) > 0) return absl::OkStatus();
   const std::string unlabelled =
-      StrCat(train.size(), " seeds, but none of them has a label\n");
+      StrCat("has ", train.size(), " seeds, but none of them has a label");
   if (plan.options.seeds.has_value()) {
-    return UsageError(
-        StrCat("--seeds-file has ", unlabelled, "give seeds with labels"));
+    return WithAdvice(InvalidField({.field = "seeds", .limit = unlabelled}),
+                      "give seeds with labels");
   }
-  return absl::FailedPreconditionError(StrCat(
-      "split \"", train.split, "\" of ", plan.seeds_name, " has ", unlabelled,
-      "name another with --split, or import labels of it: NaN and "
-      "negative ones are none"));
+  return WithReason(
+      absl::FailedPreconditionError(StrCat("split \"", train.split, "\" of ",
+                                           plan.seeds_name, " ", unlabelled)),
+      Reason{"unlabelled_split"});
 }
 
 absl::StatusOr<RunInputs> LabelObjective::Read(
@@ -160,15 +162,20 @@ absl::Status NodeObjective::Check(const RunPlan& plan,
   const TrainOptions& options = plan.options;
   if (!options.predict.empty() && options.predict_embeddings) {
     if (options.evaluation.kind == InferenceKind::kSampled) {
-      return UnservedError(
-          "--output embeddings needs --inference full\nuse it, or --output "
-          "logits");
+      return FieldStatus(absl::StatusCode::kUnimplemented,
+                         {.problem = FieldError::Problem::kNeeds,
+                          .field = "predict_embeddings",
+                          .other_field = "inference",
+                          .other_value = "full"});
     }
     if (options.model.layers <= 1) {
-      return UnservedError(
-          StrCat("--output embeddings are what the last of at least 2 layers "
-                 "reads, but --layers is ",
-                 options.model.layers, "\nuse --output logits"));
+      return FieldStatus(
+          absl::StatusCode::kUnimplemented,
+          {.field = "predict_embeddings",
+           .limit = StrCat("they are what the last of at least 2 layers "
+                           "reads, but layers is ",
+                           options.model.layers)},
+          kNoEmbeddings);
     }
   }
   return CheckGraph(plan, schema);
@@ -183,14 +190,18 @@ absl::Status GraphObjective::Check(const RunPlan& plan,
                                    const Schema& schema) const {
   const TrainOptions& options = plan.options;
   if (options.evaluation.kind == InferenceKind::kFull) {
-    return UsageError(
-        "--inference full goes through a graph layer by layer, but a batch of "
-        "--seeds graph holds whole graphs\nleave out --inference");
+    return WithAdvice(
+        InvalidField({.field = "inference",
+                      .value = "full",
+                      .limit = "goes through a graph layer by layer, but a "
+                               "batch of graphs holds whole ones"}),
+        "leave it out");
   }
   if (!options.predict.empty() && options.predict_embeddings) {
-    return UnservedError(
-        "--output embeddings are rows of nodes, not of graphs\nuse --output "
-        "logits");
+    return FieldStatus(absl::StatusCode::kUnimplemented,
+                       {.field = "predict_embeddings",
+                        .limit = "they are rows of nodes, not of graphs"},
+                       kNoEmbeddings);
   }
   return CheckGraph(plan, schema);
 }

@@ -59,9 +59,11 @@ absl::Status LinkObjective::Check(const RunPlan& plan, const Schema&) const {
       plan.options.evaluation.kind == InferenceKind::kFull) {
     return absl::OkStatus();
   }
-  return UnservedError(
-      "--predict of --task link needs --inference full\n"
-      "use it, or leave out --predict");
+  return FieldStatus(absl::StatusCode::kUnimplemented,
+                     {.problem = FieldError::Problem::kNeeds,
+                      .field = "predict",
+                      .other_field = "inference",
+                      .other_value = "full"});
 }
 
 absl::StatusOr<int64_t> LinkObjective::CountSeeds(
@@ -76,25 +78,30 @@ absl::Status LinkObjective::CheckSplit(const RunPlan& plan,
                                        const Manifest& manifest) const {
   const TrainOptions& options = plan.options;
   if (options.model.decoder == DecoderKind::kNone) {
-    return UsageError("--task link needs a --decoder");
+    return InvalidField({.problem = FieldError::Problem::kNeeds,
+                         .field = "task",
+                         .value = "link",
+                         .other_field = "decoder"});
   }
   if (!options.order.empty()) {
-    return UnservedError(
-        "--order names nodes and graphs, not edges\ngive the edges in their "
-        "order by --seeds-file F.npy, [n, 2], and --no-shuffle");
+    return FieldStatus(
+        absl::StatusCode::kUnimplemented,
+        {.field = "order", .limit = "it names nodes and graphs, not edges"},
+        Reason{"order_of_edges"});
   }
   const bool listed = options.seeds.has_value();
   if (listed && TypesEdges(plan, manifest.schema)) {
-    return UsageError(
-        "--seeds-file has no edge types, which --decoder distmult needs "
-        "here\nmake a split: millrace split --pairs F --edge-types F");
+    return InvalidField({.field = "seeds",
+                         .limit = "they have no edge types, which the decoder "
+                                  "distmult needs here"},
+                        Reason{"seeds_without_edge_types"});
   }
   return CheckNegatives(
       plan, listed ? nullptr
                    : manifest.EdgeSplit(plan.seed_relation, options.job.split));
 }
 
-// `split`: null if --seeds-file lists the seeds.
+// `split`: null if the seeds are listed.
 absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
                                            const EdgeSplitInfo* split) const {
   const std::string& name = plan.options.job.split;
@@ -102,30 +109,37 @@ absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
   const bool labels = split != nullptr && split->label.present();
   const bool none = task_.negatives == NegativeMode::kNone;
   if (labels && !none) {
-    return UsageError(StrCat(
-        "--negatives adds pairs that are not edges, but the labels of split ",
-        name,
-        " name those already\nleave out --negatives, or make a split "
-        "without --labels"));
+    return InvalidField(
+        {.field = "negatives",
+         .limit = StrCat("it adds pairs that are not edges, but the labels of "
+                         "split ",
+                         name, " name those already")},
+        Reason{"labels_name_negatives"});
   }
   if (labels && given) {
-    return absl::FailedPreconditionError(
-        StrCat("split ", name,
-               " has labels, which say what is an edge, and negatives\nmake a "
-               "split without --labels or without --negatives"));
+    return WithReason(
+        absl::FailedPreconditionError(
+            StrCat("split ", name,
+                   " has labels, which say what is an edge, and negatives")),
+        Reason{"labels_and_negatives"});
   }
   if (task_.loss == LinkLoss::kSoftmax &&
       (task_.negatives == NegativeMode::kBinary || (none && !given))) {
-    return UsageError(
-        "--loss softmax compares an edge with negatives of its own\nuse "
-        "--negatives triplet:K, shared:K or in-batch, or --loss bce");
+    return InvalidField({.field = "loss",
+                         .value = "softmax",
+                         .limit = "compares an edge with negatives of its own"},
+                        Reason{"loss_without_negatives"});
   }
   if (!none || given || labels) return absl::OkStatus();
-  return UsageError(StrCat(
-      "--task link also needs pairs that are not edges, but there are "
-      "neither --negatives nor negatives or labels in ",
-      plan.options.seeds.has_value() ? "--seeds-file" : StrCat("split ", name),
-      "\nuse --negatives binary:1, triplet:K, shared:K or in-batch"));
+  return InvalidField(
+      {.field = "task",
+       .value = "link",
+       .limit =
+           StrCat("also needs pairs that are not edges, but there are neither "
+                  "negatives to draw nor negatives or labels in ",
+                  plan.options.seeds.has_value() ? "the seeds listed"
+                                                 : StrCat("split ", name))},
+      Reason{"no_negatives"});
 }
 
 bool LinkObjective::NeedsKnownEdges(const EvaluationOptions& evaluation) const {

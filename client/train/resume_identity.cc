@@ -37,10 +37,10 @@ RunIdentity ResumeIdentity(const RunPlan& plan, const RunInputs& inputs,
   RunIdentity identity = IdentifyRun(options);
   identity.insert(plan.splits.begin(), plan.splits.end());
   identity["dataset fingerprint"] = plan.dataset;
-  identity["--type"] = plan.seeds_name;
-  identity["--seeds-file"] = SeedsText(plan);
+  identity[IdentityKey("seed_type")] = plan.seeds_name;
+  identity[IdentityKey("seeds")] = SeedsText(plan);
   if (model.script() != nullptr) {
-    identity["--model"] =
+    identity[IdentityKey("model")] =
         StrCat("script of checksum ", HexText(model.script()->checksum()));
   }
   identity["features"] = absl::StrCat(inputs.model.in);
@@ -50,12 +50,13 @@ RunIdentity ResumeIdentity(const RunPlan& plan, const RunInputs& inputs,
   }
   // A model may be evaluated by other metrics than the one that chose it.
   if (options.epochs > 0) {
-    identity["--metric"] = MetricName(options.task);
-    identity["--order"] = OrderText(inputs, state);
+    identity[IdentityKey("metric")] = MetricName(options.task);
+    identity[IdentityKey("order")] = OrderText(inputs, state);
     if (plan.learns_links()) {
-      identity["--eval-negatives"] = EvalNegativesText(options.evaluation);
+      identity[IdentityKey("eval_negatives")] =
+          EvalNegativesText(options.evaluation);
     }
-    identity["--valid-split"] =
+    identity[IdentityKey("valid_split")] =
         options.valid_split.empty() ? "valid" : options.valid_split;
   }
   return identity;

@@ -42,13 +42,14 @@ absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
       CheckpointWriter::Open(options.checkpoint, options.resume,
                              std::move(write));
   if (!writer.ok()) {
-    return AsUsageError(
-        absl::Status(writer.status().code(),
-                     StrCat("--checkpoint: ", writer.status().message())));
+    return FieldStatus(writer.status().code(),
+                       {.field = "checkpoint",
+                        .limit = std::string(writer.status().message())},
+                       Reason{ReasonOf(writer.status())});
   }
   checkpoints->writer_ = *std::move(writer);
   MILLRACE_RETURN_IF_ERROR(
-      CheckWritableFolder("--checkpoint", options.checkpoint));
+      CheckWritableFolder("checkpoint", options.checkpoint));
   return checkpoints;
 }
 
@@ -68,7 +69,7 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
   if (options_.epochs == 0) {
     return absl::NotFoundError(StrCat("no checkpoint ", path()));
   }
-  // A supervisor adds --resume to every attempt, also to the first.
+  // A supervisor adds `resume` to every attempt, also to the first.
   if (leader) {
     LogInfo(StrCat("no checkpoint in ", options_.checkpoint,
                    ", starting at the beginning"));
@@ -102,8 +103,8 @@ absl::Status RunCheckpoints::Finish() {
 
 absl::Status InCheckpoint(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      StrCat("checkpoint ", path, ": ", status.message()));
+  return Reworded(
+      status, StrCat("checkpoint ", path, ": ", std::string(status.message())));
 }
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ class RunCheckpoints {
  public:
   // Locks the folder of checkpoints if the run trains and keeps any; `write`
   // writes them. Keeps references to `options` and `collectives`. Errors of
-  // CheckpointWriter::Open and CheckWritableFolder, naming --checkpoint.
+  // CheckpointWriter::Open and CheckWritableFolder, naming the field.
   static absl::StatusOr<std::unique_ptr<RunCheckpoints>> Open(
       const TrainOptions& options, Collectives& collectives,
       CheckpointWriter::Write write);

@@ -30,23 +30,24 @@ absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
   const MemoryNeed need = {
       .process = SaturatedProduct({values, kValue, copies}),
       .host = SaturatedProduct({values, kValue, copies, ranks})};
-  return CheckMemory(
-      StrCat("training a model from ", model.in, " features over --hidden ",
-             model.hidden, " to ", model.out, " outputs in ", ranks,
-             ranks == 1 ? " trainer" : " trainers"),
-      need,
-      "use a smaller --hidden, fewer trainers on this host, or labels with "
-      "fewer classes");
+  return WithReason(
+      CheckMemory(
+          StrCat("training a model from ", model.in, " features over ",
+                 model.hidden, " hidden columns to ", model.out, " outputs in ",
+                 ranks, ranks == 1 ? " trainer" : " trainers"),
+          need),
+      Reason{"model_too_large"});
 }
 
 absl::Status CheckScriptTensors(const Model& model, const std::string& file) {
   for (const NamedTensor& named : model.parameters().State()) {
     const at::ScalarType type = named.tensor.scalar_type();
     if (IsReadFromFiles(type)) continue;
-    return absl::InvalidArgumentError(
-        StrCat("tensor ", named.name, " of ", file, " is ", c10::toString(type),
-               ", which checkpoints cannot hold\nscript the model with real "
-               "numbers in its place, or leave out --checkpoint"));
+    return WithReason(
+        absl::InvalidArgumentError(StrCat("tensor ", named.name, " of ", file,
+                                          " is ", c10::toString(type),
+                                          ", which checkpoints cannot hold")),
+        Reason{"tensor_not_saved"});
   }
   return absl::OkStatus();
 }
@@ -76,14 +77,22 @@ absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
   return absl::OkStatus();
 }
 
-std::string InitAdvice(const ModelConfig& model) {
+// The error of weights that do not fit, which says what would.
+absl::Status RefuseWeights(const TrainOptions& options,
+                           const absl::Status& why) {
+  const ModelConfig& model = options.model;
+  const FieldError error = {.field = "init",
+                            .value = options.init,
+                            .limit = std::string(why.message())};
   if (model.kind != ModelKind::kScript) {
-    return "give weights of this --model, --layers and --norm, by PyG's names";
+    return FieldStatus(why.code(), error, Reason{"weights_of_other_model"});
   }
-  return StrCat("give the state_dict of the module in ", model.script,
-                model.decoder == DecoderKind::kDistMult
-                    ? ", and the decoder's rel_emb.weight"
-                    : "");
+  return WithAdvice(
+      FieldStatus(why.code(), error),
+      StrCat("give the state_dict of the module in ", model.script,
+             model.decoder == DecoderKind::kDistMult
+                 ? ", and the decoder's rel_emb.weight"
+                 : ""));
 }
 
 }  // namespace
@@ -115,9 +124,7 @@ absl::Status ReadInitialWeights(const TrainOptions& options,
                               ReadWeights(options.init));
     const absl::Status loaded = model.parameters().Load(weights);
     if (!loaded.ok()) {
-      return AsUsageError(absl::Status(
-          loaded.code(), StrCat("--init ", options.init, ": ", loaded.message(),
-                                "\n", InitAdvice(options.model))));
+      return RefuseWeights(options, loaded);
     }
   }
   return CatchTorch("sharing weights", [&]() -> absl::Status {

@@ -24,8 +24,16 @@ absl::Status CheckTask(const TrainOptions& options) {
   if (links == (options.job.seed_kind == SeedKind::kEdge)) {
     return absl::OkStatus();
   }
-  return UsageError(
-      "--seeds edge and --task link belong together\nuse both or neither");
+  FieldError error = {.problem = FieldError::Problem::kNeeds,
+                      .field = "task",
+                      .value = "link",
+                      .other_field = "seed_kind",
+                      .other_value = "edge"};
+  if (!links) {
+    std::swap(error.field, error.other_field);
+    std::swap(error.value, error.other_value);
+  }
+  return InvalidField(error);
 }
 
 // Evaluation takes nodes at their own times, so they must have some.
@@ -46,12 +54,13 @@ absl::Status CheckEvaluationTimes(const TrainOptions& options,
       options.predict.empty()) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(
-      StrCat("--temporal: evaluation and --predict take nodes at times of "
-             "their own, but node type ",
-             type.name,
-             " has none\nimport the dataset with --node-times F.npy; without "
-             "splits valid and test it can be trained on"));
+  return FieldStatus(
+      absl::StatusCode::kFailedPrecondition,
+      {.field = "temporal",
+       .limit = StrCat("evaluation and predictions take nodes at times of "
+                       "their own, but node type ",
+                       type.name, " has none")},
+      Reason{"nodes_without_times"});
 }
 
 absl::Status CheckEvaluation(const TrainOptions& options,
@@ -63,20 +72,25 @@ absl::Status CheckEvaluation(const TrainOptions& options,
     return CheckEvaluationTimes(options, job, manifest);
   }
   if (!evaluation.fanouts.empty()) {
-    return UsageError(
-        "--eval-fanouts is of --inference sampled, but --inference full reads "
-        "all neighbours\nadd --inference sampled, or leave out "
-        "--eval-fanouts");
+    return InvalidField({.problem = FieldError::Problem::kNeeds,
+                         .field = "eval_fanouts",
+                         .other_field = "inference",
+                         .other_value = "sampled"});
   }
   if (job.spec.temporal != TemporalStrategy::kNone) {
-    return UsageError(
-        "--inference full reads all neighbours, also those later than a "
-        "seed\nuse --inference sampled with --temporal");
+    return InvalidField(
+        {.field = "inference",
+         .value = "full",
+         .limit = "reads all neighbours, also those later than a seed"},
+        Reason{"full_inference_in_time"});
   }
   if (options.model.kind == ModelKind::kScript) {
-    return UnservedError(
-        "--inference full runs a model layer by layer, which a script does "
-        "not offer\nuse --inference sampled");
+    return FieldStatus(
+        absl::StatusCode::kUnimplemented,
+        {.field = "inference",
+         .value = "full",
+         .limit = "runs a model layer by layer, which a script does not offer"},
+        Reason{"full_inference_of_script"});
   }
   return absl::OkStatus();
 }
@@ -88,12 +102,12 @@ absl::Status CheckDepth(const TrainOptions& options, const ResolvedJob& job) {
     return absl::OkStatus();
   }
   const int layers = options.model.layers;
-  MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "--fanouts"));
+  MILLRACE_RETURN_IF_ERROR(CheckLayers(layers, job.hops, "fanouts"));
   const Fanouts& evaluated = options.evaluation.fanouts;
   return evaluated.empty()
              ? absl::OkStatus()
              : CheckLayers(layers, static_cast<int>(evaluated.size()),
-                           "--eval-fanouts");
+                           "eval_fanouts");
 }
 
 absl::Status CheckRelationTypes(const ModelConfig& model,
@@ -105,11 +119,12 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
   if (!info.relational || !typed || !shape.homogeneous()) {
     return absl::OkStatus();
   }
-  return UnservedError(
-      StrCat("--model ", info.name,
-             " takes a graph's relations, not the types of a relation's "
-             "edges\nimport each type of edge as a relation of its own "
-             "(--edges SRC__REL__DST=F.npy)"));
+  return FieldStatus(absl::StatusCode::kUnimplemented,
+                     {.field = "model",
+                      .value = std::string(info.name),
+                      .limit = "takes a graph's relations, not the types of a "
+                               "relation's edges"},
+                     Reason{"edge_types_unread"});
 }
 
 absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
@@ -117,15 +132,16 @@ absl::Status CheckSeeds(const RunPlan& plan, const Objective& objective,
   const std::optional<ExplicitSeeds>& listed = plan.options.seeds;
   if (listed.has_value()) {
     if (listed->size() > 0) return CheckExplicitSeeds(job, *listed);
-    return UsageError("--seeds-file has no seeds\ngive a file of at least one");
+    return WithAdvice(InvalidField({.field = "seeds", .limit = "has no seeds"}),
+                      "give at least one");
   }
   MILLRACE_ASSIGN_OR_RETURN(const int64_t count,
                             objective.CountSeeds(plan, manifest));
   if (count > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("split \"", job.spec.split, "\" of ", plan.seeds_name,
-             " has no seeds\nname another with --split, or make one with "
-             "`millrace split`"));
+  return WithReason(
+      absl::FailedPreconditionError(StrCat("split \"", job.spec.split, "\" of ",
+                                           plan.seeds_name, " has no seeds")),
+      Reason{"empty_split"});
 }
 
 absl::Status CheckOrder(const TrainOptions& options) {
@@ -133,9 +149,9 @@ absl::Status CheckOrder(const TrainOptions& options) {
       options.job.temporal == TemporalStrategy::kNone) {
     return absl::OkStatus();
   }
-  return UsageError(
-      "--order with --temporal needs the times of the seeds\ngive the seeds "
-      "with their times by --seeds-file F.npy, [n, 2]");
+  return InvalidField({.field = "order",
+                       .limit = "a temporal job needs the times of the seeds"},
+                      Reason{"order_without_times"});
 }
 
 uint64_t ChecksumOf(const ExplicitSeeds& seeds) {

@@ -50,17 +50,17 @@ absl::Status OpenFiles(Collectives& collectives, RunParts& run) {
           }));
   return collectives.rank() != 0 || options.predict.empty()
              ? absl::OkStatus()
-             : CheckWritableFile("--predict", options.predict);
+             : CheckWritableFile("predict", options.predict);
 }
 
 absl::Status ReadInputs(Collectives& collectives, RunParts& run) {
   const RunPlan& plan = *run.plan;
-  MILLRACE_RETURN_IF_ERROR(
-      CheckSameOnAllRanks(collectives, "--seeds-file", plan.seeds_checksum));
+  MILLRACE_RETURN_IF_ERROR(CheckSameOnAllRanks(collectives, "the list of seeds",
+                                               plan.seeds_checksum));
   MILLRACE_ASSIGN_OR_RETURN(run.inputs, run.objective->Read(run.source, plan));
   if (!run.inputs.order.has_value()) return absl::OkStatus();
   return CheckSameOnAllRanks(collectives,
-                             StrCat("--order ", plan.options.order),
+                             StrCat("the order ", plan.options.order),
                              run.inputs.order->ChecksumOf(plan.options.epochs));
 }
 

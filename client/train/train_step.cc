@@ -12,6 +12,7 @@
 
 #include "client/tensor/torch_status.h"
 #include "client/train/objective.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -56,11 +57,12 @@ absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   const uint64_t bytes = model_.LayerBytes(minibatch.graph);
   if (bytes / 2 < checked_bytes_) return absl::OkStatus();
   checked_bytes_ = bytes;
-  return CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
-                            " seeds and their neighbours over --hidden ",
-                            model_.config().hidden),
-                     bytes,
-                     "use a smaller --batch-size, --fanouts or --hidden");
+  return WithReason(
+      CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
+                         " seeds and their neighbours over ",
+                         model_.config().hidden, " hidden columns"),
+                  bytes),
+      Reason{"batch_too_large"});
 }
 
 absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,

@@ -14,6 +14,7 @@
 #include "client/train/resume_identity.h"
 #include "client/train/run_setup.h"
 #include "client/train/task/minibatch.h"
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -70,10 +71,10 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
       std::unique_ptr<Loader> loader,
       Loader::Create(run_->source, options_.job, std::move(options)));
   if (loader->steps_per_epoch() == 0) {
-    return absl::FailedPreconditionError(StrCat(
-        "an epoch has no step: the split has ", loader->seeds_per_epoch(),
-        " seeds\nuse a smaller --batch-size, fewer trainers, or leave out "
-        "--drop-last"));
+    return WithReason(absl::FailedPreconditionError(
+                          StrCat("an epoch has no step: the split has ",
+                                 loader->seeds_per_epoch(), " seeds")),
+                      Reason{"epoch_without_steps"});
   }
   return loader;
 }
@@ -100,10 +101,10 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, EpochClock& clock) {
       run_->learner->Step(some ? &*minibatch : nullptr, dropout,
                           run_->plan->learning_rate.At(step.epoch)));
   if (!std::isfinite(sums.loss)) {
-    return absl::OutOfRangeError(
-        StrCat("the loss of epoch ", step.epoch, ", step ", state_.step + 1,
-               " is not finite\nuse a smaller --lr, another --norm, or "
-               "normalize the features at the import"));
+    return WithReason(absl::OutOfRangeError(
+                          StrCat("the loss of epoch ", step.epoch, ", step ",
+                                 state_.step + 1, " is not finite")),
+                      Reason{"loss_not_finite"});
   }
   evaluated_ = false;
   state_.next_batch = step.next_batch;

@@ -11,6 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kPayloadUrl = "millrace/FieldError";
+constexpr std::string_view kReasonUrl = "millrace/Reason";
 
 // A payload is the number of the problem and then the strings, each after its
 // length: "1:10:batch_size1:0..."
@@ -69,27 +70,46 @@ std::string ToText(const FieldError& error, const FieldNames& names) {
   return "";
 }
 
-absl::Status FieldStatus(absl::StatusCode code, const FieldError& error) {
+absl::Status FieldStatus(absl::StatusCode code, const FieldError& error,
+                         Reason reason) {
   absl::Status status(
       code, ToText(error, [](std::string_view f) { return std::string(f); }));
   SetFieldError(error, status);
-  return status;
+  return WithReason(std::move(status), reason);
 }
 
-absl::Status InvalidField(const FieldError& error) {
-  return FieldStatus(absl::StatusCode::kInvalidArgument, error);
+absl::Status InvalidField(const FieldError& error, Reason reason) {
+  return FieldStatus(absl::StatusCode::kInvalidArgument, error, reason);
 }
 
 absl::Status Reworded(const absl::Status& status, std::string_view message) {
   absl::Status reworded(status.code(), AbslView(message));
-  if (const auto payload = status.GetPayload(AbslView(kPayloadUrl))) {
-    reworded.SetPayload(AbslView(kPayloadUrl), *payload);
+  for (const std::string_view url : {kPayloadUrl, kReasonUrl}) {
+    if (const auto payload = status.GetPayload(AbslView(url))) {
+      reworded.SetPayload(AbslView(url), *payload);
+    }
   }
   return reworded;
 }
 
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
   return Reworded(status, StrCat(std::string(status.message()), "\n", advice));
+}
+
+bool HasAdvice(const absl::Status& status) {
+  return status.message().find('\n') != absl::string_view::npos;
+}
+
+absl::Status WithReason(absl::Status status, Reason reason) {
+  if (!reason.word.empty()) {
+    status.SetPayload(AbslView(kReasonUrl), absl::Cord(AbslView(reason.word)));
+  }
+  return status;
+}
+
+std::string ReasonOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(AbslView(kReasonUrl));
+  return payload.has_value() ? std::string(*payload) : "";
 }
 
 absl::Status WithNames(const absl::Status& status, const FieldNames& names) {

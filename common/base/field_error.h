@@ -25,7 +25,8 @@ struct FieldError {
     // "VALUE; the limit is LIMIT". The value follows from the field, of which
     // less must be asked for.
     kTooMuch = 5,
-    // The message names options itself; the other members are empty.
+    // A program's own error, whose message names options already; the other
+    // members are empty.
     kUsage = 6,
   };
   Problem problem = Problem::kInvalid;
@@ -39,7 +40,14 @@ struct FieldError {
   friend bool operator==(const FieldError&, const FieldError&) = default;
 };
 
-// Returns how a field is called, such as "--batch-size".
+// A word that says why something fails, such as "no_labels", where code and
+// FieldError do not say it. Programs have advice for each; it stays within the
+// process.
+struct Reason {
+  std::string_view word = {};
+};
+
+// Returns how a program calls a field.
 using FieldNames = std::function<std::string(std::string_view field)>;
 
 // What is wrong, in one line.
@@ -47,14 +55,21 @@ std::string ToText(const FieldError& error, const FieldNames& names);
 
 // A status of this code with the error, whose message calls fields by their own
 // names.
-absl::Status FieldStatus(absl::StatusCode code, const FieldError& error);
+absl::Status FieldStatus(absl::StatusCode code, const FieldError& error,
+                         Reason reason = {});
 // The same with INVALID_ARGUMENT.
-absl::Status InvalidField(const FieldError& error);
+absl::Status InvalidField(const FieldError& error, Reason reason = {});
 
-// The same error, with its FieldError, in other words.
+// The same error, with its FieldError and reason, in other words.
 absl::Status Reworded(const absl::Status& status, std::string_view message);
 // The same error with a second line, which says what to do.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
+// Whether the message has a second line.
+bool HasAdvice(const absl::Status& status);
+// The same error with a reason; OK and the empty reason change nothing.
+absl::Status WithReason(absl::Status status, Reason reason);
+// Empty if there is none.
+std::string ReasonOf(const absl::Status& status);
 // The same error, whose message calls the fields of its FieldError by these
 // names. Other statuses are returned as they are.
 absl::Status WithNames(const absl::Status& status, const FieldNames& names);
@@ -63,6 +78,7 @@ void SetFieldError(const FieldError& error, absl::Status& status);
 // nullopt if the status has none, or one that cannot be read.
 std::optional<FieldError> GetFieldError(const absl::Status& status);
 
+// The following two are for programs alone.
 // INVALID_ARGUMENT for a user who gave wrong options, which the message names.
 absl::Status UsageError(std::string_view message);
 // UNIMPLEMENTED for options that may be served one day.

@@ -142,18 +142,20 @@ uint64_t AvailableMemoryBytes(const MemoryFiles& files) {
 absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
                          std::string_view advice, const MemoryFiles& files) {
   if (need.host <= kUncheckedBytes) return absl::OkStatus();
+  const std::string second_line = advice.empty() ? "" : StrCat("\n", advice);
   const uint64_t address_space = AddressSpaceLeft(files);
   if (need.process > address_space) {
     const char* where = need.process < need.host ? " in one process" : "";
-    return absl::ResourceExhaustedError(StrCat(
-        what, " needs ", BytesText(need.process), " of memory", where, ", but ",
-        BytesText(address_space), " is available within ulimit -v\n", advice));
+    return absl::ResourceExhaustedError(
+        StrCat(what, " needs ", BytesText(need.process), " of memory", where,
+               ", but ", BytesText(address_space),
+               " is available within ulimit -v", second_line));
   }
   const uint64_t host = HostMemoryLeft(files);
   if (need.host <= host) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       StrCat(what, " needs ", BytesText(need.host), " of memory, but ",
-             BytesText(host), " is available\n", advice));
+             BytesText(host), " is available", second_line));
 }
 
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,

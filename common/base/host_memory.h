@@ -35,17 +35,17 @@ struct MemoryNeed {
 
 // Checks before an allocation whose size the user decides that there is enough
 // memory. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
-// available\nADVICE", if `need.process` exceeds what is left of this process's
-// address space limit, or `need.host` what the host has available. Up to 16 MiB
-// on the host are not checked. This is an estimate: other processes may take
-// the memory in the meantime. All processes that `need.host` counts must check
-// before any of them allocates.
+// available\nADVICE" (without advice one line), if `need.process` exceeds what
+// is left of this process's address space limit, or `need.host` what the host
+// has available. Up to 16 MiB on the host are not checked. This is an estimate:
+// other processes may take the memory in the meantime. All processes that
+// `need.host` counts must check before any of them allocates.
 absl::Status CheckMemory(std::string_view what, const MemoryNeed& need,
-                         std::string_view advice,
+                         std::string_view advice = {},
                          const MemoryFiles& files = {});
 // The same for `bytes` that only this process allocates.
 absl::Status CheckMemory(std::string_view what, uint64_t bytes,
-                         std::string_view advice);
+                         std::string_view advice = {});
 
 // The product and the sum of non-negative numbers; results beyond 64 bits
 // become 2^64 - 1.

@@ -105,8 +105,7 @@ class Store {
   // Replaces the mappings of the graph (lists, ids, labels) or of the features
   // by copies in anonymous memory, to avoid page faults. Must be called before
   // the store is shared; arrays handed out earlier stay mapped.
-  // RESOURCE_EXHAUSTED: they do not fit in the available memory; the message
-  // names --graph-memory or --feature-memory.
+  // RESOURCE_EXHAUSTED: they do not fit in the available memory.
   enum class Content { kGraph, kFeatures };
   absl::Status LoadIntoMemory(Content content);
 

@@ -107,10 +107,10 @@ absl::Status Store::LoadIntoMemory(Content content) {
                 [](const MappedArray& each) { return !each.array->present(); });
   uint64_t bytes = 0;
   for (const MappedArray& each : arrays) bytes += each.array->total_bytes();
-  MILLRACE_RETURN_IF_ERROR(
-      CheckMemory(content == Content::kGraph ? "--graph-memory ram"
-                                             : "--feature-memory ram",
-                  bytes, "use mmap, or serve fewer partitions on this host"));
+  MILLRACE_RETURN_IF_ERROR(CheckMemory(
+      content == Content::kGraph ? "holding the graph in RAM"
+                                 : "holding the features in RAM",
+      bytes, "map the files instead, or serve fewer partitions on this host"));
   for (const auto& [path, array] : arrays) {
     MILLRACE_ASSIGN_OR_RETURN(std::string header,
                               ReadHeader(path_ / path, *array));

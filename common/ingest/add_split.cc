@@ -34,8 +34,9 @@ absl::StatusOr<TypeIndex> ChooseType(const Schema& schema,
                                      const std::string& name) {
   if (!name.empty()) return schema.FindType(name);
   if (schema.node_types.size() == 1) return 0;
-  return UsageError(
-      "--type is needed, because this graph has several node types");
+  return InvalidField({.problem = FieldError::Problem::kMissing,
+                       .field = "type",
+                       .limit = "this graph has several node types"});
 }
 
 // The id of the node with an original id, which must be in range. If the result
@@ -158,7 +159,7 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
   if (store->FindSplit(type, split.name).ok()) {
     return absl::AlreadyExistsError(
         StrCat(path.string(), ": node type ", nodes.name, " has a split \"",
-               split.name, "\" already\nchoose another --name"));
+               split.name, "\" already\nchoose another name"));
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows,
                             OpenNpyIds(split.ids, nodes.count));
@@ -189,8 +190,9 @@ absl::StatusOr<RelationIndex> ChooseRelation(const Schema& schema,
                                              const std::string& name) {
   if (!name.empty()) return schema.FindRelation(name);
   if (schema.relations.size() == 1) return 0;
-  return UsageError(
-      "--type is needed, because this graph has several relations");
+  return InvalidField({.problem = FieldError::Problem::kMissing,
+                       .field = "type",
+                       .limit = "this graph has several relations"});
 }
 
 // Reads integers as int64, [n] or [n, width].
@@ -276,9 +278,9 @@ absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const fs::path& path,
                             ChooseRelation(store->schema(), split.relation));
   const std::string name = store->schema().RelationName(relation);
   if (store->manifest().FindEdgeSplit(relation, split.name).ok()) {
-    return absl::AlreadyExistsError(
-        StrCat(path.string(), ": ", name, " has a split \"", split.name,
-               "\" already\nchoose another --name"));
+    return absl::AlreadyExistsError(StrCat(path.string(), ": ", name,
+                                           " has a split \"", split.name,
+                                           "\" already\nchoose another name"));
   }
   MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns,
                             ReadEdges(*store, relation, split));

@@ -36,11 +36,16 @@ absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
     names.push_back(graph.RelationName(edges));
     if (names.back() == name) return names.size() - 1;
   }
-  return UsageError(StrCat("--edge-split-type ",
-                           name.empty()
-                               ? "is needed if there are several relations"
-                               : StrCat(name, ": there is no such relation"),
-                           "\ngive one of: ", absl::StrJoin(names, ", ")));
+  const std::string all = absl::StrJoin(names, ", ");
+  if (name.empty()) {
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "edge_split_type",
+                         .limit = StrCat("the relations are ", all)});
+  }
+  return InvalidField(
+      {.field = "edge_split_type",
+       .value = name,
+       .limit = StrCat("there is no such relation; there are: ", all)});
 }
 
 // Maps times to unsigned numbers in the same order.
@@ -196,28 +201,33 @@ void EdgeDivider::Divide() {
 absl::Status CheckEdgeDivision(const RawGraph& graph,
                                const ImportOptions& options) {
   MILLRACE_RETURN_IF_ERROR(
-      CheckFractions("--edge-split-fractions", options.edge_split_fractions));
+      CheckFractions("edge_split_fractions", options.edge_split_fractions));
   MILLRACE_ASSIGN_OR_RETURN(const size_t relation,
                             FindRelation(graph, options.edge_split_type));
   const RawEdges& edges = graph.edges[relation];
   for (const RawEdgeSplit& split : graph.edge_splits) {
     if (split.edges != relation) continue;
-    return UsageError(
-        StrCat("--edge-split-fractions: ", graph.RelationName(edges),
-               " already has splits in this input\nleave the option out"));
+    return WithAdvice(
+        InvalidField({.field = "edge_split_fractions",
+                      .limit = StrCat(graph.RelationName(edges),
+                                      " already has splits in this input")}),
+        "leave them out");
   }
   if (options.edge_split_by == EdgeSplitBy::kTime && edges.time == nullptr) {
-    return UsageError(
-        StrCat("--edge-split-by time: the edges of ", graph.RelationName(edges),
-               " have no times in this input\ngive edge times, or use "
-               "--edge-split-by random"));
+    return WithAdvice(
+        InvalidField(
+            {.field = "edge_split_by",
+             .value = "time",
+             .limit = StrCat("the edges of ", graph.RelationName(edges),
+                             " have no times in this input")}),
+        "give edge times, or divide the edges at random");
   }
   const int64_t count = edges.endpoints->rows();  // -1 if unknown
   return CheckMemory(
-      StrCat("--edge-split-fractions of ", count, " edges"),
+      StrCat("dividing ", count, " edges into splits"),
       SaturatedProduct(
           {count, options.coalesce ? kKeyBytes + kPairBytes : kKeyBytes}),
-      "leave it out, give the splits as files, or use a host with more memory");
+      "do without, give the splits as files, or use a host with more memory");
 }
 
 absl::StatusOr<EdgeDivision> DivideEdges(const RawGraph& graph,

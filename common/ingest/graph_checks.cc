@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -175,11 +176,9 @@ absl::Status CheckImportMemory(const RawGraph& graph,
                                SaturatedProduct(
                                    {edges.endpoints->rows(), kEdgeBytes}))}));
   }
-  return CheckMemory(
-      StrCat("importing ", nodes_in_all, " nodes"),
-      SaturatedSum({columns_bytes, relation_bytes}),
-      "give the number of nodes that there are, use a smaller --memory, or a "
-      "host with more memory");
+  return WithReason(CheckMemory(StrCat("importing ", nodes_in_all, " nodes"),
+                                SaturatedSum({columns_bytes, relation_bytes})),
+                    Reason{"import_too_large"});
 }
 
 }  // namespace millrace

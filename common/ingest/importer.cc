@@ -207,23 +207,25 @@ absl::Status CheckOptions(const RawGraph& graph, const ImportOptions& options) {
   if (!options.makes_splits()) return absl::OkStatus();
   if (!options.split_fractions.empty()) {
     if (options.folds != 0) {
-      return UsageError("--split-fractions and --folds exclude each other");
+      return InvalidField({.problem = FieldError::Problem::kConflict,
+                           .field = "split_fractions",
+                           .other_field = "folds"});
     }
     MILLRACE_RETURN_IF_ERROR(
-        CheckFractions("--split-fractions", options.split_fractions));
+        CheckFractions("split_fractions", options.split_fractions));
   }
-  const char* option = options.folds != 0 ? "--folds" : "--split-fractions";
+  const char* field = options.folds != 0 ? "folds" : "split_fractions";
   if (!graph.splits.empty()) {
-    return UsageError(
-        StrCat(option,
-               ": this input already has splits; leave one of the two "
-               "out"));
+    return WithAdvice(InvalidField({.field = field,
+                                    .limit = "this input already has splits"}),
+                      "leave one of the two out");
   }
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.label != nullptr) return absl::OkStatus();
   }
-  return UsageError(StrCat(
-      option, " divides the labelled nodes, but this input has no labels"));
+  return InvalidField(
+      {.field = field,
+       .limit = "labelled nodes are divided, but this input has no labels"});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -49,13 +50,12 @@ absl::Status CheckNodeCount(const RawGraph& graph, TypeIndex type) {
     found += rows;
     if (found >= needed) return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(StrCat(
-      "node type ", nodes.name, " would have ", nodes.count,
-      " nodes (ids 0 to ", nodes.count - 1, "), but only ", found,
-      " edges have one at an end, less than one for ", kNodesPerEdge,
-      " nodes\nids count from 0 without large gaps: renumber the nodes, or, "
-      "if there are that many, say so with `import npy --num-nodes ",
-      nodes.name, "=", nodes.count, "`"));
+  return WithReason(absl::InvalidArgumentError(StrCat(
+                        "node type ", nodes.name, " would have ", nodes.count,
+                        " nodes (ids 0 to ", nodes.count - 1, "), but only ",
+                        found, " edges have one at an end, less than one for ",
+                        kNodesPerEdge, " nodes")),
+                    Reason{"ids_with_gaps"});
 }
 
 }  // namespace

@@ -199,8 +199,7 @@ absl::Status RelationImporter::CheckTime(const EdgeChunk& chunk, int64_t i,
       " of its ", src ? "source, " : "destination, ",
       import_.graph.nodes[type].name, " ", node,
       "\nan edge cannot be older than its ends: correct the times, or "
-      "import either edge times or node times (--edge-times, "
-      "--node-times)"));
+      "import either edge times or node times"));
 }
 
 absl::Status RelationImporter::AppendChunk(const EdgeChunk& chunk,

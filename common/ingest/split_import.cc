@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
   return ids;
 }
 
-absl::Status CheckFractions(std::string_view option,
+absl::Status CheckFractions(std::string_view field,
                             const std::vector<double>& fractions) {
   double sum = 0;
   bool valid = fractions.size() == 3;
@@ -89,10 +89,11 @@ absl::Status CheckFractions(std::string_view option,
   }
   // Because of rounding, 0.8 + 0.1 + 0.1 may exceed 1.
   if (valid && sum <= 1 + 1e-9) return absl::OkStatus();
-  return UsageError(StrCat(
-      option, " ", absl::StrJoin(fractions, ","),
-      ": give three shares (train, valid, test) from 0 to 1 whose sum is at "
-      "most 1"));
+  return InvalidField(
+      {.field = std::string(field),
+       .value = absl::StrJoin(fractions, ","),
+       .limit = "give three shares (train, valid, test) from 0 to 1 whose sum "
+                "is at most 1"});
 }
 
 std::vector<std::vector<int64_t>> SplitByFractions(
@@ -118,15 +119,18 @@ std::vector<std::vector<int64_t>> SplitByFractions(
 
 absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type) {
   if (folds < 3) {
-    return UsageError(
-        StrCat("--folds ", folds,
-               ": at least 3 are needed, one each to train, validate and "
-               "test"));
+    return InvalidField(
+        {.field = "folds",
+         .value = StrCat(folds),
+         .limit = "at least 3 are needed, one each to train, validate and "
+                  "test"});
   }
   if (labelled >= folds) return absl::OkStatus();
-  return UsageError(StrCat("--folds ", folds, ": node type ", type,
-                           " has only ", labelled,
-                           " labelled nodes; each fold needs one"));
+  return InvalidField(
+      {.field = "folds",
+       .value = StrCat(folds),
+       .limit = StrCat("node type ", type, " has only ", labelled,
+                       " labelled nodes; each fold needs one")});
 }
 
 std::vector<NamedSplit> SplitByFolds(const std::vector<int64_t>& labelled,
@@ -170,10 +174,11 @@ absl::Status CheckSplitName(const std::string& name) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
       });
   if (valid) return absl::OkStatus();
-  return UsageError(
-      StrCat("--name \"", name,
-             "\": a split's name has letters, digits, '-', '_' and "
-             "'.', and does not start with '.'"));
+  return InvalidField(
+      {.field = "name",
+       .value = StrCat("\"", name, "\""),
+       .limit = "a split's name has letters, digits, '-', '_' and '.', and "
+                "does not start with '.'"});
 }
 
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {

@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
                                                   const RawNodes& nodes);
 
 // INVALID_ARGUMENT: `fractions` are not three numbers from 0 to 1 whose sum is
-// at most 1; the message starts with `option`.
-absl::Status CheckFractions(std::string_view option,
+// at most 1; the error names `field`.
+absl::Status CheckFractions(std::string_view field,
                             const std::vector<double>& fractions);
 
 // Divides `labelled` (ascending ids of nodes of type `type`) into one share per
@@ -39,7 +39,7 @@ struct NamedSplit {
 };
 
 // INVALID_ARGUMENT: fewer than 3 folds, or more than the number of `labelled`
-// nodes of `type`; the message starts with "--folds".
+// nodes of `type`; the error names "folds".
 absl::Status CheckFolds(int folds, int64_t labelled, const std::string& type);
 
 // The splits for cross validation (see ImportOptions::folds). `labelled`, which

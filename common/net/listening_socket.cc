@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/net/socket_address.h"
@@ -51,11 +52,14 @@ std::string Advice(int error) {
   }
 }
 
-absl::Status CannotListen(const std::string& option, const HostPort& address,
+absl::Status CannotListen(const std::string& field, const HostPort& address,
                           std::string_view cause, int error) {
-  return absl::UnavailableError(
-      StrCat(option, " ", address.WithPort(address.port),
-             ": cannot listen there: ", cause, "\n", Advice(error)));
+  return WithAdvice(
+      FieldStatus(absl::StatusCode::kUnavailable,
+                  {.field = field,
+                   .value = address.WithPort(address.port),
+                   .limit = StrCat("cannot listen there: ", cause)}),
+      Advice(error));
 }
 
 // Returns a socket that listens on `address`; on failure, -1 with errno set.
@@ -105,9 +109,9 @@ UniqueFd OpenSpare() {
 ListeningSocket::~ListeningSocket() = default;
 
 absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(
-    const HostPort& address, const std::string& option) {
+    const HostPort& address, const std::string& field) {
   std::unique_ptr<ListeningSocket> made(new ListeningSocket);
-  made->option_ = option;
+  made->field_ = field;
   MILLRACE_RETURN_IF_ERROR(made->Listen(address));
   const SocketAddress name = FindLocalAddress(made->sockets_.front().get());
   made->port_ = name.port();
@@ -120,7 +124,7 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(
 absl::Status ListeningSocket::Listen(const HostPort& address) {
   auto all = Resolve(address.host, address.port, AI_PASSIVE);
   if (!all.ok()) {
-    return CannotListen(option_, address, std::string(all.status().message()),
+    return CannotListen(field_, address, std::string(all.status().message()),
                         0);
   }
   int error = EADDRNOTAVAIL;
@@ -145,7 +149,7 @@ absl::Status ListeningSocket::Listen(const HostPort& address) {
     if (!again) break;
     for (SocketAddress& next : *all) next.set_port(0);
   }
-  return CannotListen(option_, address, std::strerror(error), error);
+  return CannotListen(field_, address, std::strerror(error), error);
 }
 
 absl::Status ListeningSocket::WatchSockets() {
@@ -156,9 +160,11 @@ absl::Status ListeningSocket::WatchSockets() {
   spare_ = OpenSpare();
   if (epoll_.get() < 0 || timer_.get() < 0 || wake_.get() < 0 ||
       spare_.get() < 0) {
-    return absl::ResourceExhaustedError(
-        StrCat(option_, " ", address_, ": ", std::strerror(errno),
-               "\nallow this process more file descriptors (ulimit -n)"));
+    return WithAdvice(FieldStatus(absl::StatusCode::kResourceExhausted,
+                                  {.field = field_,
+                                   .value = address_,
+                                   .limit = std::strerror(errno)}),
+                      "allow this process more file descriptors (ulimit -n)");
   }
   const auto watch = [this](int fd) {
     epoll_event event{};
@@ -222,7 +228,7 @@ void ListeningSocket::DropConnection(int listener) {
   if (dropped_ == reported_ || now < next_warning_) return;
   spdlog::warn(
       "{} {}: out of file descriptors (ulimit -n); connections closed: {}",
-      option_, address_, dropped_ - reported_);
+      field_, address_, dropped_ - reported_);
   reported_ = dropped_;
   next_warning_ = now + kWarningInterval;
 }

@@ -25,11 +25,11 @@ class ListeningSocket {
  public:
   // Clients can connect as soon as this returns. Port 0 picks a free port.
   // "0.0.0.0" means every IPv4 address of this host, "::" every address.
-  // `option`, such as "--listen", is used in messages.
+  // `field`, such as "listen", is that of errors, and is used in messages.
   // UNAVAILABLE: cannot listen. RESOURCE_EXHAUSTED: too few file descriptors.
   // The message names the address and the cause.
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> Open(
-      const HostPort& address, const std::string& option);
+      const HostPort& address, const std::string& field);
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
   ListeningSocket& operator=(const ListeningSocket&) = delete;
@@ -63,7 +63,7 @@ class ListeningSocket {
   void Rest();
   void EndRest();
 
-  std::string option_;
+  std::string field_;
   std::vector<UniqueFd> sockets_;
   int port_ = 0;
   std::string address_;

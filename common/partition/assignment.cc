@@ -46,9 +46,9 @@ absl::StatusOr<std::vector<PartitionId>> ReadAssignment(
   for (int64_t node = 0; node < type.count; ++node) {
     const int64_t value = values[node];
     if (value < 0 || value >= parts) {
-      return absl::InvalidArgumentError(StrCat(
-          path.string(), ": index ", node, " is ", value,
-          ", but partitions are 0 to ", parts - 1, " (--parts ", parts, ")"));
+      return absl::InvalidArgumentError(
+          StrCat(path.string(), ": index ", node, " is ", value,
+                 ", but partitions are 0 to ", parts - 1));
     }
     assignment[node] = static_cast<PartitionId>(value);
   }
@@ -96,17 +96,19 @@ absl::StatusOr<Assignment> AssignGiven(
     const std::map<std::string, std::filesystem::path>& files, int parts) {
   for (const auto& [name, path] : files) {
     if (absl::Status found = schema.FindType(name).status(); !found.ok()) {
-      return UsageError(StrCat("--assignment ", name, "=", path.string(), ": ",
-                               std::string(found.message())));
+      return InvalidField({.field = "assignment",
+                           .value = StrCat(name, "=", path.string()),
+                           .limit = std::string(found.message())});
     }
   }
   Assignment assignment;
   for (const NodeType& type : schema.node_types) {
     const auto file = files.find(type.name);
     if (file == files.end()) {
-      return UsageError(
-          StrCat("--method given: no --assignment for node type \"", type.name,
-                 "\"; name one as --assignment ", type.name, "=F.npy"));
+      return InvalidField(
+          {.field = "assignment",
+           .limit = StrCat("there is none for node type \"", type.name,
+                           "\"; name one as ", type.name, "=F.npy")});
     }
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_ASSIGN_OR_RETURN(std::vector<PartitionId> owners,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -19,10 +20,9 @@ absl::StatusOr<MetisArray> AllocateArray(int64_t size) {
   MetisArray array(
       static_cast<idx_t*>(std::malloc(std::max<size_t>(bytes, 1))));
   if (array == nullptr) {
-    return absl::ResourceExhaustedError(
-        StrCat("no memory for METIS: ", bytes,
-               " bytes\nUse --method ldg, "
-               "whose memory grows with nodes only."));
+    return WithReason(absl::ResourceExhaustedError(
+                          StrCat("no memory for METIS: ", bytes, " bytes")),
+                      Reason{"too_large_for_metis"});
   }
   return array;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
@@ -102,16 +103,16 @@ absl::Status ChildStatus(int wait_status) {
       WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   if (killed ||
       (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kNoMemory)) {
-    return absl::ResourceExhaustedError(
-        "METIS had too little memory\nUse --method ldg, whose memory grows "
-        "with nodes only.");
+    return WithReason(
+        absl::ResourceExhaustedError("METIS had too little memory"),
+        Reason{"too_large_for_metis"});
   }
   const std::string how =
       WIFSIGNALED(wait_status)
           ? StrCat("ended by signal ", WTERMSIG(wait_status))
           : StrCat("exit status ", WEXITSTATUS(wait_status));
-  return absl::InternalError(
-      StrCat("METIS failed (", how, ")\nUse another --seed, or --method ldg."));
+  return WithReason(absl::InternalError(StrCat("METIS failed (", how, ")")),
+                    Reason{"metis_failed"});
 }
 
 // Waits until the child closes its end of the pipe, which happens when it ends.
@@ -165,21 +166,20 @@ Assignment SplitByType(const MetisGraph& graph, const idx_t* result) {
 }  // namespace
 
 absl::Status CheckMetisSize(uint64_t vertices, uint64_t edges) {
-  const std::string advice =
-      "\nUse --method ldg, whose memory grows with nodes only.";
+  std::string what;
   if (vertices > kMetisLimit) {
-    return absl::FailedPreconditionError(
-        StrCat("--method metis: the graph has ", vertices,
-               " nodes; METIS numbers at most ", kMetisLimit, advice));
+    what = StrCat("the graph has ", vertices, " nodes");
+  } else if (edges > kMetisLimit / 2) {
+    what = StrCat(edges, " edges need ", edges * 2, " adjacency entries");
+  } else {
+    return absl::OkStatus();
   }
-  if (edges > kMetisLimit / 2) {
-    return absl::FailedPreconditionError(StrCat("--method metis: ", edges,
-                                                " edges need ", edges * 2,
-                                                " adjacency entries; METIS "
-                                                "numbers at most ",
-                                                kMetisLimit, advice));
-  }
-  return absl::OkStatus();
+  return FieldStatus(
+      absl::StatusCode::kFailedPrecondition,
+      {.field = "method",
+       .value = "metis",
+       .limit = StrCat(what, "; METIS numbers at most ", kMetisLimit)},
+      Reason{"too_large_for_metis"});
 }
 
 absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
@@ -196,10 +196,10 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
   if (vertices <= static_cast<uint64_t>(parts) || edges == 0) {
     return AssignRandom(schema, parts, seed);
   }
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(
-      StrCat("--method metis of ", vertices, " nodes and ", edges, " edges"),
-      edges * kBytesPerEdge,
-      "use --method ldg, whose memory grows with nodes only"));
+  MILLRACE_RETURN_IF_ERROR(WithReason(
+      CheckMemory(StrCat("METIS on ", vertices, " nodes and ", edges, " edges"),
+                  edges * kBytesPerEdge),
+      Reason{"too_large_for_metis"}));
   MILLRACE_ASSIGN_OR_RETURN(MetisGraph graph, BuildMetisGraph(dataset));
   if (graph.entries() == 0) return AssignRandom(schema, parts, seed);
   spdlog::info("METIS: {} vertices, {} adjacency entries, {} parts",

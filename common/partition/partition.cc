@@ -38,17 +38,24 @@ std::vector<Direction> DirectionsOf(StoredDirections directions) {
 
 absl::Status CheckOptions(const PartitionOptions& options) {
   if (options.parts < 1 || options.parts > kMaxPartitions) {
-    return UsageError(
-        StrCat("--parts ", options.parts, ": must be 1 to ", kMaxPartitions));
+    return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                         .field = "parts",
+                         .value = StrCat(options.parts),
+                         .limit = StrCat("1 to ", kMaxPartitions)});
   }
   const bool given = options.method == PartitionMethod::kGiven;
   if (given && options.assignment.empty()) {
-    return UsageError(
-        "--method given: name the owners with --assignment F.npy");
+    return InvalidField({.problem = FieldError::Problem::kNeeds,
+                         .field = "method",
+                         .value = "given",
+                         .other_field = "assignment"},
+                        Reason{"no_assignment"});
   }
   if (!given && !options.assignment.empty()) {
-    return UsageError(StrCat("--assignment is for --method given, not ",
-                             PartitionMethodName(options.method)));
+    return InvalidField({.problem = FieldError::Problem::kNeeds,
+                         .field = "assignment",
+                         .other_field = "method",
+                         .other_value = "given"});
   }
   return absl::OkStatus();
 }
@@ -70,12 +77,11 @@ absl::Status CheckDataset(const Store& dataset,
         continue;
       }
       const std::string_view name = DirectionName(direction);
-      return absl::FailedPreconditionError(
-          StrCat(dataset.path().string(), ": no ", name, "-lists of relation ",
-                 schema.RelationName(static_cast<RelationIndex>(i)),
-                 "\nMake the dataset again with `millrace import`, which "
-                 "writes both directions, or ask for --directions ",
-                 direction == Direction::kIn ? "out" : "in", "."));
+      return WithReason(
+          absl::FailedPreconditionError(StrCat(
+              dataset.path().string(), ": no ", name, "-lists of relation ",
+              schema.RelationName(static_cast<RelationIndex>(i)))),
+          Reason{"no_lists_in_dataset"});
     }
   }
   for (const NodeType& type : schema.node_types) {
@@ -90,9 +96,12 @@ absl::Status CheckParts(const Store& dataset, int parts) {
   int64_t nodes = 0;
   for (const NodeType& type : dataset.schema().node_types) nodes += type.count;
   if (parts == 1 || parts <= nodes) return absl::OkStatus();
-  return UsageError(
-      StrCat("--parts ", parts, ": ", dataset.path().string(), " has only ",
-             nodes, " nodes\nask for at most as many partitions as nodes"));
+  return WithAdvice(
+      InvalidField({.field = "parts",
+                    .value = StrCat(parts),
+                    .limit = StrCat(dataset.path().string(), " has only ",
+                                    nodes, " nodes")}),
+      "ask for at most as many partitions as nodes");
 }
 
 absl::StatusOr<Assignment> Assign(const Store& dataset,
@@ -130,9 +139,13 @@ absl::StatusOr<Hotness> FindHotness(std::shared_ptr<const Store> dataset,
       PresampleHotness(std::move(dataset), options.hot_job.value_or(job),
                        options.hot_batches, degrees);
   if (hotness.ok()) return hotness;
-  return AsUsageError(Reworded(
-      hotness.status(),
-      StrCat("--hot presample: ", std::string(hotness.status().message()))));
+  const absl::Status& failure = hotness.status();
+  const std::string what(failure.message());
+  if (GetFieldError(failure).has_value()) {
+    return Reworded(failure, StrCat("sampling for hot nodes: ", what));
+  }
+  return FieldStatus(failure.code(),
+                     {.field = "hot", .value = "presample", .limit = what});
 }
 
 std::vector<Renumbering> RenumberAll(const Schema& schema,

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/float_cast.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
@@ -154,11 +155,14 @@ absl::Status CheckFeatureCast(std::string_view type_name, DType from,
       IsFloat(from)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(
-      StrCat("--feature-dtype ", DTypeName(to), ": the features of \"",
-             type_name, "\" are ", DTypeName(from),
-             "; only floats are converted\nLeave out --feature-dtype, or "
-             "import the features as float32."));
+  return WithAdvice(
+      FieldStatus(
+          absl::StatusCode::kFailedPrecondition,
+          {.field = "feature_dtype",
+           .value = std::string(DTypeName(to)),
+           .limit = StrCat("the features of \"", type_name, "\" are ",
+                           DTypeName(from), "; only floats are converted")}),
+      "leave it out, or import the features as float32");
 }
 
 absl::Status WriteNodes(const Store& dataset, TypeIndex type,

@@ -240,7 +240,7 @@ constexpr JobOption kOptions[] = {
      .option = "temporal",
      .group = Group::kSampling,
      .help = "draw among edges and nodes not later than the seed, uniformly or "
-             "the last ones; implies --disjoint",
+             "the last ones; one tree per seed",
      .field = Words<&JobSpec::temporal>(kTemporal),
      .shows_default = false},
     {.name = "train_graph",

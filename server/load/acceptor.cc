@@ -98,12 +98,12 @@ void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
   if (verdict == Verdict::kTooMany) {
     spdlog::warn(
         "{} connections refused, the last one from {}: {} are open, as many as "
-        "--max-connections allows",
+        "max_connections allows",
         count, address, limits_.all);
   } else {
     spdlog::warn(
         "{} connections refused, the last one from {}, which has {} open, as "
-        "many as --max-connections-per-address allows",
+        "many as max_connections_per_address allows",
         count, address, limits_.per_address);
   }
 }
@@ -113,7 +113,7 @@ void Acceptor::WarnOfEnd(const std::string& ended, const std::string& address) {
   if (count == 0) return;
   spdlog::warn(
       "{} connections ended to make room for other addresses, the last one "
-      "from {}, for {}: {} are open, as many as --max-connections allows",
+      "from {}, for {}: {} are open, as many as max_connections allows",
       count, ended, address, limits_.all);
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
@@ -113,11 +114,12 @@ absl::Status Admission::Grow(Holding& holding, uint64_t bytes) {
   holding.peak = std::max(holding.peak, bytes);
   if (bytes <= holding.bytes) return absl::OkStatus();
   if (bytes > limit_) {
-    return absl::FailedPreconditionError(
-        StrCat("the ", what_, " needs ", bytes,
-               " bytes on the server, the limit is ", limit_,
-               "\nuse a smaller batch size or fanouts, or a larger "
-               "--max-inflight-bytes"));
+    return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                       {.problem = FieldError::Problem::kTooMuch,
+                        .field = "max_inflight_bytes",
+                        .value = StrCat("the ", what_, " needs ", bytes,
+                                        " bytes on the server"),
+                        .limit = StrCat(limit_)});
   }
   const uint64_t more = bytes - holding.bytes;
   MutexLock lock(&mutex_);
@@ -145,7 +147,7 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
                    share,
                    ", so it must wait until others leave room\n"
                    "use a smaller batch size or fanouts, or a larger "
-                   "--max-inflight-bytes on the server");
+                   "max_inflight_bytes on the server");
   }
   return WithErrorInfo(
       absl::ResourceExhaustedError(StrCat(

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/channel_args.h"
@@ -74,11 +75,15 @@ absl::Status PeerExpand::Send() {
 // this large.
 absl::Status PeerExpand::CheckSize(size_t bytes) const {
   if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      StrCat("--method induced: asking partition ", partition_,
-             " for the edges among the nodes of the batch takes ", bytes,
-             " bytes; the limit of a message is ", kMaxMessageBytes,
-             "\nuse a smaller batch size or fanouts"));
+  return FieldStatus(
+      absl::StatusCode::kOutOfRange,
+      {.problem = FieldError::Problem::kTooMuch,
+       .field = "batch_size",
+       .value = StrCat("asking partition ", partition_,
+                       " for the edges among the nodes of a batch takes a "
+                       "message of ",
+                       bytes, " bytes"),
+       .limit = StrCat(kMaxMessageBytes)});
 }
 
 // Sets everything but the frontiers.

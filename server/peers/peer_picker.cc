@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -37,10 +38,11 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (fleet == nullptr) {
     MILLRACE_RETURN_IF_ERROR(scope_.core.damage.Check(partition_));
     return WithErrorInfo(
-        absl::FailedPreconditionError(
-            StrCat("partition ", partition_,
-                   ": this server knows no other servers\nstart it with "
-                   "--peers LIST")),
+        FieldStatus(absl::StatusCode::kFailedPrecondition,
+                    {.problem = FieldError::Problem::kMissing,
+                     .field = "peers",
+                     .limit = StrCat("this server does not have partition ",
+                                     partition_, ", and knows no others")}),
         {.partition = partition_});
   }
   if (!failed_.empty()) {

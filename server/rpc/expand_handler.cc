@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
@@ -132,10 +133,13 @@ absl::StatusOr<OwnedNodes> ReadFrontier(const ServerCore& core,
            ->edges[in.relation()]
            .lists(direction)
            .present()) {
-    return absl::FailedPreconditionError(
-        StrCat("the store has no ", DirectionName(direction), "-lists of ",
-               schema.RelationName(static_cast<int>(in.relation())),
-               "\nmake one with: millrace partition --directions both"));
+    return FieldStatus(
+        absl::StatusCode::kFailedPrecondition,
+        {.field = "direction",
+         .value = std::string(DirectionName(direction)),
+         .limit =
+             StrCat("the store has no ", DirectionName(direction), "-lists of ",
+                    schema.RelationName(static_cast<int>(in.relation())))});
   }
   const TypeIndex type = ListOwnerType(relation, direction);
   const PartitionBook& book = core.store->book(type);

@@ -50,6 +50,31 @@ TEST(FieldErrorTest, EachProblemReadsAsASentence) {
   }
 }
 
+TEST(FieldErrorTest, ReasonsStayWithTheirErrors) {
+  EXPECT_EQ(ReasonOf(absl::OkStatus()), "");
+  EXPECT_EQ(WithReason(absl::OkStatus(), Reason{"cold"}), absl::OkStatus());
+  const absl::Status plain = absl::NotFoundError("no flame");
+  EXPECT_EQ(WithReason(plain, {}), plain);
+  const absl::Status cold = WithReason(plain, Reason{"cold"});
+  EXPECT_EQ(cold.message(), plain.message());
+  EXPECT_EQ(ReasonOf(cold), "cold");
+  EXPECT_FALSE(HasAdvice(cold));
+  const absl::Status advised = WithAdvice(cold, "light it");
+  EXPECT_TRUE(HasAdvice(advised));
+  EXPECT_EQ(ReasonOf(advised), "cold");
+}
+
+TEST(FieldErrorTest, ReasonsAreKeptBesideTheField) {
+  const absl::Status field =
+      InvalidField({.field = "lr", .limit = "no"}, Reason{"cold"});
+  EXPECT_EQ(ReasonOf(field), "cold");
+  EXPECT_EQ(GetFieldError(field)->field, "lr");
+  EXPECT_EQ(ReasonOf(WithNames(field, Shouted)), "cold");
+  // A reason alone does not make an error one of usage.
+  EXPECT_FALSE(IsUsageError(
+      WithReason(absl::InvalidArgumentError("no"), Reason{"cold"})));
+}
+
 TEST(FieldErrorTest, StatusesCarryItWhole) {
   const FieldError error = {.problem = Problem::kConflict,
                             .field = "a:b",

@@ -179,7 +179,7 @@ if [[ -x $bin/millrace-train ]]; then
   wrong_usage "${graphs[@]}" --model embedding
   stderr_has "--model embedding is for --task link"
   wrong_usage "${graphs[@]}" --inference full
-  stderr_has "--inference full goes"
+  stderr_has "--inference full: goes"
 fi
 
 # A type that can only be one need not be given.

@@ -53,6 +53,30 @@ TEST(OptionErrorsTest, KeepsWhatWasAddedOnTheWay) {
             "server a: --walk-length 0 is out of range: 1 to 9");
 }
 
+TEST(OptionErrorsTest, ReasonsHaveTheProgramsAdvice) {
+  constexpr ReasonAdvice kOwn[] = {{{"too_cold"}, "raise --heat"}};
+  const absl::Status cold =
+      WithReason(absl::InvalidArgumentError("no flame"), Reason{"too_cold"});
+  EXPECT_EQ(InTermsOfOptions(cold, kOwn),
+            absl::InvalidArgumentError("no flame\nraise --heat"));
+  EXPECT_EQ(InTermsOfOptions(cold), absl::InvalidArgumentError("no flame"));
+  // A reason counts more than the field, and the message's own advice most.
+  EXPECT_EQ(InTermsOfOptions(InvalidField({.problem = Problem::kConflict,
+                                           .field = "bases",
+                                           .other_field = "seeds"},
+                                          Reason{"too_cold"}),
+                             kOwn),
+            UsageError("--num-bases and --seeds-file exclude each other\n"
+                       "raise --heat"));
+  EXPECT_EQ(InTermsOfOptions(WithAdvice(cold, "go"), kOwn),
+            absl::InvalidArgumentError("no flame\ngo"));
+  EXPECT_EQ(InTermsOfOptions(WithReason(absl::UnavailableError("server a"),
+                                        Reason{"partition_lost"}))
+                .message(),
+            "server a\nstart a server of that partition, see `millrace status "
+            "--servers LIST`, or wait longer with --partition-wait");
+}
+
 TEST(OptionErrorsTest, LeavesOtherErrorsAlone) {
   for (const absl::Status& status :
        {absl::OkStatus(), absl::InvalidArgumentError("edges.csv: line 8"),

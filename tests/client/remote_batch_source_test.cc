@@ -150,8 +150,7 @@ TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
   EXPECT_EQ(ErrorInfoOf(status).partition, 0);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("no answer from " + scripted_->address()));
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("gave up after 5s (--partition-wait)"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("gave up after 5s"));
   EXPECT_EQ(scripted_->calls(), 2);
   release.Notify();
   Close();
@@ -286,8 +285,7 @@ TEST(RemoteBatchSourceTest, LostPartitionIsNamedAfterTheWait) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(ErrorInfoOf(status).partition, 1);
   EXPECT_THAT(std::string(status.message()), HasSubstr("partition 1: "));
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("gave up after 300ms (--partition-wait)"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("gave up after 300ms"));
   EXPECT_GE(SteadyNow() - start, options.partition_wait);
 }
 

@@ -381,14 +381,14 @@ TEST_F(DivideEdgesTest, RefusesWhatCannotBe) {
   NpyInput input = Input(AllPairs(5, 1), 5);
   ImportOptions options;
   options.edge_split_fractions = {0.8, 0.3, 0.1};
-  ExpectRefusal(input, options, "--edge-split-fractions 0.8,0.3,0.1");
+  ExpectRefusal(input, options, "edge_split_fractions 0.8,0.3,0.1");
   options.edge_split_fractions = {0.8, 0.1, 0.1};
   options.edge_split_type = "node__of__node";
   ExpectRefusal(input, options,
-                "--edge-split-type node__of__node: there is no such relation");
+                "edge_split_type node__of__node: there is no such relation");
   options.edge_split_type.clear();
   options.edge_split_by = EdgeSplitBy::kTime;
-  ExpectRefusal(input, options, "--edge-split-by time: the edges of");
+  ExpectRefusal(input, options, "edge_split_by time: the edges of");
   options.edge_split_by = EdgeSplitBy::kRandom;
   input.train["node__to__node"] = Save("ids.npy", {0, 1}, {2});
   ExpectRefusal(input, options, "node__to__node already has splits");
@@ -396,7 +396,7 @@ TEST_F(DivideEdgesTest, RefusesWhatCannotBe) {
   const auto file = input.edges[0].second;
   input.edges = {{"a__to__a", file}, {"b__to__b", file}};
   input.node_counts = {{"a", 5}, {"b", 5}};
-  ExpectRefusal(input, options, "--edge-split-type is needed");
+  ExpectRefusal(input, options, "edge_split_type is needed");
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST_F(SelectEdgesTest, RefusesBadSeedsByPlace) {
   input_.train.clear();
   input_.test["user__sells__item"] = Save("seeds.npy", {0}, {1});
   EXPECT_THAT(std::string(Import().status().message()),
-              HasSubstr("--test: no relation \"user__sells__item\""));
+              HasSubstr("test: no relation \"user__sells__item\""));
 }
 
 }  // namespace

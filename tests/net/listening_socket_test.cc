@@ -26,14 +26,14 @@ using testing::SocketClient;
 using ::testing::StartsWith;
 
 std::unique_ptr<ListeningSocket> Listen(const std::string& address) {
-  auto socket = ListeningSocket::Open(*ParseHostPort(address, 0), "--listen");
+  auto socket = ListeningSocket::Open(*ParseHostPort(address, 0), "listen");
   EXPECT_TRUE(socket.ok()) << socket.status();
   return socket.ok() ? *std::move(socket) : nullptr;
 }
 
 std::string WhyNot(const std::string& address) {
   const auto socket =
-      ListeningSocket::Open(*ParseHostPort(address, 0), "--listen");
+      ListeningSocket::Open(*ParseHostPort(address, 0), "listen");
   EXPECT_TRUE(absl::IsUnavailable(socket.status())) << socket.status();
   return std::string(socket.status().message());
 }
@@ -60,7 +60,7 @@ int TcpOption(int fd, int option) {
 }
 
 // Whether this machine has IPv6.
-bool HasIpv6() { return ListeningSocket::Open({"::1", 0}, "--listen").ok(); }
+bool HasIpv6() { return ListeningSocket::Open({"::1", 0}, "listen").ok(); }
 
 // Saves the limit on open files and restores it at the end.
 class FileLimit {
@@ -132,14 +132,14 @@ TEST(ListeningSocketTest, ListensAtEveryAddressOfAName) {
 TEST(ListeningSocketTest, SaysWhyItCannotListen) {
   const auto socket = Listen("127.0.0.1:0");
   EXPECT_THAT(WhyNot(socket->address()),
-              StartsWith("--listen " + socket->address() +
+              StartsWith("listen " + socket->address() +
                          ": cannot listen there: Address already in use\nstop "
                          "the program that uses the port"));
   // This address is reserved for documentation, so no host has it.
   EXPECT_THAT(WhyNot("192.0.2.1:0"),
               HasSubstr("Cannot assign requested address\ngive an address"));
   EXPECT_THAT(WhyNot("host.invalid:0"),
-              StartsWith("--listen host.invalid:0: cannot listen there: "));
+              StartsWith("listen host.invalid:0: cannot listen there: "));
 }
 
 TEST(ListeningSocketTest, TakesAPortThatWasInUseAMomentAgo) {

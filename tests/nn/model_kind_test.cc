@@ -32,8 +32,8 @@ TEST(ModelKindTest, UnknownNamesAreToldTheKnownOnes) {
   const absl::Status status = ModelKindFromName("resnet").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "--model is \"resnet\"\nuse one of sage, gat, gatv2, gcn, gin, "
-            "rgcn, embedding, script:FILE");
+            "model \"resnet\": is none of sage, gat, gatv2, gcn, gin, rgcn, "
+            "embedding, script:FILE");
 }
 
 TEST(ModelKindTest, NamesTheKindsThatReadAnOption) {

@@ -309,7 +309,8 @@ def forward(this, x, edge_index, batch):
   EXPECT_THAT(Refusal(OneWeight(kTyped)), HasSubstr("needs forward(x: "));
   EXPECT_THAT(Refusal(OneWeight(kBatch), TwoTypes()),
               HasSubstr("needs forward(x_dict: Dict[str, Tensor], "));
-  EXPECT_THAT(Refusal(OneWeight(kEdgeSum)), HasSubstr("--edge-features"));
+  EXPECT_THAT(Refusal(OneWeight(kEdgeSum)),
+              HasSubstr("the graph has no features of edges"));
 }
 
 TEST(ScriptModelTest, SaysInOneLineWhyForwardFails) {
@@ -366,7 +367,8 @@ def forward(self, x, edge_index):
 TEST(ScriptModelTest, RefusesTypesWithoutFeatures) {
   GraphShape shape = TwoTypes();
   shape.types[0].features = 0;
-  EXPECT_THAT(Refusal(OneWeight(kTyped), shape), HasSubstr("--features a="));
+  EXPECT_THAT(Refusal(OneWeight(kTyped), shape),
+              HasSubstr("node type a has no features"));
 }
 
 }  // namespace

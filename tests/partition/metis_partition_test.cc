@@ -23,17 +23,17 @@ TEST(CheckMetisSize, AcceptsWhatFitsIn32Bits) {
   EXPECT_TRUE(CheckMetisSize(kLimit, kLimit / 2).ok());
 }
 
-TEST(CheckMetisSize, NamesNumberLimitAndLdg) {
+TEST(CheckMetisSize, NamesNumberAndLimit) {
   const absl::Status edges = CheckMetisSize(10, kLimit / 2 + 1);
   EXPECT_EQ(edges.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(edges.message(),
               AllOf(HasSubstr("2147483648 adjacency entries"),
-                    HasSubstr("2147483647"), HasSubstr("--method ldg")));
+                    HasSubstr("2147483647"), HasSubstr("method metis: ")));
   const absl::Status nodes = CheckMetisSize(kLimit + 1, 10);
   EXPECT_EQ(nodes.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(nodes.message(),
               AllOf(HasSubstr("2147483648 nodes"), HasSubstr("2147483647"),
-                    HasSubstr("--method ldg")));
+                    HasSubstr("method metis: ")));
 }
 
 // Users 0 to 2 are vertices 0 to 2; items 0 and 1 are vertices 3 and 4.

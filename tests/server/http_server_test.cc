@@ -41,7 +41,7 @@ HttpPages OnePage(const std::string& body = "a page\n") {
 
 std::unique_ptr<HttpServer> Start(HttpPages pages) {
   auto server =
-      HttpServer::Start({"127.0.0.1", 0}, "--metrics", std::move(pages));
+      HttpServer::Start({"127.0.0.1", 0}, "metrics", std::move(pages));
   EXPECT_TRUE(server.ok()) << server.status();
   return *std::move(server);
 }
@@ -186,22 +186,22 @@ TEST(HttpServerTest, WaitsForPagesAtItsEnd) {
 
 TEST(HttpServerTest, SaysWhyItCannotListen) {
   const auto first = Start(OnePage());
-  const auto second = HttpServer::Start(*ParseHostPort(first->address()),
-                                        "--metrics", OnePage());
+  const auto second =
+      HttpServer::Start(*ParseHostPort(first->address()), "metrics", OnePage());
   ASSERT_TRUE(absl::IsUnavailable(second.status())) << second.status();
   EXPECT_THAT(std::string(second.status().message()),
-              StartsWith("--metrics " + first->address() +
+              StartsWith("metrics " + first->address() +
                          ": cannot listen there: Address already in use\n"));
 }
 
 TEST(HttpServerTest, ListensAtIpv6OrSaysWhyNot) {
-  const auto server = HttpServer::Start({"::", 0}, "--metrics", OnePage());
+  const auto server = HttpServer::Start({"::", 0}, "metrics", OnePage());
   if (server.ok()) {
     EXPECT_THAT(HttpGet(PortOf(**server), "/page"), EndsWith("a page\n"));
     return;
   }
   EXPECT_THAT(std::string(server.status().message()),
-              StartsWith("--metrics [::]:0: cannot listen there: "));
+              StartsWith("metrics [::]:0: cannot listen there: "));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void AwaitCall(const UniqueFd& connection) {
 }
 
 TEST(PortCheckTest, AsksAgainWhereAConnectionEnded) {
-  const auto socket = ListeningSocket::Open({"127.0.0.1", 0}, "--listen");
+  const auto socket = ListeningSocket::Open({"127.0.0.1", 0}, "listen");
   ASSERT_TRUE(socket.ok()) << socket.status();
   std::thread server([&socket] {
     {

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/base/field_error.h"
+
 namespace millrace {
 namespace {
 
@@ -31,7 +33,8 @@ TEST(CatchTorchTest, SaysHowMuchMemoryWasWanted) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               StartsWith("training ran out of memory when it needed "
-                         "281474976710656 bytes more\nuse a smaller "));
+                         "281474976710656 bytes more"));
+  EXPECT_EQ(ReasonOf(status), "out_of_memory");
   const absl::Status beyond = Allocate({int64_t{1} << 31, int64_t{1} << 31, 2});
   EXPECT_EQ(beyond.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(beyond.message()), HasSubstr("2^64 bytes"));

@@ -15,6 +15,7 @@
 #include "client/train/run/checkpoint.h"
 #include "client/train/run/weights_file.h"
 #include "client/train/trainer.h"
+#include "common/base/field_error.h"
 #include "common/file/npy.h"
 #include "tests/support/test_directory.h"
 #include "tests/train/script_support.h"
@@ -26,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr int64_t kSeeds = 40;  // batches of 16, 16 and 8
 
@@ -154,8 +156,8 @@ TEST(InitTest, NamesTheModelOfWeightsThatDoNotFit) {
   const auto directory = TestDirectory("given_unfit");
   TrainOptions options = SmallRun();
   options.init = WriteWeights(directory / "none.pt", {});
-  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
-              HasSubstr("\ngive weights of this --model, --layers and --norm"));
+  EXPECT_EQ(ReasonOf(Refusal(ClassGraph(100, kSeeds), options)),
+            "weights_of_other_model");
 }
 
 TEST(InitTest, NamesTheTensorThatDiffers) {
@@ -166,7 +168,7 @@ TEST(InitTest, NamesTheTensorThatDiffers) {
     options.init = WriteWeights(directory / "differs.pt", tensors);
     const absl::Status status = Refusal(ClassGraph(100, kSeeds), options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr("--init "));
+    EXPECT_THAT(status.message(), HasSubstr("init "));
     EXPECT_THAT(status.message(), HasSubstr("differs.pt"));
     return std::string(status.message());
   };
@@ -277,7 +279,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
   ids.erase(ids.begin() + 5);
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 is missing"));
   EXPECT_THAT(refusal(EveryThird(), 1),
-              HasSubstr(" has 1 rows, but --epochs is 2"));
+              HasSubstr(": has 1 rows, but there are 2 epochs"));
   std::vector<int64_t> both = EveryThird();
   ids = EveryThird();
   ids[0] = ids[1];
@@ -313,7 +315,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::reverse(other.begin(), other.end());
   options.order = WriteOrder(directory / "other.npy", other);
   EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
-              HasSubstr("made with --order = "));
+              HasSubstr("order none: the checkpoint was made with "));
   // The order has the same list twice, and another one for the remaining epoch.
   const std::vector<int64_t> first = EveryThird();
   std::vector<int64_t> lists = first;
@@ -328,7 +330,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   std::copy(other.begin(), other.end(), lists.begin() + kSeeds);
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
   EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
-              HasSubstr("but this run has --order = "));
+              StartsWith("order "));
   // These are fewer epochs than the run has trained.
   options.epochs = 1;
   options.order = WriteOrder(directory / "one.npy", other, 1);

@@ -119,11 +119,12 @@ class MemoryTest(unittest.TestCase):
     def test_model_must_fit(self):
         errors = self.train("sentinel", "--classes", 10000001)
         self.assertRegex(errors, "training a model from 8 features over "
-                                 "--hidden 256 to 10000001 outputs in 1 "
+                                 "256 hidden columns to 10000001 outputs in 1 "
                                  "trainer needs 123.1 GB of memory, but "
                                  "[0-9.]+ [MG]B is available")
         errors = self.train("plain", "--classes", 1 << 20, "--hidden", 1 << 20)
-        self.assertRegex(errors, "--hidden 1048576 to 1048576 outputs .* needs ")
+        self.assertRegex(
+            errors, "1048576 hidden columns to 1048576 outputs .* needs ")
         errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
         self.assertRegex(errors, "needs 18.4 EB of memory")
 
@@ -139,8 +140,9 @@ class MemoryTest(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         errors = self.refused(*command, 8192, limit=2000 * MB)
         self.assertRegex(errors, "training a model from 8 features over "
-                                 "--hidden 8192 to 7 outputs in 4 trainers "
-                                 "needs 2.2 GB of memory in one process, but "
+                                 "8192 hidden columns to 7 outputs in 4 "
+                                 "trainers needs 2.2 GB of memory in one "
+                                 "process, but "
                                  "[0-9.]+ GB is available within ulimit -v\n")
 
     def test_batches_must_fit(self):
@@ -170,7 +172,8 @@ class MemoryTest(unittest.TestCase):
 
     def test_processes_must_fit(self):
         errors = self.train("plain", "--workers", 10**9)
-        self.assertIn("--workers 1000000000 needs 52.4 PB of memory", errors)
+        self.assertIn("starting 1000000000 workers needs 52.4 PB of memory",
+                      errors)
 
     def test_threads_must_fit(self):
         for program, *more in (("millrace", "digest"), ("millrace-train",)):
@@ -193,15 +196,17 @@ class MemoryTest(unittest.TestCase):
                         "100000", "--avg-degree", "15", "--features", "64",
                         "--classes", "2", "--out", self.folder / "wide"],
                        check=True, stderr=subprocess.DEVNULL)
-        self.sweep("--method metis of 100000 nodes and 1500000 edges needs "
+        self.sweep("METIS on 100000 nodes and 1500000 edges needs "
                    "48.0 MB of memory", "millrace", "partition",
                    self.folder / "wide", "--parts", 2, "--method", "metis",
                    "--out", self.folder / "wide-2")
-        for option in ("--graph-memory", "--feature-memory"):
-            with self.subTest(option=option):
-                self.sweep(f"{option} ram needs ", "millrace-server",
-                           "--store", self.folder / "wide", "--partition", 0,
-                           "--listen", "127.0.0.1:0", option, "ram")
+        for what in ("graph", "features"):
+            with self.subTest(what=what):
+                option = f"--{what.removesuffix('s')}-memory"
+                self.sweep(f"{option} ram: holding the {what} in RAM needs ",
+                           "millrace-server", "--store", self.folder / "wide",
+                           "--partition", 0, "--listen", "127.0.0.1:0",
+                           option, "ram")
 
     def test_running_out_is_no_bug(self):
         """No bug is reported even where nothing was compared beforehand."""

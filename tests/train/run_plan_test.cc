@@ -85,7 +85,7 @@ TEST(RunPlanTest, RefusesAScheduleBeforeAnythingIsRead) {
   options.checkpoint = (TestDirectory("plan") / "never").string();
   const absl::Status status = PlanOf(ClassGraph(100, 20), options).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_THAT(std::string(status.message()), StartsWith("--lr-schedule"));
+  EXPECT_THAT(std::string(status.message()), StartsWith("lr_schedule"));
   EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
 }
 
@@ -96,7 +96,7 @@ TEST(RunPlanTest, LinksNeedWhatIsNotAnEdge) {
   const absl::Status status = PlanOf(ClassGraph(100, 20), options).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()),
-              StartsWith("--task link also needs pairs that are not edges"));
+              StartsWith("task link: also needs pairs that are not edges"));
 }
 
 TEST(RunPlanTest, SeedsAndTaskBelongTogether) {
@@ -104,7 +104,7 @@ TEST(RunPlanTest, SeedsAndTaskBelongTogether) {
   options.task.kind = TaskKind::kLink;
   EXPECT_THAT(
       std::string(PlanOf(ClassGraph(100, 20), options).status().message()),
-      StartsWith("--seeds edge and --task link belong together"));
+      StartsWith("task link needs seed_kind edge"));
 }
 
 }  // namespace

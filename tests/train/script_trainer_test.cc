@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/train/run/weights_file.h"
+#include "common/base/field_error.h"
 #include "common/file/npy.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
@@ -65,7 +66,7 @@ TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {
   const TrainOptions other = ScriptRun(SageScript(6, 8, 4, 2, 0.5), "other");
   options.model.script = other.model.script;
   EXPECT_THAT(std::string(Refusal(ClassGraph(200, 100), options).message()),
-              HasSubstr("--model = script of checksum"));
+              HasSubstr("model script of checksum"));
 }
 
 // Computes the rows of papers from all types that have features.
@@ -226,7 +227,7 @@ TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
   options.evaluation.kind = InferenceKind::kFull;
   const absl::Status full = Refusal(graph, options);
   EXPECT_EQ(full.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(full.message()), HasSubstr("--inference sampled"));
+  EXPECT_EQ(ReasonOf(full), "full_inference_of_script");
   options = ScriptRun(SageScript(5, 8, 4, 1), "width");
   EXPECT_EQ(Refusal(graph, options).code(), absl::StatusCode::kInvalidArgument);
 }

@@ -12,6 +12,7 @@
 #include "client/train/label_objective.h"
 #include "client/train/run/checkpoint.h"
 #include "client/train/train_step.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/file/npy.h"
@@ -144,7 +145,7 @@ TEST(TypedTrainerTest, RefusesGcnAndTypesWithoutLabels) {
   const TestGraph graph = PaperGraph(60, 20);
   const absl::Status gcn = Refusal(graph, TypedRun(ModelKind::kGcn));
   EXPECT_EQ(gcn.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(gcn.message().find("--model gcn needs one node type"),
+  EXPECT_NE(gcn.message().find("model gcn: needs one node type"),
             absl::string_view::npos)
       << gcn;
   TrainOptions options = TypedRun(ModelKind::kSage);
@@ -171,7 +172,7 @@ TEST(TypedTrainerTest, ResumesWithTheMetricThatChoseTheBest) {
   options.task.metric = MetricKind::kF1Macro;
   options.epochs = 2;
   const absl::Status resumed = Refusal(PaperGraph(60, 20), options);
-  EXPECT_NE(resumed.message().find("--metric = accuracy"),
+  EXPECT_NE(resumed.message().find("the checkpoint was made with accuracy"),
             absl::string_view::npos)
       << resumed;
   options.epochs = 0;
@@ -203,9 +204,7 @@ TEST(TypedTrainerTest, RefusesFullInferenceOfTemporalJobs) {
   TrainOptions options = SmallRun();
   options.job.temporal = TemporalStrategy::kUniform;
   const absl::Status status = Refusal(graph, options);
-  EXPECT_NE(status.message().find("--inference sampled"),
-            absl::string_view::npos)
-      << status;
+  EXPECT_EQ(ReasonOf(status), "full_inference_in_time") << status;
 }
 
 // Labels derived from the classes, in a form that each task can express.

@@ -51,26 +51,26 @@ absl::StatusOr<int64_t> CountClasses(
   const LabelledNode largest = LargestOf(tables);
   if (chosen > 0) {
     if (largest.label < chosen) return chosen;
-    return UsageError(StrCat(
-        "--classes ", chosen, ": node ", largest.node, " has the label ",
-        largest.label, ", but classes are 0 to ", chosen - 1,
-        "\nuse a larger --classes, or import the labels with -1 for each "
-        "node that has none"));
+    return InvalidField(
+        {.field = "classes",
+         .value = StrCat(chosen),
+         .limit = StrCat("node ", largest.node, " has the label ",
+                         largest.label, ", but classes are 0 to ", chosen - 1)},
+        Reason{"label_beyond_classes"});
   }
   if (largest.label < kUnquestionedClasses) return largest.label + 1;
   // One more than the largest label may not fit 64 bits.
   const int64_t enough = largest.label / kClassesPerOccurring + 1;
   const int64_t occurring = CountOccurring(tables, enough);
   if (occurring >= enough) return largest.label + 1;
-  return absl::FailedPreconditionError(StrCat(
-      "node ", largest.node, " has the label ", largest.label, ", but only ",
-      occurring, " different labels occur; labels beyond ",
-      kUnquestionedClasses - 1,
-      " are taken for classes only where at least one class in ",
-      kClassesPerOccurring,
-      " occurs\nimport the labels with -1 for each node that has none, number "
-      "the classes from 0 without gaps, or say with --classes how many there "
-      "are"));
+  return WithReason(
+      absl::FailedPreconditionError(StrCat(
+          "node ", largest.node, " has the label ", largest.label,
+          ", but only ", occurring, " different labels occur; labels beyond ",
+          kUnquestionedClasses - 1,
+          " are taken for classes only where at least one class in ",
+          kClassesPerOccurring, " occurs")),
+      Reason{"classes_with_gaps"});
 }
 
 }  // namespace millrace

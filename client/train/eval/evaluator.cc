@@ -30,7 +30,7 @@ absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest) {
   };
   rename(error->field);
   rename(error->other_field);
-  return FieldStatus(status.code(), *error);
+  return FieldStatus(status.code(), *error, Reason{ReasonOf(status)});
 }
 
 LoaderOptions SharedBatches(const InferenceOptions& inference,

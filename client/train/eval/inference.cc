@@ -13,6 +13,7 @@
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/task/batch_loop.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -125,12 +126,13 @@ MemoryNeed FullInference::MemoryNeeded(int layers, bool for_all) const {
 }
 
 absl::Status FullInference::CheckMemory(int layers, bool for_all) const {
-  return millrace::CheckMemory(
-      StrCat("--inference full with layers of ", CountOf(seed_type()),
-             " nodes in ", options_.ranks_on_host,
-             options_.ranks_on_host == 1 ? " trainer" : " trainers"),
-      MemoryNeeded(layers, for_all),
-      "use --inference sampled, or a smaller --hidden");
+  return WithReason(
+      millrace::CheckMemory(
+          StrCat("full inference with layers of ", CountOf(seed_type()),
+                 " nodes in ", options_.ranks_on_host,
+                 options_.ranks_on_host == 1 ? " trainer" : " trainers"),
+          MemoryNeeded(layers, for_all)),
+      Reason{"inference_too_large"});
 }
 
 template <typename Use>

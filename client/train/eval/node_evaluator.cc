@@ -11,6 +11,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/task/batch_loop.h"
 #include "common/base/check.h"
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -117,12 +118,14 @@ absl::Status NodeEvaluator::CheckMemory(bool predicts) const {
   MILLRACE_ASSIGN_OR_RETURN(const int64_t nodes, SeedNodes());
   const int64_t columns = model_.config().out;
   const int ranks = options_.inference.ranks_on_host;
-  return millrace::CheckMemory(
-      StrCat("--predict of ", nodes, " nodes and ", columns, " columns in ",
-             ranks, ranks == 1 ? " trainer" : " trainers"),
-      MemoryNeed{.process = SaturatedProduct({nodes, columns, kValue}),
-                 .host = SaturatedProduct({nodes, columns, kValue, ranks})},
-      "leave out --predict, or run fewer trainers on this host");
+  return WithReason(
+      millrace::CheckMemory(
+          StrCat("predicting ", nodes, " nodes and ", columns, " columns in ",
+                 ranks, ranks == 1 ? " trainer" : " trainers"),
+          MemoryNeed{
+              .process = SaturatedProduct({nodes, columns, kValue}),
+              .host = SaturatedProduct({nodes, columns, kValue, ranks})}),
+      Reason{"predictions_too_large"});
 }
 
 absl::StatusOr<SplitMetrics> NodeEvaluator::Run() {

@@ -10,6 +10,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/task/batch_loop.h"
 #include "client/train/task/labels.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -22,8 +23,8 @@ constexpr int64_t kSeedsPerFetch = 65536;
 absl::StatusOr<at::Tensor> SeedLabels(const Batch& batch, TaskKind task) {
   const Array& stored = batch.nodes[batch.seed_type].label;
   if (!stored.present()) {
-    return absl::FailedPreconditionError(
-        "the seeds have no labels\nimport the dataset with --labels F.npy");
+    return WithReason(absl::FailedPreconditionError("the seeds have no labels"),
+                      Reason{"no_labels"});
   }
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor view, ViewAsTensor(stored));
   MILLRACE_ASSIGN_OR_RETURN(const at::Tensor labels, ReadLabels(task, view));

@@ -140,7 +140,7 @@ void Collectives::WarnWithoutSecret() const {
   LogWarning(StrCat("ranks meet at ", meeting_point_.host, ":", group_.port,
                     " without a secret: anyone who reaches that port can pass "
                     "for a rank; give every rank the same "
-                    "--rendezvous-secret"));
+                    "rendezvous_secret"));
 }
 
 absl::Status Collectives::OpenStore(absl::Duration timeout,

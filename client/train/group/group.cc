@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "client/train/group/slurm.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -61,10 +62,9 @@ absl::StatusOr<int> NumberFrom(const char* name, int low, int high) {
 }
 
 absl::Status Missing(const char* set, const char* missing) {
-  return absl::InvalidArgumentError(
-      StrCat(set, " is set but ", missing,
-             " is not\nset all of RANK, WORLD_SIZE, MASTER_ADDR and "
-             "MASTER_PORT, or none of them; or use --workers"));
+  return WithReason(absl::InvalidArgumentError(
+                        StrCat(set, " is set but ", missing, " is not")),
+                    Reason{"incomplete_group"});
 }
 
 absl::StatusOr<bool> IsSet(const LaunchVariables& launcher) {

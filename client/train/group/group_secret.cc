@@ -19,16 +19,18 @@ constexpr size_t kMostBytes = 64 << 10;
 absl::StatusOr<std::string> ReadGroupSecret(const std::string& path) {
   absl::StatusOr<std::string> secret = ReadFile(path, kMostBytes);
   if (!secret.ok()) {
-    return AsUsageError(
-        absl::Status(secret.status().code(),
-                     StrCat("--rendezvous-secret: ",
-                            std::string(secret.status().message()))));
+    return FieldStatus(secret.status().code(),
+                       {.field = "rendezvous_secret",
+                        .limit = std::string(secret.status().message())});
   }
   if (secret->size() < kLeastBytes) {
-    return UsageError(StrCat("--rendezvous-secret: ", path, " has ",
-                             secret->size(), " bytes, at least ", kLeastBytes,
-                             " are needed\nmake it by `openssl rand -hex 32 >",
-                             path, "` and copy it to all hosts"));
+    return WithAdvice(
+        InvalidField(
+            {.field = "rendezvous_secret",
+             .limit = StrCat(path, " has ", secret->size(), " bytes, at least ",
+                             kLeastBytes, " are needed")}),
+        StrCat("make it by `openssl rand -hex 32 >", path,
+               "` and copy it to all hosts"));
   }
   struct stat file = {};
   if (stat(path.c_str(), &file) == 0 && (file.st_mode & (S_IRGRP | S_IROTH))) {

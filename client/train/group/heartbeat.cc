@@ -87,10 +87,6 @@ namespace {
 
 std::string Key(int rank) { return StrCat("rank/", rank); }
 
-constexpr char kAdvice[] =
-    "\nsee what that rank printed, and start the group again with --resume to "
-    "go on from the last checkpoint";
-
 // How long a rank waits for its last message to reach the store.
 constexpr absl::Duration kLastMessage = absl::Seconds(3);
 
@@ -104,9 +100,7 @@ absl::Duration StartInterval(int world) {
 
 void Heartbeat::State::Lose(const std::string& why) {
   if (!loss.ok()) return;
-  // The message may already say what to do.
-  loss = absl::UnavailableError(
-      StrCat(why, absl::StrContains(why, '\n') ? "" : kAdvice));
+  loss = WithReason(absl::UnavailableError(why), Reason{"rank_lost"});
   changed.NotifyAll();
 }
 

@@ -190,15 +190,12 @@ void Launcher::Reap(int rank) {
   if (failure_.ok() || (wrong_usage && !absl::IsInvalidArgument(failure_))) {
     const std::string what =
         StrCat("rank ", rank, " of ", count_, " ", DescribeWaitStatus(*status),
-               "; the other ranks were ended\n");
+               "; the other ranks were ended");
     failure_ =
         wrong_usage
-            ? UsageError(StrCat("--workers: ", what,
-                                "correct what its own message names"))
-            : absl::UnavailableError(StrCat(
-                  what,
-                  "its own message stands above; start again with --resume to "
-                  "go on from the last checkpoint"));
+            ? WithAdvice(InvalidField({.field = "workers", .limit = what}),
+                         "correct what its own message names")
+            : WithReason(absl::UnavailableError(what), Reason{"rank_ended"});
     SignalAll(SIGTERM);
     // A stopped process receives SIGTERM only when it runs again.
     SignalAll(SIGCONT);
@@ -282,7 +279,7 @@ absl::Status Launcher::Run() {
 
 absl::Status RunWorkers(char** argv, int workers, int threads) {
   MILLRACE_RETURN_IF_ERROR(
-      CheckMemory(StrCat("--workers ", workers),
+      CheckMemory(StrCat("starting ", workers, " workers"),
                   MemoryNeed{.process = kWorkerBytes,
                              .host = SaturatedProduct({workers, kWorkerBytes})},
                   "use fewer workers, or several hosts"));

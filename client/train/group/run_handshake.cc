@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -44,11 +45,13 @@ SignedStore::Value RunHandshake::ReadFrom(int rank, const std::string& key) {
   // Ensures that a value counts again only if it is written again.
   store_.Remove(key);
   if (not_signed.times++ == 0) not_signed.since = SteadyNow();
-  suspected_mismatch_ = absl::FailedPreconditionError(StrCat(
-      "rank ", rank,
-      group_.secret.empty() ? " has a secret, and this rank has none"
-                            : " has another secret than this rank, or none",
-      "\ngive every rank the same --rendezvous-secret"));
+  suspected_mismatch_ =
+      WithReason(absl::FailedPreconditionError(StrCat(
+                     "rank ", rank,
+                     group_.secret.empty()
+                         ? " has a secret, and this rank has none"
+                         : " has another secret than this rank, or none")),
+                 Reason{"other_secret"});
   const absl::Duration patience =
       group_.rank == 0 ? kPatienceOfRankZero : kPatience;
   if (not_signed.times >= kTimes &&

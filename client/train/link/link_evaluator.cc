@@ -23,6 +23,8 @@
 namespace millrace {
 namespace {
 
+constexpr Reason kOtherNegatives = {"other_eval_negatives"};
+
 constexpr double kDrawnToRank = 100;  // destinations per seed
 
 // Returns the number of seeds of a batch that reads about `chunk` nodes, and
@@ -108,11 +110,12 @@ absl::Status LinkEvaluator::CheckUnseen(const std::string& split) const {
   const int64_t edges = CountEdges(*step->batch);
   // Some pairs may also be joined by an edge of another type or time.
   if (2 * edges <= seeds) return absl::OkStatus();
-  return UsageError(
-      StrCat("--inference full sees the edges of split ", split,
-             " that are in the graph: ", edges, " of its first ", seeds,
-             "\nimport with --edge-split-fractions, which takes them out, or "
-             "use --inference sampled, which leaves them out"));
+  return InvalidField({.field = "inference",
+                       .value = "full",
+                       .limit = StrCat("sees the edges of split ", split,
+                                       " that are in the graph: ", edges,
+                                       " of its first ", seeds)},
+                      Reason{"evaluated_edges_in_graph"});
 }
 
 absl::Status LinkEvaluator::Check(const std::string& split) const {
@@ -120,25 +123,31 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
   const EvalNegatives negatives = ChooseNegatives(split);
   if (negatives == EvalNegatives::kAll &&
       (options_.kind == InferenceKind::kSampled || !task.ranks())) {
-    return UsageError(
-        StrCat("--eval-negatives all ranks every node, with --inference full "
-               "and --metric mrr or hits@K alone, not with ",
-               options_.kind == InferenceKind::kSampled
-                   ? "--inference sampled"
-                   : StrCat("--metric ", MetricName(task)),
-               "\nuse --eval-negatives triplet:100"));
+    return InvalidField(
+        {.field = "eval_negatives",
+         .value = "all",
+         .limit = StrCat("ranks every node, with full inference and the "
+                         "metrics mrr and hits@K alone, not with ",
+                         options_.kind == InferenceKind::kSampled
+                             ? "sampled inference"
+                             : MetricName(task))},
+        kOtherNegatives);
   }
   const NegativeMode drawn = ChooseDrawn(negatives).mode;
   if (drawn == NegativeMode::kInBatch) {
-    return UsageError(
-        "--eval-negatives in-batch would depend on --eval-batch-size\nuse "
-        "--eval-negatives triplet:100");
+    return InvalidField(
+        {.field = "eval_negatives",
+         .value = "in-batch",
+         .limit = "would depend on the batch size of evaluation"},
+        kOtherNegatives);
   }
   if (task.ranks() && drawn == NegativeMode::kBinary) {
-    return UsageError(
-        StrCat("--metric ", MetricName(task),
-               " ranks an edge among negatives of its own, and binary's are "
-               "pairs by themselves\nuse --eval-negatives triplet:100"));
+    return InvalidField(
+        {.field = "metric",
+         .value = MetricName(task),
+         .limit = "ranks an edge among negatives of its own, and binary's are "
+                  "pairs by themselves"},
+        kOtherNegatives);
   }
   MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(
       MakeJob(split, ChooseDrawn(negatives)), source_->manifest()));
@@ -153,11 +162,13 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
       (labels && !options_.task.ranks())) {
     return absl::OkStatus();
   }
-  return UsageError(
-      StrCat("--eval-negatives given: split ", split,
-             " brings neither negatives nor, for rocauc and "
-             "accuracy, labels\nuse --eval-negatives triplet:100, or "
-             "millrace split --negatives"));
+  return InvalidField(
+      {.field = "eval_negatives",
+       .value = "given",
+       .limit = StrCat("split ", split,
+                       " brings neither negatives nor, for rocauc and "
+                       "accuracy, labels")},
+      Reason{"no_given_negatives"});
 }
 
 EvalNegatives LinkEvaluator::ChooseNegatives(const std::string& split) const {

@@ -14,6 +14,7 @@
 #include "client/train/group/collectives.h"
 #include "client/train/group/group_secret.h"
 #include "client/train/group/launcher.h"
+#include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
@@ -45,6 +46,11 @@ void SetUpTorchLog() {
   c10::initLogging();
   static WarningLines lines;
   c10::WarningUtils::set_warning_handler(&lines);
+}
+
+// The error as users see it.
+absl::Status Told(const absl::Status& status) {
+  return InTermsOfOptions(status, TrainAdvice());
 }
 
 absl::Status TrainInGroup(const SourceFlags& source_flags,
@@ -94,8 +100,8 @@ absl::Status Train(const SourceFlags& source_flags,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
   // Other ranks show their users what failed here.
-  absl::Status status = InTermsOfOptions(TrainInGroup(
-      source_flags, train_flags, std::move(options), *collectives));
+  absl::Status status = Told(TrainInGroup(source_flags, train_flags,
+                                          std::move(options), *collectives));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -120,12 +126,11 @@ int Main(int argc, char** argv) {
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) {
-      return InTermsOfOptions(Train(source, flags, worker));
+      return Told(Train(source, flags, worker));
     }
     // Checks the options here so that wrong usage is reported only once.
-    MILLRACE_RETURN_IF_ERROR(
-        InTermsOfOptions(flags.Options(flags.workers()).status()));
-    return RunWorkers(argv, flags.workers(), source.threads());
+    MILLRACE_RETURN_IF_ERROR(Told(flags.Options(flags.workers()).status()));
+    return Told(RunWorkers(argv, flags.workers(), source.threads()));
   });
 }
 

@@ -116,7 +116,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   options.model.graph_head = graph_head_ == "mlp";
   return any_depth || embedding
              ? absl::OkStatus()
-             : CheckLayers(options.model.layers, hops, "--fanouts");
+             : CheckLayers(options.model.layers, hops, "fanouts");
 }
 
 absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,

@@ -17,7 +17,9 @@
 #include <utility>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/run/run_identity.h"
 #include "client/train/run/tensor_dict.h"
+#include "common/base/field_error.h"
 #include "common/base/quoted.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -136,9 +138,7 @@ absl::Status WriteWhole(const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
-constexpr char kUnreadAdvice[] =
-    "put a good copy of it there, remove it to start from the beginning, or "
-    "name another --checkpoint folder";
+constexpr Reason kUnreadable = {"unreadable_checkpoint"};
 
 // LibTorch's pickle_load is not used, because it trusts what a pickle says of
 // its texts and tensors.
@@ -292,12 +292,11 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
   }
   if (!written.ok()) {
     std::filesystem::remove(temporary, error);
-    return absl::Status(
-        written.code(),
-        StrCat("the checkpoint ", path.string(),
-               " is not written: ", written.message(),
-               "\nmake room or mend the disk and start again with --resume; "
-               "the checkpoint that was there before is whole"));
+    return WithReason(
+        absl::Status(written.code(),
+                     StrCat("the checkpoint ", path.string(),
+                            " is not written: ", written.message())),
+        Reason{"checkpoint_not_written"});
   }
   return SyncPath(path.parent_path().empty() ? "." : path.parent_path());
 }
@@ -305,33 +304,39 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin) {
   if (bytes.empty()) {
-    return absl::DataLossError(
-        StrCat("the checkpoint ", origin, " is empty\n", kUnreadAdvice));
+    return WithReason(
+        absl::DataLossError(StrCat("the checkpoint ", origin, " is empty")),
+        kUnreadable);
   }
   absl::StatusOr<Checkpoint> read = CatchTorch(
       "reading a checkpoint", [&] { return FromBytes(bytes, origin); });
   if (read.ok() || absl::IsResourceExhausted(read.status())) return read;
   const std::string why(read.status().message());
-  return absl::DataLossError(
-      StrCat("the checkpoint cannot be read: ", why.substr(0, why.find('\n')),
-             "\n", kUnreadAdvice));
+  return WithReason(
+      absl::DataLossError(StrCat("the checkpoint cannot be read: ",
+                                 why.substr(0, why.find('\n')))),
+      kUnreadable);
 }
 
 absl::Status CheckSameIdentity(
     const std::map<std::string, std::string>& saved,
     const std::map<std::string, std::string>& wanted) {
-  for (const auto& [name, value] : wanted) {
-    const auto found = saved.find(name);
+  for (const auto& [key, value] : wanted) {
+    const auto found = saved.find(key);
     const std::string other = found == saved.end() ? "" : found->second;
     if (other == value) continue;
-    return absl::FailedPreconditionError(
-        StrCat("the checkpoint was made with ", name, " = ", Shown(other),
-               ", but this run has ", name, " = ", Shown(value),
-               name == "--batch-size" ? " (--global-batch-size is divided by "
-                                        "the number of trainers)"
-                                      : "",
-               "\nuse the same job, dataset and model, or another --checkpoint "
-               "folder"));
+    const std::string limit =
+        StrCat("the checkpoint was made with ", Shown(other));
+    const std::string field = IdentityField(key);
+    if (field.empty()) {
+      return WithReason(absl::FailedPreconditionError(
+                            StrCat(key, " ", Shown(value), ": ", limit)),
+                        Reason{"other_run"});
+    }
+    return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                       {.field = field, .value = Shown(value), .limit = limit},
+                       field == "batch_size" ? Reason{"other_batch_size"}
+                                             : Reason{"other_run"});
   }
   return absl::OkStatus();
 }

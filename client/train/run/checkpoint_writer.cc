@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -42,10 +43,9 @@ absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Open(
   MILLRACE_ASSIGN_OR_RETURN(UniqueFd lock, Lock(folder));
   for (const char* name : {kLast, kBest}) {
     if (!resume && std::filesystem::exists(folder / name, error)) {
-      return absl::InvalidArgumentError(
-          StrCat((folder / name).string(),
-                 " is of an earlier run\ngive --resume to go on with that run, "
-                 "or another folder, or remove the old checkpoints"));
+      return WithReason(absl::InvalidArgumentError(StrCat(
+                            (folder / name).string(), " is of an earlier run")),
+                        Reason{"earlier_checkpoint"});
     }
     std::filesystem::remove(TemporaryOf(folder / name), error);
   }

@@ -30,8 +30,9 @@ absl::StatusOr<OptimizerKind> OptimizerFromName(std::string_view name) {
   if (name == "adam") return OptimizerKind::kAdam;
   if (name == "adamw") return OptimizerKind::kAdamW;
   if (name == "sgd") return OptimizerKind::kSgd;
-  return UsageError(
-      StrCat("--optimizer is \"", name, "\", not adam, adamw or sgd"));
+  return InvalidField({.field = "optimizer",
+                       .value = StrCat("\"", name, "\""),
+                       .limit = "is none of adam, adamw and sgd"});
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config,
@@ -127,7 +128,10 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
   LearningRate rate;
   rate.lr_ = lr;
   if (!(lr > 0)) {
-    return UsageError(StrCat("--lr is ", lr, "; it must be above 0"));
+    return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                         .field = "lr",
+                         .value = StrCat(lr),
+                         .limit = "above 0"});
   }
   if (schedule == "constant" || schedule == "none") return rate;
   if (schedule == "cosine") {
@@ -142,8 +146,10 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
     rate.kind_ = Kind::kStep;
     return rate;
   }
-  return UsageError(StrCat("--lr-schedule is \"", schedule,
-                           "\", not constant, cosine or step:EPOCHS:FACTOR"));
+  return InvalidField(
+      {.field = "lr_schedule",
+       .value = StrCat("\"", schedule, "\""),
+       .limit = "is none of constant, cosine and step:EPOCHS:FACTOR"});
 }
 
 double LearningRate::At(uint32_t epoch) const {

@@ -4,22 +4,28 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "client/train/run/train_options.h"
 
 namespace millrace {
 
-// Values of options by the option's name, "" if it was not given, and
-// fingerprints of splits.
+// Values of fields of TrainOptions by IdentityKey(), "" for a field that was
+// not set, and other things by their names, such as fingerprints of splits.
 using RunIdentity = std::map<std::string, std::string>;
+
+// How checkpoints call the field; it may not change as long as they are read.
+std::string IdentityKey(std::string_view field);
+// The field with this key; empty if it is the key of something else.
+std::string IdentityField(std::string_view key);
 
 // Begins the names of the fingerprints of splits.
 inline constexpr char kSplitPrefix[] = "split ";
 
-// Returns the options that a run must have in common with the run that wrote
+// Returns what a run must have in common with the run that wrote
 // the checkpoint from which it resumes.
 RunIdentity IdentifyRun(const TrainOptions& options);
-// Returns the options that all ranks of a group must have in common, because
+// Returns what all ranks of a group must have in common, because
 // they determine what ranks compute and send. For files, only says whether they
 // were given; their contents are compared when they are read.
 RunIdentity IdentifyGroup(const TrainOptions& options);

@@ -17,24 +17,26 @@
 namespace millrace {
 namespace {
 
-absl::Status Refuse(const std::string& option, const absl::Status& why,
+absl::Status Refuse(const std::string& field, const absl::Status& why,
                     const char* advice) {
-  return AsUsageError(absl::Status(
-      why.code(),
-      StrCat(option, ": ", std::string(why.message()), "\n", advice)));
+  return WithAdvice(
+      FieldStatus(why.code(),
+                  {.field = field, .limit = std::string(why.message())}),
+      advice);
 }
 
 }  // namespace
 
 absl::Status CheckLayers(int layers, int hops, const std::string& fanouts) {
   if (layers == hops) return absl::OkStatus();
-  return UsageError(StrCat("--layers ", layers, " does not fit the ", hops,
-                           " number", hops == 1 ? "" : "s", " of ", fanouts,
-                           "\ngive ", fanouts,
-                           " one number a layer, or leave out --layers"));
+  return InvalidField({.field = "layers",
+                       .value = StrCat(layers),
+                       .limit = StrCat("does not fit the ", hops, " number",
+                                       hops == 1 ? "" : "s", " of ", fanouts)},
+                      Reason{"other_depth"});
 }
 
-absl::Status CheckWritableFile(const std::string& option,
+absl::Status CheckWritableFile(const std::string& field,
                                const std::string& path) {
   constexpr char kAdvice[] = "name a file in a folder that can be written";
   std::error_code error;
@@ -42,7 +44,7 @@ absl::Status CheckWritableFile(const std::string& option,
       std::filesystem::status(path, error);
   // A new file would take the place of a device or a pipe.
   if (exists(there) && !is_regular_file(there)) {
-    return Refuse(option,
+    return Refuse(field,
                   absl::InvalidArgumentError(StrCat(
                       path, is_directory(there) ? " is a folder"
                                                 : " is not a regular file")),
@@ -52,18 +54,18 @@ absl::Status CheckWritableFile(const std::string& option,
   std::filesystem::remove(probe, error);
   const absl::Status created = CreateNewFile(probe).status();
   std::filesystem::remove(probe, error);
-  return created.ok() ? created : Refuse(option, created, kAdvice);
+  return created.ok() ? created : Refuse(field, created, kAdvice);
 }
 
-absl::Status CheckWritableFolder(const std::string& option,
+absl::Status CheckWritableFolder(const std::string& field,
                                  const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
-    return Refuse(option, FileError("create", path, error.value()),
+    return Refuse(field, FileError("create", path, error.value()),
                   "name a folder that can be made and written");
   }
-  return CheckWritableFile(option,
+  return CheckWritableFile(field,
                            (std::filesystem::path(path) / "last.pt").string());
 }
 
@@ -83,27 +85,27 @@ absl::Status CheckSameOnAllRanks(Collectives& collectives,
 absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
-                                  std::string_view advice) {
+                                  Reason reason) {
   MILLRACE_ASSIGN_OR_RETURN(
       const std::vector<char> bytes,
       collectives.ShareBytes({fingerprint.begin(), fingerprint.end()}));
   const std::string first(bytes.begin(), bytes.end());
   if (first == fingerprint) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("rank ", collectives.rank(), " reads the ", what, " ", fingerprint,
-             ", rank 0 the ", what, " ", first, "\n", advice));
+  return WithReason(absl::FailedPreconditionError(StrCat(
+                        "rank ", collectives.rank(), " reads the ", what, " ",
+                        fingerprint, ", rank 0 the ", what, " ", first)),
+                    reason);
 }
 
 // A list of servers may contain those of two stores, and each rank believes the
 // first one that answers.
 absl::Status CheckSameSource(Collectives& collectives,
                              const Manifest& manifest) {
-  constexpr char kAdvice[] =
-      "give every rank the same --store, or --servers of one store alone";
+  constexpr Reason kReason = {"ranks_read_other_stores"};
   MILLRACE_RETURN_IF_ERROR(CheckSameFingerprint(
-      collectives, "dataset", manifest.dataset_fingerprint, kAdvice));
+      collectives, "dataset", manifest.dataset_fingerprint, kReason));
   return CheckSameFingerprint(collectives, "store", manifest.fingerprint,
-                              kAdvice);
+                              kReason);
 }
 
 // Different splits may have been added under one name to copies of a store.
@@ -114,9 +116,8 @@ absl::Status CheckSameSplits(Collectives& collectives,
     all += StrCat(all.empty() ? "" : ", ",
                   name.substr(sizeof(kSplitPrefix) - 1), " ", fingerprint);
   }
-  return CheckSameFingerprint(
-      collectives, "splits", all,
-      "make the same splits on all copies of the store, or serve one copy");
+  return CheckSameFingerprint(collectives, "splits", all,
+                              Reason{"ranks_have_other_splits"});
 }
 
 absl::Status CheckSameInGroup(Collectives& collectives,
@@ -129,13 +130,16 @@ absl::Status CheckSameInGroup(Collectives& collectives,
   const auto shown = [](const std::string& text) {
     return text.empty() ? std::string("not given") : text;
   };
-  for (const auto& [option, text] : texts) {
+  for (const auto& [key, text] : texts) {
     std::string other;
-    if (first.is_object() && first.contains(option)) other = first[option];
+    if (first.is_object() && first.contains(key)) other = first[key];
     if (other == text) continue;
-    return UsageError(StrCat(option, " of rank ", collectives.rank(), ": ",
-                             shown(text), ", but of rank 0: ", shown(other),
-                             "\nstart every rank with the same options"));
+    return WithAdvice(
+        InvalidField(
+            {.field = IdentityField(key),
+             .value = StrCat("of rank ", collectives.rank()),
+             .limit = StrCat(shown(text), ", but of rank 0: ", shown(other))}),
+        "start every rank with the same options");
   }
   return absl::OkStatus();
 }

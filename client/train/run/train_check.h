@@ -9,20 +9,21 @@
 #include "absl/status/status.h"
 #include "client/train/group/collectives.h"
 #include "client/train/run/run_identity.h"
+#include "common/base/field_error.h"
 #include "common/graph/manifest.h"
 
 namespace millrace {
 
 // INVALID_ARGUMENT: a model of `layers` layers does not fit batches of `hops`
-// hops; `fanouts` is the option that gave these.
+// hops; `fanouts` is the field that gave these.
 absl::Status CheckLayers(int layers, int hops, const std::string& fanouts);
 
-// Checks that `path`, the value of `option`, can be written later. Leaves
-// nothing behind. Errors of the file system, naming the option.
-absl::Status CheckWritableFile(const std::string& option,
+// Checks that `path`, the value of `field`, can be written later. Leaves
+// nothing behind. Errors of the file system, naming the field.
+absl::Status CheckWritableFile(const std::string& field,
                                const std::string& path);
 // The same for files in the folder `path`, which is made.
-absl::Status CheckWritableFolder(const std::string& option,
+absl::Status CheckWritableFolder(const std::string& field,
                                  const std::string& path);
 
 // Checks that the file `what` has the same checksum as on rank 0. All ranks
@@ -37,7 +38,7 @@ absl::Status CheckSameOnAllRanks(Collectives& collectives,
 absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
-                                  std::string_view advice);
+                                  Reason reason);
 
 // Checks that this rank reads the same store as rank 0. All ranks call it.
 // Errors of CheckSameFingerprint.
@@ -48,7 +49,7 @@ absl::Status CheckSameSource(Collectives& collectives,
 absl::Status CheckSameSplits(Collectives& collectives,
                              const RunIdentity& splits);
 
-// Checks that the options of this rank are the same as on rank 0. All ranks
+// Checks that the fields of this rank are the same as on rank 0. All ranks
 // call it. INVALID_ARGUMENT: one of them differs (names it and both values).
 // Errors of Collectives.
 absl::Status CheckSameInGroup(Collectives& collectives,

@@ -8,18 +8,25 @@ namespace millrace {
 
 absl::Status CheckComplete(const TrainOptions& options) {
   if (!options.consumed_log.empty() && options.feature_dtype != DType::kNone) {
-    return UsageError(
-        StrCat("--consumed-log holds digests of features as they are stored, "
-               "but --feature-dtype ",
-               DTypeName(options.feature_dtype),
-               " changes them on the way\nleave out one of the two"));
+    return WithAdvice(
+        InvalidField({.field = "consumed_log",
+                      .limit = StrCat("holds digests of features as they are "
+                                      "stored, but a cast to ",
+                                      DTypeName(options.feature_dtype),
+                                      " changes them on the way")}),
+        "leave out one of the two");
   }
-  const bool needs_folder =
-      options.keep_best || options.resume || options.checkpoint_every > 0;
-  if (!options.checkpoint.empty() || !needs_folder) return absl::OkStatus();
-  return UsageError(
-      "--checkpoint DIR is needed by --checkpoint-every, --keep-best and "
-      "--resume\nname the folder that checkpoints are in");
+  const char* needs_folder = options.keep_best              ? "keep_best"
+                             : options.resume               ? "resume"
+                             : options.checkpoint_every > 0 ? "checkpoint_every"
+                                                            : nullptr;
+  if (!options.checkpoint.empty() || needs_folder == nullptr) {
+    return absl::OkStatus();
+  }
+  return InvalidField({.problem = FieldError::Problem::kNeeds,
+                       .field = needs_folder,
+                       .other_field = "checkpoint"},
+                      Reason{"no_checkpoint_folder"});
 }
 
 }  // namespace millrace

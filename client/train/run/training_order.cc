@@ -19,7 +19,10 @@ namespace {
 
 absl::Status Refused(const std::string& path, std::string_view what,
                      std::string_view advice) {
-  return UsageError(StrCat("--order ", path, what, "\n", advice));
+  return WithAdvice(
+      InvalidField(
+          {.field = "order", .value = path, .limit = std::string(what)}),
+      advice);
 }
 
 // The position of each original id among a job's seeds.
@@ -30,8 +33,8 @@ absl::StatusOr<Places> PlacesOf(const std::string& path,
   Places places;
   for (const int64_t id : seeds.ids) {
     if (places.emplace(id, places.size()).second) continue;
-    return Refused(path, StrCat(": seed ", id, " stands twice among the job's"),
-                   "leave out --order, or give every seed once");
+    return Refused(path, StrCat("seed ", id, " stands twice among the job's"),
+                   "give every seed once, or no order");
   }
   return places;
 }
@@ -42,17 +45,17 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
                                                   const Places& places,
                                                   const ExplicitSeeds& seeds) {
   constexpr std::string_view kAdvice =
-      "each row must hold every seed of the split, or of --seeds-file, once";
+      "each row must hold every seed of the job once";
   std::vector<uint64_t> order;
   std::vector<bool> seen(places.size(), false);
   for (const int64_t id : row) {
     const auto found = places.find(id);
     if (found == places.end()) {
-      return Refused(where, StrCat(": ", id, " is not one of the job's seeds"),
+      return Refused(where, StrCat(id, " is not one of the job's seeds"),
                      kAdvice);
     }
     if (seen[found->second]) {
-      return Refused(where, StrCat(": seed ", id, " stands twice"), kAdvice);
+      return Refused(where, StrCat("seed ", id, " stands twice"), kAdvice);
     }
     seen[found->second] = true;
     order.push_back(found->second);
@@ -60,8 +63,7 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing == seen.end()) return order;
   return Refused(
-      where,
-      StrCat(": seed ", seeds.ids[missing - seen.begin()], " is missing"),
+      where, StrCat("seed ", seeds.ids[missing - seen.begin()], " is missing"),
       kAdvice);
 }
 
@@ -72,16 +74,17 @@ absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
                                                 uint32_t epochs) {
   const absl::StatusOr<Array> read = ReadNpyIntegers(path);
   if (absl::IsInvalidArgument(read.status())) {
-    return UsageError(StrCat("--order ", read.status().message()));
+    return InvalidField(
+        {.field = "order", .limit = std::string(read.status().message())});
   }
   MILLRACE_ASSIGN_OR_RETURN(const Array array, read);
   const std::vector<int64_t>& shape = array.shape();
   const bool alike = shape.size() == 1;
   const int64_t rows = alike ? 1 : shape[0];
   if (!alike && rows < int64_t{epochs}) {
-    return Refused(path,
-                   StrCat(" has ", rows, " rows, but --epochs is ", epochs),
-                   "give a row for each epoch, or one dimension for all");
+    return Refused(
+        path, StrCat("has ", rows, " rows, but there are ", epochs, " epochs"),
+        "give a row for each epoch, or one dimension for all");
   }
   MILLRACE_ASSIGN_OR_RETURN(const Places places, PlacesOf(path, seeds));
   const std::span<const int64_t> ids = array.As<int64_t>();

@@ -14,22 +14,27 @@ namespace millrace {
 namespace {
 
 absl::Status RefuseFirst(const at::Tensor& broken, const at::Tensor& labels,
-                         const char* why) {
+                         const char* why, Reason reason) {
   if (!broken.any().item().toBool()) return absl::OkStatus();
   const at::Tensor place = broken.nonzero()[0];
   const int64_t row = place[0].item().toLong();
   const at::Tensor value =
       place.size(0) == 1 ? labels[row] : labels[row][place[1].item().toLong()];
-  return absl::InvalidArgumentError(
-      StrCat("label ", value.item().toDouble(), " in row ", row, " ", why));
+  return WithReason(
+      absl::InvalidArgumentError(
+          StrCat("label ", value.item().toDouble(), " in row ", row, " ", why)),
+      reason);
 }
 
 absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
   if (labels.dim() == 2 && labels.size(1) == 1) labels = labels.squeeze(1);
   if (labels.dim() != 1) {
-    return UsageError(
-        StrCat("--task single takes one class a node, but the labels are ",
-               labels.size(1), " columns\nuse --task multi or regression"));
+    return InvalidField(
+        {.field = "task",
+         .value = "single",
+         .limit = StrCat("takes one class a node, but the labels are ",
+                         labels.size(1), " columns")},
+        Reason{"several_labels_a_node"});
   }
   if (!labels.is_floating_point()) {
     labels = labels.to(at::kLong);
@@ -39,19 +44,21 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
       labels.to(at::kDouble)
           .masked_fill(at::isnan(labels), double{kUnlabelled});
   const at::Tensor classes = filled.to(at::kLong);
-  MILLRACE_RETURN_IF_ERROR(RefuseFirst(
-      classes.to(at::kDouble).ne(filled), filled,
-      "is not a class number\n--task single needs whole numbers; use --task "
-      "regression for others"));
+  MILLRACE_RETURN_IF_ERROR(RefuseFirst(classes.to(at::kDouble).ne(filled),
+                                       filled, "is not a class number",
+                                       Reason{"labels_are_no_classes"}));
   return classes.masked_fill(classes.lt(0), kUnlabelled);
 }
 
 absl::StatusOr<at::Tensor> ValueLabels(TaskKind kind, at::Tensor labels) {
   if (labels.dim() == 1) labels = labels.unsqueeze(1);
   if (kind == TaskKind::kBinary && labels.size(1) != 1) {
-    return UsageError(
-        StrCat("--task binary takes one value a node, but the labels are ",
-               labels.size(1), " columns\nuse --task multi"));
+    return InvalidField(
+        {.field = "task",
+         .value = "binary",
+         .limit = StrCat("takes one value a node, but the labels are ",
+                         labels.size(1), " columns")},
+        Reason{"several_values_a_node"});
   }
   labels = labels.to(at::kFloat);
   if (kind == TaskKind::kRegression) return labels;
@@ -59,10 +66,9 @@ absl::StatusOr<at::Tensor> ValueLabels(TaskKind kind, at::Tensor labels) {
                               std::numeric_limits<double>::quiet_NaN());
   const at::Tensor fits =
       labels.eq(0).logical_or(labels.eq(1)).logical_or(at::isnan(labels));
-  MILLRACE_RETURN_IF_ERROR(
-      RefuseFirst(fits.logical_not(), labels,
-                  "is neither 0 nor 1\nuse --task single for classes, "
-                  "--task regression for numbers"));
+  MILLRACE_RETURN_IF_ERROR(RefuseFirst(fits.logical_not(), labels,
+                                       "is neither 0 nor 1",
+                                       Reason{"labels_are_not_binary"}));
   return labels;
 }
 

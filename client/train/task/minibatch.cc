@@ -7,6 +7,7 @@
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/task/labels.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -46,10 +47,10 @@ absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
     const NodeTensors& nodes = tensors.nodes[type.number];
     if (!model.Computes(-1, static_cast<TypeIndex>(t))) continue;
     if (type.features > 0 && !nodes.feature.defined()) {
-      return absl::FailedPreconditionError(
-          StrCat("the batch has no features of node type ", type.name,
-                 "\nimport the dataset with --features F.npy, and do not use "
-                 "--no-features"));
+      return WithReason(
+          absl::FailedPreconditionError(
+              StrCat("the batch has no features of node type ", type.name)),
+          Reason{"batch_without_features"});
     }
     if (type.features == 0 && !nodes.original_id.defined()) {
       return absl::FailedPreconditionError(

@@ -88,12 +88,16 @@ absl::StatusOr<Task> Task::Parse(const std::string& task,
       names.push_back(unread ? "hits@K" : MetricName(parsed));
       if (names.back() == metric && !unread) return parsed;
     }
-    return UsageError(StrCat("--metric \"", metric, "\" does not fit --task ",
-                             task, "\nuse ", absl::StrJoin(names, ", ")));
+    return WithAdvice(
+        InvalidField({.field = "metric",
+                      .value = StrCat("\"", metric, "\""),
+                      .limit = StrCat("does not fit the task ", task)}),
+        StrCat("use ", absl::StrJoin(names, ", ")));
   }
-  return UsageError(
-      StrCat("--task is \"", task,
-             "\"\nuse single, multi, binary, regression or link"));
+  return InvalidField(
+      {.field = "task",
+       .value = StrCat("\"", task, "\""),
+       .limit = "is none of single, multi, binary, regression and link"});
 }
 
 absl::Status Task::CheckOutputs(int64_t outputs) const {
@@ -101,10 +105,12 @@ absl::Status Task::CheckOutputs(int64_t outputs) const {
       outputs == 2) {
     return absl::OkStatus();
   }
-  return UsageError(
-      StrCat("--metric rocauc of --task single needs 2 classes, but the labels "
-             "have ",
-             outputs, "\nuse --metric accuracy, f1-micro or f1-macro"));
+  return WithAdvice(
+      InvalidField(
+          {.field = "metric",
+           .value = "rocauc",
+           .limit = StrCat("needs 2 classes, but the labels have ", outputs)}),
+      "use accuracy, f1-micro or f1-macro");
 }
 
 at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,

@@ -36,10 +36,10 @@ struct Task {
   LinkLoss loss = LinkLoss::kBce;
   NegativeMode negatives = NegativeMode::kNone;
 
-  // Parses --task and --metric. An empty metric means the task's own: accuracy
-  // for single, f1-micro for multi, rocauc for binary and link, rmse for
-  // regression. INVALID_ARGUMENT: an unknown word, or a metric that does not
-  // fit the task.
+  // Parses the words for a task and a metric. An empty metric means the task's
+  // own: accuracy for single, f1-micro for multi, rocauc for binary and link,
+  // rmse for regression. INVALID_ARGUMENT: an unknown word, or a metric that
+  // does not fit the task.
   static absl::StatusOr<Task> Parse(const std::string& task,
                                     const std::string& metric);
 
@@ -62,7 +62,7 @@ struct Outcome {
   int64_t correct = 0;  // correct ones among them
 };
 
-// Return the values of --task and --metric.
+// Return the words for a task and its metric.
 std::string TaskName(TaskKind kind);
 std::string MetricName(const Task& task);
 

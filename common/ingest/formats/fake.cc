@@ -64,20 +64,34 @@ void FillFeatures(const FakeInput& input, int64_t row, float* out) {
 }
 
 absl::Status CheckInput(const FakeInput& input) {
-  if (input.nodes < 1 || input.classes < 1 || input.classes > input.nodes ||
-      input.features < 0) {
-    return UsageError(
-        StrCat("--nodes ", input.nodes, " --classes ", input.classes,
-               " --features ", input.features,
-               ": at least one node and one class are needed, and no more "
-               "classes than nodes"));
+  using enum FieldError::Problem;
+  if (input.nodes < 1) {
+    return InvalidField({.problem = kOutOfRange,
+                         .field = "nodes",
+                         .value = StrCat(input.nodes),
+                         .limit = "at least 1"});
+  }
+  if (input.classes < 1 || input.classes > input.nodes) {
+    return InvalidField(
+        {.problem = kOutOfRange,
+         .field = "classes",
+         .value = StrCat(input.classes),
+         .limit = StrCat("1 to the number of nodes, ", input.nodes)});
+  }
+  if (input.features < 0) {
+    return InvalidField({.problem = kOutOfRange,
+                         .field = "features",
+                         .value = StrCat(input.features),
+                         .limit = "at least 0"});
   }
   const double edges = input.average_degree * static_cast<double>(input.nodes);
   if (edges >= 0 && edges <= static_cast<double>(kMaxEdges)) {
     return absl::OkStatus();
   }
-  return UsageError(StrCat("--avg-degree ", input.average_degree, ": ", edges,
-                           " edges are not between 0 and 2^40"));
+  return InvalidField(
+      {.field = "average_degree",
+       .value = StrCat(input.average_degree),
+       .limit = StrCat(edges, " edges are not between 0 and 2^40")});
 }
 
 }  // namespace

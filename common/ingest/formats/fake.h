@@ -22,7 +22,7 @@ struct FakeInput {
 };
 
 // Makes the graph; its rows are computed when they are read.
-// INVALID_ARGUMENT: a number is out of range; the message starts with "--".
+// INVALID_ARGUMENT: a number is out of range (FieldError).
 absl::StatusOr<RawGraph> MakeFake(const FakeInput& input);
 
 }  // namespace millrace

@@ -41,17 +41,21 @@ absl::Status WriteLines(const std::deque<std::string>& lines,
 absl::Status CheckNames(const RawGraph& graph,
                         const std::filesystem::path& directory) {
   if (graph.names.empty()) {
-    return UsageError(
-        "--names-out: this input has numbers instead of names\nleave the "
-        "option out");
+    return WithAdvice(
+        InvalidField({.field = "names_out",
+                      .limit = "this input has numbers instead of names"}),
+        "leave it out");
   }
   for (const RawNames& names : graph.names) {
     std::error_code error;
     const std::filesystem::path path = directory / names.file;
     if (!std::filesystem::exists(path, error)) continue;
-    return absl::AlreadyExistsError(
-        StrCat("--names-out ", directory.string(), ": there is a file ",
-               names.file, " already\nremove it or name another folder"));
+    return WithAdvice(FieldStatus(absl::StatusCode::kAlreadyExists,
+                                  {.field = "names_out",
+                                   .value = directory.string(),
+                                   .limit = StrCat("there is a file ",
+                                                   names.file, " already")}),
+                      "remove it or name another folder");
   }
   return absl::OkStatus();
 }

@@ -56,10 +56,10 @@ class NpyGraph {
   absl::Status AddRelations();
   TypeIndex AddType(const std::string& name);
   absl::Status AddNodeColumns();
-  absl::Status AddNodeColumn(std::string_view option, const NamedFiles& files,
+  absl::Status AddNodeColumn(std::string_view field, const NamedFiles& files,
                              NodeColumn column);
   absl::Status AddEdgeColumns();
-  absl::Status AddEdgeColumn(std::string_view option, const NamedFiles& files,
+  absl::Status AddEdgeColumn(std::string_view field, const NamedFiles& files,
                              EdgeColumn column);
   void CountRows();
   bool AllCounted() const {
@@ -72,9 +72,9 @@ class NpyGraph {
   absl::Status AddSplits(std::string_view name, const NamedFiles& files);
   absl::Status AddEdgeSplit(std::string_view name, const std::string& relation,
                             const std::filesystem::path& path);
-  absl::StatusOr<TypeIndex> FindType(std::string_view option,
+  absl::StatusOr<TypeIndex> FindType(std::string_view field,
                                      const std::string& name) const;
-  absl::StatusOr<RelationIndex> FindRelation(std::string_view option,
+  absl::StatusOr<RelationIndex> FindRelation(std::string_view field,
                                              const std::string& name) const;
 
   const NpyInput& input_;
@@ -94,7 +94,9 @@ TypeIndex NpyGraph::AddType(const std::string& name) {
 
 absl::Status NpyGraph::AddRelations() {
   if (input_.edges.empty()) {
-    return UsageError("--edges is needed");
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "edges",
+                         .limit = "a graph has at least one relation"});
   }
   for (const auto& [name, path] : input_.edges) {
     RelationNameParts parts{std::string(kHomogeneousType), "to",
@@ -102,9 +104,10 @@ absl::Status NpyGraph::AddRelations() {
     if (!name.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(parts, ParseRelationName(name));
     } else if (input_.edges.size() > 1) {
-      return UsageError(StrCat(
-          "--edges ", path.string(),
-          ": with several relations each needs a name: SRC__NAME__DST=FILE"));
+      return InvalidField({.field = "edges",
+                           .value = path.string(),
+                           .limit = "with several relations each needs a name: "
+                                    "SRC__NAME__DST=FILE"});
     }
     RawEdges edges;
     edges.src = AddType(parts.src);
@@ -116,7 +119,7 @@ absl::Status NpyGraph::AddRelations() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TypeIndex> NpyGraph::FindType(std::string_view option,
+absl::StatusOr<TypeIndex> NpyGraph::FindType(std::string_view field,
                                              const std::string& name) const {
   if (name.empty() && graph_.nodes.size() == 1) return 0;
   std::vector<std::string> names;
@@ -124,68 +127,71 @@ absl::StatusOr<TypeIndex> NpyGraph::FindType(std::string_view option,
     if (graph_.nodes[i].name == name) return static_cast<TypeIndex>(i);
     names.push_back(graph_.nodes[i].name);
   }
-  return UsageError(
-      StrCat(option, ": ",
-             name.empty() ? "a node type is needed"
-                          : StrCat("no node type \"", name, "\""),
-             "; give TYPE=... with one of: ", absl::StrJoin(names, ", ")));
+  return InvalidField(
+      {.field = std::string(field),
+       .limit = StrCat(
+           name.empty() ? "a node type is needed"
+                        : StrCat("no node type \"", name, "\""),
+           "; give TYPE=... with one of: ", absl::StrJoin(names, ", "))});
 }
 
 absl::StatusOr<RelationIndex> NpyGraph::FindRelation(
-    std::string_view option, const std::string& name) const {
+    std::string_view field, const std::string& name) const {
   if (name.empty() && graph_.edges.size() == 1) return 0;
   std::vector<std::string> names;
   for (size_t i = 0; i < graph_.edges.size(); ++i) {
     names.push_back(graph_.RelationName(graph_.edges[i]));
     if (names.back() == name) return static_cast<RelationIndex>(i);
   }
-  return UsageError(StrCat(
-      option, ": ",
-      name.empty() ? "a relation is needed"
-                   : StrCat("no relation \"", name, "\""),
-      "; give SRC__NAME__DST=FILE with one of: ", absl::StrJoin(names, ", ")));
+  return InvalidField(
+      {.field = std::string(field),
+       .limit = StrCat(name.empty() ? "a relation is needed"
+                                    : StrCat("no relation \"", name, "\""),
+                       "; give SRC__NAME__DST=FILE with one of: ",
+                       absl::StrJoin(names, ", "))});
 }
 
-absl::Status NpyGraph::AddNodeColumn(std::string_view option,
+absl::Status NpyGraph::AddNodeColumn(std::string_view field,
                                      const NamedFiles& files,
                                      NodeColumn column) {
   for (const auto& [name, path] : files) {
-    MILLRACE_ASSIGN_OR_RETURN(const TypeIndex type, FindType(option, name));
+    MILLRACE_ASSIGN_OR_RETURN(const TypeIndex type, FindType(field, name));
     MILLRACE_ASSIGN_OR_RETURN(graph_.nodes[type].*column, OpenNpyRows(path));
   }
   return absl::OkStatus();
 }
 
-// Types that only --num-nodes names come after those of the relations.
+// Types that only `node_counts` names come after those of the relations.
 absl::Status NpyGraph::AddNodeColumns() {
   for (const auto& [name, count] : input_.node_counts) {
     TypeIndex type = 0;
     if (name.empty()) {
-      MILLRACE_ASSIGN_OR_RETURN(type, FindType("--num-nodes", name));
+      MILLRACE_ASSIGN_OR_RETURN(type, FindType("node_counts", name));
     } else {
       type = AddType(name);
     }
     if (count < 0) {
-      return UsageError(
-          StrCat("--num-nodes ", count, ": a count is not negative"));
+      return InvalidField({.field = "node_counts",
+                           .value = StrCat(count),
+                           .limit = "a count is not negative"});
     }
     graph_.nodes[type].count = count;
     graph_.nodes[type].count_is_chosen = true;
-    graph_.nodes[type].count_reason = "--num-nodes says so";
+    graph_.nodes[type].count_reason = "that number was given";
   }
   MILLRACE_RETURN_IF_ERROR(
-      AddNodeColumn("--features", input_.features, &RawNodes::feature));
+      AddNodeColumn("features", input_.features, &RawNodes::feature));
   MILLRACE_RETURN_IF_ERROR(
-      AddNodeColumn("--labels", input_.labels, &RawNodes::label));
-  return AddNodeColumn("--node-times", input_.node_times, &RawNodes::time);
+      AddNodeColumn("labels", input_.labels, &RawNodes::label));
+  return AddNodeColumn("node_times", input_.node_times, &RawNodes::time);
 }
 
-absl::Status NpyGraph::AddEdgeColumn(std::string_view option,
+absl::Status NpyGraph::AddEdgeColumn(std::string_view field,
                                      const NamedFiles& files,
                                      EdgeColumn column) {
   for (const auto& [name, path] : files) {
     MILLRACE_ASSIGN_OR_RETURN(const RelationIndex relation,
-                              FindRelation(option, name));
+                              FindRelation(field, name));
     RawEdges& edges = graph_.edges[relation];
     MILLRACE_ASSIGN_OR_RETURN(edges.*column, OpenNpyRows(path));
     const RowSource& rows = *(edges.*column);
@@ -201,12 +207,12 @@ absl::Status NpyGraph::AddEdgeColumn(std::string_view option,
 
 absl::Status NpyGraph::AddEdgeColumns() {
   MILLRACE_RETURN_IF_ERROR(
-      AddEdgeColumn("--edge-weights", input_.edge_weights, &RawEdges::weight));
+      AddEdgeColumn("edge_weights", input_.edge_weights, &RawEdges::weight));
   MILLRACE_RETURN_IF_ERROR(
-      AddEdgeColumn("--edge-times", input_.edge_times, &RawEdges::time));
+      AddEdgeColumn("edge_times", input_.edge_times, &RawEdges::time));
   MILLRACE_RETURN_IF_ERROR(
-      AddEdgeColumn("--edge-types", input_.edge_types, &RawEdges::type));
-  return AddEdgeColumn("--edge-features", input_.edge_features,
+      AddEdgeColumn("edge_types", input_.edge_types, &RawEdges::type));
+  return AddEdgeColumn("edge_features", input_.edge_features,
                        &RawEdges::feature);
 }
 
@@ -273,8 +279,7 @@ absl::Status NpyGraph::AddSplits(std::string_view name,
     }
     RawSplit split;
     split.name = name;
-    MILLRACE_ASSIGN_OR_RETURN(split.type,
-                              FindType(StrCat("--", name), type_name));
+    MILLRACE_ASSIGN_OR_RETURN(split.type, FindType(name, type_name));
     MILLRACE_ASSIGN_OR_RETURN(split.ids,
                               OpenNpyIds(path, graph_.nodes[split.type].count));
     graph_.splits.push_back(std::move(split));
@@ -288,7 +293,7 @@ absl::Status NpyGraph::AddEdgeSplit(std::string_view name,
   RawEdgeSplit split;
   split.name = name;
   MILLRACE_ASSIGN_OR_RETURN(const RelationIndex index,
-                            FindRelation(StrCat("--", name), relation));
+                            FindRelation(name, relation));
   split.edges = static_cast<size_t>(index);
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<const RowSource> seeds,

@@ -294,10 +294,12 @@ absl::Status OgbFolder::ReplaceFeatures() {
       const auto append_name = [](std::string* out, const RawNodes& nodes) {
         out->append(nodes.name);
       };
-      return UsageError(StrCat(
-          "--features ", name.empty() ? "" : StrCat(name, "="), path.string(),
-          ": give TYPE=FILE with a node type of this graph: ",
-          absl::StrJoin(graph_.nodes, ", ", append_name)));
+      return InvalidField(
+          {.field = "features",
+           .value =
+               StrCat(name.empty() ? "" : StrCat(name, "="), path.string()),
+           .limit = StrCat("give TYPE=FILE with a node type of this graph: ",
+                           absl::StrJoin(graph_.nodes, ", ", append_name))});
     }
     MILLRACE_ASSIGN_OR_RETURN(found->feature, OpenNpyRows(path));
   }
@@ -315,8 +317,10 @@ absl::StatusOr<std::optional<std::string>> OgbFolder::ChooseSplit() const {
   if (input_.split.empty()) {
     if (names.empty()) return std::nullopt;
     if (names.size() == 1) return names[0];
-    return UsageError(StrCat("--split NAME is needed, because ", root.string(),
-                             " has several: ", absl::StrJoin(names, ", ")));
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "split",
+                         .limit = StrCat(root.string(), " has several: ",
+                                         absl::StrJoin(names, ", "))});
   }
   if (std::find(names.begin(), names.end(), input_.split) != names.end()) {
     return input_.split;

@@ -52,9 +52,11 @@ absl::Status WriteColumn(const RowSource& owners,
 absl::Status CheckNewOwnerFile(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      StrCat("--assignment-out ", path.string(),
-             ": there is such a file already\nremove it or name another"));
+  return WithAdvice(FieldStatus(absl::StatusCode::kAlreadyExists,
+                                {.field = "assignment_out",
+                                 .value = path.string(),
+                                 .limit = "there is such a file already"}),
+                    "remove it or name another");
 }
 
 absl::Status CheckOwners(const RawGraph& graph,
@@ -62,9 +64,10 @@ absl::Status CheckOwners(const RawGraph& graph,
   MILLRACE_RETURN_IF_ERROR(CheckNewOwnerFile(path));
   for (const RawNodes& nodes : graph.nodes) {
     if (nodes.owner != nullptr) continue;
-    return UsageError(
-        StrCat("--assignment-out: this input has no partitions of node type ",
-               nodes.name));
+    return InvalidField(
+        {.field = "assignment_out",
+         .limit =
+             StrCat("this input has no partitions of node type ", nodes.name)});
   }
   return absl::OkStatus();
 }

@@ -103,18 +103,21 @@ absl::StatusOr<TypeIndex> PartitionFolder::TypeOfCompanions(
     fits = static_cast<TypeIndex>(i);
   }
   if (!input_.type.empty()) {
-    return UsageError(
-        StrCat("--type ", input_.type,
-               ": no such node type; there are: ", absl::StrJoin(names, ", ")));
+    return InvalidField({.field = "type",
+                         .value = input_.type,
+                         .limit = StrCat("no such node type; there are: ",
+                                         absl::StrJoin(names, ", "))});
   }
   if (fitting.size() == 1) return fits;
   if (graph_.nodes.size() == 1) return 0;  // the import will say what is wrong
-  return UsageError(
-      StrCat("--type: the node type of labels and splits is needed; ",
-             fitting.empty()
-                 ? StrCat("none has ", labels, " nodes, as the labels, of ")
-                 : "as many nodes have ",
-             absl::StrJoin(fitting.empty() ? names : fitting, ", ")));
+  return InvalidField(
+      {.field = "type",
+       .limit = StrCat(
+           "the node type of labels and splits is needed; ",
+           fitting.empty()
+               ? StrCat("none has ", labels, " nodes, as the labels, of ")
+               : "as many nodes have ",
+           absl::StrJoin(fitting.empty() ? names : fitting, ", "))});
 }
 
 absl::Status PartitionFolder::AddCompanions() {

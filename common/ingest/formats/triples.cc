@@ -43,10 +43,11 @@ absl::StatusOr<std::array<int, 3>> ParseColumns(const std::string& text) {
     if (valid) columns[part] = i;
   }
   if (valid) return columns;
-  return UsageError(
-      StrCat("--columns ", text,
-             ": give h (head), r (relation) and t (tail) in the order of the "
-             "file's columns, such as h,r,t"));
+  return InvalidField(
+      {.field = "columns",
+       .value = std::string(text),
+       .limit = "give h (head), r (relation) and t (tail) in the order of the "
+                "file's columns, such as h,r,t"});
 }
 
 // Reads a file with a single number: how many of `kind` there are.
@@ -107,11 +108,17 @@ absl::StatusOr<Path> TriplesFolder::SplitFolder() const {
   if (!input_.split.empty() && IsDirectory(all / input_.split)) {
     return all / input_.split;
   }
-  return UsageError(
-      StrCat("--split ", input_.split,
-             input_.split.empty() ? "is needed" : ": there is no such split",
-             "; ", all.string(), " has ",
-             names.empty() ? "no folders" : absl::StrJoin(names, ", ")));
+  const std::string there =
+      StrCat(all.string(), " has ",
+             names.empty() ? "no folders" : absl::StrJoin(names, ", "));
+  if (input_.split.empty()) {
+    return InvalidField({.problem = FieldError::Problem::kMissing,
+                         .field = "split",
+                         .limit = there});
+  }
+  return InvalidField({.field = "split",
+                       .value = input_.split,
+                       .limit = StrCat("there is no such split; ", there)});
 }
 
 absl::Status TriplesFolder::FindNumbered() {
@@ -142,9 +149,10 @@ absl::StatusOr<Path> TriplesFolder::NamedFile(const char* part) const {
 
 absl::Status TriplesFolder::FindNamed() {
   if (!input_.split.empty()) {
-    return UsageError(StrCat("--split ", input_.split, ": ",
-                             input_.directory.string(),
-                             " has no folder split/"));
+    return InvalidField(
+        {.field = "split",
+         .value = input_.split,
+         .limit = StrCat(input_.directory.string(), " has no folder split/")});
   }
   pattern_.entities = std::make_shared<Numbering>("entity");
   pattern_.relations = std::make_shared<Numbering>("relation");

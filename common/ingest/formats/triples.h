@@ -35,7 +35,7 @@ struct TriplesInput {
 // their lines, and holds the names in memory.
 // NOT_FOUND: a file is missing. INVALID_ARGUMENT: a line that is not a triple
 // or has a number out of range (the message names file and line), an empty
-// train, bad columns or no such split (the message starts with "--").
+// train, bad columns or no such split (FieldError).
 absl::StatusOr<RawGraph> OpenTriples(const TriplesInput& input);
 
 }  // namespace millrace

@@ -373,9 +373,12 @@ absl::StatusOr<SourcePtr> TuFolder::Features() const {
 absl::StatusOr<SourcePtr> TuFolder::Degrees() const {
   if (!options_.edge_split_fractions.empty() &&
       options_.edge_split_by == EdgeSplitBy::kRandom) {
-    return UsageError(
-        "--node-features degree counts the edges that --edge-split-fractions "
-        "holds out of the graph\nuse --edge-split-by time or other features");
+    return WithAdvice(
+        InvalidField({.field = "node_features",
+                      .value = "degree",
+                      .limit = "counts the edges that are held out of "
+                               "the graph"}),
+        "divide the edges by time, or use other features");
   }
   const int64_t count = graph_.nodes[kNodeType].count;
   Pairs pairs;

@@ -10,6 +10,7 @@
 
 #include "client/open_source.h"
 #include "client/remote_batch_source.h"
+#include "common/base/field_error.h"
 #include "common/sample/digest.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
@@ -227,8 +228,7 @@ TEST_F(CachedBatchesTest, LostPartitionIsNamedAndClosingEndsTheWait) {
       const absl::Status status = fetch->Wait().status();
       EXPECT_TRUE(absl::IsUnavailable(status)) << status;
       EXPECT_EQ(ErrorInfoOf(status).partition, 1);
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("(--partition-wait)"));
+      EXPECT_EQ(ReasonOf(status), "partition_lost");
     }
   }
   EXPECT_FALSE(waits.done());

@@ -240,7 +240,7 @@ TEST_F(OgbTest, AsksForOneOfSeveralSplits) {
   for (const char* part : {"train", "valid", "test"}) {
     Write(std::string("split/time/") + part + ".csv.gz", "1\n");
   }
-  ExpectRefusal("--split NAME is needed");
+  ExpectRefusal("split is needed");
   const auto manifest = Import({directory_ / "in", "time", {}});
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->splits[0].count, 1);

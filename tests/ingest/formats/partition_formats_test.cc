@@ -362,7 +362,7 @@ TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
   input = Input("glt/hetero-partitions");
   input.type = "d";
   EXPECT_THAT(refusal(input, &OpenGltPartitions),
-              HasSubstr("--type d: no such node type; there are: a, b, c"));
+              HasSubstr("type d: no such node type; there are: a, b, c"));
 }
 
 // A graph that was cached whole tells the partitions of its edges by a book, by

@@ -179,7 +179,7 @@ TEST_F(TriplesTest, ReadsNumbersInTheirRanges) {
   ExpectGraph(**store, kNumbered[0]);
   ExpectSplits(**store);
   EXPECT_THAT(std::string(CheckNames(graph_, directory_ / "names").message()),
-              HasSubstr("--names-out: this input has numbers"));
+              HasSubstr("names_out: this input has numbers"));
 }
 
 TEST_F(TriplesTest, NumbersNamesByFirstAppearance) {
@@ -256,9 +256,9 @@ TEST_F(TriplesTest, TakesTheNamedSplit) {
   std::filesystem::rename(directory_ / "in/split/standard",
                           directory_ / "in/split/mine");
   std::filesystem::create_directories(directory_ / "in/split/other");
-  ExpectRefusal("--split is needed");
+  ExpectRefusal("split is needed");
   input_.split = "third";
-  ExpectRefusal("--split third: there is no such split");
+  ExpectRefusal("split third: there is no such split");
   input_.split = "mine";
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
@@ -304,7 +304,7 @@ TEST_F(TriplesTest, RefusesBadNamesByLine) {
   WriteNamed();
   for (const char* columns : {"h,r", "h,r,r", "h;r;t", "h,r,x", ""}) {
     input_.columns = columns;
-    ExpectRefusal("--columns ");
+    ExpectRefusal("columns");
   }
 }
 

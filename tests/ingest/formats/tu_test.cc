@@ -127,7 +127,7 @@ TEST_F(TuTest, DegreesAreThoseOfTheImportedGraph) {
   options.edge_split_type = "node__to__node";
   EXPECT_THAT(
       std::string(Import(TuFeatures::kDegree, options).status().message()),
-      HasSubstr("--node-features degree counts the edges that"));
+      HasSubstr("node_features degree: counts the edges that"));
 }
 
 TEST_F(TuTest, MakesFeaturesOfLabelColumns) {

@@ -20,7 +20,7 @@ using testing::SocketClient;
 class AcceptorTest : public ::testing::Test {
  protected:
   void Start(const ConnectionLimits& limits) {
-    auto socket = ListeningSocket::Open({"127.0.0.1", 0}, "--listen");
+    auto socket = ListeningSocket::Open({"127.0.0.1", 0}, "listen");
     ASSERT_TRUE(socket.ok()) << socket.status();
     port_ = (*socket)->port();
     acceptor_ = std::make_unique<Acceptor>(

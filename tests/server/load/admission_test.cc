@@ -191,7 +191,8 @@ TEST(AdmissionTest, SaysWhatToDoAboutACallAboveTheShare) {
   EXPECT_THAT(std::string(above.message()),
               HasSubstr("needs 60 more and 60 in all, above the client's fair "
                         "share of 50"));
-  EXPECT_THAT(std::string(above.message()), HasSubstr("--max-inflight-bytes"));
+  EXPECT_THAT(std::string(above.message()),
+              HasSubstr("a larger max_inflight_bytes"));
 }
 
 TEST(AdmissionTest, EndsOwnStreamsThatWaitedForLong) {

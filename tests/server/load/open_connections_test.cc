@@ -178,7 +178,7 @@ UniqueFd Accept(ListeningSocket& socket) {
 }
 
 TEST(AddressOfTest, IsThatOfTheClient) {
-  const auto socket = ListeningSocket::Open({"0.0.0.0", 0}, "--listen");
+  const auto socket = ListeningSocket::Open({"0.0.0.0", 0}, "listen");
   ASSERT_TRUE(socket.ok()) << socket.status();
   const SocketClient client((*socket)->port(), "127.0.0.5");
   EXPECT_EQ(FindAddress(Accept(**socket).get()), "127.0.0.5");
@@ -186,7 +186,7 @@ TEST(AddressOfTest, IsThatOfTheClient) {
 }
 
 TEST(AddressOfTest, IsANetworkOfIpv6) {
-  const auto socket = ListeningSocket::Open({"::", 0}, "--listen");
+  const auto socket = ListeningSocket::Open({"::", 0}, "listen");
   if (!socket.ok()) GTEST_SKIP() << socket.status();
   const SocketClient v4_client((*socket)->port(), "127.0.0.5");
   EXPECT_EQ(FindAddress(Accept(**socket).get()), "127.0.0.5");

@@ -364,7 +364,7 @@ TEST_F(BadSampleTest, WalksBeyondTheMemoryAreRefused) {
        {walks(500000, 4000, 250, v1::Job::METHOD_WALK),
         walks(10000, 2000, 20, v1::Job::METHOD_WALK)}) {
     ExpectRefused(status, kLacks,
-                  "bytes on the server, the limit is 268435456");
+                  "bytes on the server; the limit is 268435456");
   }
   EXPECT_TRUE(walks(100, 10, 20, v1::Job::METHOD_WALK).ok());
   EXPECT_TRUE(walks(4, 4000, 20, v1::Job::METHOD_PPR).ok());

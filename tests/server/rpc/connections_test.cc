@@ -268,7 +268,7 @@ TEST_F(FilesTest, SilentConnectionsOfManyHostsEndSoon) {
     silent.push_back(testing::SilentClients(port_, 25, host));
   }
   ExpectServed();
-  EXPECT_TRUE(program_->AwaitLog("as many as --max-connections allows"));
+  EXPECT_TRUE(program_->AwaitLog("as many as max_connections allows"));
   for (const auto& clients : silent) ExpectEnded(clients);
   ExpectNewClientIsServedSoon();
   ExpectServed();

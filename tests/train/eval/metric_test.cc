@@ -156,7 +156,7 @@ TEST(MetricTest, RanksAddUp) {
 TEST(TaskTest, RefusesAMetricThatDoesNotFit) {
   const absl::Status status = Task::Parse("regression", "rocauc").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("--task regression\nuse rmse"),
+  EXPECT_NE(status.message().find("the task regression\nuse rmse"),
             absl::string_view::npos)
       << status;
 }
@@ -200,10 +200,10 @@ TEST(LabelsTest, RefusesWhatATaskDoesNotTake) {
     EXPECT_EQ(ReadLabels(kind, two).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  // Messages that start with an option mean wrong usage.
+  // These are errors of the field.
   for (const auto& [kind, words] :
-       {std::pair(TaskKind::kSingle, "--task single"),
-        std::pair(TaskKind::kBinary, "--task binary")}) {
+       {std::pair(TaskKind::kSingle, "task single"),
+        std::pair(TaskKind::kBinary, "task binary")}) {
     EXPECT_EQ(ReadLabels(kind, two).status().message().find(words), 0u);
   }
   const absl::Status broken = ReadLabels(TaskKind::kMulti, two).status();

@@ -25,7 +25,7 @@ TEST_F(GroupSecretTest, RefusesWhatIsTooShort) {
   ASSERT_TRUE(WriteNewFile(path, "fifteen bytes..").ok());
   const absl::Status status = ReadGroupSecret(path.string()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_EQ(status.message().find("--rendezvous-secret: "), 0u) << status;
+  EXPECT_EQ(status.message().find("rendezvous_secret: "), 0u) << status;
   EXPECT_NE(status.message().find(
                 " has 15 bytes, at least 16 are needed\nmake it by "),
             absl::string_view::npos)
@@ -36,7 +36,7 @@ TEST_F(GroupSecretTest, NamesTheOptionOfAMissingFile) {
   const absl::Status status =
       ReadGroupSecret((directory_ / "absent").string()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-  EXPECT_EQ(status.message().find("--rendezvous-secret: "), 0u) << status;
+  EXPECT_EQ(status.message().find("rendezvous_secret: "), 0u) << status;
 }
 
 }  // namespace

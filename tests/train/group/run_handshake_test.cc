@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
+
 namespace millrace::testing {
 namespace {
 
@@ -118,11 +120,12 @@ TEST_F(RunHandshakeTest, TellsARankThatItWasStartedAgain) {
 
 // What a rank with the secret `own` reports about another.
 absl::Status OtherSecret(int other, const std::string& own) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("rank ", other,
-                   own.empty() ? " has a secret, and this rank has none"
-                               : " has another secret than this rank, or none",
-                   "\ngive every rank the same --rendezvous-secret"));
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "rank ", other,
+          own.empty() ? " has a secret, and this rank has none"
+                      : " has another secret than this rank, or none")),
+      Reason{"other_secret"});
 }
 
 TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
