@@ -36,8 +36,7 @@ absl::Status IncomingCall::FinishReading(bool ok) {
     return absl::InvalidArgumentError(
         "the call has no request\nsend one message");
   }
-  absl::Status status =
-      limits_.running.Enter(context_, client_, deadline_);
+  absl::Status status = limits_.running.Enter(context_, client_, deadline_);
   running_ = status.ok();
   return status;
 }
