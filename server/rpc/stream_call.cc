@@ -40,10 +40,11 @@ void StreamCall::SubmitMaking(ThreadPool& pool) {
 void StreamCall::MakeFrames() {
   for (bool more = true; more;) {
     FrameQueue::Actions actions = queue_.Add(MakeFrame());
-    // If it is false, the call may be gone after Send(): the thread that ends
-    // the last write finishes it.
     more = actions.make;
-    Send(actions);
+    // Unless there is more to make, the thread that ends the last write
+    // finishes and deletes the call: here if there is nothing to send,
+    // otherwise after Send().
+    if (actions.write.has_value() || actions.finish) Send(actions);
   }
 }
 

@@ -84,6 +84,16 @@ class Program {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
 
+  // Kills the program, unless it is gone. Returns all that it logged.
+  const std::string& KillAndReadLog() {
+    Signal(SIGKILL);
+    char buffer[4096];
+    for (ssize_t count; (count = read(errors_, buffer, sizeof buffer)) > 0;) {
+      log_.append(buffer, static_cast<size_t>(count));
+    }
+    return log_;
+  }
+
   int ExitStatus() {
     int status = -1;
     waitpid(pid_, &status, 0);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -299,6 +300,12 @@ class BadRequestsTest : public ::testing::Test {
     stub_ = v1::Sampler::NewStub(channel_);
   }
 
+  // A sanitizer's report is in the log.
+  ~BadRequestsTest() override {
+    if (!HasFailure()) return;
+    std::printf("the server's log:\n%s", server_->KillAndReadLog().c_str());
+  }
+
   using Program = testing::Program;
 
   // Resident bytes of the server: now, and the maximum so far.
@@ -319,6 +326,7 @@ class BadRequestsTest : public ::testing::Test {
   void FetchUntil(const std::atomic<bool>& stop) {
     RemoteOptions options;
     options.servers = address_;
+    options.partition_wait = absl::Seconds(30);
     auto source = RemoteBatchSource::Connect(options);
     ASSERT_TRUE(source.ok()) << source.status();
     const auto local = LocalBatchSource::Create(stored_.Open(), 1).value();
