@@ -253,6 +253,35 @@ TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
   EXPECT_EQ(Drain(**loader).size(), 39);
 }
 
+TEST(LoaderTest, AsManyBatchesAreAheadAsFitTheByteLimit) {
+  JobSpec spec = Job(1);
+  spec.fanouts = {};  // so that all batches have one size
+  int fetches = 0;
+  const auto source = std::make_shared<testing::WatchedSource>(
+      PathSource(40), [&fetches](const auto&, const auto&) {
+        ++fetches;
+        return absl::OkStatus();
+      });
+  LoaderOptions options;
+  options.prefetch_batches = 64;
+  options.prefetch_bytes = 1;
+  auto loader = Loader::Create(source, spec, options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const auto bytes =
+      static_cast<int64_t>((*(*loader)->Next())->batch->total_bytes());
+  loader->reset();
+  for (const int64_t limit : {6 * bytes, 7 * bytes - 1}) {
+    fetches = 0;
+    options.prefetch_bytes = limit;
+    loader = Loader::Create(source, spec, options);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    for (int taken = 1; taken <= 10; ++taken) {
+      ASSERT_TRUE((*loader)->Next().ok());
+      EXPECT_EQ(fetches, taken + 6);
+    }
+  }
+}
+
 TEST(LoaderTest, WindowMustFitInMemory) {
   LoaderOptions options;
   options.prefetch_batches = 1 << 30;

@@ -119,6 +119,34 @@ TEST_F(MethodsTest, ExplicitSeedsGiveTheBatchesMadeLocally) {
   }
 }
 
+// A third of all pairs of nodes are edges, so many negatives are drawn again.
+TEST_F(MethodsTest, NegativesGiveTheBatchesMadeLocally) {
+  const auto remote = Connect();
+  for (const auto& relation : graph_->relations) {
+    for (const NegativeMode mode :
+         {NegativeMode::kBinary, NegativeMode::kTriplet}) {
+      JobSpec spec;
+      spec.seed_kind = SeedKind::kEdge;
+      spec.seed_type =
+          relation.src + "__" + relation.name + "__" + relation.dst;
+      SCOPED_TRACE(spec.seed_type);
+      spec.fanouts = {2};
+      spec.negatives = {mode, 5};
+      BatchRequest request;
+      request.columns = DigestColumns(/*features=*/true, /*edge_ids=*/true);
+      ExplicitSeeds seeds;
+      for (size_t i = 0; i < 30; ++i) {
+        seeds.ids.push_back(relation.edges[i].first);
+        seeds.dst.push_back(relation.edges[i].second);
+      }
+      request.explicit_seeds = seeds;
+      for (; request.batch < kParts; ++request.batch) {
+        ASSERT_TRUE(ExpectSame(*remote, spec, request).ok());
+      }
+    }
+  }
+}
+
 TEST_F(MethodsTest, SplitsGiveTheBatchesMadeLocally) {
   const auto remote = Connect();
   for (const Way& way : testing::WaysToSample()) {

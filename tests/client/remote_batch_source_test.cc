@@ -204,6 +204,25 @@ TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
   Close();
 }
 
+TEST_F(ScriptedTest, WrongNumbersOfIdsAreInternalAndNameTheServer) {
+  Connect([this](int, const v1::SampleRequest& request, Writer& out) {
+    return scripted_->Pass(request, out);
+  });
+  BatchRequest request = Request();
+  request.explicit_seeds.emplace().ids = {1, 2, 3};
+  const auto fetch = [&] { return Pending(*source_, job_, request).Wait(); };
+  ASSERT_TRUE(fetch().ok());
+  for (const int ids : {0, 2, 4}) {
+    scripted_->EditResolve([ids](v1::ResolveReply& reply) {
+      reply.mutable_ids()->resize(ids * sizeof(uint32_t));
+    });
+    const absl::Status status = fetch().status();
+    EXPECT_TRUE(absl::IsInternal(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(scripted_->address()));
+  }
+  EXPECT_EQ(scripted_->calls(), 1);
+}
+
 TEST_F(ScriptedTest, ServersErrorForBadRequestsIsKept) {
   Connect([](int, const v1::SampleRequest&, Writer&) {
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "fanout is odd");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -831,6 +832,46 @@ TEST_F(PartitionTest, PartitionsADatasetOfOutListsAlone) {
     options.directions = StoredDirections::kOut;
     const Partitioned result = Run(options);
     ExpectSameLists(graph, *result.store, Direction::kOut);
+  }
+}
+
+TEST_F(PartitionTest, PartitionsADatasetOfInListsAlone) {
+  TestGraph graph = RichGraph();
+  for (auto& relation : graph.relations) {
+    relation.in = true;
+    relation.out = false;
+  }
+  Dataset(graph);
+  for (const PartitionMethod method :
+       {PartitionMethod::kMetis, PartitionMethod::kLdg}) {
+    PartitionOptions options;
+    options.parts = 2;
+    options.method = method;
+    options.directions = StoredDirections::kIn;
+    const Partitioned result = Run(options);
+    ExpectSameLists(graph, *result.store, Direction::kIn);
+  }
+}
+
+TEST_F(PartitionTest, NamesListsThatEndBeforeTheyBegin) {
+  const std::filesystem::path file =
+      Dataset(SmallGraph()) /
+      ListPath(0, "node__to__node", Direction::kIn, "indptr");
+  const int64_t beyond = MapNpy(file)->As<int64_t>().back() + 1;
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(-16, std::ios::end);  // the last number but one
+  out.write(reinterpret_cast<const char*>(&beyond), sizeof beyond);
+  out.close();
+  for (const PartitionMethod method :
+       {PartitionMethod::kRandom, PartitionMethod::kMetis,
+        PartitionMethod::kLdg}) {
+    PartitionOptions options;
+    options.parts = 2;
+    options.method = method;
+    const absl::Status status = Error(options);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("the indptr.npy beside it does not ascend from 0"));
   }
 }
 

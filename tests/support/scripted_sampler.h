@@ -66,6 +66,11 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     edit_expand_ = std::move(edit);
   }
+  // From now on, `edit` changes the replies of Resolve.
+  void EditResolve(std::function<void(v1::ResolveReply&)> edit) {
+    MutexLock lock(&mutex_);
+    edit_resolve_ = std::move(edit);
+  }
   int expands() const {
     MutexLock lock(&mutex_);
     return expands_;
@@ -132,8 +137,15 @@ class ScriptedSampler final : public v1::Sampler::Service {
   ::grpc::Status Resolve(::grpc::ServerContext*,
                          const v1::ResolveRequest* request,
                          v1::ResolveReply* reply) override {
+    std::function<void(v1::ResolveReply&)> edit;
+    {
+      MutexLock lock(&mutex_);
+      edit = edit_resolve_;
+    }
     ::grpc::ClientContext context;
-    return behind_->Resolve(&context, *request, reply);
+    ::grpc::Status status = behind_->Resolve(&context, *request, reply);
+    if (status.ok() && edit) edit(*reply);
+    return status;
   }
   ::grpc::Status Describe(::grpc::ServerContext*,
                           const v1::DescribeRequest* request,
@@ -179,6 +191,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
   std::function<::grpc::Status()> on_describe_ ABSL_GUARDED_BY(mutex_);
   std::function<::grpc::Status()> on_expand_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::ExpandReply&)> edit_expand_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(v1::ResolveReply&)> edit_resolve_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::DescribeReply&)> edit_describe_
       ABSL_GUARDED_BY(mutex_);
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);

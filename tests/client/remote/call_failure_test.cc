@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "common/wire/error_info.h"
 #include "tests/support/fake_replicas.h"
+#include "tests/support/fake_timer.h"
+#include "tests/support/fleet_harness.h"
+#include "tests/support/store_builder.h"
 
 namespace millrace {
 namespace {
@@ -115,6 +119,41 @@ TEST_F(CallFailureTest, AMessageThatIsTooLargeIsFinal) {
 TEST_F(CallFailureTest, AWrongRequestIsFinal) {
   const absl::Status status = absl::InvalidArgumentError("no such column");
   Expect(Classify(status), Kind::kFinal, kAsked, status);
+}
+
+// A home that has waited for another owner is sound itself.
+TEST(NoteEndTest, TheFleetHearsOnlyOfFailuresOfTheServerItself) {
+  testing::FleetHarness servers(testing::SmallGraph(), 1);
+  FleetOptions options;
+  options.list = servers.server(0).address();
+  options.ready_interval = absl::Hours(1);
+  const auto fleet = Fleet::Create(options);
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  const auto member = (*fleet)->Pick(0, SteadyNow() + absl::Minutes(1));
+  ASSERT_TRUE(member.ok()) << member.status();
+  servers.StopServer(0);  // so that it answers no more
+  Retry retry(absl::Seconds(10));
+  Refusals refusals;
+  Hedging hedging;
+  testing::FakeTimer timer;
+  std::atomic<uint64_t> received = 0;
+  const CallContext context = {**fleet,
+                               servers.store()->manifest(),
+                               absl::Seconds(10),
+                               retry,
+                               refusals,
+                               hedging,
+                               timer,
+                               received};
+  const CallAttempt attempt = {**member, 0, timer.Now()};
+  const absl::Status gone = absl::UnavailableError("gone");
+  const auto state = [&fleet] { return (*fleet)->Members().at(0).state; };
+  EXPECT_TRUE(NoteEnd(context, attempt, absl::OkStatus()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(
+      NoteEnd(context, attempt, WithErrorInfo(gone, {.partition = kOther}))));
+  EXPECT_EQ(state(), FleetMemberInfo::State::kReady);
+  EXPECT_TRUE(absl::IsUnavailable(NoteEnd(context, attempt, gone)));
+  EXPECT_NE(state(), FleetMemberInfo::State::kReady);
 }
 
 }  // namespace

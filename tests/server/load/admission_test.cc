@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,19 @@ TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
   const uint64_t later = Reserve(admission, 7, 10)->bytes();
   EXPECT_LT(later, 400u);
   EXPECT_GT(later, 20u);
+}
+
+// Otherwise one batch beyond the limit would refuse the job for ever.
+TEST(AdmissionTest, ReservesNoMoreThanTheLimitForAJob) {
+  Admission admission(100);
+  {
+    auto large = Reserve(admission, 1, 10);
+    ASSERT_TRUE(large.ok()) << large.status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(large->Settle(150)));
+  }
+  const auto next = Reserve(admission, 1, 10);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(admission.in_use(), 100u);
 }
 
 TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
@@ -255,6 +269,22 @@ TEST(AdmissionTest, EndsNothingIfThatMakesTooLittleRoom) {
   const auto call = calls.Reserve("good", "good", 60);
   EXPECT_TRUE(absl::IsResourceExhausted(call.status())) << call.status();
   EXPECT_THAT(calls.ended(), IsEmpty());
+}
+
+// Calls that were ended keep their memory until their streams are gone.
+TEST(AdmissionTest, EndsNoMoreThanItsLimitAtOnce) {
+  Calls calls(100);
+  auto a = std::make_optional(calls.Waiting("a", "a", 100));
+  const auto b = calls.Waiting("b", "b", 50);
+  const auto c = calls.Waiting("c", "c", 50);
+  EXPECT_THAT(calls.ended(), ElementsAre("a"));
+  EXPECT_EQ(calls.admission().in_use(), 200u);
+  const absl::Status early = calls.Reserve("d", "d", 25).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(early)) << early;
+  EXPECT_THAT(calls.ended(), ElementsAre("a"));
+  a.reset();
+  EXPECT_TRUE(calls.Reserve("d", "d", 25).ok());
+  EXPECT_THAT(calls.ended(), ElementsAre("a", "b"));
 }
 
 TEST(AdmissionTest, HoldsTwiceItsLimitAtMostWhileCallsEnd) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -126,6 +127,28 @@ TEST_F(BadDrawsTest, WrongNumberOfTimesIsRefused) {
   EXPECT_TRUE(ExpandStatus([](auto&, auto& f) {
                 f.set_times(Raw<int64_t>({5, -5}));
               }).ok());
+}
+
+TEST_F(BadDrawsTest, ExcludedEdgesHaveBothEndsAndTheTimesOfTheirLists) {
+  const auto exclude = [](size_t nodes, size_t neighbors, size_t times) {
+    return [=](auto&, v1::ExpandRequest::Frontier& frontier) {
+      frontier.set_excluded_nodes(Raw(std::vector<uint32_t>(nodes, 1)));
+      frontier.set_excluded_neighbors(Raw(std::vector<uint32_t>(neighbors, 2)));
+      frontier.set_excluded_times(Raw(std::vector<int64_t>(times, 3)));
+    };
+  };
+  EXPECT_TRUE(ExpandStatus(exclude(2, 2, 0)).ok());
+  EXPECT_TRUE(ExpandStatus(exclude(2, 2, 2)).ok());
+  const std::vector<std::array<size_t, 3>> wrong = {
+      {2, 1, 0}, {1, 2, 0}, {2, 2, 1}, {2, 2, 3}, {0, 0, 1}};
+  for (const auto& [nodes, neighbors, times] : wrong) {
+    ExpectRefused(ExpandStatus(exclude(nodes, neighbors, times)), kInvalid,
+                  "excluded edges: " + std::to_string(nodes) + " nodes");
+  }
+  // These lists have no times.
+  EXPECT_TRUE(ExpandStatus(exclude(2, 2, 0), plain_).ok());
+  ExpectRefused(ExpandStatus(exclude(2, 2, 2), plain_), kInvalid,
+                "excluded edges: 2 nodes, 2 neighbours and 2 times");
 }
 
 // Otherwise the whole graph would be sampled instead of an induced one.

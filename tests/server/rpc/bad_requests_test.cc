@@ -244,6 +244,8 @@ std::vector<Kind> BadLeafCalls() {
                  [](auto& r) { r.set_original_ids(Bytes(9)); }),
       BadHasEdges("unknown relation", [](auto& r) { r.set_relation(2); }),
       BadHasEdges("half a pair", [](auto& r) { r.set_src_ids(Bytes(4, 0)); }),
+      BadHasEdges("the other half",
+                  [](auto& r) { r.set_dst_ids(Bytes(4, 0)); }),
       BadHasEdges("ids out of range",
                   [](auto& r) {
                     r.set_src_ids(Bytes(400));
