@@ -329,7 +329,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   EXPECT_TRUE(Refusal(ClassGraph(100, kSeeds), options).ok());
   std::copy(other.begin(), other.end(), lists.begin() + kSeeds);
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
-  EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
+  EXPECT_THAT(std::string(Refusal(ClassGraph(100, kSeeds), options).message()),
               StartsWith("order "));
   // These are fewer epochs than the run has trained.
   options.epochs = 1;

@@ -73,7 +73,9 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"other_batch_size"},
      "use the same job, dataset and model, or another --checkpoint folder; "
      "--global-batch-size is divided by the number of trainers"},
-    {{"other_depth"}, "give one number a layer, or leave out --layers"},
+    {{"other_depth"},
+     "give a number for each layer in --fanouts and --eval-fanouts, or leave "
+     "out --layers"},
     {{"other_eval_negatives"}, "use --eval-negatives triplet:100"},
     {{"other_run"},
      "use the same job, dataset and model, or another --checkpoint folder"},
