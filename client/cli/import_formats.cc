@@ -12,7 +12,7 @@
 #include "common/base/strings.h"
 #include "common/cli/words.h"
 #include "common/ingest/formats/glt.h"
-#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/npy_graph.h"
 #include "common/ingest/formats/ogb.h"
 #include "common/ingest/formats/partition_folder.h"
 #include "common/ingest/formats/pyg.h"

@@ -12,7 +12,7 @@
 #include "common/base/check.h"
 #include "common/graph/verify.h"
 #include "common/ingest/formats/glt.h"
-#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/npy_graph.h"
 #include "common/ingest/formats/ogb.h"
 #include "common/ingest/formats/pyg.h"
 #include "common/ingest/formats/reddit.h"

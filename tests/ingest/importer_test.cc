@@ -23,7 +23,7 @@
 #include "common/graph/store.h"
 #include "common/ingest/add_split.h"
 #include "common/ingest/formats/fake.h"
-#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/npy_graph.h"
 #include "common/table/npy_rows.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/test_directory.h"

@@ -15,7 +15,7 @@
 #include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
-#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/npy_graph.h"
 #include "common/ingest/importer.h"
 #include "tests/support/test_directory.h"
 

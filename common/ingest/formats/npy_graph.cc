@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/ingest/formats/npy.h"
+#include "common/ingest/formats/npy_graph.h"
 
 #include <algorithm>
 #include <memory>
