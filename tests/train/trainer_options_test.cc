@@ -157,7 +157,7 @@ TEST(TrainerOptionsTest, OtherSeedsAreAnotherJob) {
   options.seeds->ids = Range(1, 41);
   const absl::Status status = CreateStatus(source, options);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), StartsWith("seeds "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(": seeds "));
 }
 
 TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
@@ -175,7 +175,7 @@ TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
   for (const absl::Status& status :
        {resumed(graph, TemporalRun(), &ExplicitSeeds::times),
         resumed(graph, FourPairsRun(), &ExplicitSeeds::dst)}) {
-    EXPECT_THAT(std::string(status.message()), StartsWith("seeds "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(": seeds "));
   }
 }
 
