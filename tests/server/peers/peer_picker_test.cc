@@ -136,18 +136,6 @@ TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
   EXPECT_EQ(asked(0) + asked(1), 1);
 }
 
-// Its client would otherwise leave the home for another one.
-TEST_F(PeerPickerTest, RefusalsOfPeersAreNotThoseOfTheHome) {
-  Start(1);
-  Fail(*replicas_[0],
-       WithErrorInfo(absl::FailedPreconditionError("not served here"),
-                     {.partition = 1, .moved = true}));
-  const absl::Status status = Sample();
-  EXPECT_FALSE(status.ok());
-  EXPECT_EQ(ErrorInfoOf(status).partition, 1);
-  EXPECT_FALSE(ErrorInfoOf(status).moved);
-}
-
 // So that the home has time to tell its client which server did not answer. The
 // client gives a call 30 seconds, and gRPC rounds what is left of them up.
 TEST_F(PeerPickerTest, PeersHaveASecondLessThanTheHome) {
