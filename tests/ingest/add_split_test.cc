@@ -193,6 +193,22 @@ TEST_F(AddSplitTest, SeedsOfNewSplitsAreThoseOfAFreshStore) {
   }
 }
 
+TEST_F(AddSplitTest, RefusesPairsOfNodesThatDoNotExist) {
+  Build(2);
+  for (const int64_t node : {7, 8, -1}) {
+    NewEdgeSplit split;
+    split.name = "pairs" + std::to_string(node + 1);
+    split.pairs = directory_ / "pairs.npy";
+    fs::remove(split.pairs);
+    ASSERT_TRUE(
+        WriteNpy(split.pairs,
+                 Array::Adopt(std::vector<int64_t>{0, 1, 1, node}, {2, 2}))
+            .ok());
+    const absl::Status status = AddEdgeSplit(path_, split).status();
+    EXPECT_EQ(status.ok(), node == 7) << status;
+  }
+}
+
 // VerifyStore() would find the checksum wrong first.
 TEST_F(AddSplitTest, WrongEndsOfPairsAreViolations) {
   Build(2);

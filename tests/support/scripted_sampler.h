@@ -147,6 +147,12 @@ class ScriptedSampler final : public v1::Sampler::Service {
     if (status.ok() && edit) edit(*reply);
     return status;
   }
+  ::grpc::Status HasEdges(::grpc::ServerContext*,
+                          const v1::HasEdgesRequest* request,
+                          v1::HasEdgesReply* reply) override {
+    ::grpc::ClientContext context;
+    return behind_->HasEdges(&context, *request, reply);
+  }
   ::grpc::Status Describe(::grpc::ServerContext*,
                           const v1::DescribeRequest* request,
                           v1::DescribeReply* reply) override {

@@ -86,6 +86,13 @@ TEST_F(CallFailureTest, AnotherPartitionsServerIsLost) {
   Expect(Classify(status), Kind::kOtherLost, kOther, status);
 }
 
+TEST_F(CallFailureTest, AnotherPartitionsServerThatIsBusyIsNotLost) {
+  const absl::Status busy = absl::ResourceExhaustedError("busy");
+  const CallFailure failure = Classify(WithErrorInfo(
+      busy, {.partition = kOther, .retry_after = absl::Seconds(1)}));
+  Expect(failure, Kind::kTransient, kOther, busy);
+}
+
 TEST_F(CallFailureTest, DamageElsewhereIsRetriedWhereAReplicaIsSound) {
   Expect(Classify(OfAnother(absl::DataLossError("torn file"))),
          Kind::kOtherLost, kOther, absl::UnavailableError("torn file"));

@@ -96,6 +96,32 @@ TEST_F(PeerExpandTest, RepliesThatDoNotFitTheRequestAreNamed) {
   }
 }
 
+// The nodes of negatives are looked up where their original ids are.
+TEST_F(PeerExpandTest, LookupsHaveAsManyIdsAsWereAskedFor) {
+  JobSpec spec;
+  spec.seed_kind = SeedKind::kEdge;
+  spec.seed_type = "item__likes__user";
+  spec.fanouts = {0};
+  spec.negatives = {NegativeMode::kBinary, 20};
+  v1::SampleRequest request = testing::SampleRequestOf(spec, Columns(), 0);
+  const uint32_t pair[] = {0, 0};
+  request.set_explicit_ids(reinterpret_cast<const char*>(&pair[0]), 4);
+  request.set_explicit_dst_ids(reinterpret_cast<const char*>(&pair[1]), 4);
+  const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+      home_->address(), ::grpc::InsecureChannelCredentials(),
+      ClientChannelArguments()));
+  ASSERT_EQ(testing::CallSample(*stub, request).status, absl::OkStatus());
+  for (const int more : {-1, 1}) {
+    peer_.EditResolve([more](v1::ResolveReply& reply) {
+      std::string& ids = *reply.mutable_ids();
+      ids.resize(ids.size() + static_cast<size_t>(more) * sizeof(uint32_t));
+    });
+    const absl::Status status = testing::CallSample(*stub, request).status;
+    EXPECT_TRUE(absl::IsInternal(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the reply has "));
+  }
+}
+
 // A server may answer for some of the nodes, and is asked for the others again.
 TEST_F(PeerExpandTest, RepliesMayEndBeforeTheLastNode) {
   const int before = peer_.expands();

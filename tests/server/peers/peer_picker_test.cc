@@ -140,9 +140,12 @@ TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
 // client gives a call 30 seconds, and gRPC rounds what is left of them up.
 TEST_F(PeerPickerTest, PeersHaveASecondLessThanTheHome) {
   Start(1);
-  EXPECT_EQ(Sample(), absl::OkStatus());
-  EXPECT_LT(absl::FromChrono(replicas_[0]->expand_deadline()),
-            absl::Now() + absl::Seconds(29.5));
+  // A batch that takes half a second proves nothing.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(Sample(), absl::OkStatus());
+    EXPECT_LT(absl::FromChrono(replicas_[0]->expand_deadline()),
+              absl::Now() + absl::Seconds(29.5));
+  }
 }
 
 }  // namespace

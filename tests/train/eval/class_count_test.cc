@@ -55,6 +55,17 @@ TEST(CountClassesTest, AcceptsManyClassesThatOccur) {
   EXPECT_EQ(CountClasses({&small}, 0).value(), 4096);
 }
 
+// Of 8192 classes, 512 must occur, and nodes without a label have none.
+TEST(CountClassesTest, MissingLabelsAreNoClass) {
+  std::vector<int64_t> labels = Counting(511);
+  labels.push_back(8191);
+  const SeedTable enough = Table(labels);
+  EXPECT_EQ(CountClasses({&enough}, 0).value(), 8192);
+  labels.front() = kUnlabelled;
+  const SeedTable few = Table(labels);
+  EXPECT_TRUE(absl::IsFailedPrecondition(CountClasses({&few}, 0).status()));
+}
+
 TEST(CountClassesTest, RefusesSentinels) {
   for (const int64_t sentinel : {int64_t{65535}, int64_t{10'000'000},
                                  std::numeric_limits<int64_t>::max()}) {

@@ -112,6 +112,9 @@ TEST(MetricTest, F1OfColumns) {
   EXPECT_DOUBLE_EQ(ValueOf("multi", "f1-micro", logits, labels), 4.0 / 6);
   EXPECT_DOUBLE_EQ(ValueOf("multi", "f1-macro", logits, labels), 2.0 / 3);
   EXPECT_DOUBLE_EQ(ValueOf("multi", "accuracy", logits, labels), 6.0 / 8);
+  // Whatever is predicted where there is no label does not count.
+  const at::Tensor others = Floats({3, 3}, {1, 1, -1, 1, -1, -1, -1, 1, -1});
+  EXPECT_DOUBLE_EQ(ValueOf("multi", "f1-micro", others, labels), 4.0 / 6);
 }
 
 // The predictions are 0, 1, 1, 2 for the labels 0, 1, 2, 2, so F1 is 1, 2/3,

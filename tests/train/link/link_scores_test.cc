@@ -260,6 +260,60 @@ TEST_P(LinkScoresTest, RanksAmongAllLessKnownOnes) {
   }
 }
 
+TEST_P(LinkScoresTest, AnEdgeThatIsNotKnownDoesNotCompeteWithItself) {
+  const LinkBatch links = SomeLinks(NegativeShape::kNone);
+  const at::Tensor query =
+      decoder_.Query(rows_.index_select(0, links.id.src), links.edge_type);
+  const RankQuery asked = {LinkSide::kDestination, query, links.edge_type,
+                           links.id.src, links.id.dst};
+  const at::Tensor ranks = RanksAmongAll(asked, rows_, KnownLinks({}));
+  for (int64_t i = 0; i < 5; ++i) {
+    const auto score_of = [&](int64_t v) {
+      return Score(At(links.id.src, i), At(links.edge_type, i), v);
+    };
+    const int64_t to = At(links.id.dst, i);
+    double rank = 1;
+    for (int64_t v = 0; v < kNodes; ++v) {
+      if (v == to) continue;
+      if (std::abs(score_of(v) - score_of(to)) < 1e-9) {
+        rank += 0.5;
+      } else if (score_of(v) > score_of(to)) {
+        rank += 1;
+      }
+    }
+    EXPECT_EQ(ranks[i].item().toDouble(), rank) << i;
+  }
+}
+
+// Edges known otherwise do not make the rank of an edge without a score better.
+TEST_P(LinkScoresTest, NanRanksLastOfAllNodesWhateverIsKnown) {
+  const LinkBatch links = SomeLinks(NegativeShape::kNone);
+  const LinkTable own{links.id.src, links.id.dst, links.edge_type};
+  const at::Tensor query =
+      at::full_like(rows_.index_select(0, links.id.src), std::nan(""));
+  const RankQuery asked = {LinkSide::kDestination, query, links.edge_type,
+                           links.id.src, links.id.dst};
+  const LinkTable known{
+      at::tensor({At(links.id.src, 0)}, at::kLong),
+      at::tensor({(At(links.id.dst, 0) + 1) % kNodes}, at::kLong),
+      at::tensor({At(links.edge_type, 0)}, at::kLong)};
+  const at::Tensor ranks =
+      RanksAmongAll(asked, rows_, KnownLinks({&own, &known}));
+  for (int64_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(ranks[i].item().toDouble(), kNodes) << i;
+  }
+}
+
+TEST(LinkTableTest, EdgeTypesAreThoseUpToTheLargest) {
+  const at::Tensor ids = at::tensor({5, 6, 7}, at::kLong);
+  EXPECT_EQ(
+      (LinkTable{ids, ids, at::tensor({0, 0, 0}, at::kLong)}.edge_types()), 1);
+  EXPECT_EQ(
+      (LinkTable{ids, ids, at::tensor({0, 3, 1}, at::kLong)}.edge_types()), 4);
+  const at::Tensor none = at::empty({0}, at::kLong);
+  EXPECT_EQ((LinkTable{none, none, none}.edge_types()), 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Decoders, LinkScoresTest,
                          ::testing::Values(DecoderKind::kDot,
                                            DecoderKind::kDistMult),
