@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <memory>
 #include <string>
@@ -39,10 +40,19 @@ class SetClockTest : public ::testing::Test {
   SetClockTest() { SetClockAhead(absl::ToInt64Nanoseconds(absl::Hours(1))); }
   ~SetClockTest() override { SetClockAhead(0); }
 
-  // Sets the clock back once gRPC's timers have had time to start their waits.
-  static void SetBack() {
-    absl::SleepFor(absl::Milliseconds(100));
-    SetClockAhead(0);
+  // Sets the clock back by the hour.
+  static void SetBack() { SetClockAhead(0); }
+
+  // Returns whether `condition` becomes true although the clock is set back by
+  // a second every few milliseconds, whenever a wait may have started.
+  template <typename Condition>
+  static bool EventuallyThoughSetBack(Condition condition) {
+    absl::Duration ahead = absl::Hours(1);
+    return testing::Eventually([&] {
+      ahead = std::max(ahead - absl::Seconds(1), absl::ZeroDuration());
+      SetClockAhead(absl::ToInt64Nanoseconds(ahead));
+      return condition();
+    });
   }
 
   std::unique_ptr<Fleet> MakeFleet(const std::string& list) const {
@@ -72,10 +82,9 @@ TEST_F(SetClockTest, MembersAreAskedAgain) {
   const auto fleet = MakeFleet(server.address());
   ASSERT_TRUE(
       testing::Eventually([&] { return fleet->Owners(0).size() == 1; }));
-  SetBack();
   const int before = server.describes();
-  EXPECT_TRUE(
-      testing::Eventually([&] { return server.describes() >= before + 3; }));
+  EXPECT_TRUE(EventuallyThoughSetBack(
+      [&] { return server.describes() >= before + 3; }));
 }
 
 TEST_F(SetClockTest, ASilentMemberIsLost) {
@@ -103,7 +112,13 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   const auto& channels = (*member)->channels;
   servers_.StopServer(0);
   ASSERT_TRUE(testing::Eventually([&] { return fleet->Owners(0).empty(); }));
-  absl::SleepFor(absl::Seconds(1));  // up to the longest back-off
+  for (const auto& channel : channels) {
+    // It waits for the end of its back-off.
+    EXPECT_TRUE(testing::Eventually([&channel] {
+      return channel->GetState(/*try_to_connect=*/true) ==
+             GRPC_CHANNEL_TRANSIENT_FAILURE;
+    }));
+  }
   SetBack();
   ServerOptions options;
   options.listen = address;
@@ -198,7 +213,7 @@ TEST_F(SetClockSourceTest, AFailedCallIsRepeated) {
   const SteadyTime start = SteadyNow();
   testing::PendingFetch fetch(*source_, job_, {});
   failed.WaitForNotification();
-  SetBack();
+  ASSERT_TRUE(EventuallyThoughSetBack([&] { return fetch.done(); }));
   EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
   EXPECT_LT(SteadyNow() - start, kPatience);
   Close();
