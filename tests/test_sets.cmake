@@ -16,38 +16,38 @@ set(MILLRACE_NOT_UNDER_ADDRESS ${MILLRACE_ORACLE_TESTS})
 # ThreadSanitizer does not see the ordering by its atomics and reports races.
 set(MILLRACE_FLEET_TESTS
     abuse_drain_test added_split_test added_splits_test bad_draws_test
-    bad_requests_test compare_losses_test compressed_import_test
-    compressed_replies_test connections_test damaged_replica_test
-    damaged_replicas_test expand_flood_test fair_clients_test feature_cache_test
-    fleet_test full_disk_test golden_digests_test held_open_test
-    http_server_test install_test large_requests_test long_lists_test
-    lost_server_test member_keeper_test methods_test mixed_abuse_test
-    npy_import_test other_store_test peer_picker_test port_check_test
-    python_client_test refusals_test remote_batch_source_test replicas_test
-    reset_calls_test sampling_test secure_fleet_test server_drain_test
-    server_program_test server_test set_clock_test slow_clients_test
-    slow_replicas_test soak_test split_replicas_test status_pages_test
-    stopped_server_test store_edits_test tls_test up_test)
+    bad_requests_test call_failure_test compare_losses_test
+    compressed_import_test compressed_replies_test connections_test
+    damaged_replica_test damaged_replicas_test expand_flood_test
+    fair_clients_test feature_cache_test fleet_test full_disk_test
+    golden_digests_test held_open_test http_server_test install_test
+    large_requests_test long_lists_test lost_server_test member_keeper_test
+    methods_test mixed_abuse_test npy_import_test other_store_test
+    peer_expand_test peer_picker_test port_check_test python_client_test
+    refusals_test remote_batch_source_test replicas_test reset_calls_test
+    sampling_test secure_fleet_test server_drain_test server_program_test
+    server_test set_clock_test slow_clients_test slow_replicas_test soak_test
+    split_replicas_test status_pages_test stopped_server_test store_edits_test
+    tls_test unary_call_test up_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
-    busy_time_test call_failure_test cast_test certificates_test
-    child_process_test completion_test divide_edges_test draw_test
-    edge_directory_test edge_feature_test excluded_edges_test file_test
-    float_cast_test frame_test golden_test hedging_test host_port_test
-    importer_test induced_test
-    inflated_file_test job_proto_test job_test label_summary_test
-    line_reader_test manifest_proto_test manifest_test method_job_test
-    metis_partition_test negatives_test npy_rows_test npy_test
-    npz_formats_test ogb_test owner_groups_test partition_formats_test
-    partition_test philox_many_test pick_slots_test program_test
-    progress_test relabel_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test status_test store_test
-    store_writer_test temporal_test train_graph_test triples_test tu_test
-    unpickler_test verify_test walk_budget_test walk_test weights_test
-    words_test)
+    busy_time_test cast_test certificates_test child_process_test
+    completion_test divide_edges_test draw_test edge_directory_test
+    edge_feature_test excluded_edges_test expand_reply_reader_test file_test
+    float_cast_test frame_test golden_test hedging_test host_port_test ids_test
+    importer_test induced_test inflated_file_test ip_network_test job_proto_test
+    job_test label_summary_test line_reader_test manifest_proto_test
+    manifest_test method_job_test metis_partition_test negatives_test
+    npy_rows_test npy_test npz_formats_test ogb_test owner_groups_test
+    partition_formats_test partition_test philox_many_test pick_slots_test
+    program_test progress_test relabel_test request_plan_test resolve_seeds_test
+    restored_rows_test schema_test seed_schedule_test select_edges_test
+    status_test store_test store_writer_test temporal_test torch_file_test
+    train_graph_test triples_test tu_test unpickler_test verify_test
+    walk_budget_test walk_test weights_test words_test zip_archive_test)
 
 set(MILLRACE_NOT_UNDER_THREAD
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})
