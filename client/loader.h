@@ -68,7 +68,7 @@ struct LoaderStep {
 // the loader is destroyed first, fetches in flight keep alive what they need.
 class Loader {
  public:
-  // Errors of ResolveJob and RequestPlan::Create. INVALID_ARGUMENT: an option
+  // Fails like ResolveJob and RequestPlan::Create. INVALID_ARGUMENT: an option
   // is out of range (names it).
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job,

@@ -20,7 +20,7 @@ namespace millrace {
 // Threads: any.
 class StatusPages {
  public:
-  // Returns pages that are already served. Errors of HttpServer::Start.
+  // Returns pages that are already served. Fails like HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<StatusPages>> Start(
       const HostPort& address);
   StatusPages(const StatusPages&) = delete;

@@ -41,7 +41,7 @@ class SourceFlags {
   // they are separate to control the order in --help.
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app);
-  // Errors of OpenSource.
+  // Fails like OpenSource.
   absl::StatusOr<std::shared_ptr<BatchSource>> Open() const;
   int threads() const { return threads_; }
 

@@ -65,7 +65,7 @@ struct Subgraph {
 // Threads: one at a time.
 class Model {
  public:
-  // Errors of ValidateModel and ScriptModel::Load. Without `shape`: a
+  // Fails like ValidateModel and ScriptModel::Load. Without `shape`: a
   // homogeneous graph with config.in features.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
       const ModelConfig& config,
@@ -73,7 +73,7 @@ class Model {
 
   // Number of values that such a model would learn, computed without creating
   // it; the largest int64_t if they exceed that or any memory. Not for scripts.
-  // Errors of ValidateModel.
+  // Fails like ValidateModel.
   static absl::StatusOr<int64_t> CountParameters(const ModelConfig& config,
                                                  const GraphShape& shape);
 

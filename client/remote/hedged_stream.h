@@ -25,7 +25,7 @@ struct StreamRequest {
 // failure as ClassifyFailure() describes it.
 // They are called one at a time on threads of gRPC and of the timer, possibly
 // before this returns. `context` is not used after `done`.
-// Errors of Refusals::Pick: nothing was started, and `done` never runs.
+// Fails like Refusals::Pick: nothing was started, and `done` never runs.
 absl::StatusOr<std::shared_ptr<Call>> StartHedgedStream(
     const CallContext& context, StreamRequest request,
     std::shared_ptr<FrameReceiver> receiver, CallDone done);

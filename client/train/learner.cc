@@ -27,7 +27,8 @@ absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
   return sums;
 }
 
-// Averages running statistics over ranks, for whoever evaluates the checkpoint.
+// Averages running statistics over the ranks, so that it does not matter which
+// of them writes the checkpoint.
 absl::StatusOr<std::vector<NamedTensor>> Learner::CopyOfModel() {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
                             step_.MeanBuffers());

@@ -40,7 +40,7 @@ class Learner {
   // 0. Training continues as if this had not been called.
   absl::Status SaveTo(Checkpoint& checkpoint);
   // Restores the tensors. `same_world`: the checkpoint was written by as many
-  // ranks as there are now. Errors of ParameterSet::Load, Optimizer::Load and
+  // ranks as there are now. Fails like ParameterSet::Load, Optimizer::Load and
   // TrainStep::LoadRankBuffers.
   absl::Status Load(const Checkpoint& checkpoint, int64_t optimizer_steps,
                     bool same_world);

@@ -56,12 +56,12 @@ class Objective {
                                   const Manifest& manifest) const = 0;
 
   // Reads the splits as far as the model's outputs or the evaluation depend on
-  // them. Errors of ReadSeedTable, ReadLinkTable, CountClasses and
+  // them. Fails like ReadSeedTable, ReadLinkTable, CountClasses and
   // ReadTrainingOrder. FAILED_PRECONDITION: no seed has a label.
   virtual absl::StatusOr<RunInputs> Read(std::shared_ptr<BatchSource> source,
                                          const RunPlan& plan) = 0;
   // Returns an evaluator for the splits that Read() found, which keeps
-  // references to `model` and `collectives`. Errors of LinkEvaluator::Create.
+  // references to `model` and `collectives`. Fails like LinkEvaluator::Create.
   virtual absl::StatusOr<std::unique_ptr<Evaluator>> MakeEvaluator(
       std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
       Collectives& collectives) = 0;

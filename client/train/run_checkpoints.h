@@ -34,7 +34,7 @@ class RunCheckpoints {
   std::string path() const;
   // Returns the checkpoint in path() on every rank; nullopt if there is none
   // and the run can start at the beginning. NOT_FOUND: there is none, and the
-  // run has no epochs. Errors of ReadFile and ParseCheckpoint.
+  // run has no epochs. Fails like ReadFile and ParseCheckpoint.
   absl::StatusOr<std::optional<Checkpoint>> Read();
   // Whether best.pt is from a later epoch than last.pt, which is from `epoch`.
   // best.pt is written first, so a run that was killed in between has left a

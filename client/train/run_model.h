@@ -16,13 +16,13 @@ namespace millrace {
 // ranks call it. RESOURCE_EXHAUSTED: training it does not fit in the memory
 // that is available. INVALID_ARGUMENT: a script whose outputs do not fit the
 // labels, or whose tensors checkpoints cannot hold. FAILED_PRECONDITION: a
-// script that differs from rank 0's. Errors of Model::Create.
+// script that differs from rank 0's. Fails like Model::Create.
 absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
                                                     const ModelConfig& config,
                                                     Collectives& collectives);
 
 // Gives the model of every rank the weights of rank 0's --init. All ranks call
-// it. Errors of ReadWeights and of ParameterSet::Load, naming the file.
+// it. Fails like ReadWeights and ParameterSet::Load, naming the file.
 absl::Status ReadInitialWeights(const TrainOptions& options,
                                 Collectives& collectives, Model& model);
 

@@ -36,7 +36,7 @@ struct RunPlan {
 // INVALID_ARGUMENT: options that exclude one another or do not suit the graph.
 // FAILED_PRECONDITION: a graph that lacks what is learned or learned from.
 // UNIMPLEMENTED: a combination that is not supported. All name the option and
-// say what to do. Errors of ResolveJob.
+// say what to do. Fails like ResolveJob.
 absl::StatusOr<RunPlan> MakeRunPlan(TrainOptions options,
                                     const Manifest& manifest);
 

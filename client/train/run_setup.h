@@ -31,7 +31,7 @@ struct RunParts {
 };
 
 // Makes the plan and all other parts, and resumes if asked to. All ranks call
-// it. `collectives` must outlive the parts. Errors of Trainer::Create.
+// it. `collectives` must outlive the parts. Fails like Trainer::Create.
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
                                   TrainOptions options);

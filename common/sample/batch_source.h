@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-// Names one batch and what it shall carry.
+// Names one batch and what it carries.
 struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t batch = 0;

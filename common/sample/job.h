@@ -97,7 +97,7 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-// Which columns a batch shall carry besides its topology.
+// Which columns a batch carries besides its topology.
 enum class LabelRows : uint8_t { kNone = 0, kSeeds = 1, kAll = 2 };
 struct Columns {
   bool features = true;
@@ -164,8 +164,8 @@ inline bool EdgesOfAllNodes(SampleMethod method) {
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest);
 
-// Whether the times of these seeds are the times of their nodes, which whoever
-// resolves the seeds must look up.
+// Whether the times of these seeds are the times of their nodes, which must be
+// looked up when the seeds are resolved.
 bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
                     const ExplicitSeeds& seeds);
 

@@ -31,10 +31,10 @@ inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 // Threads: any.
 class FrameQueue {
  public:
-  // What the owner must do, in this order. Whoever gets an action is the only
-  // one to get it, and the stream does not finish before it is done. A task
-  // that gets none must not use the owner any more: another thread may have
-  // finished the stream already.
+  // What the owner must do, in this order. Only one thread gets an action, and
+  // the stream does not finish before it is done. A task that gets none must
+  // not use the owner any more: another thread may have finished the stream
+  // already.
   struct Actions {
     // Write this frame, then call OnWritten().
     std::optional<::grpc::ByteBuffer> write;

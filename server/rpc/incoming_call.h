@@ -48,7 +48,7 @@ class IncomingCall {
   IncomingCall(const IncomingCall&) = delete;
   IncomingCall& operator=(const IncomingCall&) = delete;
 
-  // Call before the request is read. Errors of ConnectionCalls::Enter and
+  // Call before the request is read. Fails like ConnectionCalls::Enter and
   // ActiveCalls::Enter.
   absl::Status StartReading();
   // Call when the request has been read; `ok`: message() holds all of it.

@@ -39,7 +39,7 @@ struct EvaluationOptions {
 // their order, the whole graph, and the options' fanouts.
 JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options);
 
-// Checks a job for evaluation. Errors of ResolveJob, which name the options of
+// Checks a job for evaluation. Fails like ResolveJob, which name the options of
 // evaluation instead of those of training.
 absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest);
 
@@ -67,7 +67,7 @@ class Evaluator {
   // ranks hold already counts twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
-  // Errors of FullInference, Loader and Collectives.
+  // Fails like FullInference, Loader and Collectives.
   virtual absl::StatusOr<SplitMetrics> Run() = 0;
 
   // Returns a row for every node of the seeds' type, kFloat in the order of

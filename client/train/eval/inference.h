@@ -44,7 +44,7 @@ class FullInference {
 
   // Returns the rows of the seeds' type after `layers` layers (0: what the
   // first layer reads) in this rank's range, [end() - begin(), width] kFloat.
-  // Errors of Loader and Collectives.
+  // Fails like Loader and Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same for all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);

@@ -34,7 +34,7 @@ class Metric {
   void Add(const at::Tensor& logits, const at::Tensor& labels);
   // Adds ranks [n] kDouble, from 1; tied ones may lie between two integers.
   void AddRanks(const at::Tensor& ranks);
-  // All ranks call it, once. Errors of Collectives.
+  // All ranks call it, once. Fails like Collectives.
   absl::Status AddOverRanks(Collectives& collectives);
   // nullopt if nothing that the metric needs was labelled.
   std::optional<double> Value() const;

@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Writes a matrix as a .npy file of float32. Replaces an existing file in one
-// step. Errors of WriteNpy and the file system.
+// step. Fails like WriteNpy, or as the file system does.
 absl::Status WriteMatrix(const std::filesystem::path& path,
                          const at::Tensor& rows);
 

@@ -28,7 +28,7 @@ struct SeedTable {
 // Reads the split of `job`'s seed type (or `seeds`, original ids) from the
 // source, without neighbours, features and times.
 // NOT_FOUND: no such split. FAILED_PRECONDITION: the type has no labels (says
-// how to import them). Errors of ReadLabels and of the source.
+// how to import them). Fails like ReadLabels and the source.
 absl::StatusOr<SeedTable> ReadSeedTable(
     std::shared_ptr<BatchSource> source, const JobSpec& job, TaskKind task,
     const std::string& split,

@@ -42,7 +42,7 @@ class LinkEvaluator final : public Evaluator {
   // Keeps references to `model` and `collectives`.
   // INVALID_ARGUMENT: negatives that do not suit the metric, the inference or
   // the job (says which do); kFull although most edges of a split are in the
-  // graph. Errors of the source, which is asked for some edges.
+  // graph. Fails like the source, which is asked for some edges.
   static absl::StatusOr<std::unique_ptr<LinkEvaluator>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
       Collectives& collectives, const Splits& splits,

@@ -31,7 +31,7 @@ struct MetricsRecord {
 // A file, pipe or device to which several processes of a run may append lines;
 // each line is written at once.
 // States: opened -> begun by one of the processes -> written by all.
-// Threads: one at a time, except for Sync(). Errors of FileError, naming the
+// Threads: one at a time, except for Sync(). Fails like FileError, naming the
 // file.
 class LineFile {
  public:
@@ -83,7 +83,7 @@ struct ConsumedRecord {
 };
 std::string ConsumedLine(const ConsumedRecord& record);
 // Returns the attempt of the last line in a file of AttemptLine and
-// ConsumedLine; -1 if there is no such line or file. Errors of FileError.
+// ConsumedLine; -1 if there is no such line or file. Fails like FileError.
 absl::StatusOr<int64_t> LastAttempt(const std::string& path);
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ namespace millrace {
 absl::Status CheckLayers(int layers, int hops, const std::string& fanouts);
 
 // Checks that `path`, the value of `field`, can be written later. Leaves
-// nothing behind. Errors of the file system, naming the field.
+// nothing behind. Returns errors of the file system, with the field.
 absl::Status CheckWritableFile(const std::string& field,
                                const std::string& path);
 // The same for files in the folder `path`, which is made.
@@ -34,24 +34,24 @@ absl::Status CheckSameOnAllRanks(Collectives& collectives,
 
 // Checks that the fingerprint of what this rank opened ("dataset", "store" or
 // "splits") is the same as on rank 0. All ranks call it. FAILED_PRECONDITION:
-// it is another (names both). Errors of Collectives.
+// it is another (names both). Fails like Collectives.
 absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
                                   Reason reason);
 
 // Checks that this rank reads the same store as rank 0. All ranks call it.
-// Errors of CheckSameFingerprint.
+// Fails like CheckSameFingerprint.
 absl::Status CheckSameSource(Collectives& collectives,
                              const Manifest& manifest);
 // Checks that RunPlan::splits are the same as on rank 0. All ranks call it.
-// Errors of CheckSameFingerprint.
+// Fails like CheckSameFingerprint.
 absl::Status CheckSameSplits(Collectives& collectives,
                              const RunIdentity& splits);
 
 // Checks that the fields of this rank are the same as on rank 0. All ranks
 // call it. INVALID_ARGUMENT: one of them differs (names it and both values).
-// Errors of Collectives.
+// Fails like Collectives.
 absl::Status CheckSameInGroup(Collectives& collectives,
                               const RunIdentity& texts);
 

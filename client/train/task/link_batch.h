@@ -41,7 +41,7 @@ struct LinkBatch {
 
 // Views the seeds of a batch. `mode`: the job's. Given negatives are kPerSeed.
 // The tensors share the batch's memory where they can, and keep it alive.
-// Errors of ViewAsTensor and ReadLabels.
+// Fails like ViewAsTensor and ReadLabels.
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
 
 // Returns the rows of two matrices that `index` names: `source` has those of

@@ -38,7 +38,7 @@ void AskForColumns(const Model& model, Columns& columns);
 // converts features other than float32. `model`, which must be for the batch's
 // graph, says which columns and coefficients it needs.
 // FAILED_PRECONDITION: a column is missing (says how to get it).
-// Errors of ToTensors and ReadLabels.
+// Fails like ToTensors and ReadLabels.
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
                                         const Task& task = {});
 

@@ -27,8 +27,8 @@ class Certificates {
       const TlsOptions& options);
 
   // For gRPC, as PEM: the key and then the certificates; the CAs; and the CAs
-  // with our own certificate, which clients may show, whoever signed it and
-  // whatever its purpose. Empty if there are none.
+  // with our own certificate, which clients may show, no matter who signed it
+  // and for which purpose. Empty if there are none.
   const std::string& identity() const { return identity_; }
   const std::string& cas() const { return cas_; }
   const std::string& client_roots() const { return client_roots_; }

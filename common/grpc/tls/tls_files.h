@@ -26,7 +26,7 @@ class Certificates;
 // Threads: any thread may call any method.
 class TlsFiles {
  public:
-  // Errors of Certificates::Load and MemoryFile::Replace.
+  // Fails like Certificates::Load and MemoryFile::Replace.
   static absl::StatusOr<std::shared_ptr<TlsFiles>> Open(TlsOptions options);
   ~TlsFiles();
   TlsFiles(const TlsFiles&) = delete;

@@ -42,7 +42,7 @@ class LocalBatchSource final : public BatchSource {
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
                                          const BatchRequest& request) const;
 
-  const std::shared_ptr<const Store> store_;  // shared with whoever opened it
+  const std::shared_ptr<const Store> store_;  // shared with its opener
   const SplitSeedReader split_seeds_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
