@@ -152,14 +152,14 @@ TEST(NoteEndTest, TheFleetHearsOnlyOfFailuresOfTheServerItself) {
                                hedging,
                                timer,
                                received};
-  const CallAttempt attempt = {**member, 0, timer.Now()};
+  const ReplicaCall call = {**member, 0, timer.Now()};
   const absl::Status gone = absl::UnavailableError("gone");
   const auto state = [&fleet] { return (*fleet)->Members().at(0).state; };
-  EXPECT_TRUE(NoteEnd(context, attempt, absl::OkStatus()).ok());
+  EXPECT_TRUE(NoteEnd(context, call, absl::OkStatus()).ok());
   EXPECT_TRUE(absl::IsUnavailable(
-      NoteEnd(context, attempt, WithErrorInfo(gone, {.partition = kOther}))));
+      NoteEnd(context, call, WithErrorInfo(gone, {.partition = kOther}))));
   EXPECT_EQ(state(), FleetMemberInfo::State::kReady);
-  EXPECT_TRUE(absl::IsUnavailable(NoteEnd(context, attempt, gone)));
+  EXPECT_TRUE(absl::IsUnavailable(NoteEnd(context, call, gone)));
   EXPECT_NE(state(), FleetMemberInfo::State::kReady);
 }
 

@@ -246,38 +246,28 @@ TEST_F(FeatureCacheTest, CopiesTheRowsThatItHolds) {
 }
 
 TEST_F(FeatureCacheTest, SharesOfPartitionsAreRounded) {
-  const Store& store = *fleet_->store();
-  const PartitionBook& papers = store.book(0);
-  ASSERT_EQ(papers.end(0), 20u);
-  const std::vector<std::pair<double, uint64_t>> expected = {
-      {0.06, 1}, {0.1, 2}, {0.12, 2}, {0.13, 3}, {1, 20}};
-  for (const auto& [ratio, rows] : expected) {
-    Answers answers(store);
-    FeatureCache cache(store.manifest(), ratio, std::ref(answers));
-    const auto features = Get(cache, Resolved(store.manifest()));
+  ASSERT_EQ(manifest_.books[kPaper].end(0), 21);
+  const std::vector<std::pair<double, uint64_t>> shares = {
+      {0.06, 1}, {0.1, 2}, {0.11, 2}, {0.12, 3}, {1, 21}};
+  for (const auto& [ratio, count] : shares) {
+    FakeRows rows(manifest_);
+    FeatureCache cache(manifest_, ratio, rows.Gather());
+    const FeaturesOr features = Get(cache, PaperJob());
     ASSERT_TRUE(features.ok()) << features.status();
-    EXPECT_EQ((*features)->CountsOf(0)[0], rows) << ratio;
+    EXPECT_EQ((*features)->CountsOf(0)[kPaper], count) << ratio;
   }
 }
 
 TEST_F(FeatureCacheTest, BothEndsOfSeedEdgesAreReached) {
-  const Store& store = *fleet_->store();
-  JobSpec spec;
-  spec.seed_kind = SeedKind::kEdge;
-  spec.seed_type = "venue__prints__paper";
-  spec.fanouts = {0};
-  const auto job = ResolveJob(spec, store.manifest());
-  ASSERT_TRUE(job.ok()) << job.status();
-  Answers answers(store);
-  FeatureCache cache(store.manifest(), 1, std::ref(answers));
-  const auto features = Get(cache, *job);
-  ASSERT_TRUE(features.ok()) << features.status();
-  EXPECT_TRUE((*features)->Holds(0, 0, 0));
-  uint64_t venues = 0;
-  for (int part = 0; part < kParts; ++part) {
-    venues += (*features)->CountsOf(part)[1];
-  }
-  EXPECT_EQ(venues, 2u);
+  constexpr RelationIndex kPrints = 1;  // venues print papers
+  ResolvedJob job = PaperJob();
+  job.seed_relation = kPrints;
+  FakeRows rows(manifest_);
+  const auto cache = NewCache(rows);
+  ASSERT_TRUE(Get(*cache, job).ok());
+  std::set<FakeRows::Row> want = HeldRows(kPaper, DType::kFloat32);
+  want.merge(HeldRows(kVenue, DType::kFloat32));
+  EXPECT_EQ(rows.delivered(), want);
 }
 
 TEST_F(FeatureCacheTest, FailedFetchIsTriedAgain) {
