@@ -297,7 +297,7 @@ std::string PartitionList(const Store& store) {
 }
 
 absl::Status Load(Store::Content content, const char* option, Store& store) {
-  const absl::Status loaded = store.LoadIntoMemory(content);
+  absl::Status loaded = store.LoadIntoMemory(content);
   if (!absl::IsResourceExhausted(loaded)) return loaded;
   return Reworded(loaded, StrCat(option, " ram: ", loaded.message()));
 }

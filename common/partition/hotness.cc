@@ -78,10 +78,9 @@ absl::StatusOr<Hotness> DegreeHotness(
   return hotness;
 }
 
-absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
-                                         const JobSpec& job,
-                                         uint32_t max_batches,
-                                         const Hotness& degrees) {
+absl::StatusOr<Hotness> PresampleHotness(
+    const std::shared_ptr<const Store>& dataset, const JobSpec& job,
+    uint32_t max_batches, const Hotness& degrees) {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
                             ResolveJob(job, dataset->manifest()));
   MILLRACE_ASSIGN_OR_RETURN(const RequestPlan plan,

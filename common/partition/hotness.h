@@ -25,9 +25,8 @@ absl::StatusOr<Hotness> DegreeHotness(const Store& dataset,
 // proportional to the node's value in `degrees`.
 // NOT_FOUND: no such split. CANCELLED: interrupted. Also the errors of
 // ResolveJob() and of the sampler.
-absl::StatusOr<Hotness> PresampleHotness(std::shared_ptr<const Store> dataset,
-                                         const JobSpec& job,
-                                         uint32_t max_batches,
-                                         const Hotness& degrees);
+absl::StatusOr<Hotness> PresampleHotness(
+    const std::shared_ptr<const Store>& dataset, const JobSpec& job,
+    uint32_t max_batches, const Hotness& degrees);
 
 }  // namespace millrace

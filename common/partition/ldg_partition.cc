@@ -92,7 +92,8 @@ absl::Status LdgPartitioner::Prepare() {
       DatasetLists lists =
           FindLists(dataset_, static_cast<RelationIndex>(i), direction);
       MILLRACE_RETURN_IF_ERROR(CheckStarts(lists));
-      cursors_[lists.node_type].push_back({std::move(lists)});
+      std::vector<Cursor>& cursors = cursors_[lists.node_type];
+      cursors.push_back({std::move(lists)});
     }
     if (!relation.has_in) {
       degrees_[relation.dst].resize(

@@ -135,9 +135,8 @@ absl::StatusOr<Hotness> FindHotness(std::shared_ptr<const Store> dataset,
   job.fanouts = {15, 10, 5};
   job.seed = options.seed;
   job.direction = directions.front();
-  absl::StatusOr<Hotness> hotness =
-      PresampleHotness(std::move(dataset), options.hot_job.value_or(job),
-                       options.hot_batches, degrees);
+  absl::StatusOr<Hotness> hotness = PresampleHotness(
+      dataset, options.hot_job.value_or(job), options.hot_batches, degrees);
   if (hotness.ok()) return hotness;
   const absl::Status& failure = hotness.status();
   const std::string what(failure.message());

@@ -8,7 +8,7 @@
 namespace millrace {
 
 absl::Status HopContext::CheckNotCancelled() const {
-  const absl::Status status = CallScope::CheckNotCancelled();
+  absl::Status status = CallScope::CheckNotCancelled();
   if (status.ok()) return status;
   return absl::Status(status.code(), StrCat(std::string(status.message()),
                                             " in hop ", draw.hop));

@@ -154,9 +154,9 @@ TEST(ListeningSocketTest, TakesAPortThatWasInUseAMomentAgo) {
 }
 
 TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
-  // Logs once first, because UBSan needs descriptors when it first sees a type.
-  LogInfo("there are descriptors still");
   const testing::CapturedLog log;
+  // UBSan needs descriptors when it first sees a type.
+  LogInfo("there are descriptors still");
   const auto socket = Listen("127.0.0.1:0");
   const FileLimit limit;
   limit.Set(256);

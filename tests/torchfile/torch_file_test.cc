@@ -31,14 +31,14 @@ const std::string& ThreeLongs() {
   return pickle;
 }
 
+// The tensor is valid until the next call.
 absl::StatusOr<StoredTensor> ReadThree(
     const std::string& storage, const std::string& byte_order = "little") {
-  const auto archive = ZipArchive::Of(
-      "x.pt",
-      // Lives as long as the test program, like the tensors.
-      *new std::string(testing::StoredZip({{"x/data.pkl", ThreeLongs()},
-                                           {"x/byteorder", byte_order},
-                                           {"x/data/0", storage}})));
+  static std::string bytes;
+  bytes = testing::StoredZip({{"x/data.pkl", ThreeLongs()},
+                              {"x/byteorder", byte_order},
+                              {"x/data/0", storage}});
+  const auto archive = ZipArchive::Of("x.pt", bytes);
   if (!archive.ok()) return archive.status();
   const auto file = ReadTorchZip(*archive);
   if (!file.ok()) return file.status();

@@ -33,7 +33,7 @@ class UnaryCall final : public Call {
                 static_cast<int64_t>(options_.request.Length())) {}
 
   // The callback holds `self`, which keeps this object alive.
-  void Start(std::shared_ptr<UnaryCall> self) {
+  void Start(const std::shared_ptr<UnaryCall>& self) {
     options_.member->outstanding_bytes += charge_;
     stub_.UnaryCall(options_.context.get(), options_.method,
                     ::grpc::StubOptions(), &options_.request, &reply_,

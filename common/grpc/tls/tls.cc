@@ -34,7 +34,7 @@ constexpr unsigned kLookSeconds = 1;
 // come from a server that was being stopped.
 constexpr int kHandshakesThatTell = 2;
 
-std::string_view View(::grpc::string_ref text) {
+std::string_view View(const ::grpc::string_ref& text) {
   return {text.data(), text.size()};
 }
 
@@ -115,9 +115,9 @@ std::string HostOf(const std::string& address, const std::string& list,
   // We resolve the names of such lists, so gRPC sees only addresses.
   const auto parsed = ParseHostPort(
       list.starts_with(kDns) ? list.substr(kDns.size()) : address);
-  const std::string host = !server_name.empty() ? server_name
-                           : parsed.ok()        ? parsed->host
-                                                : address;
+  std::string host = !server_name.empty() ? server_name
+                     : parsed.ok()        ? parsed->host
+                                          : address;
   in6_addr bytes;
   char text[INET6_ADDRSTRLEN];
   if (inet_pton(AF_INET6, host.c_str(), &bytes) != 1) return host;
@@ -157,7 +157,7 @@ std::shared_ptr<::grpc::Channel> Connector::Connect(
   const std::string host = HostOf(address, list_, own.server_name);
   arguments.SetSslTargetNameOverride(host);
   const auto check = [files = files_, host, address](Request& request) {
-    const absl::Status checked = CheckServer(request, host);
+    absl::Status checked = CheckServer(request, host);
     if (checked.ok()) files->NoteHandshake(address);
     return checked;
   };
@@ -187,7 +187,7 @@ std::shared_ptr<::grpc::Channel> Connector::LookAfter(
 }
 
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
-    std::shared_ptr<TlsFiles> files) {
+    const std::shared_ptr<TlsFiles>& files) {
   const ProviderPtr provider = Watch(*files, files->identity().path());
   // The roots include the CAs between ours and its CA. Names do not matter,
   // since nobody else has the certificate.
@@ -202,7 +202,7 @@ std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
 }
 
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
-    std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy) {
+    const std::shared_ptr<TlsFiles>& files, const TlsClientPolicy& policy) {
   const bool mutual = policy.require_certificate;
   tls::TlsServerCredentialsOptions options(
       Watch(*files, mutual ? files->client_roots().path() : ""));
@@ -216,7 +216,7 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
   // Also keeps the files for as long as gRPC reads them.
   const auto check = [files, mutual, allow = policy.allow](Request& request) {
     if (!mutual) return absl::OkStatus();
-    const absl::Status checked = CheckClient(request, *files, allow);
+    absl::Status checked = CheckClient(request, *files, allow);
     if (!checked.ok()) WarnOfRefusedClient(checked);
     return checked;
   };

@@ -57,7 +57,7 @@ class Connector {
 // Credentials for channels from a server to itself. They trust its own
 // certificate only, and show it.
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
-    std::shared_ptr<TlsFiles> files);
+    const std::shared_ptr<TlsFiles>& files);
 
 // Credentials for a server. `files` must have a certificate, and a CA if
 // clients must show theirs. Clients that the CA does not vouch for, or that
@@ -65,7 +65,7 @@ std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
 // HTTP/2, with which they could cost gRPC much memory. A client that has the
 // server's own certificate is the server itself, and is let in.
 std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
-    std::shared_ptr<TlsFiles> files, const TlsClientPolicy& policy);
+    const std::shared_ptr<TlsFiles>& files, const TlsClientPolicy& policy);
 
 // Must be given the result of each first call to a server. Explains why one
 // failed, if TLS is the reason: UNAUTHENTICATED or PERMISSION_DENIED if waiting
