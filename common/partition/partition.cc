@@ -125,7 +125,7 @@ absl::StatusOr<Assignment> Assign(const Store& dataset,
   return AssignRandom(schema, options.parts, options.seed);
 }
 
-absl::StatusOr<Hotness> FindHotness(std::shared_ptr<const Store> dataset,
+absl::StatusOr<Hotness> FindHotness(const std::shared_ptr<const Store>& dataset,
                                     const PartitionOptions& options) {
   const std::vector<Direction> directions = DirectionsOf(options.directions);
   MILLRACE_ASSIGN_OR_RETURN(Hotness degrees,
