@@ -25,12 +25,12 @@ set(MILLRACE_FLEET_TESTS
     added_splits_test bad_draws_test bad_requests_test cached_batches_test
     call_context_test call_failure_test connections_test damaged_replicas_test
     fair_clients_test fleet_test frame_stream_test http_server_test
-    large_requests_test long_lists_test member_keeper_test methods_test
-    open_source_test peer_expand_test peer_picker_test port_check_test
-    refusals_test remote_batch_source_test reset_calls_test seed_lookup_test
-    server_drain_test server_program_test server_test set_clock_test
-    slow_clients_test slow_replicas_test split_replicas_test status_pages_test
-    stopped_server_test tls_test unary_call_test)
+    large_requests_test long_lists_test member_keeper_test memory_limits_test
+    methods_test open_source_test peer_expand_test peer_picker_test
+    port_check_test refusals_test remote_batch_source_test reset_calls_test
+    seed_lookup_test server_drain_test server_program_test server_test
+    set_clock_test slow_clients_test slow_replicas_test split_replicas_test
+    status_pages_test stopped_server_test tls_test unary_call_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
