@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/steady_time.h"
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/node_seeds.h"
 #include "tests/support/test_store.h"
@@ -136,6 +137,41 @@ TEST(LoaderTest, ResumesWithinAnEpoch) {
   EXPECT_TRUE(steps[1].last_of_epoch);
   EXPECT_EQ(steps[2].epoch, 6);
   EXPECT_EQ(steps[2].batch->index, 0);
+}
+
+// As a checkpoint of the end of an epoch says.
+TEST(LoaderTest, ResumesAfterTheLastBatchOfAnEpoch) {
+  for (const bool drop_last : {false, true}) {
+    JobSpec spec = Job(4);
+    spec.drop_last = drop_last;
+    auto loader =
+        Loader::Create(PathSource(20), spec, {.first_batch = 5, .epochs = 2});
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    EXPECT_EQ((*loader)->steps_of_first_epoch(), 0u);
+    const auto pair =
+        Loader::Create(PathSource(20), spec, {.world = 2, .first_batch = 5});
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_EQ((*pair)->steps_of_first_epoch(), 0u);
+    const std::vector<LoaderStep> steps = Drain(**loader);
+    ASSERT_EQ(steps.size(), 5u);
+    for (uint32_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(steps[i].epoch, 1u);
+      EXPECT_EQ(steps[i].batch->index, i);
+    }
+  }
+}
+
+TEST(LoaderTest, CountsTheTimeThatItWaits) {
+  const SteadyTime start = SteadyNow();
+  auto loader = Loader::Create(PathSource(40), Job(4), {});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ((*loader)->waited(), absl::ZeroDuration());
+  absl::Duration before;
+  while ((*loader)->Next()->has_value()) {
+    EXPECT_GT((*loader)->waited(), before);
+    before = (*loader)->waited();
+  }
+  EXPECT_LE(before, SteadyNow() - start);
 }
 
 TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {

@@ -365,6 +365,32 @@ TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
   }
 }
 
+// Each half of the nodes has 768 KB of features, so the home sends its half in
+// two frames.
+TEST(RemoteBatchSourceTest, OtherOwnersAreAskedOnceForTheRowsOfABatch) {
+  constexpr int64_t kNodes = 6000;
+  testing::TestGraph graph;
+  graph.types = {
+      {.count = kNodes, .feature = testing::RampFeature(kNodes, 64)}};
+  graph.relations = {{.edges = {{0, 1}}}};
+  graph.splits = {{}};
+  for (int64_t v = 0; v < kNodes; ++v) graph.splits[0].ids.push_back(v);
+  FleetHarness servers(graph, 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  JobSpec spec;
+  spec.batch_size = kNodes;
+  const auto job = ResolveJob(spec, (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::StatusOr<Batch> batch =
+      Pending(**source, *job, BatchRequest()).Wait();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->nodes[0].count(), kNodes);
+  EXPECT_EQ((*source)->calls(), 2);
+}
+
 // Only the rows that are missing are asked for again. The call for those of
 // partition 0 is made first, to a server that has been stopped.
 TEST(RemoteBatchSourceTest, RowsOfAPartitionThatComesBackAreFetchedAgain) {

@@ -241,6 +241,13 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
 }
 
+TEST(RetryTest, AnswersOfBeforeTheCallWereNotCutShort) {
+  Retry retry(absl::Seconds(10));
+  retry.NoteAnswer(1, kStart);
+  retry.NoteSilence(1, kStart);
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(10));
+}
+
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   Retry retry(absl::Seconds(20));
   SteadyTime now = kStart;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "sampler.pb.h"
 #include "tests/support/fake_timer.h"
 
 namespace millrace {
@@ -26,10 +27,13 @@ class SeedLookupTest : public ::testing::Test {
     manifest_.books = {PartitionBook({0, 8})};
   }
 
+  CallContext Context() {
+    return {*fleet_,   manifest_, absl::Minutes(1), retry_,
+            refusals_, hedging_,  timer_,           received_};
+  }
+
   absl::Status Look() {
-    const CallContext context = {*fleet_, manifest_, absl::Minutes(1),
-                                 retry_,  refusals_, hedging_,
-                                 timer_,  received_};
+    const CallContext context = Context();
     SeedLookup lookup(context, job_, list_);
     const auto calls =
         std::make_shared<AttemptCalls>([](const absl::Status&) {});
@@ -64,6 +68,29 @@ TEST_F(SeedLookupTest, RefusesOneNegativeTooMany) {
   EXPECT_TRUE(absl::IsUnavailable(Look())) << Look();
   list_.negatives.push_back(3);
   EXPECT_TRUE(absl::IsInvalidArgument(Look())) << Look();
+}
+
+// Each end of an edge has ids of its own type's width. The lookup makes room
+// for the sources before it finds that nobody is there.
+TEST_F(SeedLookupTest, SendsIdsInTheWidthOfTheirType) {
+  constexpr int64_t kMany = int64_t{1} << 32;
+  manifest_.schema.node_types = {{.name = "wide", .count = kMany},
+                                 {.name = "node", .count = 8}};
+  manifest_.schema.relations = {{.src = 0, .name = "to", .dst = 1}};
+  manifest_.books = {PartitionBook({0, kMany}), PartitionBook({0, 8})};
+  job_.spec.seed_kind = SeedKind::kEdge;
+  job_.seed_relation = 0;
+  job_.seed_type = 1;
+  list_.ids = list_.dst = {5, 6, 7};
+  const CallContext context = Context();
+  SeedLookup lookup(context, job_, list_);
+  const auto calls = std::make_shared<AttemptCalls>([](const absl::Status&) {});
+  const absl::Status status = lookup.StartIds(*calls);
+  calls->Close(status);
+  ASSERT_TRUE(absl::IsUnavailable(status)) << status;
+  v1::SampleRequest message;
+  lookup.AppendTo(message);
+  EXPECT_EQ(message.explicit_ids().size(), 3 * sizeof(uint64_t));
 }
 
 // Each column is checked; the last node is 7.
