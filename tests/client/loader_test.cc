@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/steady_time.h"
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/node_seeds.h"
 #include "tests/support/test_store.h"
@@ -136,6 +137,41 @@ TEST(LoaderTest, ResumesWithinAnEpoch) {
   EXPECT_TRUE(steps[1].last_of_epoch);
   EXPECT_EQ(steps[2].epoch, 6);
   EXPECT_EQ(steps[2].batch->index, 0);
+}
+
+// As a checkpoint of the end of an epoch says.
+TEST(LoaderTest, ResumesAfterTheLastBatchOfAnEpoch) {
+  for (const bool drop_last : {false, true}) {
+    JobSpec spec = Job(4);
+    spec.drop_last = drop_last;
+    auto loader =
+        Loader::Create(PathSource(20), spec, {.first_batch = 5, .epochs = 2});
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    EXPECT_EQ((*loader)->steps_of_first_epoch(), 0u);
+    const auto pair =
+        Loader::Create(PathSource(20), spec, {.world = 2, .first_batch = 5});
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_EQ((*pair)->steps_of_first_epoch(), 0u);
+    const std::vector<LoaderStep> steps = Drain(**loader);
+    ASSERT_EQ(steps.size(), 5u);
+    for (uint32_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(steps[i].epoch, 1u);
+      EXPECT_EQ(steps[i].batch->index, i);
+    }
+  }
+}
+
+TEST(LoaderTest, CountsTheTimeThatItWaits) {
+  const SteadyTime start = SteadyNow();
+  auto loader = Loader::Create(PathSource(40), Job(4), {});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ((*loader)->waited(), absl::ZeroDuration());
+  absl::Duration before;
+  while ((*loader)->Next()->has_value()) {
+    EXPECT_GT((*loader)->waited(), before);
+    before = (*loader)->waited();
+  }
+  EXPECT_LE(before, SteadyNow() - start);
 }
 
 TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {
@@ -279,6 +315,66 @@ TEST(LoaderTest, AsManyBatchesAreAheadAsFitTheByteLimit) {
       ASSERT_TRUE((*loader)->Next().ok());
       EXPECT_EQ(fetches, taken + 6);
     }
+  }
+}
+
+// Delivers batches of given sizes in place of those of another source.
+class SizedSource final : public BatchSource {
+ public:
+  // `sizes`: bytes of the first batches that are asked for; the others are as
+  // large as the last of these.
+  SizedSource(std::shared_ptr<BatchSource> source, std::vector<int64_t> sizes)
+      : source_(std::move(source)), sizes_(std::move(sizes)) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob&, BatchRequest, BatchCallback done) override {
+    Batch batch;
+    batch.seed = Array::Allocate(
+        DType::kUint8, {sizes_[std::min(fetches_, sizes_.size() - 1)]});
+    ++fetches_;
+    done(std::move(batch));
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+  size_t fetches() const { return fetches_; }
+
+ private:
+  const std::shared_ptr<BatchSource> source_;
+  const std::vector<int64_t> sizes_;
+  size_t fetches_ = 0;
+};
+
+// 8 batches of 800 bytes fit into 6800 bytes. With the second one the mean
+// becomes (7 * 800 + 8000) / 8 = 1700 bytes, of which 4 fit.
+TEST(LoaderTest, EachBatchCountsForAnEighthOfTheMeanSize) {
+  const auto source = std::make_shared<SizedSource>(
+      PathSource(40), std::vector<int64_t>{800, 8000, 1700});
+  auto loader = Loader::Create(
+      source, Job(1), {.prefetch_batches = 64, .prefetch_bytes = 6800});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  std::vector<size_t> fetches;
+  for (int taken = 1; taken <= 8; ++taken) {
+    ASSERT_TRUE((*loader)->Next().ok());
+    fetches.push_back(source->fetches());
+  }
+  EXPECT_THAT(fetches, ::testing::ElementsAre(9, 9, 9, 9, 9, 10, 11, 12));
+}
+
+TEST(LoaderTest, NoMoreBatchesAreAheadThanWanted) {
+  const auto source =
+      std::make_shared<SizedSource>(PathSource(40), std::vector<int64_t>{8});
+  auto loader = Loader::Create(source, Job(1), {.prefetch_batches = 6});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  for (size_t taken = 1; taken <= 10; ++taken) {
+    ASSERT_TRUE((*loader)->Next().ok());
+    EXPECT_EQ(source->fetches(), taken + 6);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
 #include "common/wire/error_info.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/node_seeds.h"
 #include "tests/support/pending_fetch.h"
@@ -33,6 +34,9 @@ using Pending = testing::PendingFetch;
 using testing::ScriptedSampler;
 using Writer = ScriptedSampler::Writer;
 using ::testing::HasSubstr;
+
+// How fetches of a source end that is closed.
+absl::Status Closed() { return absl::CancelledError("the source was closed"); }
 
 JobSpec Job() {
   JobSpec spec;
@@ -256,8 +260,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsCallsInFlight) {
   source_.reset();
   for (const auto& fetch : fetches) {
     EXPECT_TRUE(fetch->done());
-    EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()))
-        << fetch->Wait().status();
+    EXPECT_EQ(fetch->Wait().status(), Closed());
   }
   fetches.clear();  // waits until nothing holds them
   release.Notify();
@@ -281,7 +284,7 @@ TEST_F(ScriptedTest, ClosingTheSourceEndsFetchesThatWaitToRetry) {
   failed.wait();
   source_.reset();
   for (const auto& fetch : fetches) {
-    EXPECT_TRUE(absl::IsCancelled(fetch->Wait().status()));
+    EXPECT_EQ(fetch->Wait().status(), Closed());
   }
   Close();
 }
@@ -360,6 +363,80 @@ TEST(RemoteBatchSourceTest, ManyIdsAreAskedForInPieces) {
   for (size_t i = 0; i < original_ids.size(); ++i) {
     ASSERT_EQ(back->IntegerAt(static_cast<int64_t>(i)), original_ids[i]) << i;
   }
+}
+
+// Each half of the nodes has 768 KB of features, so the home sends its half in
+// two frames.
+TEST(RemoteBatchSourceTest, OtherOwnersAreAskedOnceForTheRowsOfABatch) {
+  constexpr int64_t kNodes = 6000;
+  testing::TestGraph graph;
+  graph.types = {
+      {.count = kNodes, .feature = testing::RampFeature(kNodes, 64)}};
+  graph.relations = {{.edges = {{0, 1}}}};
+  graph.splits = {{}};
+  for (int64_t v = 0; v < kNodes; ++v) graph.splits[0].ids.push_back(v);
+  FleetHarness servers(graph, 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  JobSpec spec;
+  spec.batch_size = kNodes;
+  const auto job = ResolveJob(spec, (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::StatusOr<Batch> batch =
+      Pending(**source, *job, BatchRequest()).Wait();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->nodes[0].count(), kNodes);
+  EXPECT_EQ((*source)->calls(), 2);
+}
+
+// Only the rows that are missing are asked for again. The call for those of
+// partition 0 is made first, to a server that has been stopped.
+TEST(RemoteBatchSourceTest, RowsOfAPartitionThatComesBackAreFetchedAgain) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto nodes =
+      static_cast<uint64_t>((*source)->manifest().schema.node_types[0].count);
+  std::vector<uint64_t> ids(nodes);
+  for (uint64_t id = 0; id < nodes; ++id) ids[id] = nodes - 1 - id;
+  servers.StopServer(0);
+  absl::StatusOr<Array> rows = absl::UnknownError("");
+  std::thread gather(
+      [&] { rows = (*source)->Gather(0, NodeColumn::kOriginalId, ids); });
+  EXPECT_TRUE(
+      testing::Eventually([&] { return (*source)->received_bytes() > 0; }));
+  servers.StartServer(0);
+  gather.join();
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ((*source)->received_bytes(), nodes * sizeof(int64_t));
+  const std::vector<int64_t> originals(rows->As<int64_t>().begin(),
+                                       rows->As<int64_t>().end());
+  const auto back = (*source)->Resolve(0, originals);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, ids);
+}
+
+TEST(RemoteBatchSourceTest, RowsOfWrongIdsAreRefused) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::vector<uint64_t> last = {7}, one_more = {7, 8};
+  EXPECT_TRUE((*source)->Gather(0, NodeColumn::kLabel, last).ok());
+  const absl::Status beyond =
+      (*source)->Gather(0, NodeColumn::kLabel, one_more).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(beyond)) << beyond;
+  EXPECT_THAT(
+      std::string(beyond.message()),
+      HasSubstr("id 8 at position 1 is out of range; node has 8 nodes"));
+  const absl::Status absent =
+      (*source)->Gather(0, NodeColumn::kTime, last).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(absent)) << absent;
 }
 
 // If the call were retried, it would end only after partition_wait, or at the

@@ -246,6 +246,48 @@ TEST_P(BatchAssemblerTest, RefusesArraysWithoutShapeOrThatAreMissing) {
               HasSubstr(absl::StrCat(count + 1, " arrays, not ", count)));
 }
 
+// The layout `from` with one array of another length.
+StreamLayout WithLength(const StreamLayout& from, size_t changed,
+                        int64_t length) {
+  StreamLayout to = from;
+  to.arrays.clear();
+  to.total_bytes = 0;
+  for (size_t i = 0; i < from.arrays.size(); ++i) {
+    const ArrayInfo& info = from.arrays[i];
+    std::vector<int64_t> shape = info.shape;
+    if (i == changed) shape[0] = length;
+    to.Append(info.kind, info.index, info.dtype, std::move(shape));
+  }
+  return to;
+}
+
+TEST_P(BatchAssemblerTest, RefusesArraysThatAreTooLongOrTooShort) {
+  const StreamLayout good = Send(0).layout;
+  ASSERT_EQ(WithLength(good, 0, good.arrays[0].shape[0]), good);
+  int compared = 0;
+  for (size_t i = 0; i < good.arrays.size(); ++i) {
+    const ArrayKind kind = good.arrays[i].kind;
+    const int64_t length = good.arrays[i].shape[0];
+    if (kind == ArrayKind::kIndptr) {
+      EXPECT_THAT(ErrorOf(WithLength(good, i, 0)), HasSubstr("is empty"));
+    }
+    if (kind != ArrayKind::kSeed && kind != ArrayKind::kSeedToLocal &&
+        kind != ArrayKind::kHopOffsets && kind != ArrayKind::kNeighbor &&
+        kind != ArrayKind::kEdgeId) {
+      continue;
+    }
+    ++compared;
+    for (const int64_t wrong : {length - 1, length + 1}) {
+      if (wrong < 0) continue;
+      EXPECT_TRUE(absl::IsInvalidArgument(
+          BatchAssembler::Create(Asked(0), WithLength(good, i, wrong))
+              .status()))
+          << "array " << static_cast<int>(kind) << " of " << wrong;
+    }
+  }
+  EXPECT_GE(compared, 6);
+}
+
 // Pairs of all authors with one paper, and of one author with all papers, so
 // that the two ends have different numbers of rows.
 TEST_P(BatchAssemblerTest, RefusesSeedsInRowsOfOtherNodes) {

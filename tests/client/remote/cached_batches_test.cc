@@ -233,8 +233,8 @@ TEST_F(CachedBatchesTest, LostPartitionIsNamedAndClosingEndsTheWait) {
   }
   EXPECT_FALSE(waits.done());
   patient.reset();
-  EXPECT_TRUE(absl::IsCancelled(waits.Wait().status()))
-      << waits.Wait().status();
+  EXPECT_EQ(waits.Wait().status(),
+            absl::CancelledError("the source was closed"));
   fleet_->StartServer(1);
   PendingFetch again(*source, job, Request(0, DType::kNone));
   EXPECT_TRUE(again.Wait().ok()) << again.Wait().status();

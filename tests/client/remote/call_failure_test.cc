@@ -114,6 +114,13 @@ TEST_F(CallFailureTest, ABusyServerIsTransient) {
   EXPECT_EQ(ErrorInfoOf(failure.status).retry_after, kRetryAfter);
 }
 
+TEST_F(CallFailureTest, DamageOfItsOwnIsRefusedByThisServerOnly) {
+  Expect(Classify(WithErrorInfo(absl::DataLossError("torn file"),
+                                {.partition = kAsked, .moved = true})),
+         Kind::kRefused, kAsked,
+         absl::UnavailableError("server replica 0: torn file"));
+}
+
 TEST_F(CallFailureTest, AMessageThatIsTooLargeIsFinal) {
   const CallFailure failure =
       Classify(absl::ResourceExhaustedError("too large"));
@@ -128,39 +135,103 @@ TEST_F(CallFailureTest, AWrongRequestIsFinal) {
   Expect(Classify(status), Kind::kFinal, kAsked, status);
 }
 
+// A fleet of one stopped server, which the client believes ready, and what a
+// fetch from it has learned.
+class NoteEndTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    FleetOptions options;
+    options.list = servers_.server(0).address();
+    options.ready_interval = absl::Hours(1);
+    auto fleet = Fleet::Create(options);
+    ASSERT_TRUE(fleet.ok()) << fleet.status();
+    fleet_ = *std::move(fleet);
+    const auto member = fleet_->Pick(0, SteadyNow() + absl::Minutes(1));
+    ASSERT_TRUE(member.ok()) << member.status();
+    member_ = *member;
+    servers_.StopServer(0);  // so that it answers no more
+  }
+  void TearDown() override { member_ = nullptr; }
+
+  // Ends a call for partition 0 that took three seconds.
+  absl::Status End(const absl::Status& status) {
+    const CallContext context = {*fleet_,
+                                 servers_.store()->manifest(),
+                                 absl::Seconds(10),
+                                 retry_,
+                                 refusals_,
+                                 hedging_,
+                                 timer_,
+                                 received_};
+    const ReplicaCall call = {*member_, 0, timer_.Now()};
+    timer_.Advance(absl::Seconds(3));
+    return NoteEnd(context, call, status);
+  }
+
+  bool IsReady() const {
+    return fleet_->Members().at(0).state == FleetMemberInfo::State::kReady;
+  }
+  // What is left of the wait for a partition, of 20 s; three quarters of it if
+  // it is not waited for.
+  absl::Duration Left(int partition) const {
+    return retry_.PatienceOf(partition, timer_.Now());
+  }
+
+  testing::FleetHarness servers_{testing::SmallGraph(), 1};
+  std::unique_ptr<Fleet> fleet_;
+  std::shared_ptr<FleetMember> member_;
+  Retry retry_{absl::Seconds(20)};
+  Refusals refusals_;
+  Hedging hedging_;
+  testing::FakeTimer timer_;
+  std::atomic<uint64_t> received_ = 0;
+};
+
+TEST_F(NoteEndTest, SuccessIsNoNews) {
+  EXPECT_EQ(End(absl::OkStatus()), absl::OkStatus());
+  EXPECT_TRUE(IsReady());
+  EXPECT_EQ(Left(0), absl::Seconds(15));
+}
+
+TEST_F(NoteEndTest, TheFleetHearsOfFailuresOfTheServer) {
+  EXPECT_TRUE(absl::IsUnavailable(End(absl::UnavailableError("gone"))));
+  EXPECT_FALSE(IsReady());
+  EXPECT_FALSE(refusals_.Include(0, *member_));
+  EXPECT_EQ(Left(0), absl::Seconds(15));
+}
+
 // A home that has waited for another owner is sound itself.
-TEST(NoteEndTest, TheFleetHearsOnlyOfFailuresOfTheServerItself) {
-  testing::FleetHarness servers(testing::SmallGraph(), 1);
-  FleetOptions options;
-  options.list = servers.server(0).address();
-  options.ready_interval = absl::Hours(1);
-  const auto fleet = Fleet::Create(options);
-  ASSERT_TRUE(fleet.ok()) << fleet.status();
-  const auto member = (*fleet)->Pick(0, SteadyNow() + absl::Minutes(1));
-  ASSERT_TRUE(member.ok()) << member.status();
-  servers.StopServer(0);  // so that it answers no more
-  Retry retry(absl::Seconds(10));
-  Refusals refusals;
-  Hedging hedging;
-  testing::FakeTimer timer;
-  std::atomic<uint64_t> received = 0;
-  const CallContext context = {**fleet,
-                               servers.store()->manifest(),
-                               absl::Seconds(10),
-                               retry,
-                               refusals,
-                               hedging,
-                               timer,
-                               received};
-  const ReplicaCall call = {**member, 0, timer.Now()};
-  const absl::Status gone = absl::UnavailableError("gone");
-  const auto state = [&fleet] { return (*fleet)->Members().at(0).state; };
-  EXPECT_TRUE(NoteEnd(context, call, absl::OkStatus()).ok());
+TEST_F(NoteEndTest, TheWaitForAnotherOwnerBeganWithTheCall) {
+  const absl::Status gone =
+      WithErrorInfo(absl::UnavailableError("gone"), {.partition = kOther});
+  EXPECT_TRUE(absl::IsUnavailable(End(gone)));
+  EXPECT_TRUE(IsReady());
+  EXPECT_EQ(Left(kOther), absl::Seconds(17));
+  EXPECT_EQ(Left(0), absl::Seconds(15));
+}
+
+TEST_F(NoteEndTest, ATimeoutWasASilenceFromTheStart) {
+  EXPECT_TRUE(absl::IsUnavailable(End(absl::DeadlineExceededError("late"))));
+  EXPECT_FALSE(IsReady());
+  EXPECT_EQ(Left(0), absl::Seconds(17));
+  EXPECT_EQ(Left(kOther), absl::Seconds(15));
+}
+
+TEST_F(NoteEndTest, AServerThatRefusesIsNotAskedAgain) {
   EXPECT_TRUE(absl::IsUnavailable(
-      NoteEnd(context, call, WithErrorInfo(gone, {.partition = kOther}))));
-  EXPECT_EQ(state(), FleetMemberInfo::State::kReady);
-  EXPECT_TRUE(absl::IsUnavailable(NoteEnd(context, call, gone)));
-  EXPECT_NE(state(), FleetMemberInfo::State::kReady);
+      End(WithErrorInfo(absl::FailedPreconditionError("not served here"),
+                        {.partition = 0, .moved = true}))));
+  EXPECT_TRUE(refusals_.Include(0, *member_));
+  EXPECT_FALSE(IsReady());
+  EXPECT_EQ(Left(0), absl::Seconds(15));
+}
+
+TEST_F(NoteEndTest, AWrongRequestIsNobodysFault) {
+  const absl::Status wrong = absl::InvalidArgumentError("no such column");
+  EXPECT_EQ(End(wrong), wrong);
+  EXPECT_TRUE(IsReady());
+  EXPECT_FALSE(refusals_.Include(0, *member_));
+  EXPECT_EQ(Left(0), absl::Seconds(15));
 }
 
 }  // namespace

@@ -80,6 +80,37 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   EXPECT_EQ(most, CallGroup::kMaxRunning);
 }
 
+// A call may hold much.
+TEST_F(CallGroupTest, LetsGoOfCallsThatHaveEnded) {
+  CallGroup group(closing_);
+  std::weak_ptr<EndableCall> first;
+  group.Add([&](CallDone done) {
+    const auto call = std::make_shared<EndableCall>(std::move(done));
+    first = call;
+    return absl::StatusOr<std::shared_ptr<Call>>(call);
+  });
+  ASSERT_FALSE(first.expired());
+  first.lock()->End(absl::OkStatus());
+  AddEnded(group, absl::OkStatus());
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(group.Wait(), absl::OkStatus());
+}
+
+TEST_F(CallGroupTest, TheFirstFailureIsToldUnlessALaterOneIsFinal) {
+  CallGroup retryable(closing_);
+  AddEnded(retryable, absl::UnavailableError("the first"));
+  AddEnded(retryable, absl::UnavailableError("the second"));
+  EXPECT_EQ(retryable.Wait(), absl::UnavailableError("the first"));
+  CallGroup final(closing_);
+  final.Add([](const CallDone&) { return absl::NotFoundError("gone"); });
+  final.Add([](const CallDone&) -> absl::StatusOr<std::shared_ptr<Call>> {
+    ADD_FAILURE() << "started";
+    return absl::InternalError("");
+  });
+  EXPECT_EQ(final.Wait(), absl::NotFoundError("gone"));
+  EXPECT_FALSE(final.succeeded(0));
+}
+
 TEST_F(CallGroupTest, SaysWhichCallsSucceeded) {
   CallGroup group(closing_);
   AddEnded(group, absl::OkStatus());
@@ -116,7 +147,7 @@ TEST_F(CallGroupTest, ClosingCancelsWhatRunsAndStartsNoMore) {
   group.Add(start);
   closing_.Notify();
   group.Add(start);
-  EXPECT_TRUE(absl::IsCancelled(group.Wait()));
+  EXPECT_EQ(group.Wait(), absl::CancelledError("the calls were cancelled"));
   EXPECT_EQ(started, 1);
   EXPECT_FALSE(group.succeeded(0));
 }

@@ -23,6 +23,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using FeaturesOr = absl::StatusOr<std::shared_ptr<const CachedFeatures>>;
@@ -298,6 +299,123 @@ TEST_F(FeatureCacheTest, MoreThanMemoryIsRefusedWithNumbers) {
   EXPECT_THAT(message, HasSubstr("cache_ratio 0.25: would hold 274877906944 "
                                  "rows of features, 1099511627.8 MB"));
   EXPECT_THAT(message, HasSubstr("memory that is available now, "));
+}
+
+// What a call asks for: a partition, the first id, and the number of rows.
+using Piece = std::tuple<int, uint64_t, size_t>;
+
+// Fetches all rows of a node type and returns what the calls ask for, in
+// rounds. Expects each row to be where the cache looks for it.
+std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
+                                         std::vector<uint64_t> offsets) {
+  Manifest manifest;
+  const auto count = static_cast<int64_t>(offsets.back());
+  manifest.schema.node_types = {{.name = "node",
+                                 .count = count,
+                                 .feature = feature,
+                                 .has_hotness = true}};
+  manifest.books = {PartitionBook(std::move(offsets))};
+  std::vector<std::vector<Piece>> rounds;
+  FakeRows rows(manifest);
+  FeatureCache cache(manifest, 1, [&](std::vector<RowRequest> requests) {
+    auto& round = rounds.emplace_back();
+    for (const RowRequest& request : requests) {
+      EXPECT_FALSE(request.ids.empty());
+      round.emplace_back(request.partition, request.ids.front(),
+                         request.ids.size());
+    }
+    return rows.Gather()(std::move(requests));
+  });
+  Notification done;
+  cache.Get(ResolvedJob(), DType::kNone, [&](const FeaturesOr& features) {
+    ASSERT_TRUE(features.ok()) << features.status();
+    std::vector<uint64_t> ids(static_cast<size_t>(count));
+    std::iota(ids.begin(), ids.end(), uint64_t{0});
+    Array target =
+        Array::Allocate(feature.dtype, {count, feature.row_shape[0]});
+    (*features)->CopyRows(
+        0, Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr), target);
+    const size_t bytes = target.row_bytes();
+    for (const uint64_t id : ids) {
+      const std::byte* row = target.data() + id * bytes;
+      const auto want = static_cast<std::byte>(RowByte(0, id, feature.dtype));
+      ASSERT_EQ(row[0], want) << "row " << id;
+      ASSERT_EQ(row[bytes - 1], want) << "row " << id;
+    }
+    done.Notify();
+  });
+  cache.Close();  // waits for the rows
+  EXPECT_TRUE(done.HasBeenNotified());
+  return rounds;
+}
+
+// A call asks for at most 16 MiB of rows, here for two, and for the next ones
+// of each partition in the next round.
+TEST(FeaturePiecesTest, LargeRowsAreFetchedAFewAtATime) {
+  const ColumnSpec eight_mebibytes = {DType::kFloat32, {2 << 20}};
+  EXPECT_THAT(
+      PiecesOf(eight_mebibytes, {0, 5, 7}),
+      ElementsAre(ElementsAre(Piece(0, 0, 2), Piece(1, 5, 2)),
+                  ElementsAre(Piece(0, 2, 2)), ElementsAre(Piece(0, 4, 1))));
+}
+
+TEST(FeaturePiecesTest, HugeRowsAreFetchedOneByOne) {
+  const ColumnSpec twenty_mebibytes = {DType::kFloat32, {5 << 20}};
+  EXPECT_THAT(PiecesOf(twenty_mebibytes, {0, 1, 3}),
+              ElementsAre(ElementsAre(Piece(0, 0, 1), Piece(1, 1, 1)),
+                          ElementsAre(Piece(1, 2, 1))));
+}
+
+TEST(FeaturePiecesTest, NoCallAsksForMoreThanAMillionRows) {
+  constexpr size_t kMost = 1048576;
+  EXPECT_THAT(
+      PiecesOf({DType::kUint8, {1}}, {0, kMost + 1, kMost + 3}),
+      ElementsAre(ElementsAre(Piece(0, 0, kMost), Piece(1, kMost + 1, 2)),
+                  ElementsAre(Piece(0, kMost, 1))));
+}
+
+// While the rows of one job are fetched, 1024 others may wait, each for those
+// of other node types.
+TEST(FeatureCacheQueueTest, OneJobTooManyIsRefused) {
+  constexpr int kRelations = 11;
+  constexpr uint32_t kWaiting = 1024;
+  Manifest manifest;
+  for (int t = 0; t <= kRelations; ++t) {
+    manifest.schema.node_types.push_back({.name = "node",
+                                          .count = 1,
+                                          .feature = {DType::kFloat32, {1}},
+                                          .has_hotness = true});
+    manifest.books.push_back(PartitionBook({0, 1}));
+  }
+  for (int r = 0; r < kRelations; ++r) {
+    manifest.schema.relations.push_back({.src = r + 1, .name = "to", .dst = 0});
+  }
+  Notification fetching, release;
+  FeatureCache cache(manifest, 1, [&](const std::vector<RowRequest>&) {
+    if (!fetching.HasBeenNotified()) fetching.Notify();
+    release.WaitForNotification();
+    return absl::OkStatus();
+  });
+  // Job n reaches the sources of the relations that are bits of n.
+  std::vector<absl::Status> ends(kWaiting + 2, absl::UnknownError("waits"));
+  const auto get = [&](uint32_t n) {
+    ResolvedJob job;
+    for (int r = 0; r < kRelations; ++r) {
+      job.fanouts.push_back({(n >> r & 1) != 0 ? 1 : 0});
+    }
+    cache.Get(job, DType::kNone,
+              [&ends, n](const FeaturesOr& end) { ends[n] = end.status(); });
+  };
+  get(0);
+  fetching.WaitForNotification();
+  for (uint32_t n = 1; n <= kWaiting; ++n) get(n);
+  EXPECT_THAT(ends, ::testing::Each(absl::UnknownError("waits")));
+  get(kWaiting + 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(ends.back())) << ends.back();
+  release.Notify();
+  cache.Close();
+  ends.pop_back();
+  EXPECT_THAT(ends, ::testing::Each(absl::OkStatus()));
 }
 
 // Threads ask for features, which the cache's own thread fetches.

@@ -55,6 +55,78 @@ TEST(RetryTest, BacksOffUpToASecond) {
   EXPECT_LE(longest, absl::Seconds(1));
 }
 
+// Each wait is random, but at least half of what it may be.
+TEST(RetryTest, WaitsGrowFrom50MillisecondsByThreeFifths) {
+  for (int round = 0; round < 20; ++round) {
+    Retry retry(absl::Hours(1));
+    for (const double most_ms : {50.0, 80.0, 128.0, 204.8, 327.68, 524.288,
+                                 838.8608, 1000.0, 1000.0}) {
+      const auto wait = retry.After(Lost(0), kStart);
+      ASSERT_TRUE(wait.ok()) << wait.status();
+      EXPECT_GE(*wait, absl::Milliseconds(most_ms / 2 - 0.001));
+      EXPECT_LE(*wait, absl::Milliseconds(most_ms + 0.001));
+    }
+  }
+}
+
+TEST(RetryTest, WaitsAsLongAsTheServerAsksUnlessTheTimeIsUp) {
+  Retry retry(absl::Seconds(20));
+  const absl::Status later =
+      WithErrorInfo(absl::UnavailableError("later"),
+                    {.partition = 1, .retry_after = absl::Seconds(9)});
+  EXPECT_EQ(*retry.After(later, kStart), absl::Seconds(9));
+  EXPECT_EQ(*retry.After(later, kStart + absl::Seconds(12)), absl::Seconds(8));
+  constexpr absl::Duration kRest = absl::Microseconds(500);
+  EXPECT_EQ(*retry.After(later, kStart + absl::Seconds(20) - kRest), kRest);
+}
+
+TEST(RetryTest, PartitionsAreWaitedForIndependently) {
+  Retry retry(absl::Seconds(20));
+  ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
+  ASSERT_TRUE(retry.After(Lost(2), kStart + absl::Seconds(10)).ok());
+  // Calls to anyone must end before the first of them is given up.
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(12)),
+            absl::Seconds(8));
+  EXPECT_EQ(retry.PatienceOf(1, kStart + absl::Seconds(12)), absl::Seconds(8));
+  EXPECT_EQ(retry.PatienceOf(2, kStart + absl::Seconds(12)), absl::Seconds(18));
+  EXPECT_TRUE(retry.After(Lost(2), kStart + absl::Seconds(29)).ok());
+  const auto end = retry.After(Lost(2), kStart + absl::Seconds(30));
+  EXPECT_EQ(ErrorInfoOf(end.status()).partition, 2);
+}
+
+TEST(RetryTest, FailuresThatNameNoPartitionShareAWait) {
+  Retry retry(absl::Seconds(20));
+  const absl::Status lost = absl::UnavailableError("no route");
+  ASSERT_TRUE(retry.After(lost, kStart).ok());
+  ASSERT_TRUE(retry.After(Lost(0), kStart + absl::Seconds(19)).ok());
+  const auto end = retry.After(lost, kStart + absl::Seconds(20));
+  EXPECT_EQ(end.status().message(), "no route; gave up after 20s");
+  EXPECT_FALSE(ErrorInfoOf(end.status()).partition.has_value());
+}
+
+TEST(RetryTest, AnOverloadIsWaitedForTenMinutes) {
+  Retry retry(absl::Seconds(20));
+  const absl::Status busy =
+      WithErrorInfo(absl::ResourceExhaustedError("too many batches"),
+                    {.partition = 3, .retry_after = absl::Milliseconds(50)});
+  ASSERT_TRUE(retry.After(busy, kStart).ok());
+  ASSERT_TRUE(
+      retry.After(busy, kStart + absl::Minutes(10) - absl::Seconds(1)).ok());
+  const absl::Status end =
+      retry.After(busy, kStart + absl::Minutes(10)).status();
+  EXPECT_EQ(end.message(), "too many batches; gave up after 10m");
+  EXPECT_EQ(ErrorInfoOf(end).partition, 3);
+}
+
+// A wait that is longer than what is left for a batch that breaks off counts.
+TEST(RetryTest, ALongWaitIsNotCutShort) {
+  Retry retry(absl::Hours(1));
+  ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
+  ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Minutes(59)).ok());
+  EXPECT_EQ(ReasonOf(retry.After(Lost(1), kStart + absl::Hours(1)).status()),
+            "partition_lost");
+}
+
 TEST(RetryTest, GivesUpNamingThePartitionWhenTheWaitIsOver) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
@@ -167,6 +239,13 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), now), absl::Minutes(1));
   // The allowed silence does not grow, though.
   EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
+}
+
+TEST(RetryTest, AnswersOfBeforeTheCallWereNotCutShort) {
+  Retry retry(absl::Seconds(10));
+  retry.NoteAnswer(1, kStart);
+  retry.NoteSilence(1, kStart);
+  EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart), absl::Seconds(10));
 }
 
 TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {

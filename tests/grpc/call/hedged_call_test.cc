@@ -199,6 +199,16 @@ TEST_F(HedgedCallTest, WaitsLongerWhereAnswersTakeLonger) {
   EXPECT_EQ(request_->sent(), 2u);
 }
 
+// The replica's health is checked every now and then, but a hedge is on time.
+TEST_F(HedgedCallTest, HedgesBetweenChecksOfTheReplica) {
+  NoteAnswers(absl::Milliseconds(1230));
+  Start();
+  timer_.Advance(absl::Milliseconds(1229));
+  EXPECT_EQ(request_->sent(), 1u);
+  timer_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(request_->sent(), 2u);
+}
+
 TEST_F(HedgedCallTest, AsksAnotherAfterALongSilenceWhileNothingIsKnown) {
   Start();
   timer_.Advance(absl::Milliseconds(499));

@@ -59,8 +59,10 @@ std::shared_ptr<Call> StartDescribe(
     const std::shared_ptr<WaitingObserver>& observer, int& replies) {
   auto context = std::make_unique<::grpc::ClientContext>();
   context->set_deadline(ToGrpcTime(SteadyNow() + absl::Seconds(60)));
+  v1::DescribeRequest request;
+  request.set_look_for_splits(true);
   return StartUnaryCall({.method = "/millrace.v1.Sampler/Describe",
-                         .request = SerializeMessage(v1::DescribeRequest()),
+                         .request = SerializeMessage(request),
                          .member = member,
                          .context = std::move(context),
                          .on_reply =
@@ -78,7 +80,8 @@ TEST(UnaryCallTest, CountsAmongTheMembersBytesUntilItsEnd) {
   const auto observer = std::make_shared<WaitingObserver>();
   int replies = 0;
   const auto call = StartDescribe(member, observer, replies);
-  EXPECT_GT(member->outstanding_bytes.load(), 0);
+  // A mebibyte for the reply, and the two bytes of the request.
+  EXPECT_EQ(member->outstanding_bytes.load(), (1 << 20) + 2);
   call->Cancel();
   EXPECT_TRUE(absl::IsCancelled(observer->AwaitEnd())) << observer->AwaitEnd();
   EXPECT_EQ(member->outstanding_bytes.load(), 0);

@@ -231,6 +231,36 @@ TEST_F(FleetStatesTest, FollowsAMemberThatComesBack) {
   EXPECT_TRUE(AwaitState(State::kRefused));
 }
 
+TEST_F(FleetStatesTest, ForgetsWhatWasWrongWithAMember) {
+  FleetOptions options;
+  options.ready_interval = absl::Milliseconds(1);
+  members_.Set("host1:1", Serving({0, 1}));
+  Start(1, options);
+  ASSERT_TRUE(fleet_->WaitForManifest(Soon()).ok());
+  v1::DescribeReply damaged = Serving({0});
+  v1::DescribeReply::Damage& damage = *damaged.add_damage();
+  damage.set_partition(1);
+  damage.set_what("torn");
+  const auto await = [this](const auto& condition) {
+    const auto members = fleet_->AwaitMembers(
+        [&](const auto& infos) { return condition(infos.at(0)); }, Soon());
+    return members.ok() && condition(members->at(0));
+  };
+  members_.Set("host1:1", damaged);
+  EXPECT_TRUE(await([](const auto& info) {
+    return info.damaged == std::map<int, std::string>{{1, "torn"}};
+  }));
+  members_.Set("host1:1", Serving({0, 1}, "def"));
+  EXPECT_TRUE(await([](const auto& info) {
+    return info.other_store && info.state == State::kRefused;
+  }));
+  members_.Set("host1:1", Serving({0, 1}));
+  EXPECT_TRUE(await([](const auto& info) {
+    return info.state == State::kReady && !info.other_store &&
+           info.damaged.empty();
+  }));
+}
+
 TEST_F(FleetStatesTest, SilentMemberIsLostAfterTheTimeout) {
   members_.Set("host1:1", std::nullopt);
   FleetOptions options;

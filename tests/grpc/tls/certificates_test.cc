@@ -83,6 +83,12 @@ TEST_F(CertificatesTest, EndsWithTheFirstCertificateOfTheChainThatEnds) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_LT((*loaded)->not_after(), absl::Now() + 11 * 365 * kDay);
   EXPECT_GT((*loaded)->not_after(), absl::Now() + 9 * 365 * kDay);
+  spec.end = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now() + kDay));
+  own = ca_.Issue(spec);
+  own.certificate += ca_.pem();
+  const auto brief = Certificates::Load(Files(ca_.pem(), own));
+  ASSERT_TRUE(brief.ok()) << brief.status();
+  EXPECT_EQ((*brief)->not_after(), spec.end);
 }
 
 TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {

@@ -91,6 +91,36 @@ TEST(ActiveCallsTest, SparesTheNewCallOfAnOldAddress) {
 
 constexpr SteadyTime kNever = SteadyTime::InfiniteFuture();
 
+// Calls whose clients do not go, although they were ended, give up their places
+// but are counted.
+TEST(ActiveCallsTest, TwiceAsManyCallsAsPlacesMayBeThere) {
+  ActiveCalls calls(4, [](Context*, const absl::Status&) {});
+  std::vector<std::unique_ptr<Context>> contexts;
+  const auto enter = [&](const std::string& client) {
+    contexts.push_back(std::make_unique<Context>());
+    return calls.Enter(contexts.back().get(), client, kNever);
+  };
+  const auto enter_two = [&](const std::string& client) {
+    EXPECT_EQ(enter(client), absl::OkStatus());
+    EXPECT_EQ(enter(client), absl::OkStatus());
+  };
+  enter_two("greedy");
+  for (int round = 0; round < 2; ++round) {
+    enter_two("greedy");
+    enter_two("good");  // ends two of the others
+    EXPECT_EQ(calls.count(), 6 + 2 * round);
+    for (size_t i = contexts.size() - 2; i < contexts.size(); ++i) {
+      calls.Leave(contexts[i].get());
+    }
+  }
+  enter_two("greedy");
+  EXPECT_EQ(calls.count(), 8);
+  EXPECT_TRUE(absl::IsResourceExhausted(enter("good")));
+  EXPECT_EQ(calls.ended_for_others(), 4u);
+  for (const auto& context : contexts) calls.Leave(context.get());
+  EXPECT_EQ(calls.count(), 0);
+}
+
 // Calls of several clients; those that are ended leave.
 class Clients {
  public:

@@ -117,6 +117,83 @@ TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
   EXPECT_EQ(admission.in_use() - asked, 3 * ten);
 }
 
+// What a node and a pick cost, and the picks of the half of the lists that is
+// mapped.
+TEST_F(HopBudgetTest, PicksCostMoreWithIdsAndRowsOfEdges) {
+  constexpr uint64_t kOwn = kNodes / 2 * kDegree;
+  const auto cost = [this](bool edge_ids, bool feature_rows) {
+    Admission admission(1 << 30);
+    Admission::Reservation reservation = Reserve(admission);
+    HopBudget budget(*store_, reservation, 1000);
+    draw_.edge_ids = edge_ids;
+    draw_.feature_rows = feature_rows;
+    const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+    EXPECT_TRUE(budget.StartHop(draw_, frontiers).ok());
+    return admission.in_use() - 1000 - kNodes * 24;
+  };
+  EXPECT_EQ(cost(false, false), kOwn * 48);
+  EXPECT_EQ(cost(true, false), kOwn * 64);
+  EXPECT_EQ(cost(false, true), kOwn * 64);
+  EXPECT_EQ(cost(true, true), kOwn * 80);
+}
+
+// The bytes that the replies of some servers, all about the same frontiers, may
+// take while they are in flight.
+class HopRepliesTest : public HopBudgetTest {
+ protected:
+  uint64_t Expected(const std::vector<Frontier>& frontiers,
+                    const std::vector<std::vector<bool>>& asked) {
+    Admission admission(1 << 30);
+    Admission::Reservation reservation = Reserve(admission);
+    HopBudget budget(*store_, reservation, 0);
+    EXPECT_TRUE(budget.StartHop(draw_, frontiers).ok());
+    const uint64_t before = admission.in_use();
+    for (const std::vector<bool>& one : asked) {
+      EXPECT_TRUE(budget.ExpectReply(one).ok());
+    }
+    return admission.in_use() - before;
+  }
+
+  static constexpr uint64_t kEdges = kNodes * kDegree;
+  static constexpr uint64_t kLargest = 8 << 20;
+};
+
+TEST_F(HopRepliesTest, HoldAtMostAllEdges) {
+  const Frontier all = Everything(kAllNeighbors);
+  EXPECT_EQ(Expected({all}, {{true}}), kEdges * 4);
+  EXPECT_EQ(Expected({all}, {{false}}), 0u);
+  EXPECT_EQ(Expected({all, all}, {{true, false}}), kEdges * 4);
+  EXPECT_EQ(Expected({all, all}, {{true, true}}), 2 * kEdges * 4);
+  EXPECT_EQ(Expected({all, all}, {{false, true}, {true, true}}),
+            3 * kEdges * 4);
+  draw_.edge_ids = true;
+  EXPECT_EQ(Expected({all}, {{true}}), kEdges * 12);
+  draw_.feature_rows = true;
+  EXPECT_EQ(Expected({all}, {{true}}), kEdges * 20);
+}
+
+// Trees may pick the same edges, any number of times.
+TEST_F(HopRepliesTest, AreNoLargerThanAServerSends) {
+  const std::vector<uint32_t> trees(kNodes, 0);
+  Frontier all = Everything(kAllNeighbors);
+  all.trees = trees;
+  EXPECT_EQ(Expected({all}, {{true}}), kLargest);
+  EXPECT_EQ(Expected({all, all}, {{true, true}}), kLargest);
+  EXPECT_EQ(Expected({all, all}, {{true, true}, {false, true}}), 2 * kLargest);
+}
+
+TEST_F(HopRepliesTest, AreForeseenForEachHopAnew) {
+  Admission admission(1 << 30);
+  Admission::Reservation reservation = Reserve(admission);
+  HopBudget budget(*store_, reservation, 0);
+  const std::vector<Frontier> frontiers = {Everything(kAllNeighbors)};
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  const uint64_t hop = admission.in_use();
+  ASSERT_TRUE(budget.ExpectReply({true}).ok());
+  ASSERT_TRUE(budget.StartHop(draw_, frontiers).ok());
+  EXPECT_EQ(admission.in_use(), 2 * hop);
+}
+
 // Walks that look at whole lists drop them after a step.
 TEST_F(HopBudgetTest, ReleasedPicksMakeRoomForLaterHops) {
   Admission admission(1 << 30);

@@ -161,6 +161,10 @@ TEST(DecideLimitsTest, DependOnTheFilesThatMayBeOpen) {
   EXPECT_EQ(limits.all, 768);
   EXPECT_EQ(limits.per_address, 192);
   EXPECT_EQ(DecideLimits({.all = 100, .per_address = 0}).per_address, 25);
+  for (const int all : {1, 2, 3, 4}) {
+    EXPECT_EQ(DecideLimits({.all = all, .per_address = 0}).per_address, 1);
+  }
+  EXPECT_EQ(DecideLimits({.all = 5, .per_address = 0}).per_address, 2);
   const ConnectionLimits given = DecideLimits({.all = 5000, .per_address = 7});
   EXPECT_EQ(given.all, 5000);
   EXPECT_EQ(given.per_address, 7);

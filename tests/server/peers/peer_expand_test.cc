@@ -80,6 +80,11 @@ TEST_F(PeerExpandTest, RepliesThatDoNotFitTheRequestAreNamed) {
        [](v1::ExpandReply& reply) { reply.add_picks(); }},
       {"the reply answers nothing",
        [](v1::ExpandReply& reply) { reply.clear_picks(); }},
+      {"the reply answers nothing",
+       [](v1::ExpandReply& reply) {
+         reply.clear_picks();
+         reply.add_picks();
+       }},
       {"contradict themselves", [](v1::ExpandReply& reply) {
          reply.mutable_picks(1)->mutable_counts()->clear();
        }}};

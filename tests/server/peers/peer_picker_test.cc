@@ -6,10 +6,13 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/grpc/status.h"
 #include "common/wire/error_info.h"
 #include "tests/support/eventually.h"
@@ -65,6 +68,27 @@ class PeerPickerTest : public ::testing::Test {
         .status;
   }
 
+  // From now on, `script` decides how call number n of either replica, counted
+  // from 0, begins, and `edit` changes its reply. Returns which replicas were
+  // asked, in turn. The arguments must outlive the calls.
+  const std::vector<int>& Script(
+      const std::function<absl::Status(int)>& script,
+      const std::function<void(int, v1::ExpandReply&)>& edit) {
+    for (int i = 0; i < 2; ++i) {
+      replicas_[i]->OnExpand([this, i, &script] {
+        MutexLock lock(&mutex_);
+        asked_in_turn_.push_back(i);
+        return ToGrpcStatus(
+            script(static_cast<int>(asked_in_turn_.size()) - 1));
+      });
+      replicas_[i]->EditExpand([this, &edit](v1::ExpandReply& reply) {
+        MutexLock lock(&mutex_);
+        edit(static_cast<int>(asked_in_turn_.size()) - 1, reply);
+      });
+    }
+    return asked_in_turn_;
+  }
+
   void Fail(ScriptedSampler& replica, const absl::Status& status) {
     replica.OnExpand([status] { return ToGrpcStatus(status); });
   }
@@ -74,10 +98,23 @@ class PeerPickerTest : public ::testing::Test {
   }
 
   testing::FleetHarness fleet_;
+  Mutex mutex_;
+  std::vector<int> asked_in_turn_;  // read by the test between calls
   std::vector<std::unique_ptr<ScriptedSampler>> replicas_;
   int asked_before_[2] = {};
   std::unique_ptr<SamplerServer> home_;
 };
+
+// Leaves only the first node in an answer.
+void KeepFirstNode(v1::ExpandReply& reply) {
+  ASSERT_EQ(reply.picks_size(), 1);
+  v1::ExpandReply::Picks& picks = *reply.mutable_picks(0);
+  uint32_t first = 0;
+  ASSERT_GT(picks.counts().size(), sizeof first);
+  std::memcpy(&first, picks.counts().data(), sizeof first);
+  picks.mutable_counts()->resize(sizeof first);
+  picks.mutable_neighbors()->resize(first * sizeof(uint32_t));
+}
 
 absl::Status Busy() {
   return WithErrorInfo(absl::ResourceExhaustedError("busy"),
@@ -124,6 +161,44 @@ TEST_F(PeerPickerTest, GivesUpAServerThatFailsAgainAndAgain) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("broken"));
   EXPECT_EQ(ErrorInfoOf(status).partition, 1);
   EXPECT_EQ(asked(0), 3);
+}
+
+// The answers to the first hop come node by node, each after a failure.
+TEST_F(PeerPickerTest, CountsTheFailuresOfEachPieceAlone) {
+  Start(1);
+  const std::function<absl::Status(int)> script = [](int call) {
+    return call < 8 && call % 2 == 0 ? absl::UnavailableError("broken")
+                                     : absl::OkStatus();
+  };
+  const std::function<void(int, v1::ExpandReply&)> edits =
+      [](int call, v1::ExpandReply& reply) {
+        if (call < 8) KeepFirstNode(reply);
+      };
+  Script(script, edits);
+  EXPECT_EQ(Sample(), absl::OkStatus());
+  EXPECT_GE(asked(0), 8);
+}
+
+// The replica that was busy with the first piece, and is still avoided, takes
+// over when the other one is busy with the second.
+TEST_F(PeerPickerTest, EachPieceMayGoToAnyReplica) {
+  Start(2);
+  const absl::Status busy =
+      WithErrorInfo(absl::ResourceExhaustedError("busy"),
+                    {.partition = {}, .retry_after = absl::Seconds(5)});
+  const std::function<absl::Status(int)> script = [&busy](int call) {
+    return call == 0 || call == 2 ? busy : absl::OkStatus();
+  };
+  const std::function<void(int, v1::ExpandReply&)> edits =
+      [](int call, v1::ExpandReply& reply) {
+        if (call == 1) KeepFirstNode(reply);
+      };
+  const std::vector<int>& asked_in_turn = Script(script, edits);
+  EXPECT_EQ(Sample(), absl::OkStatus());
+  ASSERT_GE(asked_in_turn.size(), 4u);
+  EXPECT_EQ(asked_in_turn[1], 1 - asked_in_turn[0]);
+  EXPECT_EQ(asked_in_turn[2], asked_in_turn[1]);
+  EXPECT_EQ(asked_in_turn[3], asked_in_turn[0]);
 }
 
 TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {

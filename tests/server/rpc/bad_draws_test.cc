@@ -151,6 +151,36 @@ TEST_F(BadDrawsTest, ExcludedEdgesHaveBothEndsAndTheTimesOfTheirLists) {
                 "excluded edges: 2 nodes, 2 neighbours and 2 times");
 }
 
+TEST_F(BadDrawsTest, ExcludedEdgesMayComeInAnyOrder) {
+  for (uint32_t node = 0; node < 8; ++node) {
+    v1::ExpandRequest request;
+    v1::ExpandRequest::Frontier& frontier = *request.add_frontiers();
+    frontier.set_ids(Raw<uint32_t>({node}));
+    frontier.set_fanout(kAllNeighbors);
+    // All pairs of the node and another one, the last first.
+    frontier.set_excluded_nodes(Raw(std::vector<uint32_t>(8, node)));
+    frontier.set_excluded_neighbors(Raw<uint32_t>({7, 6, 5, 4, 3, 2, 1, 0}));
+    v1::ExpandReply reply;
+    const absl::Status status = Expand(*plain_, request, reply);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(reply.picks(0).neighbors().empty()) << "node " << node;
+  }
+}
+
+TEST_F(BadDrawsTest, MoreFrontiersThanRelationsAreRefused) {
+  const auto status_of = [](int frontiers) {
+    v1::ExpandRequest request = GoodExpand();
+    while (request.frontiers_size() < frontiers) {
+      *request.add_frontiers() = request.frontiers(0);
+    }
+    v1::ExpandReply reply;
+    return Expand(*plain_, request, reply);
+  };
+  EXPECT_EQ(status_of(1), absl::OkStatus());
+  ExpectRefused(status_of(2), kInvalid,
+                "2 frontiers: the graph has 1 relations");
+}
+
 // Otherwise the whole graph would be sampled instead of an induced one.
 TEST_F(BadDrawsTest, UnknownSplitsAreRefused) {
   const auto within = [](const std::string& name) {

@@ -54,6 +54,26 @@ TEST(ParseRequestTest, IdsTakeFourTimesTheirBytes) {
   EXPECT_LT(*memory, (4u << 20) + 1024);
 }
 
+// 384 bytes for each message and 128 for each field.
+TEST(ParseRequestTest, MessagesAndFieldsCostTheSameEverywhere) {
+  EXPECT_EQ(*MemoryOf<v1::GatherRequest>(""), 384u);
+  v1::GatherRequest rows;
+  rows.set_ids("12345678");  // ten bytes
+  EXPECT_EQ(*MemoryOf<v1::GatherRequest>(rows.SerializeAsString()),
+            384u + 128 + 4 * 10);
+  v1::ExpandRequest expand;
+  expand.set_hop(1);                                      // two bytes
+  expand.add_frontiers()->set_fanout(1);                  // four bytes
+  expand.add_frontiers()->mutable_ids()->assign("1234");  // eight bytes
+  EXPECT_EQ(*MemoryOf<v1::ExpandRequest>(expand.SerializeAsString()),
+            3 * 384u + 5 * 128 + 4 * 14);
+  v1::SampleRequest packed;
+  packed.add_cached_rows(1);  // a field of five bytes with two numbers
+  packed.add_cached_rows(300);
+  EXPECT_EQ(*MemoryOf<v1::SampleRequest>(packed.SerializeAsString()),
+            384u + 128 + 24 * 3 + 4 * packed.ByteSizeLong());
+}
+
 TEST(ParseRequestTest, SmallFieldsAreForeseen) {
   constexpr size_t kCount = 100000;
   const std::string unknown = RepeatTimes(std::string("\x7a\0", 2), kCount);
