@@ -23,11 +23,6 @@ using State = FleetMemberInfo::State;
 // again) that are triggered by callers that found no owner.
 constexpr absl::Duration kRefreshInterval = absl::Milliseconds(100);
 
-// A member that answered this recently is not suspected. This is no longer than
-// the silence that leads to a suspicion, so that a member that stops right
-// after an answer is found as soon as any other, and a pause stays below 2 s.
-constexpr absl::Duration kRecentAnswer = absl::Milliseconds(500);
-
 // How often to make gRPC reconnect to a member that does not answer, or not on
 // all of its connections. This is gRPC's own longest back-off
 // (channel_args.cc), but its timers are late when the clock is set back.
@@ -413,7 +408,7 @@ void Fleet::Suspect(const FleetMember& member) {
   MutexLock lock(&mutex_);
   FleetEntry* entry = directory_.Find(member);
   if (entry == nullptr || entry->suspected) return;
-  if (SteadyNow() - entry->answered < kRecentAnswer) return;
+  if (SteadyNow() - entry->answered < options_.recent_answer) return;
   entry->suspected = true;
   entry->next_ask = SteadyTime::InfinitePast();
   WakeThread();
