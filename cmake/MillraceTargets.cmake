@@ -133,6 +133,10 @@ function(millrace_tests)
     # GoogleTest reports success for a filter that matches nothing.
     set_tests_properties(${entry} PROPERTIES
       FAIL_REGULAR_EXPRESSION "Running 0 tests from 0 test suites")
+    if(MILLRACE_SANITIZER STREQUAL "thread")
+      set_tests_properties(${entry} PROPERTIES ENVIRONMENT
+        TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp)
+    endif()
   endforeach()
 endfunction()
 

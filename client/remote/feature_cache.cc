@@ -229,7 +229,7 @@ std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
   if (!nodes.has_hotness) {
     spdlog::warn(
         "nodes of type {} are not ordered by hotness, so the cache holds any "
-        "rows; `millrace partition` orders them",
+        "rows; partition the store again to order them",
         nodes.name);
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);

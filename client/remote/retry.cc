@@ -29,28 +29,29 @@ double Jitter() {
   return std::uniform_real_distribution<double>(0.5, 1.0)(generator);
 }
 
-std::string NamePartition(const std::string& what, const ErrorInfo& info) {
-  if (!info.partition.has_value() || what.rfind("partition ", 0) == 0) {
-    return what;
-  }
-  return StrCat("partition ", *info.partition, ": ", what);
+// " partition 3" after `word`, for failures that name one.
+std::string OfPartition(std::string_view word, const ErrorInfo& info) {
+  return info.partition.has_value()
+             ? StrCat(" ", word, " partition ", *info.partition)
+             : "";
 }
 
 absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
                   absl::Duration patience) {
-  return WithReason(absl::UnavailableError(StrCat(
-                        NamePartition(FirstLine(failure), info),
-                        "; gave up after ", absl::FormatDuration(patience))),
-                    Reason{"partition_lost"});
+  return WithReason(
+      absl::UnavailableError(StrCat(FirstLine(failure), "; gave up",
+                                    OfPartition("on", info), " after ",
+                                    absl::FormatDuration(patience))),
+      Reason{"partition_lost"});
 }
 
 // The error for servers that answer, but always break off.
 absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
                        absl::Duration patience) {
   return WithReason(
-      absl::UnavailableError(StrCat(NamePartition(FirstLine(failure), info),
-                                    "; broke off again and again for ",
-                                    absl::FormatDuration(patience))),
+      absl::UnavailableError(StrCat(
+          FirstLine(failure), "; calls", OfPartition("to", info),
+          " broke off again and again for ", absl::FormatDuration(patience))),
       Reason{"server_breaks_off"});
 }
 
@@ -150,8 +151,8 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                          info);
   }
   if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
-    spdlog::warn("{}; trying again for {}",
-                 NamePartition(FirstLine(failure), info),
+    spdlog::warn("{}; retrying{} for {}", FirstLine(failure),
+                 OfPartition("calls to", info),
                  absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
   }
   MutexLock lock(&mutex_);

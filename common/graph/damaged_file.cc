@@ -16,8 +16,7 @@ absl::Status DamagedFile(const Store& store, std::string_view file,
                          std::string_view what) {
   absl::Status status = absl::DataLossError(
       StrCat((store.path() / file).string(), " ", what,
-             "\nrestore the store from a copy and check it with `millrace "
-             "verify`"));
+             "\nrestore the store from a copy and verify it"));
   status.SetPayload(AbslView(kFileUrl), absl::Cord(AbslView(file)));
   return status;
 }

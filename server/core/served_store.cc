@@ -95,7 +95,7 @@ absl::Status ServedStore::CheckSplits(const std::vector<UsedSplit>& used,
     if (ours == nullptr) {
       return WithMoved(absl::FailedPreconditionError(
           StrCat("the store of this server has no ", Named(split),
-                 "\nmake it there too, with `millrace split`")));
+                 "\nadd the split to that store too")));
     }
     MILLRACE_RETURN_IF_ERROR(CheckSame(*ours, split));
   }

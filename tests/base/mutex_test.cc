@@ -91,12 +91,13 @@ TEST(NotificationTest, HappensOnceForAll) {
 }
 
 // A notification may be on the stack of a thread that waits for another
-// thread's call.
+// thread's call. The sanitizers judge whether Notify() still used it.
 TEST(NotificationTest, WaiterMayDestroyIt) {
   for (int i = 0; i < 1000; ++i) {
     auto happened = std::make_unique<Notification>();
     std::thread notifier([raw = happened.get()] { raw->Notify(); });
     happened->WaitForNotification();
+    EXPECT_TRUE(happened->HasBeenNotified());
     happened.reset();
     notifier.join();
   }

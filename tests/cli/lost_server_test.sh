@@ -58,7 +58,7 @@ await_client() {
 # Waits until the client says that it waits for partition 1.
 await_warning() {
   local until=$((SECONDS + 30))
-  until grep -q 'partition 1.*trying again' client.txt; do
+  until grep -q 'retrying calls to partition 1' client.txt; do
     kill -0 "$client" 2>/dev/null || fail "the client ended without partition 1"
     ((SECONDS < until)) || fail "the client does not say what it waits for"
     sleep 0.05
@@ -88,7 +88,7 @@ timeout -k 10 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
 took=$((SECONDS - start))
 ((status == 1)) || fail "status $status without partition 1"
 ((took >= 19 && took <= 30)) || fail "the client gave up after $took s, not 20"
-grep -q '^millrace digest: partition 1:.*gave up after 20s' client.txt ||
+grep -q '^millrace digest: partition 1:.*gave up on partition 1 after 20s' client.txt ||
   fail "the error does not name the partition"
 
 # A signal ends the wait, even for a single batch.

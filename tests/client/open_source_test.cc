@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "absl/time/time.h"
 #include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/sample/local/local_batch_source.h"
@@ -47,6 +50,20 @@ void FetchTogether(const std::string& store, int threads, int count,
   left.wait();
 }
 
+// Whether so many batches are made at the same time: each waits for the others.
+bool AllMeet(const std::string& store, int threads, int batches) {
+  Notification all_here;
+  std::atomic<int> here = 0;
+  std::atomic<bool> met = true;
+  FetchTogether(store, threads, batches, [&] {
+    if (++here == batches) all_here.Notify();
+    if (!all_here.WaitForNotificationWithTimeout(absl::Seconds(20))) {
+      met = false;
+    }
+  });
+  return met;
+}
+
 TEST(OpenSourceTest, StoresAreReadByAsManyThreadsAsWanted) {
   const testing::TestStore store(testing::SmallGraph(), 2);
   for (const int threads : {1, 3}) {
@@ -58,17 +75,14 @@ TEST(OpenSourceTest, StoresAreReadByAsManyThreadsAsWanted) {
     });
     EXPECT_LE(seen.size(), static_cast<size_t>(threads));
   }
-  // Each waits until all are being made.
-  std::latch meet(3);
-  FetchTogether(store.path(), 3, 3, [&meet] { meet.arrive_and_wait(); });
+  EXPECT_TRUE(AllMeet(store.path(), /*threads=*/3, /*batches=*/3));
 }
 
 TEST(OpenSourceTest, ThereIsAThreadForEachCoreByDefault) {
   const testing::TestStore store(testing::SmallGraph(), 2);
   const int cores =
       std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  std::latch meet(cores);
-  FetchTogether(store.path(), 0, cores, [&meet] { meet.arrive_and_wait(); });
+  EXPECT_TRUE(AllMeet(store.path(), /*threads=*/0, cores));
 }
 
 TEST(OpenSourceTest, OneOfStoreAndServersMustBeGiven) {

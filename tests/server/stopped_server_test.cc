@@ -86,7 +86,8 @@ TEST_F(StoppedServerTest, ClientGivesUpSoonAfterTheWait) {
   const absl::Status status = fetch();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(ErrorInfoOf(status).partition, 1);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("gave up after 5s"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("gave up on partition 1 after 5s"));
   // gRPC takes 20 s to notice that the connection is dead.
   EXPECT_LT(SteadyNow() - start, absl::Seconds(15));
 }

@@ -7,7 +7,7 @@
 Libraries name fields and reasons (common/base/field_error.h); a program turns
 fields into its options and has advice for each reason. Prints each string of a
 library of ROOT (default: this repository) that names an option such as
-"--lr", each call there of a function for programs alone, and each reason for
+"--lr" or a program such as `millrace verify`, each call there of a function for programs alone, and each reason for
 which no program has advice, or that no library gives. Exits with 1 if there
 are any."""
 import pathlib
@@ -31,6 +31,7 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)'|"""
                    r'\bReason\b[^;"(]*\{\s*(?P<given>[^;{}]*)\}', re.DOTALL)
 ESCAPE = re.compile(r"\\.")
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
+PROGRAM = re.compile(r"`millrace\b|\bmillrace-(train|server)\b")
 WORD = re.compile(r'"(\w+)"')
 ADVICE = re.compile(r'\{\{"(\w+)"\}')
 
@@ -55,6 +56,8 @@ def problems(root):
             literal = match["raw"] or match["text"] or ""
             if OPTION.search(ESCAPE.sub(" ", literal)):
                 yield f"{line}: names an option: \"{literal}\""
+            elif PROGRAM.search(ESCAPE.sub(" ", literal)):
+                yield f"{line}: names a program: \"{literal}\""
             elif match["call"] and not DECLARES.match(path):
                 yield f"{line}: {match['call']} is for programs"
             for word in WORD.findall(match["given"] or ""):

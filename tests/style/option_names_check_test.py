@@ -42,6 +42,15 @@ class OptionNamesCheckTest(unittest.TestCase):
             check({"server/a.cc": '// "--lr"\n/* "--lr" */ "--" "a--b" "- -x" '
                                   '"<--- HERE" i--; "x"'}), (0, ""))
 
+    def test_libraries_may_not_name_programs(self):
+        for text in ('"run `millrace verify`"', '"see millrace-server"'):
+            self.assertEqual(check({"client/cli/a.cc": text}), (0, ""))
+            self.assertEqual(
+                check({"server/a.cc": text}),
+                (1, f"server/a.cc:1: names a program: {text}\n"))
+        self.assertEqual(check({"server/a.cc": '"millrace/damaged-file"'}),
+                         (0, ""))
+
     def test_libraries_have_no_errors_of_usage(self):
         self.assertEqual(
             check({"client/nn/a.cc": 'if (IsUsageError(s)) return\n'

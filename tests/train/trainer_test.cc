@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/file/npy.h"
+#include "tests/support/captured_output.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/train_support.h"
 
@@ -28,8 +30,6 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::internal::CaptureStdout;
-using ::testing::internal::GetCapturedStdout;
 
 std::vector<double> Losses(const std::vector<MetricsRecord>& history) {
   std::vector<double> losses;
@@ -382,9 +382,9 @@ TEST(TrainerTest, SaysWhereItResumes) {
   const auto folder = TestDirectory("says_where_c");
   options.checkpoint = folder.string();
   const auto log_of_run = [&] {
-    CaptureStdout();  // where spdlog writes in tests
+    CapturedOutput output(STDOUT_FILENO);  // where spdlog writes in tests
     TrainRanks(2, source, options);
-    return GetCapturedStdout();
+    return output.Stop();
   };
   EXPECT_THAT(log_of_run(),
               Not(AnyOf(HasSubstr("resumed"), HasSubstr("beginning"))));

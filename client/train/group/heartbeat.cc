@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -307,7 +308,7 @@ void Heartbeat::State::Watch() {
     Look();
   }
   if (!stop && !WaitFor(options.grace, stopped)) {
-    std::fprintf(stderr, "millrace-train: %s\n",
+    std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
                  std::string(loss.message()).c_str());
     // The main thread hangs where nothing can wake it.
     _exit(1);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kAdvice[] =
     "give a file of torch.save(model.state_dict(), FILE), not of the model "
-    "itself, or a checkpoint of millrace-train";
+    "itself, or a checkpoint";
 
 // Replaces the advice in an error of reading a file by advice on weights.
 absl::Status Unread(const absl::Status& status) {

@@ -282,8 +282,8 @@ absl::Status FleetDirectory::NoOwner(int partition) const {
         any_damaged
             ? absl::DataLossError(StrCat(
                   what,
-                  "\nrestore the store from a copy, check it with `millrace "
-                  "verify`, and start the server again"))
+                  "\nrestore the store from a copy, verify it, and start the "
+                  "server again"))
             : absl::FailedPreconditionError(
                   StrCat(what, AdviceOf(refused->error))),
         {.partition = partition});

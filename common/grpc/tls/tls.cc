@@ -124,6 +124,34 @@ std::string HostOf(const std::string& address, const std::string& list,
   return inet_ntop(AF_INET6, &bytes, text, sizeof text);
 }
 
+// What failed about a connection.
+struct ConnectionFailure {
+  bool by_openssl = false;    // OpenSSL ended the handshake
+  bool in_plaintext = false;  // the server does not use TLS
+  bool ended_early = false;   // before an answer, perhaps by the server
+  std::string refusal = {};   // why a Verifier refused the server, or empty
+};
+
+// Reads gRPC's message, since gRPC 1.51 reports these causes in no other way.
+ConnectionFailure ReadFailure(const absl::Status& status) {
+  const absl::string_view text = status.message();
+  const auto contains = [text](absl::string_view part) {
+    return absl::StrContains(text, part);
+  };
+  constexpr absl::string_view kRefusal = "UNAUTHENTICATED: ";
+  ConnectionFailure failure;
+  failure.by_openssl = contains("handshake failed: SSL_ERROR_SSL");
+  failure.in_plaintext = contains("wrong version number");
+  failure.ended_early =
+      contains("failed to connect") &&
+      (contains("Socket closed") || contains("Connection reset") ||
+       contains("handshake failed"));
+  if (const size_t at = text.find(kRefusal); at != text.npos) {
+    failure.refusal = std::string(text.substr(at + kRefusal.size()));
+  }
+  return failure;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TlsFiles>> OpenClientTls(
@@ -170,8 +198,7 @@ std::shared_ptr<::grpc::Channel> Connector::Connect(
 std::shared_ptr<::grpc::Channel> Connector::LookAfter(
     const absl::Status& failure, const std::string& address) const {
   if (files_ == nullptr || !absl::IsUnavailable(failure) ||
-      !absl::StrContains(failure.message(),
-                         "handshake failed: SSL_ERROR_SSL")) {
+      !ReadFailure(failure).by_openssl) {
     return nullptr;
   }
   const auto refuse = [files = files_](Request& request) {
@@ -228,32 +255,24 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
 absl::Status ExplainConnection(const absl::Status& status,
                                const std::string& address, TlsFiles* tls) {
   const std::string server = StrCat("server ", address);
-  const std::string text(status.message());
-  const auto contains = [&text](const char* part) {
-    return text.find(part) != text.npos;
-  };
   if (status.ok() && tls != nullptr) tls->NoteAnswer(address);
   if (absl::IsPermissionDenied(status)) {
-    return absl::PermissionDeniedError(StrCat(server, ": ", text));
+    return absl::PermissionDeniedError(
+        StrCat(server, ": ", std::string(status.message())));
   }
   if (!absl::IsUnavailable(status)) return status;
-  constexpr std::string_view kRefused = "UNAUTHENTICATED: ";
-  const size_t refused = text.find(kRefused);
-  if (tls != nullptr && refused != text.npos) {
+  const ConnectionFailure failure = ReadFailure(status);
+  if (tls != nullptr && !failure.refusal.empty()) {
     return absl::UnauthenticatedError(
-        StrCat(server, ": its ", text.substr(refused + kRefused.size())));
+        StrCat(server, ": its ", failure.refusal));
   }
-  if (tls != nullptr && contains("wrong version number")) {
+  if (tls != nullptr && failure.in_plaintext) {
     return absl::UnauthenticatedError(
         StrCat(server,
                " answers in plaintext\nstart it with a certificate and its "
                "key, or connect in plaintext"));
   }
-  if (!contains("failed to connect") ||
-      !(contains("Socket closed") || contains("Connection reset") ||
-        contains("handshake failed"))) {
-    return status;
-  }
+  if (!failure.ended_early) return status;
   if (tls == nullptr) {
     return absl::UnavailableError(
         StrCat(server,

@@ -133,8 +133,9 @@ TEST(RetryTest, GivesUpNamingThePartitionWhenTheWaitIsOver) {
   ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(19)).ok());
   const auto end = retry.After(Lost(1), kStart + absl::Seconds(20));
   EXPECT_EQ(end.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(end.status().message()),
-              HasSubstr("partition 1: connection refused; gave up after 20s"));
+  EXPECT_THAT(
+      std::string(end.status().message()),
+      HasSubstr("connection refused; gave up on partition 1 after 20s"));
   EXPECT_EQ(ReasonOf(end.status()), "partition_lost");
 }
 
@@ -259,8 +260,9 @@ TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   }
   EXPECT_EQ(now, kStart + absl::Minutes(10));
   EXPECT_TRUE(absl::IsUnavailable(end)) << end;
-  EXPECT_THAT(std::string(end.message()),
-              HasSubstr("broke off again and again for 10m"));
+  EXPECT_THAT(
+      std::string(end.message()),
+      HasSubstr("calls to partition 1 broke off again and again for 10m"));
   EXPECT_EQ(ReasonOf(end), "server_breaks_off");
 }
 
@@ -277,8 +279,8 @@ TEST(RetryTest, WarnsNowAndThenWhileAPartitionIsMissing) {
   const std::vector<std::string> lines =
       absl::StrSplit(log.text(), '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 2u) << log.text();
-  EXPECT_THAT(lines[0], HasSubstr("partition 77: connection refused"));
-  EXPECT_THAT(lines[0], HasSubstr("trying again for 19s"));
+  EXPECT_THAT(lines[0], HasSubstr("connection refused; retrying calls to "
+                                  "partition 77 for 19s"));
 }
 
 }  // namespace

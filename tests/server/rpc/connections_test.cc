@@ -212,7 +212,8 @@ class FilesTest : public ::testing::Test {
   }
 
   void ExpectNewClientIsServedSoon() const {
-    EXPECT_TRUE(Eventually([this] { return Ask(*NewClient()).ok(); }));
+    EXPECT_TRUE(Eventually([this] { return Ask(*NewClient()).ok(); }))
+        << program_->KillAndReadLog();
   }
 
   static void ExpectEnded(const std::vector<SocketClient>& clients) {
@@ -236,7 +237,8 @@ TEST_F(FilesTest, ServerOutOfFilesServesConnectedClients) {
   LimitFiles(8);
   {
     const auto silent = testing::SilentClients(port_, 50, kAttacker);
-    EXPECT_TRUE(program_->AwaitLog("out of file descriptors"));
+    EXPECT_TRUE(program_->AwaitLog("out of file descriptors"))
+        << program_->log();
     ExpectServed();
     ExpectEnded(silent);
   }
