@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/train_step.h"
 
-#include <ATen/ops/allclose.h>
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "client/train/label_objective.h"
+#include "common/base/field_error.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -127,6 +132,266 @@ TEST(TrainStepTest, ARankThatTrainedOnNothingHasNoSay) {
   });
   EXPECT_TRUE(at::allclose(after[0], before[0]));
   EXPECT_TRUE(after[1].equal(after[0]));
+}
+
+// A step of two ranks, on batches of 20 and 10 seeds, of a model with running
+// statistics.
+class RunningStatisticsTest : public ::testing::Test {
+ protected:
+  RunningStatisticsTest() {
+    JobSpec job;
+    job.fanouts = {2, 2};
+    job.batch_size = 20;
+    batches_ = AllBatches(source_, job);
+    config_.norm = NormKind::kBatch;
+  }
+
+  // Calls `use` on both ranks after the step.
+  void AfterOneStep(
+      const std::function<void(Model&, TrainStep&, int rank)>& use) const {
+    RunRanks(2, [&](Collectives& collectives) {
+      const int rank = collectives.rank();
+      const auto model = Model::Create(config_).value();
+      const NodeObjective objective{Task()};
+      TrainStep step(*model, collectives, objective);
+      const Minibatch minibatch = MakeMinibatch(batches_[rank], *model).value();
+      ASSERT_TRUE(step.Run(&minibatch, {}).ok());
+      use(*model, step, rank);
+    });
+  }
+
+  const std::shared_ptr<BatchSource> source_ =
+      Serve(ClassGraph(100, 30), "statistics");
+  std::vector<Batch> batches_;
+  ModelConfig config_ = Config(ModelKind::kSage);
+};
+
+TEST_F(RunningStatisticsTest, WholeNumbersAreRounded) {
+  AfterOneStep([](Model& model, TrainStep& step, int rank) {
+    const std::vector<NamedTensor>& buffers = model.parameters().buffers();
+    const auto count = std::find_if(buffers.begin(), buffers.end(),
+                                    [](const NamedTensor& buffer) {
+                                      return !buffer.tensor.is_floating_point();
+                                    });
+    ASSERT_NE(count, buffers.end());
+    // The mean is 40 / 30.
+    count->tensor.fill_(rank == 0 ? 1 : 2);
+    EXPECT_EQ(
+        step.MeanBuffers().value()[count - buffers.begin()].item().toLong(), 1);
+    // The mean is 50 / 30.
+    count->tensor.fill_(rank == 0 ? 2 : 1);
+    EXPECT_EQ(
+        step.MeanBuffers().value()[count - buffers.begin()].item().toLong(), 2);
+  });
+}
+
+TEST_F(RunningStatisticsTest, EachAverageIsOfTheSeedsSinceTheLastOne) {
+  AfterOneStep([](Model& model, TrainStep& step, int rank) {
+    const at::Tensor buffer = model.parameters().buffers()[0].tensor;
+    ASSERT_TRUE(step.AverageBuffers().ok());
+    buffer.fill_(rank);
+    EXPECT_TRUE(step.MeanBuffers().value().empty());
+    EXPECT_TRUE(step.RankBuffers().value().empty());
+    ASSERT_TRUE(step.AverageBuffers().ok());
+    EXPECT_TRUE(buffer.equal(at::full_like(buffer, rank)));
+  });
+}
+
+TEST_F(RunningStatisticsTest, MeansChangeNothingThemselves) {
+  AfterOneStep([](Model& model, TrainStep& step, int) {
+    const std::vector<NamedTensor>& buffers = model.parameters().buffers();
+    const at::Tensor before = buffers[0].tensor.clone();
+    const std::vector<at::Tensor> means = step.MeanBuffers().value();
+    ASSERT_EQ(means.size(), buffers.size());
+    for (size_t i = 0; i < means.size(); ++i) {
+      EXPECT_EQ(means[i].sizes(), buffers[i].tensor.sizes());
+      EXPECT_EQ(means[i].scalar_type(), buffers[i].tensor.scalar_type());
+    }
+    EXPECT_TRUE(buffers[0].tensor.equal(before));
+    EXPECT_TRUE(step.MeanBuffers().value()[0].equal(means[0]));
+  });
+}
+
+// A group resumes between two averages as if it had not stopped.
+TEST_F(RunningStatisticsTest, RanksGoOnFromTheirRows) {
+  std::vector<std::vector<NamedTensor>> saved(2);
+  std::vector<std::vector<at::Tensor>> own(2), means(2);
+  AfterOneStep([&](Model& model, TrainStep& step, int rank) {
+    saved[rank] = step.RankBuffers().value();
+    means[rank] = step.MeanBuffers().value();
+    for (const NamedTensor& buffer : model.parameters().buffers()) {
+      own[rank].push_back(buffer.tensor.clone());
+    }
+  });
+  ASSERT_GE(saved[0].size(), 2u);
+  EXPECT_EQ(saved[0][0].name, TrainStep::kRankSeeds);
+  EXPECT_TRUE(saved[0][0].tensor.equal(at::tensor({20, 10}, at::kLong)));
+  for (size_t i = 1; i < saved[0].size(); ++i) {
+    EXPECT_EQ(saved[1][i].name, saved[0][i].name);
+    EXPECT_TRUE(saved[1][i].tensor.equal(saved[0][i].tensor));
+  }
+  RunRanks(2, [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    const auto model = Model::Create(config_).value();
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
+    const std::vector<NamedTensor>& buffers = model->parameters().buffers();
+    // Both have trained on one batch, which is no difference.
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!buffers[i].tensor.is_floating_point()) {
+        buffers[i].tensor.copy_(own[rank][i]);
+      }
+    }
+    ASSERT_TRUE(step.LoadRankBuffers(saved[rank]).ok());
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      EXPECT_TRUE(buffers[i].tensor.equal(own[rank][i])) << buffers[i].name;
+    }
+    const std::vector<at::Tensor> again = step.MeanBuffers().value();
+    ASSERT_EQ(again.size(), means[rank].size());
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_TRUE(again[i].equal(means[rank][i]));
+    }
+  });
+}
+
+TEST_F(RunningStatisticsTest, OnlyWhatDiffersHasARowForEachRank) {
+  AfterOneStep([](Model& model, TrainStep& step, int rank) {
+    const std::vector<NamedTensor>& buffers = model.parameters().buffers();
+    for (const NamedTensor& buffer : buffers) buffer.tensor.fill_(3);
+    buffers[1].tensor.fill_(rank + 5);
+    const std::vector<NamedTensor> ranks = step.RankBuffers().value();
+    ASSERT_EQ(ranks.size(), 2u);
+    EXPECT_EQ(ranks[1].name, buffers[1].name);
+    std::vector<int64_t> shape = buffers[1].tensor.sizes().vec();
+    shape.insert(shape.begin(), 2);
+    EXPECT_EQ(ranks[1].tensor.sizes(), at::IntArrayRef(shape));
+    EXPECT_TRUE(ranks[1].tensor[0].eq(5).all().item().toBool());
+    EXPECT_TRUE(ranks[1].tensor[1].eq(6).all().item().toBool());
+  });
+}
+
+TEST_F(RunningStatisticsTest, RefusesRowsOfAnotherModelOrWorld) {
+  AfterOneStep([](Model& model, TrainStep& step, int) {
+    const NamedTensor& buffer = model.parameters().buffers()[0];
+    const int64_t width = buffer.tensor.size(0);
+    const at::Tensor before = buffer.tensor.clone();
+    for (const NamedTensor& rows :
+         {NamedTensor{buffer.name, at::zeros({3, width})},
+          NamedTensor{buffer.name, at::zeros({2, width + 1})},
+          NamedTensor{buffer.name, at::zeros({2})},
+          NamedTensor{buffer.name, at::zeros({})},
+          NamedTensor{"another", at::zeros({2, width})},
+          NamedTensor{TrainStep::kRankSeeds, at::zeros({3}, at::kLong)},
+          NamedTensor{TrainStep::kRankSeeds, at::zeros({2, 1}, at::kLong)}}) {
+      const absl::Status status = step.LoadRankBuffers({rows});
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << rows.name;
+      EXPECT_EQ(status.message(),
+                "the ranks' \"" + rows.name + "\" have another shape");
+    }
+    EXPECT_TRUE(buffer.tensor.equal(before));
+  });
+}
+
+TEST(TrainStepTest, ARankAloneHasNothingToAverage) {
+  const auto source = Serve(ClassGraph(100, 30), "buffers_alone");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  ModelConfig config = Config(ModelKind::kSage);
+  config.norm = NormKind::kBatch;
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto model = Model::Create(config).value();
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
+    const Minibatch minibatch = MakeMinibatch(batches[0], *model).value();
+    ASSERT_TRUE(step.Run(&minibatch, {}).ok());
+    EXPECT_TRUE(step.MeanBuffers().value().empty());
+    EXPECT_TRUE(step.RankBuffers().value().empty());
+  });
+}
+
+// A forward pass would change the running statistics.
+TEST(TrainStepTest, ABatchWithoutLabelsIsNotRead) {
+  TestGraph graph = ClassGraph(100, 30);
+  graph.types[0].label = Array::Adopt(std::vector<int64_t>(100, -1));
+  const auto source = Serve(graph, "no_labels");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  ModelConfig config = Config(ModelKind::kSage);
+  config.norm = NormKind::kBatch;
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto model = Model::Create(config).value();
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
+    const at::Tensor buffer = model->parameters().buffers()[0].tensor;
+    const at::Tensor before = buffer.clone();
+    const Minibatch minibatch = MakeMinibatch(batches[0], *model).value();
+    const auto sums = step.Run(&minibatch, {});
+    ASSERT_TRUE(sums.ok()) << sums.status();
+    EXPECT_EQ(sums->labelled, 0);
+    EXPECT_EQ(sums->loss, 0);
+    EXPECT_TRUE(buffer.equal(before));
+    EXPECT_EQ(step.gradient().abs().max().item().toDouble(), 0);
+  });
+}
+
+// The sums and the gradient are those of LibTorch's own mean loss.
+TEST(TrainStepTest, SumsLossesAndDividesTheGradientOnce) {
+  const auto source = Serve(ClassGraph(100, 30), "sums");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto model = Model::Create(Config(ModelKind::kSage)).value();
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
+    const Minibatch minibatch = MakeMinibatch(batches[0], *model).value();
+    const auto sums = step.Run(&minibatch, {});
+    ASSERT_TRUE(sums.ok()) << sums.status();
+    const at::Tensor got = step.gradient().clone();
+    const at::Tensor logits = model->Forward(minibatch.graph, {});
+    const at::Tensor mean = at::cross_entropy_loss(logits, minibatch.labels);
+    std::vector<at::Tensor> want;
+    for (const NamedTensor& named : model->parameters().parameters()) {
+      at::Tensor parameter = named.tensor;
+      parameter.mutable_grad().reset();
+    }
+    mean.backward();
+    for (const NamedTensor& named : model->parameters().parameters()) {
+      want.push_back(named.tensor.grad().reshape({-1}));
+    }
+    EXPECT_TRUE(at::allclose(got, at::cat(want), 1e-4, 1e-6));
+    EXPECT_EQ(sums->labelled, 30);
+    EXPECT_NEAR(sums->loss, 30 * mean.item().toDouble(), 1e-4);
+    EXPECT_EQ(sums->correct,
+              at::argmax(logits, 1).eq(minibatch.labels).sum().item().toLong());
+  });
+}
+
+TEST(TrainStepTest, RefusesABatchThatNoMemoryHolds) {
+  const auto source = Serve(ClassGraph(100, 30), "batch_memory");
+  JobSpec job;
+  job.fanouts = {2, 2};
+  const std::vector<Batch> batches = AllBatches(source, job);
+  RunRanks(1, [&](Collectives& collectives) {
+    const auto model = Model::Create(Config(ModelKind::kSage)).value();
+    const NodeObjective objective{Task()};
+    TrainStep step(*model, collectives, objective);
+    Minibatch minibatch = MakeMinibatch(batches[0], *model).value();
+    ASSERT_TRUE(step.Run(&minibatch, {}).ok());
+    // 4e9 rows of 8 floats.
+    for (uint32_t& end : minibatch.graph.nodes[0].hop_offsets) {
+      if (end > 0) end = 4'000'000'000;
+    }
+    const absl::Status status = step.Run(&minibatch, {}).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(status.message().find("training on a batch of 30 seeds and their "
+                                    "neighbours over 8 hidden columns needs "),
+              0u)
+        << status;
+    EXPECT_EQ(ReasonOf(status), "batch_too_large");
+  });
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +15,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -607,6 +611,269 @@ TEST(TrainerTest, InductiveTrainingEvaluatesOnTheWholeGraph) {
     EXPECT_EQ(induced, 2 * 48 / 16);
     EXPECT_GE(whole, 2);
   }
+}
+
+// Lines of stdout that begin with "best epoch".
+std::vector<std::string> BestLines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("best epoch")) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(TrainerTest, AnEvaluationAloneHasNoBestEpoch) {
+  const auto source = Serve(ClassGraph(200, 50), "evaluated_alone");
+  TrainOptions options = SmallRun();
+  options.epochs = 0;
+  CaptureStdout();
+  const auto history = TrainRanks(1, source, options);
+  EXPECT_THAT(BestLines(GetCapturedStdout()), ElementsAre());
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0].epoch, 0u);
+  EXPECT_EQ(history[0].loss, std::nullopt);
+  EXPECT_TRUE(history[0].accuracy.valid.has_value());
+}
+
+// A later evaluation, even a better one by another split, is not one of the
+// run's epochs.
+TEST(TrainerTest, AnEvaluationAloneLeavesTheBestEpochAsItIs) {
+  TestGraph graph = ClassGraph(200, 50);
+  std::vector<std::string> classes;
+  for (int64_t c = 0; c < 4; ++c) {
+    TestSplit split{.name = absl::StrCat("class", c)};
+    for (int64_t v = 100 + c; v < 200; v += 4) split.ids.push_back(v);
+    graph.splits.push_back(split);
+    classes.push_back(split.name);
+  }
+  const auto source = Serve(graph, "evaluated_later");
+  TrainOptions options = SmallRun();
+  options.epochs = 3;
+  const auto last_valid = [&](const std::string& split) {
+    options.valid_split = split;
+    return *TrainRanks(1, source, options).back().accuracy.valid;
+  };
+  std::map<double, std::string> by_valid;
+  for (const std::string& split : classes) by_valid[last_valid(split)] = split;
+  const auto [worst, worst_split] = *by_valid.begin();
+  const auto [most, best_split] = *by_valid.rbegin();
+  options.checkpoint = TestDirectory("evaluated_later_c").string();
+  CaptureStdout();
+  last_valid(worst_split);
+  const auto lines = BestLines(GetCapturedStdout());
+  ASSERT_EQ(lines.size(), 1u);
+  options.resume = true;
+  options.epochs = 0;
+  CaptureStdout();
+  EXPECT_EQ(last_valid(best_split), most);
+  EXPECT_EQ(BestLines(GetCapturedStdout()), lines);
+  EXPECT_LT(worst, most);
+}
+
+TEST(TrainerTest, EvaluatesEverySoManyEpochsAndAfterTheLast) {
+  const auto source = Serve(ClassGraph(200, 50), "eval_every");
+  TrainOptions options = SmallRun();
+  options.epochs = 5;
+  for (const auto& [every, want] :
+       {std::pair(1u, std::vector{true, true, true, true, true}),
+        std::pair(2u, std::vector{false, true, false, true, true}),
+        std::pair(0u, std::vector{false, false, false, false, true})}) {
+    options.eval_every = every;
+    std::vector<bool> evaluated;
+    for (const MetricsRecord& record : TrainRanks(1, source, options)) {
+      EXPECT_TRUE(record.loss.has_value());
+      EXPECT_EQ(record.step, 4u);  // batches of 16 of 50 seeds
+      EXPECT_EQ(record.eval_seconds > 0, record.accuracy.valid.has_value());
+      evaluated.push_back(record.accuracy.valid.has_value());
+    }
+    EXPECT_EQ(evaluated, want) << every;
+  }
+}
+
+TEST(TrainerTest, KeepsTheBestModelIfAsked) {
+  const auto source = Serve(ClassGraph(200, 50), "keep_best");
+  TrainOptions options = SmallRun();
+  for (const bool keep : {false, true}) {
+    const auto folder = TestDirectory("keep_best_c");
+    options.checkpoint = folder.string();
+    options.keep_best = keep;
+    TrainRanks(1, source, options);
+    EXPECT_EQ(std::filesystem::exists(folder / "best.pt"), keep);
+    EXPECT_TRUE(std::filesystem::exists(folder / "last.pt"));
+  }
+}
+
+Checkpoint ReadBack(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  return ParseCheckpoint(bytes, path.string()).value();
+}
+
+// The model of the best epoch is in best.pt, whatever came later.
+TEST(TrainerTest, TheBestModelIsThatOfTheBestEpoch) {
+  const auto source = Serve(ClassGraph(200, 50), "best_model");
+  TrainOptions options = SmallRun();
+  options.optimizer.lr = 0.3;
+  options.epochs = 8;
+  options.keep_best = true;
+  const auto folder = TestDirectory("best_model_c");
+  options.checkpoint = folder.string();
+  const auto trained = TrainRanks(1, source, options);
+  uint32_t best = 0;
+  for (const MetricsRecord& record : trained) {
+    if (*record.accuracy.valid > *trained[best].accuracy.valid) {
+      best = record.epoch;
+    }
+  }
+  EXPECT_EQ(ReadBack(folder / "best.pt").counters.at("epoch"), best + 1);
+  EXPECT_EQ(ReadBack(folder / "best.pt").counters.at("best_epoch"), best);
+  EXPECT_EQ(ReadBack(folder / "last.pt").counters.at("best_epoch"), best);
+  EXPECT_EQ(ReadBack(folder / "last.pt").counters.at("epoch"), 8);
+}
+
+TEST(TrainerTest, ACheckpointSaysWhereTheRunIs) {
+  const auto source = Serve(ClassGraph(200, 100), "counters");
+  TrainOptions options = SmallRun();
+  const auto folder = TestDirectory("counters_c");
+  options.checkpoint = folder.string();
+  TrainRanks(2, source, options);
+  // Two epochs of 7 batches, so of 4 steps of two ranks each.
+  const Checkpoint whole = ReadBack(folder / "last.pt");
+  EXPECT_EQ(whole.counters.at("world"), 2);
+  EXPECT_EQ(whole.counters.at("epoch"), 2);
+  EXPECT_EQ(whole.counters.at("next_batch"), 0);
+  EXPECT_EQ(whole.counters.at("step"), 0);
+  EXPECT_EQ(whole.counters.at("optimizer_steps"), 8);
+  EXPECT_EQ(whole.counters.at("labelled"), 0);
+  EXPECT_EQ(whole.counters.at("correct"), 0);
+  EXPECT_EQ(whole.values.at("loss_sum"), 0);
+  EXPECT_TRUE(whole.values.contains("best_valid"));
+
+  options.resume = true;
+  options.epochs = 3;
+  options.checkpoint_every = 3;
+  const auto breaking = BreakingSource(source, 2, 6);
+  RunRanks(2, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(breaking, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    collectives.Fail((*trainer)->Run());
+  });
+  const Checkpoint part = ReadBack(folder / "last.pt");
+  EXPECT_EQ(part.counters.at("epoch"), 2);
+  EXPECT_EQ(part.counters.at("next_batch"), 6);
+  EXPECT_EQ(part.counters.at("step"), 3);
+  EXPECT_EQ(part.counters.at("optimizer_steps"), 11);
+  EXPECT_EQ(part.counters.at("labelled"), 6 * 16);
+  EXPECT_GT(part.counters.at("correct"), 0);
+  EXPECT_GT(part.values.at("loss_sum"), 0);
+}
+
+// Sampled inference does not evaluate the seeds of training, so their accuracy
+// is that of the steps.
+TEST(TrainerTest, TrainAccuracyOfStepsIsTheShareOfCorrectSeeds) {
+  const auto source = Serve(ClassGraph(200, 50), "train_accuracy");
+  TrainOptions options = SmallRun();
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.epochs = 1;
+  const auto folder = TestDirectory("train_accuracy_c");
+  const auto accuracy =
+      TrainRanks(1, source, options).back().accuracy.train.value();
+  EXPECT_GT(accuracy, 0);
+  EXPECT_LE(accuracy, 1);
+  EXPECT_NEAR(accuracy * 50, std::round(accuracy * 50), 1e-9);
+  options.job.batch_size = 50;
+  options.optimizer.lr = 1e-12;
+  options.job.fanouts = {-1, -1};
+  const double steps =
+      TrainRanks(1, source, options).back().accuracy.train.value();
+  options.evaluation = {};
+  EXPECT_EQ(TrainRanks(1, source, options).back().accuracy.train, steps);
+  // Other metrics are not known from the steps.
+  options.evaluation.kind = InferenceKind::kSampled;
+  options.task.metric = MetricKind::kF1Micro;
+  const auto record = TrainRanks(1, source, options).back();
+  EXPECT_EQ(record.accuracy.train, std::nullopt);
+  EXPECT_TRUE(record.accuracy.valid.has_value());
+}
+
+TEST(TrainerTest, NamesTheStepWhoseLossIsNotFinite) {
+  TestGraph graph = ClassGraph(200, 50);
+  Array feature = graph.types[0].feature;
+  for (float& cell : feature.MutableAs<float>()) cell = std::nanf("");
+  const auto source = Serve(graph, "not_finite");
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(source, collectives, SmallRun());
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    const absl::Status status = (*trainer)->Run();
+    EXPECT_TRUE(absl::IsOutOfRange(status));
+    EXPECT_EQ(status.message(), "the loss of epoch 0, step 1 is not finite");
+    EXPECT_EQ(ReasonOf(status), "loss_not_finite");
+  });
+}
+
+TEST(TrainerTest, NamesASplitTooSmallForAStep) {
+  const auto source = Serve(ClassGraph(200, 20), "no_steps");
+  TrainOptions options = SmallRun();
+  options.job.batch_size = 21;
+  options.job.drop_last = true;
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer = Trainer::Create(source, collectives, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    const absl::Status status = (*trainer)->Run();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_EQ(status.message(), "an epoch has no step: the split has 20 seeds");
+    EXPECT_EQ(ReasonOf(status), "epoch_without_steps");
+  });
+  options.job.batch_size = 20;
+  EXPECT_EQ(TrainRanks(1, source, options).size(), 2u);
+}
+
+// Once patience is over, the run only evaluates.
+TEST(TrainerTest, ARunOutOfPatienceDoesNotGoOn) {
+  const auto source = Serve(ClassGraph(200, 50), "patience_over");
+  TrainOptions options = SmallRun();
+  options.optimizer.lr = 1e-12;
+  options.epochs = 20;
+  options.patience = 1;
+  options.checkpoint = TestDirectory("patience_over_c").string();
+  EXPECT_EQ(TrainRanks(1, source, options).size(), 2u);
+  options.resume = true;
+  const auto rest = TrainRanks(1, source, options);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].epoch, 2u);
+  EXPECT_EQ(rest[0].loss, std::nullopt);
+  options.patience = 3;
+  EXPECT_EQ(TrainRanks(1, source, options).size(), 2u);
+}
+
+TEST(TrainerTest, TimesOfAnEpochAddUp) {
+  const auto source = Serve(ClassGraph(200, 50), "times");
+  for (const MetricsRecord& record : TrainRanks(1, source, SmallRun())) {
+    EXPECT_GT(record.wait_seconds, 0);
+    EXPECT_GT(record.copy_seconds, 0);
+    EXPECT_GT(record.compute_seconds, 0);
+    EXPECT_GT(record.cpu_seconds, 0);
+    EXPECT_LE(
+        record.wait_seconds + record.copy_seconds + record.compute_seconds,
+        record.seconds);
+  }
+}
+
+// Adam keeps two more values for each of the 172 weights than gradient descent.
+TEST(TrainerTest, RefusesAModelThatNoMemoryHolds) {
+  TrainOptions options = SmallRun();
+  options.ranks_on_host = 1'000'000'000;
+  const absl::Status adam = Refusal(ClassGraph(100, 20), options);
+  EXPECT_TRUE(absl::IsResourceExhausted(adam)) << adam;
+  EXPECT_THAT(std::string(adam.message()),
+              ::testing::StartsWith(
+                  "training a model from 6 features over 8 hidden columns to 4 "
+                  "outputs in 1000000000 trainers needs 4.1 TB of memory"));
+  EXPECT_EQ(ReasonOf(adam), "model_too_large");
+  options.optimizer.kind = OptimizerKind::kSgd;
+  EXPECT_THAT(std::string(Refusal(ClassGraph(100, 20), options).message()),
+              HasSubstr(" needs 2.8 TB of memory"));
 }
 
 }  // namespace

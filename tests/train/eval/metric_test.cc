@@ -156,6 +156,85 @@ TEST(MetricTest, RanksAddUp) {
   });
 }
 
+TEST(MetricTest, RanksThemselvesAddUp) {
+  RunRanks(3, [&](Collectives& collectives) {
+    for (const auto& [name, want] :
+         {std::pair("mrr", (1 + 0.4 + 0.1) / 3), std::pair("hits@2", 1.0 / 3),
+          std::pair("hits@3", 2.0 / 3)}) {
+      Metric counted(Task::Parse("link", name).value(), 1);
+      // Rank 1 has none.
+      at::Tensor ranks = at::empty({0}, at::kDouble);
+      if (collectives.rank() == 0) ranks = at::full({1}, 1.0, at::kDouble);
+      if (collectives.rank() == 2) {
+        ranks = at::full({2}, 2.5, at::kDouble);
+        ranks[1] = 10.0;
+      }
+      counted.AddRanks(ranks);
+      ASSERT_TRUE(counted.AddOverRanks(collectives).ok());
+      EXPECT_DOUBLE_EQ(counted.Value().value_or(-1), want) << name;
+    }
+  });
+}
+
+// Rows of several columns keep their logits and labels together.
+TEST(MetricTest, RocAucOfColumnsAddsUp) {
+  const at::Tensor logits =
+      Floats({4, 2}, {0.1, 0.9, 0.8, 0.2, 0.3, 0.4, 0.7, 0.6});
+  const at::Tensor labels = Floats({4, 2}, {0, 1, 1, 0, 1, 1, 0, 0});
+  const at::Tensor classes = Longs({0, 1, 1, 0});
+  RunRanks(2, [&](Collectives& collectives) {
+    for (const char* task : {"multi", "single"}) {
+      const at::Tensor& wanted = task[0] == 'm' ? labels : classes;
+      for (const int64_t first_rows : {0, 1, 4}) {
+        Metric counted(Task::Parse(task, "rocauc").value(), 2);
+        const int64_t begin = collectives.rank() == 0 ? 0 : first_rows;
+        const int64_t end = collectives.rank() == 0 ? first_rows : 4;
+        counted.Add(logits.narrow(0, begin, end - begin),
+                    wanted.narrow(0, begin, end - begin));
+        ASSERT_TRUE(counted.AddOverRanks(collectives).ok());
+        EXPECT_DOUBLE_EQ(counted.Value().value_or(-1),
+                         ValueOf(task, "rocauc", logits, wanted))
+            << task << " " << first_rows;
+      }
+    }
+  });
+}
+
+TEST(MetricTest, WithoutLabelsThereIsNoValue) {
+  const at::Tensor logits = Floats({2, 1}, {0.5, -0.5});
+  const at::Tensor none = Floats({2, 1}, {kNan, kNan});
+  for (const char* metric : {"rocauc", "accuracy", "f1-micro", "f1-macro"}) {
+    // A missing label is no column that occurs.
+    EXPECT_EQ(ValueOf("binary", metric, logits, none), -1) << metric;
+  }
+  EXPECT_EQ(ValueOf("regression", "", logits, none), -1);
+  // One label alone ranks nothing.
+  EXPECT_EQ(ValueOf("binary", "", logits, Floats({2, 1}, {1, 1})), -1);
+  EXPECT_EQ(ValueOf("binary", "", logits, Floats({2, 1}, {0, 0})), -1);
+  EXPECT_EQ(Metric(Task::Parse("link", "mrr").value(), 1).Value(),
+            std::nullopt);
+}
+
+// A logit of 0 is no.
+TEST(MetricTest, F1OfALogitOfZero) {
+  const at::Tensor logits = Floats({4, 1}, {0, 0, 1, 1});
+  // TP 1, FP 1, FN 1.
+  EXPECT_DOUBLE_EQ(
+      ValueOf("binary", "f1-micro", logits, Floats({4, 1}, {0, 1, 0, 1})),
+      2.0 / 4);
+}
+
+// Class 2 is predicted but never occurs, class 3 does neither.
+TEST(MetricTest, F1LeavesOutClassesThatDoNotOccur) {
+  const at::Tensor logits =
+      Floats({3, 4}, {1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
+  const at::Tensor labels = Longs({0, 0, kUnlabelled});
+  // Class 0: TP 1, FN 1; class 2: FP 1.
+  EXPECT_NEAR(ValueOf("single", "f1-macro", logits, labels), (2.0 / 3 + 0) / 2,
+              1e-12);
+  EXPECT_DOUBLE_EQ(ValueOf("single", "f1-micro", logits, labels), 2.0 / 4);
+}
+
 TEST(TaskTest, RefusesAMetricThatDoesNotFit) {
   const absl::Status status = Task::Parse("regression", "rocauc").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "client/train/group/rendezvous.h"
@@ -19,6 +20,7 @@
 #include "common/base/strings.h"
 #include "tests/support/free_port.h"
 #include "tests/support/silent_listener.h"
+#include "tests/train/train_support.h"
 
 namespace millrace::testing {
 namespace {
@@ -140,6 +142,60 @@ TEST(CollectivesTest, RanksMeetAtTheStoreOfTorchrun) {
       EXPECT_EQ(*sum, 3);
     }
   }
+}
+
+TEST(CollectivesTest, AGroupOfOneTalksToItself) {
+  const auto alone = Collectives::Connect({}).value();
+  EXPECT_EQ(alone->world(), 1);
+  const at::Tensor number = at::full({2}, 7.0f);
+  EXPECT_TRUE(alone->AllReduceSum(number).ok());
+  EXPECT_TRUE(alone->Broadcast(number, 0).ok());
+  EXPECT_TRUE(number.equal(at::full({2}, 7.0f)));
+  EXPECT_EQ(alone->ShareBytes({'a', 'b'}).value(),
+            (std::vector<char>{'a', 'b'}));
+  EXPECT_TRUE(alone->ShareAnswer(true).value());
+  EXPECT_FALSE(alone->ShareAnswer(false).value());
+  EXPECT_TRUE(alone->Barrier().ok());
+  EXPECT_TRUE(alone->Finish().ok());
+}
+
+TEST(CollectivesTest, EveryRankGetsWhatRankZeroShares) {
+  RunRanks(3, [](Collectives& collectives) {
+    const int rank = collectives.rank();
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{100'000}}) {
+      const std::vector<char> bytes(size, 'a');
+      // The others' bytes, of any length, do not matter.
+      EXPECT_EQ(
+          collectives.ShareBytes(rank == 0 ? bytes : std::vector<char>(5, 'x'))
+              .value(),
+          bytes);
+    }
+    for (const bool answer : {true, false}) {
+      EXPECT_EQ(collectives.ShareAnswer(rank == 0 ? answer : !answer).value(),
+                answer);
+    }
+  });
+}
+
+TEST(CollectivesTest, AnyRankMayBroadcast) {
+  RunRanks(3, [](Collectives& collectives) {
+    for (int root = 0; root < 3; ++root) {
+      const at::Tensor numbers =
+          at::full({4}, 10.0f * static_cast<float>(collectives.rank()));
+      ASSERT_TRUE(collectives.Broadcast(numbers, root).ok());
+      EXPECT_TRUE(
+          numbers.equal(at::full({4}, 10.0f * static_cast<float>(root))));
+    }
+  });
+}
+
+TEST(CollectivesTest, FinishingTwiceIsFinishingOnce) {
+  RunRanks(2, [](Collectives& collectives) {
+    EXPECT_TRUE(collectives.Finish().ok());
+    // A rank that has finished does not fail any more.
+    collectives.Fail(absl::InternalError("too late"));
+    EXPECT_TRUE(collectives.Finish().ok());
+  });
 }
 
 // Waits until something tries to connect to a port of this host that does not

@@ -2,6 +2,10 @@
 #include "client/train/group/group_secret.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <utility>
 
 #include "common/file/file.h"
 #include "tests/support/test_directory.h"
@@ -37,6 +41,23 @@ TEST_F(GroupSecretTest, NamesTheOptionOfAMissingFile) {
       ReadGroupSecret((directory_ / "absent").string()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
   EXPECT_EQ(status.message().find("rendezvous_secret: "), 0u) << status;
+}
+
+TEST_F(GroupSecretTest, WarnsOfAFileThatOthersRead) {
+  const auto path = directory_ / "secret";
+  ASSERT_TRUE(WriteNewFile(path, "sixteen bytes...").ok());
+  for (const auto& [mode, warns] :
+       {std::pair(0600, false), std::pair(0640, true), std::pair(0604, true),
+        std::pair(0622, false)}) {
+    ASSERT_EQ(chmod(path.c_str(), static_cast<mode_t>(mode)), 0);
+    ::testing::internal::CaptureStdout();  // where spdlog writes in tests
+    EXPECT_TRUE(ReadGroupSecret(path.string()).ok());
+    const std::string log = ::testing::internal::GetCapturedStdout();
+    EXPECT_EQ(
+        log.find("other users can read " + path.string()) != std::string::npos,
+        warns)
+        << mode;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace millrace::testing {
 namespace {
@@ -237,6 +239,106 @@ TEST(GroupTest, SrunThatSetsPmisVariablesTooSaysMoreByItsOwn) {
   // These variables belong to another launcher.
   EXPECT_EQ(GroupOf(With(kSrun, {{"PMI_RANK", "6"}, {"PMI_SIZE", "9"}}))->rank,
             6);
+}
+
+// 10000 + (61 * job + step) mod 20000.
+TEST(GroupTest, ThePortFollowsFromJobAndStep) {
+  const auto port = [](const char* job, const char* step) {
+    return GroupOf(
+               With(kSrun, {{"SLURM_JOB_ID", job}, {"SLURM_STEP_ID", step}}))
+        ->port;
+  };
+  EXPECT_EQ(port("0", "0"), 10000);
+  EXPECT_EQ(port("1", "5"), 10066);
+  EXPECT_EQ(port("327", "52"), 29999);
+  EXPECT_EQ(port("327", "53"), 10000);
+  Variables variables = kSrun;
+  variables.erase("SLURM_STEP_ID");
+  EXPECT_EQ(GroupOf(variables)->port, 11000);
+  EXPECT_EQ(MessageOf(With(kSrun, {{"SLURM_JOB_ID", "x"}})),
+            "SLURM_JOB_ID is \"x\", not a number");
+  EXPECT_EQ(MessageOf(With(kSrun, {{"SLURM_STEP_ID", "x"}})),
+            "SLURM_STEP_ID is \"x\", not a number");
+  variables.erase("SLURM_JOB_ID");
+  EXPECT_EQ(MessageOf(variables).find(
+                "SLURM_STEP_NUM_TASKS is set but MASTER_PORT is not"),
+            0u);
+}
+
+// mpirun's helpers may belong to several steps.
+TEST(GroupTest, MpirunsPortDoesNotFollowFromTheStep) {
+  const auto group = GroupOf(With(
+      kSrun, {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}}));
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->port, 11000);
+  EXPECT_EQ(group->local_world, 1);
+}
+
+TEST(GroupTest, NumbersHaveLimits) {
+  const auto with = [](const char* name, const char* value) {
+    return GroupOf(With(kTorchrun, {{name, value}}));
+  };
+  for (const auto& [name, least, most, limits] :
+       {std::tuple("RANK", "0", "3", "0 to 3"),
+        std::tuple("LOCAL_WORLD_SIZE", "1", "4", "1 to 4"),
+        std::tuple("MASTER_PORT", "1", "65535", "1 to 65535")}) {
+    EXPECT_TRUE(with(name, least).ok()) << name;
+    EXPECT_TRUE(with(name, most).ok()) << name;
+    for (const int beyond : {std::atoi(least) - 1, std::atoi(most) + 1}) {
+      const std::string value = std::to_string(beyond);
+      EXPECT_EQ(with(name, value.c_str()).status().message(),
+                std::string(name) + " is \"" + value +
+                    "\", not a number from " + limits);
+    }
+  }
+  EXPECT_TRUE(with("WORLD_SIZE", "1048576").ok());
+  EXPECT_EQ(with("WORLD_SIZE", "1048577").status().message(),
+            "WORLD_SIZE is \"1048577\", not a number from 1 to 1048576");
+  EXPECT_EQ(with("WORLD_SIZE", "0").status().message(),
+            "WORLD_SIZE is \"0\", not a number from 1 to 1048576");
+}
+
+TEST(GroupTest, AGroupOfOneNeedsNoAddress) {
+  const auto group = GroupOf({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->world, 1);
+  EXPECT_EQ(group->local_world, 1);
+  EXPECT_EQ(group->origin, "");
+}
+
+TEST(GroupTest, EmptyVariablesAreNotSet) {
+  const auto group =
+      GroupOf({{"RANK", ""}, {"WORLD_SIZE", ""}, {"SLURM_NTASKS", ""}});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->world, 1);
+  EXPECT_EQ(group->origin, "");
+}
+
+TEST(GroupTest, TheHostsOfAStepComeBeforeThoseOfItsJob) {
+  Variables variables = kSrun;
+  variables.erase("SLURM_STEP_NODELIST");
+  EXPECT_EQ(GroupOf(variables)->host, "n05");
+  variables.erase("SLURM_JOB_NODELIST");
+  EXPECT_EQ(GroupOf(variables)->host, "192.0.2.1");
+  variables.erase("SLURM_LAUNCH_NODE_IPADDR");
+  EXPECT_EQ(MessageOf(variables).find(
+                "SLURM_STEP_NUM_TASKS is set but MASTER_ADDR is not"),
+            0u);
+}
+
+// Without these, how many ranks share a host is not known.
+TEST(GroupTest, TheRanksOfAHostAreThoseOfItsNumber) {
+  EXPECT_EQ(GroupOf(With(kSrun, {{"SLURM_PROCID", "2"}, {"SLURM_NODEID", "1"}}))
+                ->local_world,
+            1);
+  Variables variables = kSrun;
+  variables.erase("SLURM_NODEID");
+  EXPECT_EQ(GroupOf(variables)->local_world, 1);
+  variables = kSrun;
+  variables.erase("SLURM_STEP_TASKS_PER_NODE");
+  EXPECT_EQ(GroupOf(variables)->local_world, 1);
+  EXPECT_EQ(MessageOf(With(kSrun, {{"SLURM_NODEID", "3"}})),
+            "SLURM_NODEID is \"3\", not a number from 0 to 2");
 }
 
 }  // namespace

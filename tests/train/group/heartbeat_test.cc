@@ -268,6 +268,54 @@ TEST_F(HeartbeatTest, BlamesNoRankForItsOwnSleep) {
   EXPECT_NE(loss.message().find("rank 1"), absl::string_view::npos) << loss;
 }
 
+// How long rank 0 waited, at most `timeout`, for the others.
+absl::Duration WaitedForOthers(const Heartbeat& zero, absl::Duration timeout) {
+  const SteadyTime start = SteadyNow();
+  zero.WaitForOthers(timeout);
+  return SteadyNow() - start;
+}
+
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+TEST_F(HeartbeatTest, WaitsForOthersThatHaveNotEnded) {
+  const auto zero = Start(0, 3);
+  const auto one = Start(1, 3);
+  const auto two = Start(2, 3);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  const absl::Duration timeout = absl::Milliseconds(200);
+  EXPECT_GE(WaitedForOthers(*zero, timeout), timeout);
+  one->Finish();
+  EXPECT_GE(WaitedForOthers(*zero, timeout), timeout);
+  two->Finish();
+  EXPECT_LT(WaitedForOthers(*zero, kLong), kLong / 2);
+}
+
+TEST_F(HeartbeatTest, WaitsForNobodyWhoNeverCame) {
+  const auto zero = Start(0, 2);
+  EXPECT_LT(WaitedForOthers(*zero, kLong), kLong / 2);
+}
+
+TEST_F(HeartbeatTest, ARankThatFailedHasEnded) {
+  const auto zero = Start(0, 2);
+  const auto one = Start(1, 2);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  one->Fail(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_LT(WaitedForOthers(*zero, kLong), kLong / 2);
+}
+
+// The first failure is the reason of all that follow.
+TEST_F(HeartbeatTest, KeepsTheFirstLoss) {
+  const auto zero = Start(0, 3);
+  const auto one = Start(1, 3);
+  const auto two = Start(2, 3);
+  ASSERT_TRUE(zero->WaitForAll(absl::Seconds(30)).empty());
+  one->Fail(absl::ResourceExhaustedError("the disk is full"));
+  ASSERT_FALSE(zero->WaitForLoss(absl::Seconds(30)).ok());
+  two->Fail(UsageError("--lr: too much"));
+  EXPECT_LT(WaitedForOthers(*zero, kLong), kLong / 2);
+  EXPECT_EQ(FirstLine(zero->status()), "rank 1 failed: the disk is full");
+}
+
 TEST_F(HeartbeatTest, NamesRankZeroWhenItsStoreIsGone) {
   const auto one = Start(1, 2);
   store_.reset();

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "common/base/interrupt.h"
 
@@ -80,6 +81,24 @@ TEST_F(SignedStoreTest, WaitsForASignedMessage) {
   store_->Write("a", "message");
   store_->wait({"a"}, soon);
   EXPECT_EQ(store_->get_to_str("a"), "message");
+}
+
+TEST_F(SignedStoreTest, IsAStoreForGloo) {
+  EXPECT_FALSE(store_->hasExtendedApi());
+  store_->set("a", std::vector<uint8_t>{'x', 'y'});
+  EXPECT_EQ(store_->Read("a").message, "xy");
+  EXPECT_EQ(store_->get("a"), (std::vector<uint8_t>{'x', 'y'}));
+  const auto clone = store_->clone();
+  EXPECT_EQ(clone->get("a"), (std::vector<uint8_t>{'x', 'y'}));
+  EXPECT_TRUE(store_->check({"a"}));
+  EXPECT_FALSE(store_->check({"a", "b"}));
+  EXPECT_FALSE(store_->check({"b", "a"}));
+  EXPECT_TRUE(store_->check({}));
+  const std::chrono::milliseconds soon(20);
+  EXPECT_THROW(store_->wait({"a", "b"}, soon), c10::DistStoreError);
+  EXPECT_THROW(store_->add("a", 1), c10::Error);
+  EXPECT_THROW(store_->deleteKey("a"), c10::Error);
+  EXPECT_THROW(store_->getNumKeys(), c10::Error);
 }
 
 void InterruptAndWait(c10d::Store& store) {

@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/train/run/checkpoint_writer.h"
-#include "client/train/run/run_identity.h"
 #include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/file/file.h"
@@ -128,18 +127,6 @@ TEST(CheckpointTest, NamesTheDamagedPart) {
       std::string(status.message()),
       AllOf(HasSubstr("last.pt: entry archive/data/2"), HasSubstr("checksum")));
   EXPECT_EQ(ReasonOf(status), "unreadable_checkpoint");
-}
-
-TEST(RunIdentityTest, KeysAreThoseOfCheckpoints) {
-  for (const auto& [field, key] :
-       {std::pair("batch_size", "--batch-size"),
-        std::pair("seed_kind", "--seeds"), std::pair("seeds", "--seeds-file"),
-        std::pair("bases", "--num-bases"), std::pair("aggregation", "--aggr"),
-        std::pair("hidden", "--hidden")}) {
-    EXPECT_EQ(IdentityKey(field), key);
-    EXPECT_EQ(IdentityField(key), field);
-  }
-  EXPECT_EQ(IdentityField("dataset fingerprint"), "");
 }
 
 TEST(CheckpointTest, NamesTheFieldThatDiffers) {
