@@ -39,7 +39,7 @@ class StepSequence {
         batches_(batches),
         drop_ragged_(drop_ragged),
         epoch_(options.first_epoch),
-        end_epoch_(options.first_epoch + options.epochs),
+        end_epoch_(uint64_t{options.first_epoch} + options.epochs),
         begin_batch_(options.first_batch) {}
 
   // Number of steps of an epoch from `batch` on.

@@ -328,9 +328,12 @@ class SizedSource final : public BatchSource {
 
   const Manifest& manifest() const override { return source_->manifest(); }
   void Fetch(const ResolvedJob&, BatchRequest, BatchCallback done) override {
+    // Nothing reads the seeds, so they need no memory.
+    static const uint8_t kByte = 0;
     Batch batch;
-    batch.seed = Array::Allocate(
-        DType::kUint8, {sizes_[std::min(fetches_, sizes_.size() - 1)]});
+    batch.seed = Array::Borrow(DType::kUint8,
+                               {sizes_[std::min(fetches_, sizes_.size() - 1)]},
+                               &kByte, nullptr);
     ++fetches_;
     done(std::move(batch));
   }
@@ -396,6 +399,78 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   EXPECT_EQ(Drain(**loader).size(), 40);
 }
 
+// Each batch has 2^50 bytes, or 1.1259 PB.
+TEST(LoaderTest, MemoryIsForTheBatchesThatAreStillToCome) {
+  const auto refusal = [](LoaderOptions options, int64_t nodes) {
+    options.prefetch_bytes =
+        options.prefetch_bytes == 1 ? int64_t{3} << 50 : int64_t{1} << 62;
+    const auto source = std::make_shared<SizedSource>(
+        PathSource(nodes), std::vector<int64_t>{int64_t{1} << 50});
+    auto loader = Loader::Create(source, Job(1), options);
+    EXPECT_TRUE(loader.ok()) << loader.status();
+    return std::string((*loader)->Next().status().message());
+  };
+  // Four were asked for at once; 6 of 10 are left.
+  EXPECT_THAT(refusal({.epochs = 2, .prefetch_batches = 64}, 5),
+              HasSubstr("prefetching 64 batches of 1.1 PB each needs 6.8 PB"));
+  // Of an epoch that was begun, and of three whole ones: 2 + 15 - 4.
+  EXPECT_THAT(refusal({.first_epoch = 7,
+                       .first_batch = 3,
+                       .epochs = 4,
+                       .prefetch_batches = 64},
+                      5),
+              HasSubstr("needs 14.6 PB"));
+  // The window has room for one more.
+  EXPECT_THAT(refusal({.epochs = 2, .prefetch_batches = 5}, 5),
+              HasSubstr("prefetching 5 batches of 1.1 PB each needs 1.1 PB"));
+  EXPECT_THAT(
+      refusal({.epochs = 2, .prefetch_batches = 64, .prefetch_bytes = 1}, 5),
+      HasSubstr("needs 3.4 PB"));
+  // Nothing is left.
+  EXPECT_EQ(refusal({.prefetch_batches = 64}, 4), "");
+}
+
+TEST(LoaderTest, TheLastEpochThatANumberHoldsIsLoaded) {
+  auto loader = Loader::Create(PathSource(5), Job(2),
+                               {.first_epoch = 4294967295u, .epochs = 1});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const std::vector<LoaderStep> steps = Drain(**loader);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[2].epoch, 4294967295u);
+  EXPECT_TRUE(steps[2].last_of_epoch);
+}
+
+TEST(LoaderTest, CountsBatchesStepsAndSeeds) {
+  auto loader =
+      Loader::Create(PathSource(23), Job(4), {.world = 4, .first_batch = 3});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ((*loader)->batches_per_epoch(), 6u);
+  EXPECT_EQ((*loader)->steps_per_epoch(), 2u);
+  EXPECT_EQ((*loader)->steps_of_first_epoch(), 1u);
+  EXPECT_EQ((*loader)->seeds_per_epoch(), 23);
+}
+
+TEST(LoaderTest, NoEpochsHaveNoSteps) {
+  auto loader = Loader::Create(PathSource(5), Job(2), {.epochs = 0});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_TRUE(Drain(**loader).empty());
+  EXPECT_EQ((*loader)->steps_per_epoch(), 3u);
+}
+
+TEST(LoaderTest, ColumnsAreAskedFor) {
+  Columns seen;
+  const auto source = std::make_shared<testing::WatchedSource>(
+      PathSource(4), [&seen](const auto&, const BatchRequest& request) {
+        seen = request.columns;
+        return absl::OkStatus();
+      });
+  const Columns wanted = {.original_ids = true, .degrees = true};
+  auto loader = Loader::Create(source, Job(4), {.columns = wanted});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ(Drain(**loader).size(), 1u);
+  EXPECT_EQ(seen, wanted);
+}
+
 TEST(LoaderTest, EmptySplitHasNoSteps) {
   const auto source = PathSource(0);
   auto loader = Loader::Create(source, Job(4), {.epochs = 3});
@@ -417,11 +492,18 @@ TEST(LoaderTest, ErrorsStayUntilTheEnd) {
 
 TEST(LoaderTest, RefusesOptionsOutOfRange) {
   const auto source = PathSource(5);
-  EXPECT_THAT(
-      std::string(Loader::Create(source, Job(1), {.rank = 2, .world = 2})
-                      .status()
-                      .message()),
-      HasSubstr("rank 2"));
+  const auto refused = [&](LoaderOptions options) {
+    return Loader::Create(source, Job(1), std::move(options)).status();
+  };
+  EXPECT_EQ(refused({.rank = 2, .world = 2}),
+            absl::InvalidArgumentError("rank 2 is not in a world of 2; ranks "
+                                       "go from 0 to world size - 1"));
+  EXPECT_FALSE(refused({.rank = -1, .world = 2}).ok());
+  EXPECT_FALSE(refused({.rank = 0, .world = 0}).ok());
+  EXPECT_TRUE(refused({.rank = 1, .world = 2}).ok());
+  EXPECT_TRUE(refused({.prefetch_batches = 1, .prefetch_bytes = 1}).ok());
+  EXPECT_EQ(refused({.prefetch_bytes = 0}).message(),
+            "prefetch_bytes 0 is out of range: at least 1");
   EXPECT_THAT(
       std::string(Loader::Create(source, Job(1), {.prefetch_batches = 0})
                       .status()

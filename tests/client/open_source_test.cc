@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -91,8 +92,45 @@ TEST(OpenSourceTest, OneOfStoreAndServersMustBeGiven) {
     if (both) options.store = options.servers = "somewhere:7001";
     const absl::Status status = OpenSource(options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("store"));
+    EXPECT_EQ(status.message(),
+              "store is needed: either that or the servers say where batches "
+              "come from");
   }
+}
+
+TEST(OpenSourceTest, CachesAreForServers) {
+  const testing::TestStore store(testing::SmallGraph());
+  SourceOptions options;
+  options.store = store.path();
+  EXPECT_TRUE(OpenSource(options).ok());
+  options.cache_ratio = 0.25;
+  EXPECT_THAT(std::string(OpenSource(options).status().message()),
+              HasSubstr("cache_ratio 0.25: is for servers: the features of a "
+                        "store are read from its mapped files"));
+}
+
+TEST(OpenSourceTest, OptionsOfServersReachThem) {
+  SourceOptions options;
+  options.servers = "127.0.0.1:1";
+  for (const double ratio : {-0.1, 1.1, std::nan("")}) {
+    options.cache_ratio = ratio;
+    const absl::Status status = OpenSource(options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(" is out of range: 0 to 1, a share of the rows"));
+  }
+  options.cache_ratio = 1;
+  options.tls.ca = "/absent/ca.pem";
+  const absl::Status tls = OpenSource(options).status();
+  EXPECT_TRUE(absl::IsNotFound(tls)) << tls;
+}
+
+TEST(OpenSourceTest, AbsentStoresAreNamed) {
+  SourceOptions options;
+  options.store = "/absent/store";
+  const absl::Status status = OpenSource(options).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/absent/store"));
 }
 
 TEST(OpenSourceTest, ServersAreConnectedTo) {

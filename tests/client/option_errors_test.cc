@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "common/base/field_error.h"
 
 namespace millrace {
@@ -33,6 +36,132 @@ TEST(OptionErrorsTest, SaysWhatToDo) {
   EXPECT_EQ(status.message(),
             "--weighted: there are no weights\nimport the dataset with "
             "--edge-weights SRC__REL__DST=F.npy and partition it again");
+}
+
+constexpr auto kInvalidCode = absl::StatusCode::kInvalidArgument;
+constexpr auto kLackingCode = absl::StatusCode::kFailedPrecondition;
+constexpr auto kRangeCode = absl::StatusCode::kOutOfRange;
+
+// An error and how its advice begins.
+struct AdvisedError {
+  std::string field;
+  absl::StatusCode code;
+  Problem problem;
+  std::string advice;
+};
+
+std::string AdviceOf(const std::string& field, absl::StatusCode code,
+                     Problem problem) {
+  const absl::Status status = InTermsOfOptions(FieldStatus(
+      code, {.problem = problem, .field = field, .value = "1", .limit = "2"}));
+  const std::string message(status.message());
+  const size_t line = message.find('\n');
+  return line == message.npos ? "" : message.substr(line + 1);
+}
+
+TEST(OptionErrorsTest, EachErrorHasItsAdvice) {
+  const std::vector<AdvisedError> errors = {
+      {"fanouts", kInvalidCode, Problem::kOutOfRange,
+       "give a number for each hop; -1 takes each neighbour once"},
+      {"fanouts", kRangeCode, Problem::kTooMuch,
+       "use a smaller --batch-size or smaller --fanouts"},
+      {"batch_size", kRangeCode, Problem::kTooMuch,
+       "use a smaller --batch-size or smaller --fanouts"},
+      {"negatives", kRangeCode, Problem::kTooMuch,
+       "use a smaller --batch-size or --negatives"},
+      {"walks", kRangeCode, Problem::kTooMuch,
+       "use a smaller --batch-size or --walks"},
+      {"direction", kLackingCode, Problem::kInvalid,
+       "make one that has: millrace partition DATASET --directions both"},
+      {"weighted", kLackingCode, Problem::kInvalid,
+       "import the dataset with --edge-weights SRC__REL__DST=F.npy"},
+      {"temporal", kLackingCode, Problem::kInvalid,
+       "import the dataset with --edge-times F.npy or --node-times F.npy"},
+      {"temporal", kInvalidCode, Problem::kInvalid,
+       "give them in --seeds-file [n, 2] (of edges [n, 3])"},
+      {"temporal", kInvalidCode, Problem::kMissing,
+       "give --temporal uniform or last, or leave the times out"},
+      {"method", kLackingCode, Problem::kInvalid,
+       "make one that has: millrace partition DATASET --neighbor-original-ids"},
+      {"method", kInvalidCode, Problem::kInvalid,
+       "name it: --metapath SRC__REL__DST"},
+      {"metapath", kInvalidCode, Problem::kMissing,
+       "name those that a walk follows, in turn"},
+      {"metapath", kInvalidCode, Problem::kInvalid, "name relations that join"},
+      {"seed_type", kInvalidCode, Problem::kMissing,
+       "name that of the seeds: --type TYPE"},
+      {"seed_kind", kInvalidCode, Problem::kInvalid,
+       "import a collection of graphs: millrace import tu"},
+      {"seed_order", kInvalidCode, Problem::kInvalid,
+       "make one with `millrace split`, or use --seed-order global"},
+      {"train_graph", absl::StatusCode::kNotFound, Problem::kInvalid,
+       "name one of these, or leave --train-graph out"},
+      {"train_graph", kInvalidCode, Problem::kInvalid,
+       "sample one that does, name another split"},
+      {"edge_features", kLackingCode, Problem::kInvalid,
+       "import the dataset with --edge-features F.npy"},
+      {"split", absl::StatusCode::kNotFound, Problem::kInvalid,
+       "name one with --split, make one with `millrace split`"},
+      {"store", kInvalidCode, Problem::kMissing, "give --store or --servers"},
+      {"cache_ratio", kInvalidCode, Problem::kInvalid, "leave it out"},
+      {"cache_ratio", kLackingCode, Problem::kInvalid,
+       "use a smaller --cache-ratio, fewer processes on this host"},
+      {"max_inflight_bytes", kLackingCode, Problem::kTooMuch,
+       "use a smaller --batch-size or smaller --fanouts, or start the servers"},
+      {"peers", kLackingCode, Problem::kMissing,
+       "start that server with --peers LIST"}};
+  for (const AdvisedError& error : errors) {
+    const std::string advice = AdviceOf(error.field, error.code, error.problem);
+    EXPECT_EQ(advice.substr(0, error.advice.size()), error.advice)
+        << error.field;
+    // Only an error that is the same in all three has it.
+    EXPECT_EQ(AdviceOf("lr", error.code, error.problem), "");
+    EXPECT_EQ(AdviceOf(error.field, absl::StatusCode::kInternal, error.problem),
+              "");
+  }
+  EXPECT_EQ(AdviceOf("fanouts", kInvalidCode, Problem::kInvalid), "");
+  EXPECT_EQ(AdviceOf("batch_size", kInvalidCode, Problem::kConflict),
+            "leave one out");
+  EXPECT_EQ(AdviceOf("batch_size", kInvalidCode, Problem::kNeeds),
+            "leave it out, or give that too");
+}
+
+TEST(OptionErrorsTest, OptionsOfOtherNamesAreKnown) {
+  EXPECT_EQ(OptionOfField("aggregation"), "--aggr");
+  EXPECT_EQ(OptionOfField("average_degree"), "--avg-degree");
+  EXPECT_EQ(OptionOfField("bases"), "--num-bases");
+  EXPECT_EQ(OptionOfField("node_counts"), "--num-nodes");
+  EXPECT_EQ(OptionOfField("predict_embeddings"), "--output embeddings");
+  EXPECT_EQ(OptionOfField("seeds"), "--seeds-file");
+  EXPECT_EQ(OptionOfField("seed_type"), "--type");
+  EXPECT_EQ(OptionOfField("exclude"), "--exclude-seed-edges");
+}
+
+TEST(OptionErrorsTest, OnlyErrorsOfUsageAreWrongUsage) {
+  const auto usage = [](absl::StatusCode code, bool field) {
+    return IsUsageError(InTermsOfOptions(
+        field ? FieldStatus(code, {.field = "lr", .limit = "no"})
+              : WithReason(absl::Status(code, "no"), Reason{"why"})));
+  };
+  EXPECT_TRUE(usage(kInvalidCode, true));
+  EXPECT_TRUE(usage(absl::StatusCode::kUnimplemented, true));
+  EXPECT_FALSE(usage(kLackingCode, true));
+  EXPECT_FALSE(usage(kInvalidCode, false));
+}
+
+TEST(OptionErrorsTest, ErrorsOfServersHaveAdvice) {
+  const auto advice = [](std::string_view reason) {
+    return std::string(InTermsOfOptions(WithReason(absl::UnavailableError("x"),
+                                                   Reason{reason}))
+                           .message());
+  };
+  EXPECT_EQ(advice("server_breaks_off"),
+            "x\nsee the messages of that server, or `millrace status --servers "
+            "LIST`");
+  EXPECT_EQ(
+      advice("servers_overloaded"),
+      "x\nadd servers, raise their --max-inflight-bytes, or use a smaller "
+      "--prefetch-batches");
 }
 
 TEST(OptionErrorsTest, KeepsWhatWasAddedOnTheWay) {

@@ -437,7 +437,80 @@ TEST(RemoteBatchSourceTest, RowsOfWrongIdsAreRefused) {
       HasSubstr("id 8 at position 1 is out of range; node has 8 nodes"));
   const absl::Status absent =
       (*source)->Gather(0, NodeColumn::kTime, last).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(absent)) << absent;
+  EXPECT_EQ(absent,
+            absl::FailedPreconditionError("node type node has no such column"));
+}
+
+TEST(RemoteBatchSourceTest, ColumnsThatNothingHasAreRefusedWithoutACall) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  BatchRequest request;
+  request.columns.edge_features = true;
+  Pending pending(**source, *job, std::move(request));
+  EXPECT_TRUE(absl::IsFailedPrecondition(pending.Wait().status()));
+  EXPECT_EQ((*source)->calls(), 0);
+}
+
+// The server of partition 0 is gone, and nothing but the home is needed: even
+// nodes are in partition 0, and none is expanded.
+TEST(RemoteBatchSourceTest, BatchesAreMadeAtTheirHomes) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  options.partition_wait = absl::Milliseconds(100);
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  JobSpec spec = Job();
+  spec.fanouts = {};
+  spec.seed_order = SeedOrder::kLocal;
+  spec.shuffle = false;
+  const auto job = ResolveJob(spec, (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  servers.StopServer(0);
+  const auto fetch = [&](uint32_t batch) {
+    return Pending(**source, *job, {.batch = batch}).Wait().status();
+  };
+  // Seeds 0 and 4 are of partition 0, and 1 and 7 of partition 1.
+  const absl::Status lost = fetch(0);
+  EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+  EXPECT_EQ(ErrorInfoOf(lost).partition, 0);
+  EXPECT_TRUE(fetch(1).ok()) << fetch(1);
+}
+
+TEST(RemoteBatchSourceTest, BatchesMayNotBeLargerThanTheLimit) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  options.max_batch_bytes = 10;
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::Status status =
+      Pending(**source, *job, BatchRequest()).Wait().status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("10"));
+}
+
+TEST(RemoteBatchSourceTest, BytesReceivedAreCounted) {
+  FleetHarness servers(testing::SmallGraph(), 1);
+  RemoteOptions options;
+  options.servers = "@" + servers.list();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_EQ((*source)->received_bytes(), 0u);
+  // 3 floats a row.
+  const std::vector<uint64_t> ids = {7, 0, 7, 3, 2};
+  const auto rows = (*source)->Gather(0, NodeColumn::kFeature, ids);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ((*source)->received_bytes(), 5 * 3 * 4u);
+  EXPECT_EQ((*source)->calls(), 1);
+  EXPECT_EQ((*source)->hedged_calls(), 0);
 }
 
 // If the call were retried, it would end only after partition_wait, or at the

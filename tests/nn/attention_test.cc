@@ -5,12 +5,14 @@
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
 
+#include "client/nn/attention_kernel.h"
 #include "client/nn/parameters.h"
 #include "tests/nn/neighbor_lists.h"
 
@@ -94,6 +96,36 @@ TEST_P(AttentionTest, EqualsThePlainSoftmax) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, ::testing::Bool());
+
+TEST(AttentionKernelTest, SlopesAreThoseOfLibTorch) {
+  const at::Tensor x = at::tensor({-2.0f, 0.0f, 3.0f}).requires_grad_(true);
+  const at::Tensor y = at::leaky_relu(x, 0.2);
+  y.sum().backward();
+  for (int64_t i = 0; i < 3; ++i) {
+    const float value = x[i].item().toFloat();
+    EXPECT_EQ(LeakyRelu(value), y[i].item().toFloat());
+    EXPECT_EQ(LeakyReluSlope(value), x.grad()[i].item().toFloat());
+  }
+}
+
+TEST(AttentionKernelTest, EdgesOfASourceAscend) {
+  const std::vector<int32_t> indptr = {0, 2, 2, 5}, index = {2, 0, 0, 2, 2};
+  const EdgesBySource edges(indptr.data(), index.data(), 3, 4);
+  EXPECT_EQ(edges.begin, (std::vector<int32_t>{0, 2, 2, 5, 5}));
+  EXPECT_EQ(edges.edge, (std::vector<int32_t>{1, 2, 0, 3, 4}));
+  EXPECT_EQ(edges.row, (std::vector<int32_t>{0, 0, 2, 2, 2}));
+}
+
+TEST(AttentionKernelTest, DotProductsHaveAnyLength) {
+  std::vector<float> x, y;
+  double want = 0;
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_FLOAT_EQ(Dot(x.data(), y.data(), i), want) << i;
+    x.push_back(static_cast<float>(i + 1));
+    y.push_back(static_cast<float>(2 * i - 5));
+    want += (i + 1) * (2 * i - 5);
+  }
+}
 
 TEST(AttentionTest, LargeScoresDoNotOverflow) {
   AttentionInput input = RandomInput(0, false);

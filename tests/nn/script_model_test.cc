@@ -9,12 +9,15 @@
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <random>
 
 #include "client/nn/model.h"
+#include "common/base/field_error.h"
 #include "tests/support/store_builder.h"
 #include "tests/train/script_support.h"
 
@@ -179,6 +182,7 @@ TEST(ScriptModelTest, DrawsByTheNameOfTheBatch) {
   EXPECT_FALSE(at::equal(rows(true, {1, 2, 4}), first));
   EXPECT_FALSE(at::equal(rows(true, {1, 3, 3}), first));
   EXPECT_FALSE(at::equal(rows(true, {2, 2, 3}), first));
+  EXPECT_FALSE(at::equal(rows(true, {1 + (uint64_t{1} << 32), 2, 3}), first));
   EXPECT_TRUE(at::equal(rows(true, {1, 2, 3}), first));
   EXPECT_TRUE(at::equal(rows(false, {1, 2, 3}), rows(false, {1, 2, 4})));
 }
@@ -362,6 +366,100 @@ def forward(self, x, edge_index):
               HasSubstr("parameter w of "));
   EXPECT_THAT(Refusal({{{"w", at::ones({1}, at::kLong)}}, {}, kForward}),
               HasSubstr("no parameter that wants a gradient"));
+}
+
+TEST(ScriptModelTest, RefusesTwoParametersInOneMemory) {
+  const at::Tensor both = at::ones({2});
+  const std::string refusal =
+      Refusal({{{"v", both}, {"w", both.view({2})}}, {}, R"(
+def forward(self, x, edge_index):
+    return self.w * x + self.v * x
+)"});
+  EXPECT_THAT(refusal, HasSubstr("parameters v and w of "));
+  EXPECT_THAT(refusal, HasSubstr(" are two, but share their memory\n"));
+}
+
+TEST(ScriptModelTest, NamesTheTypeOfAParameter) {
+  EXPECT_THAT(Refusal({{{"w", at::ones({1}, at::kDouble)}}, {}, R"(
+def forward(self, x, edge_index):
+    return self.w * x
+)"}),
+              HasSubstr(" is Double, but training is in Float\nscript "
+                        "model.float()"));
+}
+
+// Activations that a script keeps must not tie a step to the one before.
+TEST(ScriptModelTest, BuffersThatAreAssignedActivationsAreDetached) {
+  TestScript script = OneWeight(R"(
+def forward(self, x, edge_index):
+    rows = self.w * x + self.kept
+    if self.training:
+        self.kept = rows.sum()
+    return rows
+)");
+  script.buffers = {{"kept", at::zeros({})}};
+  const auto model = LoadFor(script, GraphShape::Homogeneous(2), "kept");
+  ASSERT_TRUE(model.ok()) << model.status();
+  ParameterSet parameters;
+  (*model)->AddTo(parameters);
+  for (int step = 0; step < 2; ++step) {
+    parameters.parameters()[0].tensor.mutable_grad().reset();
+    (*model)
+        ->Forward(ThreeNodes(), {.training = true, .dropout = {}})[0]
+        .sum()
+        .backward();
+    EXPECT_EQ(parameters.parameters()[0].tensor.grad().item().toDouble(), 4);
+    EXPECT_FALSE(parameters.buffers()[0].tensor.requires_grad());
+  }
+  // 3 rows of 2 ones, and then of 2 sevens.
+  EXPECT_EQ(parameters.buffers()[0].tensor.item().toDouble(), 42);
+}
+
+TEST(ScriptModelTest, KnowsItsFile) {
+  const std::string file = SaveScript(SageScript(2, 3, 4, 1), FileIn("sum"));
+  const auto model =
+      ScriptModel::Load(file, GraphShape::Homogeneous(2), 2).value();
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(model->checksum(), XXH3_64bits(bytes.data(), bytes.size()));
+  EXPECT_EQ(model->outputs(), 4);
+}
+
+// Only types that reach the seeds within the layers are needed.
+TEST(ScriptModelTest, FarTypesNeedNoFeatures) {
+  GraphShape shape = TwoTypes();
+  shape.relations.push_back({"c__to__a", 2, 0});
+  const std::string file = SaveScript(OneWeight(R"(
+def forward(self, x: Dict[str, Tensor], edges: Dict[str, Tensor]):
+    return {"b": self.w * x["b"]}
+)"),
+                                      FileIn("far"));
+  EXPECT_TRUE(ScriptModel::Load(file, shape, 1).ok());
+  const absl::Status status = ScriptModel::Load(file, shape, 2).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "node type c has no features, and a script is given no embeddings "
+            "for it");
+  EXPECT_EQ(ReasonOf(status), "script_without_features");
+}
+
+TEST(ScriptModelTest, EdgeFeaturesThatAreNeededMustBeThere) {
+  const absl::Status status =
+      LoadFor(OneWeight(kEdgeSum), GraphShape::Homogeneous(2), "edges")
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(status), "no_edge_features");
+}
+
+TEST(ScriptModelTest, ResultsKeepTheirWidth) {
+  const auto model = LoadFor(OneWeight(R"(
+def forward(self, x, edge_index):
+    return (self.w * x)[:, :x.size(0) - 1]
+)"),
+                             GraphShape::Homogeneous(2), "narrow");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->outputs(), 1);
+  EXPECT_THROW((*model)->Forward(ThreeNodes(), {}), c10::Error);
 }
 
 TEST(ScriptModelTest, RefusesTypesWithoutFeatures) {

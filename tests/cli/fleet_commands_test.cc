@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace status and bench, and the servers of millrace up.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "client/cli/local_fleet.h"
+#include "tests/cli/command_runner.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace::testing {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+using FleetCommandsTest = CommandTest;
+
+std::string AddressesOf(FleetHarness& servers, std::vector<int> parts) {
+  std::string list;
+  for (const int part : parts) {
+    list += (list.empty() ? "" : ",") + servers.server(part).address();
+  }
+  return list;
+}
+
+TEST_F(FleetCommandsTest, StatusShowsEachServer) {
+  ServerOptions options;
+  options.max_inflight_bytes = 3 << 19;  // 1.5 MiB
+  FleetHarness servers(SmallGraph(), 2, options);
+  const std::string list = AddressesOf(servers, {1, 0});
+  const OrderedJson json =
+      JsonOf({"status", "--servers", list, "--json", "--wait", "20s"});
+  EXPECT_EQ(json["missing_partitions"], OrderedJson::array());
+  ASSERT_EQ(json["servers"].size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    const OrderedJson& server = json["servers"][i];
+    EXPECT_EQ(server["address"], servers.server(1 - i).address());
+    EXPECT_EQ(server["state"], "ready");
+    EXPECT_EQ(server["partitions"], OrderedJson({1 - i}));
+    EXPECT_EQ(server["replica"], 0);
+    EXPECT_EQ(server["inflight_bytes"], 0);
+    EXPECT_EQ(server["max_inflight_bytes"], 3 << 19);
+    EXPECT_GE(server["uptime_seconds"].get<double>(), 0);
+    EXPECT_EQ(server["error"], "");
+    EXPECT_EQ(server["damaged_partitions"], OrderedJson::object());
+  }
+  ASSERT_EQ(Run({"status", "--servers", list}), 0) << err_;
+  std::string row = servers.server(1).address();
+  row.append(24 - row.size(), ' ');
+  EXPECT_THAT(
+      out_,
+      MatchesRegex("ADDRESS                  STATE        PARTITIONS   REPLICA "
+                   " INFLIGHT/LIMIT MiB     UPTIME  VERSION\n" +
+                   row +
+                   " ready        1                  0       0.0/      1.5 "
+                   "        [0-9]s  [0-9.]+\n.*\n"));
+}
+
+TEST_F(FleetCommandsTest, StatusFailsWithoutAPartition) {
+  FleetHarness servers(SmallGraph(), 3);
+  EXPECT_EQ(Run({"status", "--servers", AddressesOf(servers, {1})}), 1);
+  EXPECT_THAT(err_, HasSubstr("millrace status: no ready server for partition "
+                              "0, 2 of 3\nmillrace status: start one: "
+                              "millrace-server --store STORE --partition 0\n"));
+  EXPECT_EQ(Run({"status", "--json", "--wait", "300ms", "--servers",
+                 AddressesOf(servers, {0, 2})}),
+            1);
+  EXPECT_THAT(out_, HasSubstr("\"missing_partitions\":[1]"));
+}
+
+TEST_F(FleetCommandsTest, ReplicasAreNumberedInTheOrderOfTheList) {
+  FleetHarness servers(SmallGraph(), 2);
+  const auto second =
+      SamplerServer::Start(servers.store(), ServerOptions()).value();
+  const OrderedJson json =
+      JsonOf({"status", "--json", "--servers",
+              AddressesOf(servers, {0, 1}) + "," + second->address()});
+  EXPECT_EQ(json["servers"][0]["replica"], 0);
+  EXPECT_EQ(json["servers"][1]["replica"], 0);
+  EXPECT_EQ(json["servers"][2]["replica"], 1);
+  EXPECT_EQ(json["servers"][2]["partitions"], OrderedJson({0, 1}));
+}
+
+// Nobody listens at these ports.
+TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
+  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0.3"}), 1);
+  EXPECT_THAT(out_, HasSubstr("127.0.0.1:1              unreachable  "));
+  EXPECT_THAT(err_, HasSubstr("millrace status: the server does not answer\n"
+                              "millrace status: its reason is shown with "
+                              "each; start the servers, or correct the list"));
+  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1,127.0.0.1:2", "--timeout",
+                 "0.3", "--json"}),
+            1);
+  EXPECT_THAT(err_, HasSubstr("none of the 2 servers answers\n"));
+  const OrderedJson json = OrderedJson::parse(out_);
+  EXPECT_EQ(json["servers"][1]["state"], "unreachable");
+  EXPECT_NE(json["servers"][1]["error"], "");
+}
+
+TEST_F(FleetCommandsTest, StatusWaitsForDurations) {
+  for (const char* wait : {"-1s", "soon"}) {
+    EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--wait", wait}), 2);
+    EXPECT_THAT(err_, HasSubstr("--wait " + std::string(wait) +
+                                " is not a duration; write e.g. 20s or 5m\n"));
+  }
+  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0"}), 2);
+  EXPECT_EQ(Run({"status"}), 2);
+}
+
+TEST_F(FleetCommandsTest, BenchCountsWhatItGets) {
+  const std::string store = Stored(SmallGraph());
+  const OrderedJson json =
+      JsonOf({"bench", "--store", store, "--fanouts", "0", "--batch-size", "3",
+              "--batches", "5", "--json"});
+  // Batches of 3 and 1 in turn; of each node 4 bytes of local ids, and so on.
+  EXPECT_EQ(json["batches"], 5);
+  EXPECT_EQ(json["nodes"], 3 + 1 + 3 + 1 + 3);
+  EXPECT_EQ(json["edges"], 0);
+  EXPECT_GT(json["bytes"].get<int64_t>(), 11 * (8 + 12 + 8));
+  EXPECT_FALSE(json.contains("received_bytes"));
+  EXPECT_GT(json["seconds"].get<double>(), 0);
+  EXPECT_GE(json["seconds"].get<double>(), json["wait_seconds"].get<double>());
+  EXPECT_GE(json["cpu_seconds"].get<double>(), 0);
+  EXPECT_GT(json["peak_rss_bytes"].get<int64_t>(), 1 << 20);
+  // Seeds 2 and 6 have a neighbour each.
+  const std::string seeds = Npy("seeds", std::vector<int64_t>{2, 6});
+  EXPECT_EQ(
+      JsonOf({"bench", "--store", store, "--fanouts", "-1", "--seeds-file",
+              seeds, "--batches", "3", "--json"})["edges"],
+      6);
+}
+
+TEST_F(FleetCommandsTest, BenchPrintsRates) {
+  ASSERT_EQ(Run({"bench", "--store", Stored(SmallGraph()), "--fanouts", "-1",
+                 "--batches", "4"}),
+            0)
+      << err_;
+  EXPECT_THAT(out_, MatchesRegex("batches        4\n"
+                                 "batches/s      [0-9.]+\n"
+                                 "edges/s        [0-9.e+]+\n"
+                                 "GB/s           [0-9.]+\n"
+                                 "CPU s a batch  [0-9.]+ \\(this process\\)\n"
+                                 "MB a batch     0.00\n"
+                                 "peak RSS       0.[0-9]+ GB\n"));
+}
+
+TEST_F(FleetCommandsTest, BenchOfAFleetCountsItsCalls) {
+  FleetHarness servers(SmallGraph(), 2);
+  const std::vector<std::string> args = {
+      "bench",     "--servers", "@" + servers.list(), "--fanouts", "0",
+      "--batches", "3"};
+  std::vector<std::string> more = args;
+  more.push_back("--json");
+  const OrderedJson json = JsonOf(more);
+  EXPECT_GT(json["received_bytes"].get<int64_t>(), 0);
+  // The home of a batch and the other owner of its rows are asked.
+  EXPECT_GE(json["calls"].get<int64_t>(), 3);
+  EXPECT_EQ(json["hedged_calls"], 0);
+  ASSERT_EQ(Run(args), 0) << err_;
+  EXPECT_THAT(out_,
+              HasSubstr("\nMB received    0.00 (in all)\ncalls          "));
+  EXPECT_THAT(out_, HasSubstr(", 0 of them hedged\n"));
+}
+
+TEST(PartitionsOfServerTest, AllPartitionsAreServed) {
+  EXPECT_EQ(PartitionsOfServer(0, 1, 3), "0,1,2");
+  EXPECT_EQ(PartitionsOfServer(0, 2, 5), "0,1");
+  EXPECT_EQ(PartitionsOfServer(1, 2, 5), "2,3,4");
+  EXPECT_EQ(PartitionsOfServer(2, 3, 3), "2");
+  // More servers than partitions are replicas, in turn.
+  EXPECT_EQ(PartitionsOfServer(0, 5, 2), "0");
+  EXPECT_EQ(PartitionsOfServer(3, 5, 2), "1");
+  EXPECT_EQ(PartitionsOfServer(4, 5, 2), "0");
+}
+
+}  // namespace
+}  // namespace millrace::testing
