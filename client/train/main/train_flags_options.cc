@@ -18,8 +18,8 @@ namespace millrace {
 namespace {
 
 // The error for a value that later versions may support.
-absl::Status Later(const char* option, const std::string& value,
-                   const char* served) {
+absl::Status UnservedOption(const char* option, const std::string& value,
+                            const char* served) {
   return UnservedError(StrCat(option, " ", value,
                               " does not exist in this version\nuse ", option,
                               " ", served));
@@ -44,8 +44,8 @@ void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
 }  // namespace
 
 absl::Status TrainFlags::CheckServed() const {
-  if (device_ != "cpu") return Later("--device", device_, "cpu");
-  if (backend_ != "gloo") return Later("--backend", backend_, "gloo");
+  if (device_ != "cpu") return UnservedOption("--device", device_, "cpu");
+  if (backend_ != "gloo") return UnservedOption("--backend", backend_, "gloo");
   return absl::OkStatus();
 }
 
