@@ -4,12 +4,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
+#include "client/field_words.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
-#include "common/cli/words.h"
-#include "common/sample/job_options.h"
 
 namespace millrace {
 namespace {
@@ -104,16 +102,6 @@ constexpr ReasonAdvice kReasonAdvice[] = {
      "--prefetch-batches"},
 };
 
-// Fields whose options have other names.
-constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
-    {"aggregation", "--aggr"},
-    {"average_degree", "--avg-degree"},
-    {"bases", "--num-bases"},
-    {"node_counts", "--num-nodes"},
-    {"predict_embeddings", "--output embeddings"},
-    {"seeds", "--seeds-file"},
-};
-
 std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
   for (const Advice& advice : kAdvice) {
     if (advice.field == error.field && advice.code == code &&
@@ -145,13 +133,7 @@ std::string_view AdviceOn(std::string_view reason,
 }  // namespace
 
 std::string OptionOfField(std::string_view field) {
-  if (const JobOption* option = FindJobOption(field); option != nullptr) {
-    return StrCat("--", option->option);
-  }
-  for (const auto& [name, option] : kOptionNames) {
-    if (name == field) return std::string(option);
-  }
-  return OptionName(field);
+  return StrCat("--", WordOfField(field));
 }
 
 absl::Status InTermsOfOptions(const absl::Status& status,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client/train/run/run_log.h"
+#include "client/train/run/log_lines.h"
 #include "common/base/process_usage.h"
 #include "common/base/steady_time.h"
 

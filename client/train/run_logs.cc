@@ -128,7 +128,7 @@ absl::Status RunLogs::LogEpoch(const MetricsRecord& record) {
 
 absl::Status RunLogs::LogBest(const RunState& state, MetricsRecord record) {
   if (!leader() || !state.best_valid.has_value()) return absl::OkStatus();
-  record.accuracy = {state.train_at_best, state.best_valid, state.test_at_best};
+  record.metrics = {state.train_at_best, state.best_valid, state.test_at_best};
   record.best_epoch = state.best_epoch;
   std::string line = absl::StrFormat("best epoch %u  valid %.4f",
                                      state.best_epoch, *state.best_valid);

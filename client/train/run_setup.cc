@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "client/train/resume_identity.h"
+#include "client/train/checkpoint_identity.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run_model.h"
 #include "common/base/log.h"
@@ -83,8 +83,8 @@ absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
 
 absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
   MILLRACE_ASSIGN_OR_RETURN(run.state, RunState::From(checkpoint));
-  RunIdentity identity =
-      ResumeIdentity(*run.plan, run.inputs, run.learner->model(), run.state);
+  RunIdentity identity = CheckpointIdentity(*run.plan, run.inputs,
+                                            run.learner->model(), run.state);
   // Splits that were added since the checkpoint do not matter. (A checkpoint
   // that names no splits has a fingerprint of the dataset that covers them.)
   std::erase_if(identity, [&](const auto& text) {

@@ -126,9 +126,9 @@ void RunState::EndEpoch() {
   step = 0;
 }
 
-bool RunState::NoteEvaluation(uint32_t evaluated, const SplitMetrics& accuracy,
+bool RunState::NoteEvaluation(uint32_t evaluated, const SplitMetrics& metrics,
                               const Task& task) {
-  const std::optional<double>& valid = accuracy.valid;
+  const std::optional<double>& valid = metrics.valid;
   if (valid.has_value() && best_valid.has_value() &&
       !task.Better(*valid, *best_valid)) {
     ++since_best;
@@ -137,8 +137,8 @@ bool RunState::NoteEvaluation(uint32_t evaluated, const SplitMetrics& accuracy,
   since_best = 0;
   best_epoch = evaluated;
   best_valid = valid;
-  train_at_best = accuracy.train;
-  test_at_best = accuracy.test;
+  train_at_best = metrics.train;
+  test_at_best = metrics.test;
   return true;
 }
 

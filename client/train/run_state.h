@@ -43,8 +43,8 @@ struct RunState {
   // Moves to the start of the next epoch, but keeps `sums`.
   void EndEpoch();
   // Notes an evaluation, and returns whether its model is the best so far;
-  // without accuracy.valid, the latest is.
-  bool NoteEvaluation(uint32_t epoch, const SplitMetrics& accuracy,
+  // without metrics.valid, the latest is.
+  bool NoteEvaluation(uint32_t epoch, const SplitMetrics& metrics,
                       const Task& task);
 };
 

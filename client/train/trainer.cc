@@ -9,9 +9,9 @@
 
 #include "client/loader.h"
 #include "client/tensor/torch_status.h"
+#include "client/train/checkpoint_identity.h"
 #include "client/train/epoch_clock.h"
 #include "client/train/eval/prediction.h"
-#include "client/train/resume_identity.h"
 #include "client/train/run_setup.h"
 #include "client/train/task/minibatch.h"
 #include "common/base/field_error.h"
@@ -142,15 +142,15 @@ absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
 
 absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
   const SteadyTime start = SteadyNow();
-  MILLRACE_ASSIGN_OR_RETURN(record.accuracy, run_->evaluator->Run());
+  MILLRACE_ASSIGN_OR_RETURN(record.metrics, run_->evaluator->Run());
   record.eval_seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   evaluated_ = true;
-  if (!record.accuracy.train.has_value() && state_.sums.labelled > 0 &&
+  if (!record.metrics.train.has_value() && state_.sums.labelled > 0 &&
       options_.task.metric == MetricKind::kAccuracy) {
-    record.accuracy.train = static_cast<double>(state_.sums.correct) /
-                            static_cast<double>(state_.sums.labelled);
+    record.metrics.train = static_cast<double>(state_.sums.correct) /
+                           static_cast<double>(state_.sums.labelled);
   }
-  return state_.NoteEvaluation(record.epoch, record.accuracy, options_.task);
+  return state_.NoteEvaluation(record.epoch, record.metrics, options_.task);
 }
 
 absl::Status Trainer::EndEpoch(const EpochClock& clock) {
@@ -188,7 +188,7 @@ absl::Status Trainer::Save(bool best) {
   state_.optimizer_steps = run_->learner->optimizer_steps();
   state_.SaveTo(*checkpoint);
   checkpoint->identity =
-      ResumeIdentity(*run_->plan, run_->inputs, model(), state_);
+      CheckpointIdentity(*run_->plan, run_->inputs, model(), state_);
   run_->checkpoints->Save(checkpoint, best);
   return absl::OkStatus();
 }

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
 #include "client/train/group/collectives.h"
-#include "client/train/run/run_log.h"
+#include "client/train/run/log_lines.h"
 #include "client/train/run/train_options.h"
 #include "client/train/run_state.h"
 #include "common/sample/batch_source.h"

@@ -365,9 +365,9 @@ TEST(SplitOptionsTest, NamedSplitsAreEvaluated) {
   options.valid_split = "odd";
   options.test_split = "train";
   for (const MetricsRecord& record : TrainRanks(1, source, options)) {
-    const double right = *record.accuracy.valid * 3;
+    const double right = *record.metrics.valid * 3;
     EXPECT_NEAR(right, std::round(right), 1e-9);
-    EXPECT_EQ(record.accuracy.test, record.accuracy.train);
+    EXPECT_EQ(record.metrics.test, record.metrics.train);
   }
 }
 

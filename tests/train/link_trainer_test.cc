@@ -96,7 +96,7 @@ TrainOptions LinkRun() {
 
 double LastValid(const std::vector<MetricsRecord>& history) {
   EXPECT_FALSE(history.empty());
-  return history.empty() ? 0 : history.back().accuracy.valid.value_or(0);
+  return history.empty() ? 0 : history.back().metrics.valid.value_or(0);
 }
 
 // Uniformly random edges, in both directions if `undirected`, and rows of
@@ -331,7 +331,7 @@ TEST(LinkTrainer, GoesOnFromACheckpoint) {
   const auto last = TrainRanks(1, source, options);
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].loss, whole[2].loss);
-  EXPECT_EQ(last[0].accuracy.valid, whole[2].accuracy.valid);
+  EXPECT_EQ(last[0].metrics.valid, whole[2].metrics.valid);
 }
 
 // Without features, the model learns a row per node.

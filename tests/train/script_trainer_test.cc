@@ -102,7 +102,7 @@ TEST(ScriptTrainerTest, LearnsOnSeveralTypes) {
   const auto history = TrainRanks(2, source, options);
   ASSERT_EQ(history.size(), 20u);
   EXPECT_LT(*history.back().loss, 0.7 * *history.front().loss);
-  EXPECT_GT(*history.back().accuracy.test, 0.6);
+  EXPECT_GT(*history.back().metrics.test, 0.6);
 }
 
 // Only edge features reveal the class of the node that an edge leads to.
@@ -129,8 +129,8 @@ def forward(self, x, edge_index, edge_attr: Tensor):
   options.log_every = 0;
   const auto history =
       TrainRanks(2, Serve(graph, "script_edge_features", 3), options);
-  EXPECT_EQ(*history.back().accuracy.valid, 1);
-  EXPECT_EQ(*history.back().accuracy.test, 1);
+  EXPECT_EQ(*history.back().metrics.valid, 1);
+  EXPECT_EQ(*history.back().metrics.test, 1);
 }
 
 TEST(ScriptTrainerTest, PredictsAllColumnsOfAllNodes) {
@@ -193,7 +193,7 @@ TEST(ScriptTrainerTest, RowsOfNodesBecomeThoseOfGraphs) {
   options.log_every = 0;
   const auto history = TrainRanks(1, Serve(graph, "script_graphs"), options);
   ASSERT_EQ(history.size(), 60u);
-  EXPECT_GT(*history.back().accuracy.valid, 0.8);
+  EXPECT_GT(*history.back().metrics.valid, 0.8);
 }
 
 TEST(ScriptTrainerTest, LearnsEdges) {

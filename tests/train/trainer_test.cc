@@ -60,8 +60,8 @@ TEST(TrainerTest, LearnsTheClasses) {
   const auto history = TrainRanks(1, source, options);
   ASSERT_EQ(history.size(), 30u);
   EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
-  EXPECT_GT(*history.back().accuracy.train, 0.9);
-  EXPECT_GT(*history.back().accuracy.test, 0.7);
+  EXPECT_GT(*history.back().metrics.train, 0.9);
+  EXPECT_GT(*history.back().metrics.test, 0.7);
 }
 
 TEST(TrainerTest, TwoRunsHaveEqualLosses) {
@@ -338,7 +338,7 @@ TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
   options.epochs = 2;
   options.optimizer.lr = 1e-9;
   const auto worse = TrainRanks(1, source, options);
-  ASSERT_LT(worse.back().accuracy.valid, better.back().accuracy.valid);
+  ASSERT_LT(worse.back().metrics.valid, better.back().metrics.valid);
   EXPECT_EQ(attempt_of_best(), 2);
 }
 
@@ -587,8 +587,8 @@ TEST(TrainerTest, SampledInferenceCountsTheSameSeeds) {
   const auto sampled = TrainRanks(2, source, options);
   options.evaluation = {};
   const auto full = TrainRanks(2, source, options);
-  EXPECT_EQ(sampled.back().accuracy.valid, full.back().accuracy.valid);
-  EXPECT_EQ(sampled.back().accuracy.test, full.back().accuracy.test);
+  EXPECT_EQ(sampled.back().metrics.valid, full.back().metrics.valid);
+  EXPECT_EQ(sampled.back().metrics.test, full.back().metrics.test);
 }
 
 // Evaluation takes its nodes as explicit seeds.

@@ -41,7 +41,7 @@ TEST_P(TypedTrainerTest, LearnsTheClasses) {
   const auto history = TrainRanks(1, source, options);
   ASSERT_EQ(history.size(), 20u);
   EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
-  EXPECT_GT(*history.back().accuracy.train, 0.8);
+  EXPECT_GT(*history.back().metrics.train, 0.8);
 }
 
 TEST_P(TypedTrainerTest, PartitionsDoNotChangeLosses) {
@@ -238,7 +238,7 @@ TEST_P(TaskTrainerTest, Learns) {
   const auto history = TrainRanks(1, source, options);
   ASSERT_EQ(history.size(), 30u);
   EXPECT_LT(*history.back().loss, 0.5 * *history.front().loss);
-  const double test = *history.back().accuracy.test;
+  const double test = *history.back().metrics.test;
   if (options.task.kind == TaskKind::kRegression) {
     EXPECT_LT(test, 0.8);  // standard deviation of labels: 1.1
   } else {
@@ -254,9 +254,8 @@ TEST_P(TaskTrainerTest, SampledInferenceGivesTheSameMetric) {
   options.evaluation.kind = InferenceKind::kSampled;
   options.evaluation.fanouts = {-1, -1};
   const auto sampled = TrainRanks(2, source, options);
-  EXPECT_NEAR(*sampled.back().accuracy.valid, *full.back().accuracy.valid,
-              1e-5);
-  EXPECT_NEAR(*sampled.back().accuracy.test, *full.back().accuracy.test, 1e-5);
+  EXPECT_NEAR(*sampled.back().metrics.valid, *full.back().metrics.valid, 1e-5);
+  EXPECT_NEAR(*sampled.back().metrics.test, *full.back().metrics.test, 1e-5);
 }
 INSTANTIATE_TEST_SUITE_P(Tasks, TaskTrainerTest,
                          ::testing::Values("multi", "binary", "regression"),

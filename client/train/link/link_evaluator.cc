@@ -309,11 +309,11 @@ absl::StatusOr<SplitMetrics> LinkEvaluator::Run() {
     if (options_.kind == InferenceKind::kFull) {
       MILLRACE_ASSIGN_OR_RETURN(rows_, full_.RunForAllTypes());
     }
-    SplitMetrics accuracy;
-    MILLRACE_ASSIGN_OR_RETURN(accuracy.valid, Count(splits_.valid));
-    MILLRACE_ASSIGN_OR_RETURN(accuracy.test, Count(splits_.test));
+    SplitMetrics metrics;
+    MILLRACE_ASSIGN_OR_RETURN(metrics.valid, Count(splits_.valid));
+    MILLRACE_ASSIGN_OR_RETURN(metrics.test, Count(splits_.test));
     rows_.clear();
-    return accuracy;
+    return metrics;
   });
 }
 

@@ -49,7 +49,7 @@ void SetUpTorchLog() {
 }
 
 // The error as users see it.
-absl::Status Told(const absl::Status& status) {
+absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
 }
 
@@ -100,8 +100,8 @@ absl::Status Train(const SourceFlags& source_flags,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
   // Other ranks show their users what failed here.
-  absl::Status status = Told(TrainInGroup(source_flags, train_flags,
-                                          std::move(options), *collectives));
+  absl::Status status = WithTrainAdvice(TrainInGroup(
+      source_flags, train_flags, std::move(options), *collectives));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -126,11 +126,12 @@ int Main(int argc, char** argv) {
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) {
-      return Told(Train(source, flags, worker));
+      return WithTrainAdvice(Train(source, flags, worker));
     }
     // Checks the options here so that wrong usage is reported only once.
-    MILLRACE_RETURN_IF_ERROR(Told(flags.Options(flags.workers()).status()));
-    return Told(RunWorkers(argv, flags.workers(), source.threads()));
+    MILLRACE_RETURN_IF_ERROR(
+        WithTrainAdvice(flags.Options(flags.workers()).status()));
+    return WithTrainAdvice(RunWorkers(argv, flags.workers(), source.threads()));
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/nn/model_kind.h"
+#include "client/train/run/train_words.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
@@ -75,13 +76,13 @@ void TrainFlags::AddTask(CLI::App& group) {
                   "largest label of the splits")
       ->check(AtLeast(0));
   group.add_option("--decoder", decoder_, "--task link: how an edge is scored")
-      ->check(OneOf({"dot", "distmult"}));
+      ->check(OneOf(WordsIn(kDecoderWords)));
   group
       .add_option("--loss", loss_,
                   "--task link: bce: yes or no for each edge and negative; "
                   "softmax: the edge among its negatives; without it softmax "
                   "for --negatives shared and in-batch, else bce")
-      ->check(OneOf({"bce", "softmax"}));
+      ->check(OneOf(WordsIn(kLossWords)));
 }
 
 void TrainFlags::AddModel(CLI::App& group) {
@@ -99,7 +100,7 @@ void TrainFlags::AddModel(CLI::App& group) {
       .add_option(
           "--aggr", aggregation_,
           HelpFor(&ModelKindInfo::reads_aggr, "how neighbours are added up"))
-      ->check(OneOf({"mean", "sum", "max"}));
+      ->check(OneOf(WordsIn(kAggregationWords)));
   group
       .add_option("--num-bases", bases_,
                   HelpFor(&ModelKindInfo::reads_num_bases,
@@ -112,20 +113,20 @@ void TrainFlags::AddModel(CLI::App& group) {
              absl::StrJoin(KindsWith(&ModelKindInfo::reads_heads), "'s and "),
              "'s attention"));
   group.add_option("--norm", norm_, "in hidden layers")
-      ->check(OneOf({"none", "batch", "layer"}));
+      ->check(OneOf(WordsIn(kNormWords)));
   group
       .add_option("--gcn-norm", gcn_norm_,
                   "full: by true degrees; sampled: by the subgraph's, as PyG")
-      ->check(OneOf({"full", "sampled"}));
+      ->check(OneOf(WordsIn(kGcnNormWords)));
   group
       .add_option("--gin-mlp", gin_mlp_,
                   HelpFor(&ModelKindInfo::reads_gin_mlp,
                           "layers of each convolution's MLP, 1 or 2"))
       ->check(WholeNumber(1, 2));
   group.add_option("--readout", readout_, "a graph's row from its nodes'")
-      ->check(OneOf({"mean", "sum", "max"}));
+      ->check(OneOf(WordsIn(kAggregationWords)));
   group.add_option("--graph-head", graph_head_, "what follows the readout")
-      ->check(OneOf({"mlp", "none"}));
+      ->check(OneOf(WordsIn(kGraphHeadWords)));
   group.add_option("--model-seed", model_seed_, "seed of the initial weights");
   group
       .add_option("--init", init_,
@@ -145,7 +146,7 @@ void TrainFlags::AddTraining(CLI::App& group) {
   group.add_option("--weight-decay", weight_decay_, "as torch.optim's")
       ->check(Number(0, kNoLimit));
   group.add_option("--optimizer", optimizer_, "update rule, as torch.optim's")
-      ->check(OneOf({"adam", "adamw", "sgd"}));
+      ->check(OneOf(WordsIn(kOptimizerWords)));
   group
       .add_option("--lr-schedule", lr_schedule_,
                   "constant | cosine | step:EPOCHS:FACTOR")
@@ -202,7 +203,7 @@ void TrainFlags::AddEvaluation(CLI::App& group) {
       .add_option("--inference", inference_,
                   "full: exact, layer by layer over all neighbours; sampled: "
                   "by batches, the default of scripts")
-      ->check(OneOf({"full", "sampled"}));
+      ->check(OneOf(WordsIn(kInferenceWords)));
   group
       .add_option("--eval-fanouts", eval_fanouts_,
                   "of sampled inference; without it --fanouts")
@@ -212,13 +213,13 @@ void TrainFlags::AddEvaluation(CLI::App& group) {
                   "nodes asked for at once")
       ->check(AtLeast(1));
   group.add_option("--eval-ranks", eval_ranks_, "who evaluates")
-      ->check(OneOf({"0", "all"}));
+      ->check(OneOf(WordsIn(kEvalRanksWords)));
   group
       .add_option("--predict", predict_,
                   "write a .npy of all nodes' rows in original id order")
       ->type_name("FILE");
   group.add_option("--output", output_, "what --predict writes")
-      ->check(OneOf({"logits", "embeddings"}));
+      ->check(OneOf(WordsIn(kOutputWords)));
 }
 
 void TrainFlags::AddFiles(CLI::App& group) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/flags/job_flags.h"
 #include "client/train/run/train_options.h"
+#include "client/train/run/train_words.h"
 
 namespace millrace {
 
@@ -47,10 +48,16 @@ class TrainFlags {
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
+  absl::Status FillEmbedding(TrainOptions& options) const;
+  absl::Status FillLayers(TrainOptions& options) const;
   // INVALID_ARGUMENT: --seeds gave another kind than --task learns.
   absl::Status TakeSeedKind(SeedKind kind, const char* word,
                             JobSpec& job) const;
+  // INVALID_ARGUMENT: options of another task than --task were given.
+  absl::Status CheckTaskOptions() const;
   absl::Status FillTask(TrainOptions& options) const;
+  absl::Status FillLinks(TrainOptions& options) const;
+  absl::Status FillEvalNegatives(EvaluationOptions& evaluation) const;
   absl::Status FillEvaluation(TrainOptions& options) const;
 
   const CLI::App* app_ = nullptr;  // set by AddTo()
@@ -62,18 +69,18 @@ class TrainFlags {
   int64_t hidden_ = 256;
   int layers_ = 0;  // 0 for as many as fanouts
   int heads_ = 1;
-  std::string aggregation_ = "mean";
+  std::string aggregation_ = WordFor(kAggregationWords, Aggregation::kMean);
   int bases_ = 0;
   double dropout_ = 0;
-  std::string norm_ = "none";
-  std::string gcn_norm_ = "full";
+  std::string norm_ = WordFor(kNormWords, NormKind::kNone);
+  std::string gcn_norm_ = WordFor(kGcnNormWords, GcnNorm::kFull);
   std::string task_ = "single";
   int64_t classes_ = 0;
-  std::string decoder_ = "dot";
+  std::string decoder_ = WordFor(kDecoderWords, DecoderKind::kDot);
   std::string loss_;  // empty for the one that suits --negatives
   int gin_mlp_ = 2;
-  std::string readout_ = "sum";
-  std::string graph_head_ = "mlp";
+  std::string readout_ = WordFor(kAggregationWords, Aggregation::kSum);
+  std::string graph_head_ = WordFor(kGraphHeadWords, true);
   uint64_t model_seed_ = 1;
   std::string init_;
 
@@ -81,7 +88,7 @@ class TrainFlags {
   uint32_t epochs_ = 10;
   double lr_ = 0.003;
   double weight_decay_ = 0;
-  std::string optimizer_ = "adam";
+  std::string optimizer_ = WordFor(kOptimizerWords, OptimizerKind::kAdam);
   std::string lr_schedule_ = "constant";
   uint32_t patience_ = 0;
   std::string device_ = "cpu";
@@ -95,14 +102,14 @@ class TrainFlags {
   std::string inference_;  // empty for full; scripts and graphs: sampled
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
-  std::string eval_ranks_ = "all";
+  std::string eval_ranks_ = WordFor(kEvalRanksWords, true);
 
   std::string checkpoint_;
   uint32_t checkpoint_every_ = 0;
   bool keep_best_ = false;
   bool resume_ = false;
   std::string predict_;
-  std::string output_ = "logits";
+  std::string output_ = WordFor(kOutputWords, false);
   std::string metrics_json_;
   uint32_t log_every_ = 0;
   std::string consumed_log_;

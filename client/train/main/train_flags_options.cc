@@ -8,6 +8,7 @@
 #include "client/train/main/train_flags.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/train_options.h"
+#include "client/train/run/train_words.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -17,8 +18,8 @@ namespace millrace {
 namespace {
 
 // The error for a value that later versions may support.
-absl::Status Later(const char* option, const std::string& value,
-                   const char* served) {
+absl::Status UnservedOption(const char* option, const std::string& value,
+                            const char* served) {
   return UnservedError(StrCat(option, " ", value,
                               " does not exist in this version\nuse ", option,
                               " ", served));
@@ -33,16 +34,18 @@ int Hops(const JobSpec& job) {
   return static_cast<int>(hops);
 }
 
-Aggregation AggregationOf(const std::string& word) {
-  if (word == "sum") return Aggregation::kSum;
-  return word == "max" ? Aggregation::kMax : Aggregation::kMean;
+// Sets `value` to what the word is for, unless it is not one of the words.
+template <typename Value, size_t kCount>
+void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
+               Value& value) {
+  value = ValueOf(words, word).value_or(value);
 }
 
 }  // namespace
 
 absl::Status TrainFlags::CheckServed() const {
-  if (device_ != "cpu") return Later("--device", device_, "cpu");
-  if (backend_ != "gloo") return Later("--backend", backend_, "gloo");
+  if (device_ != "cpu") return UnservedOption("--device", device_, "cpu");
+  if (backend_ != "gloo") return UnservedOption("--backend", backend_, "gloo");
   return absl::OkStatus();
 }
 
@@ -63,26 +66,22 @@ absl::Status TrainFlags::FillScript(ModelConfig& model) const {
   return absl::OkStatus();
 }
 
-absl::Status TrainFlags::FillModel(TrainOptions& options) const {
-  if (scripted()) {
-    MILLRACE_RETURN_IF_ERROR(FillScript(options.model));
-  } else {
-    MILLRACE_ASSIGN_OR_RETURN(options.model.kind, ModelKindFromName(model_));
+absl::Status TrainFlags::FillEmbedding(TrainOptions& options) const {
+  if (options.task.kind != TaskKind::kLink) {
+    return UsageError(
+        StrCat("--model embedding is for --task link, not for --task ", task_,
+               "\nuse another --model"));
   }
-  options.model.hidden = hidden_;
-  const bool embedding = options.model.kind == ModelKind::kEmbedding;
-  if (embedding) {
-    if (options.task.kind != TaskKind::kLink) {
-      return UsageError(
-          StrCat("--model embedding is for --task link, not for --task ", task_,
-                 "\nuse another --model"));
-    }
-    if (Hops(options.job) > 0) {
-      return UsageError(
-          "--model embedding reads no neighbours\nleave out --fanouts");
-    }
-    options.job.fanouts = {0};
+  if (Hops(options.job) > 0) {
+    return UsageError(
+        "--model embedding reads no neighbours\nleave out --fanouts");
   }
+  options.job.fanouts = {0};
+  options.model.layers = layers_;
+  return absl::OkStatus();
+}
+
+absl::Status TrainFlags::FillLayers(TrainOptions& options) const {
   const int hops = Hops(options.job);
   const bool any_depth = options.job.seed_kind == SeedKind::kGraph ||
                          EdgesOfAllNodes(options.job.method);
@@ -96,27 +95,34 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
         "--fanouts is needed to train, one number per layer\ngive e.g. "
         "--fanouts 15,10 for two layers");
   }
-  options.model.layers = layers_ > 0 || embedding ? layers_ : hops;
-  options.model.heads = heads_;
-  options.model.bases = bases_;
-  options.model.aggregation = AggregationOf(aggregation_);
-  options.model.dropout = dropout_;
-  options.model.norm = norm_ == "batch"   ? NormKind::kBatch
-                       : norm_ == "layer" ? NormKind::kLayer
-                                          : NormKind::kNone;
-  options.model.gcn_norm =
-      gcn_norm_ == "full" ? GcnNorm::kFull : GcnNorm::kSampled;
-  options.model.seed = model_seed_;
-  options.model.gin_mlp = gin_mlp_;
-  if (options.task.kind == TaskKind::kLink) {
-    options.model.decoder =
-        decoder_ == "dot" ? DecoderKind::kDot : DecoderKind::kDistMult;
+  options.model.layers = layers_ > 0 ? layers_ : hops;
+  return any_depth ? absl::OkStatus()
+                   : CheckLayers(options.model.layers, hops, "fanouts");
+}
+
+absl::Status TrainFlags::FillModel(TrainOptions& options) const {
+  ModelConfig& model = options.model;
+  if (scripted()) {
+    MILLRACE_RETURN_IF_ERROR(FillScript(model));
+  } else {
+    MILLRACE_ASSIGN_OR_RETURN(model.kind, ModelKindFromName(model_));
   }
-  options.model.readout = AggregationOf(readout_);
-  options.model.graph_head = graph_head_ == "mlp";
-  return any_depth || embedding
-             ? absl::OkStatus()
-             : CheckLayers(options.model.layers, hops, "fanouts");
+  model.hidden = hidden_;
+  model.heads = heads_;
+  model.bases = bases_;
+  SetByWord(kAggregationWords, aggregation_, model.aggregation);
+  model.dropout = dropout_;
+  SetByWord(kNormWords, norm_, model.norm);
+  SetByWord(kGcnNormWords, gcn_norm_, model.gcn_norm);
+  model.seed = model_seed_;
+  model.gin_mlp = gin_mlp_;
+  if (options.task.kind == TaskKind::kLink) {
+    SetByWord(kDecoderWords, decoder_, model.decoder);
+  }
+  SetByWord(kAggregationWords, readout_, model.readout);
+  SetByWord(kGraphHeadWords, graph_head_, model.graph_head);
+  return model.kind == ModelKind::kEmbedding ? FillEmbedding(options)
+                                             : FillLayers(options);
 }
 
 absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
@@ -130,50 +136,60 @@ absl::Status TrainFlags::TakeSeedKind(SeedKind kind, const char* word,
   return absl::OkStatus();
 }
 
-absl::Status TrainFlags::FillTask(TrainOptions& options) const {
-  options.classes = classes_;
+absl::Status TrainFlags::CheckTaskOptions() const {
   if (classes_ > 0 && task_ != "single" && task_ != "graph") {
     return UsageError(
         StrCat("--classes is for --task single and graph, not for --task ",
                task_, "\nleave it out"));
   }
-  if (task_ != "link") {
-    for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
-      if (app_->count(option) == 0) continue;
-      return UsageError(
-          StrCat(option, " is for --task link only, not for --task ", task_));
-    }
-    if (task_ == "graph") {
-      MILLRACE_RETURN_IF_ERROR(
-          TakeSeedKind(SeedKind::kGraph, "graph", options.job));
-    }
-    MILLRACE_ASSIGN_OR_RETURN(
-        options.task,
-        Task::Parse(task_ == "graph" ? "single" : task_, metric_));
-    return absl::OkStatus();
+  if (task_ == "link") return absl::OkStatus();
+  for (const char* option : {"--decoder", "--loss", "--eval-negatives"}) {
+    if (app_->count(option) == 0) continue;
+    return UsageError(
+        StrCat(option, " is for --task link only, not for --task ", task_));
   }
+  return absl::OkStatus();
+}
+
+absl::Status TrainFlags::FillTask(TrainOptions& options) const {
+  options.classes = classes_;
+  MILLRACE_RETURN_IF_ERROR(CheckTaskOptions());
+  if (task_ == "link") return FillLinks(options);
+  const bool graphs = task_ == "graph";
+  if (graphs) {
+    MILLRACE_RETURN_IF_ERROR(
+        TakeSeedKind(SeedKind::kGraph, "graph", options.job));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(options.task,
+                            Task::Parse(graphs ? "single" : task_, metric_));
+  return absl::OkStatus();
+}
+
+absl::Status TrainFlags::FillLinks(TrainOptions& options) const {
   MILLRACE_RETURN_IF_ERROR(TakeSeedKind(SeedKind::kEdge, "edge", options.job));
   // Otherwise the model could see the edges that it has to predict.
   if (!job_.excludes_seed_edges()) {
     options.job.exclude = ExcludeSeedEdges::kReverse;
   }
   const NegativeMode negatives = options.job.negatives.mode;
-  const bool softmax = loss_.empty() ? negatives == NegativeMode::kShared ||
-                                           negatives == NegativeMode::kInBatch
-                                     : loss_ == "softmax";
-  MILLRACE_ASSIGN_OR_RETURN(
-      options.task,
-      Task::Parse(task_, metric_.empty() && softmax ? "mrr" : metric_));
-  options.task.loss = softmax ? LinkLoss::kSoftmax : LinkLoss::kBce;
+  const bool compared =
+      negatives == NegativeMode::kShared || negatives == NegativeMode::kInBatch;
+  LinkLoss loss = compared ? LinkLoss::kSoftmax : LinkLoss::kBce;
+  SetByWord(kLossWords, loss_, loss);
+  const bool ranks = metric_.empty() && loss == LinkLoss::kSoftmax;
+  MILLRACE_ASSIGN_OR_RETURN(options.task,
+                            Task::Parse(task_, ranks ? "mrr" : metric_));
+  options.task.loss = loss;
   options.task.negatives = negatives;
-  EvaluationOptions& evaluation = options.evaluation;
+  return FillEvalNegatives(options.evaluation);
+}
+
+absl::Status TrainFlags::FillEvalNegatives(
+    EvaluationOptions& evaluation) const {
   if (eval_negatives_.empty()) return absl::OkStatus();
-  if (eval_negatives_ == "all" || eval_negatives_ == "given") {
-    evaluation.negatives =
-        eval_negatives_ == "all" ? EvalNegatives::kAll : EvalNegatives::kGiven;
-    return absl::OkStatus();
-  }
   evaluation.negatives = EvalNegatives::kDrawn;
+  SetByWord(kEvalNegativesWords, eval_negatives_, evaluation.negatives);
+  if (evaluation.negatives != EvalNegatives::kDrawn) return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(evaluation.drawn,
                             ParseNegatives(eval_negatives_, "eval_negatives"));
   return absl::OkStatus();
@@ -182,22 +198,22 @@ absl::Status TrainFlags::FillTask(TrainOptions& options) const {
 absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   EvaluationOptions& evaluation = options.evaluation;
   const bool graphs = options.job.seed_kind == SeedKind::kGraph;
-  const bool full =
-      inference_ == "full" || (inference_.empty() && !scripted() && !graphs);
-  evaluation.kind = full ? InferenceKind::kFull : InferenceKind::kSampled;
+  evaluation.kind =
+      scripted() || graphs ? InferenceKind::kSampled : InferenceKind::kFull;
+  SetByWord(kInferenceWords, inference_, evaluation.kind);
   if (!eval_fanouts_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(evaluation.fanouts,
                               ParseFanouts(eval_fanouts_, "eval_fanouts"));
   }
   evaluation.inference.chunk = eval_batch_size_;
-  evaluation.inference.all_ranks = eval_ranks_ == "all";
+  SetByWord(kEvalRanksWords, eval_ranks_, evaluation.inference.all_ranks);
   evaluation.inference.prefetch_batches = options.prefetch_batches;
   evaluation.inference.prefetch_bytes = options.prefetch_bytes;
   options.valid_split = valid_split_;
   options.test_split = test_split_;
   options.eval_every = eval_every_;
   options.predict = predict_;
-  options.predict_embeddings = output_ == "embeddings";
+  SetByWord(kOutputWords, output_, options.predict_embeddings);
   return absl::OkStatus();
 }
 
@@ -213,8 +229,7 @@ absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   MILLRACE_ASSIGN_OR_RETURN(options.seeds, job_.Seeds(options.job.seed_kind));
   MILLRACE_RETURN_IF_ERROR(FillModel(options));
   MILLRACE_RETURN_IF_ERROR(FillEvaluation(options));
-  MILLRACE_ASSIGN_OR_RETURN(options.optimizer.kind,
-                            OptimizerFromName(optimizer_));
+  SetByWord(kOptimizerWords, optimizer_, options.optimizer.kind);
   options.optimizer.lr = lr_;
   options.optimizer.weight_decay = weight_decay_;
   options.lr_schedule = lr_schedule_;

@@ -26,15 +26,6 @@ constexpr char kSquareMean[] = "exp_avg_sq.";
 
 }  // namespace
 
-absl::StatusOr<OptimizerKind> OptimizerFromName(std::string_view name) {
-  if (name == "adam") return OptimizerKind::kAdam;
-  if (name == "adamw") return OptimizerKind::kAdamW;
-  if (name == "sgd") return OptimizerKind::kSgd;
-  return InvalidField({.field = "optimizer",
-                       .value = StrCat("\"", name, "\""),
-                       .limit = "is none of adam, adamw and sgd"});
-}
-
 Optimizer::Optimizer(const OptimizerConfig& config,
                      const std::vector<NamedTensor>& parameters)
     : config_(config) {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,8 +14,6 @@
 namespace millrace {
 
 enum class OptimizerKind { kAdam, kAdamW, kSgd };
-// Takes "adam", "adamw" or "sgd". INVALID_ARGUMENT: another word.
-absl::StatusOr<OptimizerKind> OptimizerFromName(std::string_view name);
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdam;

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "client/field_words.h"
 #include "client/nn/model_kind.h"
+#include "client/train/run/train_words.h"
 #include "common/base/dtype.h"
 #include "common/base/strings.h"
 #include "common/sample/job_options.h"
@@ -16,42 +17,6 @@ namespace millrace {
 namespace {
 
 const char* YesNo(bool value) { return value ? "yes" : "no"; }
-
-const char* NormName(NormKind norm) {
-  switch (norm) {
-    case NormKind::kBatch:
-      return "batch";
-    case NormKind::kLayer:
-      return "layer";
-    case NormKind::kNone:
-      break;
-  }
-  return "none";
-}
-
-const char* AggregationName(Aggregation aggregation) {
-  switch (aggregation) {
-    case Aggregation::kSum:
-      return "sum";
-    case Aggregation::kMax:
-      return "max";
-    case Aggregation::kMean:
-      break;
-  }
-  return "mean";
-}
-
-const char* OptimizerName(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kAdamW:
-      return "adamw";
-    case OptimizerKind::kSgd:
-      return "sgd";
-    case OptimizerKind::kAdam:
-      break;
-  }
-  return "adam";
-}
 
 // Returns the shortest text that no other number has.
 std::string NumberText(double value) {
@@ -62,10 +27,6 @@ std::string NumberText(double value) {
 
 // Keys are the options that millrace-train has for the fields.
 constexpr std::string_view kKeyPrefix = "--";
-
-// Fields that have other words in keys.
-constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
-    {"aggregation", "aggr"}, {"bases", "num-bases"}, {"seeds", "seeds-file"}};
 
 RunIdentity ByKey(
     std::initializer_list<std::pair<std::string_view, std::string>> fields) {
@@ -80,40 +41,22 @@ std::string GivenText(bool given) { return given ? "given" : "not given"; }
 
 std::string EvalNegativesText(const EvaluationOptions& evaluation) {
   switch (evaluation.negatives) {
-    case EvalNegatives::kAll:
-      return "all";
-    case EvalNegatives::kGiven:
-      return "given";
+    case EvalNegatives::kDefault:
+      return StrCat("default, ", WordFor(kInferenceWords, evaluation.kind));
     case EvalNegatives::kDrawn:
       return FormatNegatives(evaluation.drawn);
-    case EvalNegatives::kDefault:
-      break;
+    default:
+      return WordFor(kEvalNegativesWords, evaluation.negatives);
   }
-  return evaluation.kind == InferenceKind::kFull ? "default, full"
-                                                 : "default, sampled";
 }
 
 std::string IdentityKey(std::string_view field) {
-  std::string word = absl::StrReplaceAll(AbslView(field), {{"_", "-"}});
-  if (const JobOption* option = FindJobOption(field); option != nullptr) {
-    word = option->option;
-  }
-  for (const auto& [name, other] : kOtherWords) {
-    if (name == field) word = other;
-  }
-  return StrCat(kKeyPrefix, word);
+  return StrCat(kKeyPrefix, WordOfField(field));
 }
 
 std::string IdentityField(std::string_view key) {
   if (!key.starts_with(kKeyPrefix)) return "";
-  const std::string_view word = key.substr(kKeyPrefix.size());
-  for (const JobOption& option : JobOptions()) {
-    if (option.option == word) return std::string(option.name);
-  }
-  for (const auto& [name, other] : kOtherWords) {
-    if (other == word) return std::string(name);
-  }
-  return absl::StrReplaceAll(AbslView(word), {{"-", "_"}});
+  return FieldOfWord(key.substr(kKeyPrefix.size()));
 }
 
 RunIdentity IdentifyRun(const TrainOptions& options) {
@@ -126,23 +69,21 @@ RunIdentity IdentifyRun(const TrainOptions& options) {
       {"hidden", absl::StrCat(model.hidden)},
       {"layers", absl::StrCat(model.layers)},
       {"dropout", absl::StrCat(model.dropout)},
-      {"norm", NormName(model.norm)},
-      {"gcn_norm", model.gcn_norm == GcnNorm::kSampled ? "sampled" : "full"},
+      {"norm", WordFor(kNormWords, model.norm)},
+      {"gcn_norm", WordFor(kGcnNormWords, model.gcn_norm)},
       {"heads", absl::StrCat(model.heads)},
-      {"aggregation", AggregationName(model.aggregation)},
+      {"aggregation", WordFor(kAggregationWords, model.aggregation)},
       {"bases", absl::StrCat(model.bases)},
       {"gin_mlp", absl::StrCat(model.gin_mlp)},
-      {"readout", AggregationName(model.readout)},
-      {"graph_head", model.graph_head ? "mlp" : "none"},
+      {"readout", WordFor(kAggregationWords, model.readout)},
+      {"graph_head", WordFor(kGraphHeadWords, model.graph_head)},
       {"task", TaskName(options.task.kind)},
       {"model_seed", absl::StrCat(model.seed)},
-      {"optimizer", OptimizerName(options.optimizer.kind)},
+      {"optimizer", WordFor(kOptimizerWords, options.optimizer.kind)},
   });
   if (options.task.kind == TaskKind::kLink) {
-    texts[IdentityKey("loss")] =
-        options.task.loss == LinkLoss::kSoftmax ? "softmax" : "bce";
-    texts[IdentityKey("decoder")] =
-        model.decoder == DecoderKind::kDistMult ? "distmult" : "dot";
+    texts[IdentityKey("loss")] = WordFor(kLossWords, options.task.loss);
+    texts[IdentityKey("decoder")] = WordFor(kDecoderWords, model.decoder);
   }
   for (const auto& [option, text] : JobIdentity(options.job)) {
     texts[StrCat(kKeyPrefix, option)] = text;
@@ -163,11 +104,10 @@ RunIdentity IdentifyGroup(const TrainOptions& options) {
       {"metric", MetricName(options.task)},
       {"dropout", NumberText(options.model.dropout)},
       {"classes", absl::StrCat(options.classes)},
-      {"inference",
-       evaluation.kind == InferenceKind::kFull ? "full" : "sampled"},
+      {"inference", WordFor(kInferenceWords, evaluation.kind)},
       {"eval_fanouts", FormatFanouts(evaluation.fanouts)},
       {"eval_batch_size", absl::StrCat(evaluation.inference.chunk)},
-      {"eval_ranks", evaluation.inference.all_ranks ? "all" : "0"},
+      {"eval_ranks", WordFor(kEvalRanksWords, evaluation.inference.all_ranks)},
       {"eval_negatives", EvalNegativesText(evaluation)},
       {"eval_every", absl::StrCat(options.eval_every)},
       {"valid_split", options.valid_split},
@@ -180,7 +120,7 @@ RunIdentity IdentifyGroup(const TrainOptions& options) {
       {"order", GivenText(!options.order.empty())},
       {"init", GivenText(!options.init.empty())},
       {"predict", GivenText(!options.predict.empty())},
-      {"output", options.predict_embeddings ? "embeddings" : "logits"},
+      {"output", WordFor(kOutputWords, options.predict_embeddings)},
   });
   texts.merge(IdentifyRun(options));
   return texts;

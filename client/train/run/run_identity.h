@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What identifies a run, to be compared with another process.
+// What of its options identifies a run, to be compared with another process.
 #pragma once
 
 #include <map>
@@ -22,8 +22,9 @@ std::string IdentityField(std::string_view key);
 // Begins the names of the fingerprints of splits.
 inline constexpr char kSplitPrefix[] = "split ";
 
-// Returns what a run must have in common with the run that wrote
-// the checkpoint from which it resumes.
+// Returns the options that a run must have in common with the run that wrote
+// the checkpoint from which it resumes; CheckpointIdentity() adds data and
+// model.
 RunIdentity IdentifyRun(const TrainOptions& options);
 // Returns what all ranks of a group must have in common, because
 // they determine what ranks compute and send. For files, only says whether they

@@ -17,8 +17,8 @@
 namespace millrace {
 namespace {
 
-absl::Status Refused(const std::string& path, std::string_view what,
-                     std::string_view advice) {
+absl::Status OrderError(const std::string& path, std::string_view what,
+                        std::string_view advice) {
   return WithAdvice(
       InvalidField(
           {.field = "order", .value = path, .limit = std::string(what)}),
@@ -33,8 +33,9 @@ absl::StatusOr<Places> PlacesOf(const std::string& path,
   Places places;
   for (const int64_t id : seeds.ids) {
     if (places.emplace(id, places.size()).second) continue;
-    return Refused(path, StrCat("seed ", id, " stands twice among the job's"),
-                   "give every seed once, or no order");
+    return OrderError(path,
+                      StrCat("seed ", id, " stands twice among the job's"),
+                      "give every seed once, or no order");
   }
   return places;
 }
@@ -51,18 +52,18 @@ absl::StatusOr<std::vector<uint64_t>> PlacesOfRow(const std::string& where,
   for (const int64_t id : row) {
     const auto found = places.find(id);
     if (found == places.end()) {
-      return Refused(where, StrCat(id, " is not one of the job's seeds"),
-                     kAdvice);
+      return OrderError(where, StrCat(id, " is not one of the job's seeds"),
+                        kAdvice);
     }
     if (seen[found->second]) {
-      return Refused(where, StrCat("seed ", id, " stands twice"), kAdvice);
+      return OrderError(where, StrCat("seed ", id, " stands twice"), kAdvice);
     }
     seen[found->second] = true;
     order.push_back(found->second);
   }
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing == seen.end()) return order;
-  return Refused(
+  return OrderError(
       where, StrCat("seed ", seeds.ids[missing - seen.begin()], " is missing"),
       kAdvice);
 }
@@ -82,7 +83,7 @@ absl::StatusOr<TrainingOrder> ReadTrainingOrder(const std::string& path,
   const bool alike = shape.size() == 1;
   const int64_t rows = alike ? 1 : shape[0];
   if (!alike && rows < int64_t{epochs}) {
-    return Refused(
+    return OrderError(
         path, StrCat("has ", rows, " rows, but there are ", epochs, " epochs"),
         "give a row for each epoch, or one dimension for all");
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The lines of a run's logs, and the files that they are written to.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct MetricsRecord {
   uint32_t epoch = 0;          // from 0
   uint32_t step = 0;           // steps done in the epoch
   std::optional<double> loss;  // mean over labelled values of all ranks
-  SplitMetrics accuracy;       // by the run's --metric
+  SplitMetrics metrics;        // by the run's --metric
   double seconds = 0;          // of training: waiting, copying, computing
   double wait_seconds = 0;
   double copy_seconds = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/resume_identity.h"
+#include "client/train/checkpoint_identity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-class ResumeIdentityTest : public ::testing::Test {
+class CheckpointIdentityTest : public ::testing::Test {
  protected:
-  ResumeIdentityTest() {
+  CheckpointIdentityTest() {
     ModelConfig config;
     config.in = 6;
     config.out = 4;
@@ -28,7 +28,7 @@ class ResumeIdentityTest : public ::testing::Test {
   }
 
   RunIdentity Identity() const {
-    return ResumeIdentity(plan_, inputs_, *model_, state_);
+    return CheckpointIdentity(plan_, inputs_, *model_, state_);
   }
 
   RunPlan plan_;
@@ -37,7 +37,7 @@ class ResumeIdentityTest : public ::testing::Test {
   std::unique_ptr<Model> model_;
 };
 
-TEST_F(ResumeIdentityTest, AddsWhatTheGraphSays) {
+TEST_F(CheckpointIdentityTest, AddsWhatTheGraphSays) {
   const RunIdentity identity = Identity();
   EXPECT_THAT(identity,
               IsSupersetOf(RunIdentity{{"dataset fingerprint", "data"},
@@ -54,7 +54,7 @@ TEST_F(ResumeIdentityTest, AddsWhatTheGraphSays) {
   EXPECT_FALSE(identity.contains("--eval-negatives"));
 }
 
-TEST_F(ResumeIdentityTest, EvaluationAloneMayUseAnotherMetric) {
+TEST_F(CheckpointIdentityTest, EvaluationAloneMayUseAnotherMetric) {
   plan_.options.valid_split = "fold";
   EXPECT_EQ(Identity()["--valid-split"], "fold");
   plan_.options.epochs = 0;
@@ -66,7 +66,7 @@ TEST_F(ResumeIdentityTest, EvaluationAloneMayUseAnotherMetric) {
   EXPECT_TRUE(identity.contains("features"));
 }
 
-TEST_F(ResumeIdentityTest, LinksHaveTypesAndNegatives) {
+TEST_F(CheckpointIdentityTest, LinksHaveTypesAndNegatives) {
   plan_.options.task.kind = TaskKind::kLink;
   inputs_.model.edge_types = 3;
   EXPECT_THAT(Identity(),
@@ -77,14 +77,14 @@ TEST_F(ResumeIdentityTest, LinksHaveTypesAndNegatives) {
   EXPECT_FALSE(Identity().contains("--eval-negatives"));
 }
 
-TEST_F(ResumeIdentityTest, ListedSeedsAreTheirNumberAndChecksum) {
+TEST_F(CheckpointIdentityTest, ListedSeedsAreTheirNumberAndChecksum) {
   plan_.options.seeds.emplace().ids = {5, 6, 7};
   plan_.seeds_checksum = 0xabc;
   EXPECT_EQ(Identity()["--seeds-file"], "3 rows of checksum 0000000000000abc");
 }
 
 // Later epochs may have another order.
-TEST_F(ResumeIdentityTest, AnOrderCountsForTheEpochsThatHaveBegun) {
+TEST_F(CheckpointIdentityTest, AnOrderCountsForTheEpochsThatHaveBegun) {
   inputs_.order.emplace().checksums = {1, 2, 3};
   const auto up_to = [this](uint32_t epoch, uint32_t next_batch) {
     state_.epoch = epoch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/run/run_log.h"
+#include "client/train/run/log_lines.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -94,8 +94,8 @@ std::optional<int64_t> AttemptIn(const std::string& text) {
   return attempt;
 }
 
-void AppendAccuracy(const char* name, const std::optional<double>& value,
-                    std::string& line) {
+void AppendMetric(const char* name, const std::optional<double>& value,
+                  std::string& line) {
   if (value.has_value()) {
     absl::StrAppendFormat(&line, "  %s %.4f", name, *value);
   }
@@ -156,9 +156,9 @@ std::string MetricsLine(const MetricsRecord& record) {
   Json json = {{"epoch", record.epoch},
                {"step", record.step},
                {"loss", OrNull(record.loss)},
-               {"train", OrNull(record.accuracy.train)},
-               {"valid", OrNull(record.accuracy.valid)},
-               {"test", OrNull(record.accuracy.test)},
+               {"train", OrNull(record.metrics.train)},
+               {"valid", OrNull(record.metrics.valid)},
+               {"test", OrNull(record.metrics.test)},
                {"seconds", record.seconds},
                {"wait_seconds", record.wait_seconds},
                {"copy_seconds", record.copy_seconds},
@@ -174,9 +174,9 @@ std::string EpochLine(const MetricsRecord& record) {
   if (record.loss.has_value()) {
     absl::StrAppendFormat(&line, "  loss %.6f", *record.loss);
   }
-  AppendAccuracy("train", record.accuracy.train, line);
-  AppendAccuracy("valid", record.accuracy.valid, line);
-  AppendAccuracy("test", record.accuracy.test, line);
+  AppendMetric("train", record.metrics.train, line);
+  AppendMetric("valid", record.metrics.valid, line);
+  AppendMetric("test", record.metrics.test, line);
   absl::StrAppendFormat(&line, "  %.2f s (waiting %.2f, evaluating %.2f)",
                         record.seconds + record.eval_seconds,
                         record.wait_seconds, record.eval_seconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/run/run_log.h"
+#include "client/train/run/log_lines.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

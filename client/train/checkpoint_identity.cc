@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/train/resume_identity.h"
+#include "client/train/checkpoint_identity.h"
 
 #include <string>
 
@@ -31,8 +31,8 @@ std::string OrderText(const RunInputs& inputs, const RunState& state) {
 
 }  // namespace
 
-RunIdentity ResumeIdentity(const RunPlan& plan, const RunInputs& inputs,
-                           const Model& model, const RunState& state) {
+RunIdentity CheckpointIdentity(const RunPlan& plan, const RunInputs& inputs,
+                               const Model& model, const RunState& state) {
   const TrainOptions& options = plan.options;
   RunIdentity identity = IdentifyRun(options);
   identity.insert(plan.splits.begin(), plan.splits.end());
