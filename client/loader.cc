@@ -34,10 +34,11 @@ struct Slot {
 
 class StepSequence {
  public:
-  StepSequence(const LoaderOptions& options, uint32_t batches, bool drop_ragged)
+  StepSequence(const LoaderOptions& options, uint32_t batches,
+               bool drop_incomplete_step)
       : world_(static_cast<uint32_t>(options.world)),
         batches_(batches),
-        drop_ragged_(drop_ragged),
+        drop_incomplete_step_(drop_incomplete_step),
         epoch_(options.first_epoch),
         end_epoch_(uint64_t{options.first_epoch} + options.epochs),
         begin_batch_(options.first_batch) {}
@@ -46,7 +47,7 @@ class StepSequence {
   uint32_t StepsFrom(uint32_t batch) const {
     if (batch >= batches_) return 0;
     const uint32_t left = batches_ - batch;
-    return drop_ragged_ ? left / world_ : (left - 1) / world_ + 1;
+    return drop_incomplete_step_ ? left / world_ : (left - 1) / world_ + 1;
   }
 
   uint64_t Remaining() const {
@@ -83,7 +84,7 @@ class StepSequence {
  private:
   const uint32_t world_;
   const uint32_t batches_;
-  const bool drop_ragged_;
+  const bool drop_incomplete_step_;
   uint64_t epoch_;
   const uint64_t end_epoch_;
   uint32_t begin_batch_;
@@ -252,8 +253,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   if (!lists.empty() &&
       uint64_t{options.first_epoch} + options.epochs > lists.size()) {
     return absl::InvalidArgumentError(StrCat(
-        "there are seeds of ", lists.size(), " epochs, but epochs up to ",
-        uint64_t{options.first_epoch} + options.epochs - 1, " are asked for"));
+        "there are seeds for ", lists.size(), " epochs, but epochs up to ",
+        uint64_t{options.first_epoch} + options.epochs - 1, " are requested"));
   }
   MILLRACE_ASSIGN_OR_RETURN(
       RequestPlan plan,

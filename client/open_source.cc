@@ -16,11 +16,10 @@ namespace millrace {
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     const SourceOptions& options) {
   if (options.store.empty() == options.servers.empty()) {
-    return InvalidField({.problem = FieldError::Problem::kMissing,
-                         .field = "store",
-                         .limit =
-                             "either that or the servers say where batches "
-                             "come from"});
+    return InvalidField(
+        {.problem = FieldError::Problem::kMissing,
+         .field = "store",
+         .limit = "give a store or servers to take batches from"});
   }
   if (!options.servers.empty()) {
     return RemoteBatchSource::Connect({.servers = options.servers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a source of batches for --store or --servers.
+// Opens a source of batches from a store or from servers.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct SourceOptions {
   std::string store;    // a dataset or store, read in this process
   std::string servers;  // LIST: host:port,host:port | @FILE | dns:///name:port
 
-  // Only for servers: the PEM files of --tls-ca and so on; empty for plaintext.
+  // Only for servers: the PEM files for TLS; empty for plaintext.
   TlsOptions tls = {};
 
   // Only for store: threads that make batches in this process; 0 for one per

@@ -199,7 +199,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     return CheckInterrupted();
   }
 
-  // Sleeps. Errors of CheckOpen().
+  // Sleeps. Fails like CheckOpen().
   absl::Status Pause(absl::Duration wait) const {
     const SteadyTime end = SteadyNow() + wait;
     while (SteadyNow() < end) {
@@ -217,11 +217,11 @@ class FleetBatchSource final : public RemoteBatchSource {
   Hedging hedging_;
   std::atomic<uint64_t> received_ = 0;
   std::atomic<uint64_t> started_ = 0;    // number of fetches
-  std::unique_ptr<FeatureCache> cache_;  // null without --cache-ratio
+  std::unique_ptr<FeatureCache> cache_;  // null if the ratio is 0
   Notification closing_;
   Mutex mutex_;
   CondVar fetch_ended_;
-  // Those that have not ended, by their numbers; shared with their calls.
+  // The fetches in progress, by number; shared with their calls.
   std::map<uint64_t, std::shared_ptr<BatchFetch>> fetches_
       ABSL_GUARDED_BY(mutex_);
 };
@@ -246,15 +246,15 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   const Array all = Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
   std::vector<int64_t> shape = {count};
   shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  RowRequest like;
-  like.type = type;
-  like.column = column;
-  like.target = Array::Allocate(spec.dtype, shape);
+  RowRequest prototype;
+  prototype.type = type;
+  prototype.column = column;
+  prototype.target = Array::Allocate(spec.dtype, shape);
   MILLRACE_RETURN_IF_ERROR(
       RunCalls(SplitByOwner(OwnersOf(book, all, count), book.partition_count(),
-                            all, like),
+                            all, prototype),
                StartRowCall));
-  return like.target;
+  return prototype.target;
 }
 
 absl::StatusOr<std::vector<uint64_t>> FleetBatchSource::Resolve(

@@ -14,7 +14,7 @@
 namespace millrace {
 
 struct RemoteOptions {
-  std::string servers;  // LIST, as for --servers
+  std::string servers;  // LIST; see AddressList
   TlsOptions tls = {};  // empty for plaintext
 
   // How long to wait for a partition without a living server before calls that
@@ -40,7 +40,7 @@ class RemoteBatchSource : public BatchSource {
  public:
   // Waits until the fleet can be described.
   // INVALID_ARGUMENT: a bad LIST, a cache_ratio outside 0 to 1, TLS without a
-  // CA. Other errors as OpenSource.
+  // CA. Also the errors of OpenSource().
   static absl::StatusOr<std::unique_ptr<RemoteBatchSource>> Connect(
       const RemoteOptions& options);
 

@@ -90,23 +90,24 @@ void Print(const Measured& m, bool json) {
     std::printf("%s\n", line.dump().c_str());
     return;
   }
-  std::printf("batches        %ld\n", static_cast<long>(m.batches));
-  std::printf("batches/s      %.1f\n", batches / m.seconds);
-  std::printf("edges/s        %.3g\n",
+  std::printf("batches          %ld\n", static_cast<long>(m.batches));
+  std::printf("batches/s        %.1f\n", batches / m.seconds);
+  std::printf("edges/s          %.3g\n",
               static_cast<double>(m.edges) / m.seconds);
-  std::printf("GB/s           %.3f\n",
+  std::printf("GB/s             %.3f\n",
               1e-9 * static_cast<double>(m.bytes) / m.seconds);
-  std::printf("CPU s a batch  %.4f (this process)\n", m.cpu_seconds / batches);
-  std::printf("MB a batch     %.2f\n",
+  std::printf("CPU s per batch  %.4f (this process)\n",
+              m.cpu_seconds / batches);
+  std::printf("MB per batch     %.2f\n",
               1e-6 * static_cast<double>(m.bytes) / batches);
   if (m.received_bytes) {
-    std::printf("MB received    %.2f (in all)\n",
+    std::printf("MB received      %.2f (total)\n",
                 1e-6 * static_cast<double>(*m.received_bytes));
-    std::printf("calls          %lld, %lld of them hedged\n",
+    std::printf("calls            %lld, %lld of them hedged\n",
                 static_cast<long long>(m.calls),
                 static_cast<long long>(m.hedged_calls));
   }
-  std::printf("peak RSS       %.2f GB\n",
+  std::printf("peak RSS         %.2f GB\n",
               1e-9 * static_cast<double>(m.peak_rss_bytes));
 }
 

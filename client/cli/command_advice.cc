@@ -9,13 +9,13 @@ constexpr ReasonAdvice kCommandAdvice[] = {
      "ids count from 0 without large gaps: renumber the nodes, or, if there "
      "are that many, say so with `import npy --num-nodes TYPE=N`"},
     {{"import_too_large"},
-     "give the number of nodes that there are, use a smaller --memory, or a "
-     "host with more memory"},
+     "give the actual number of nodes, use a smaller --memory, or use a host "
+     "with more memory"},
     {{"metis_failed"}, "use another --seed, or --method ldg"},
-    {{"no_assignment"}, "name the owners with --assignment F.npy"},
+    {{"no_assignment"}, "give the owners with --assignment F.npy"},
     {{"no_lists_in_dataset"},
-     "make the dataset again with `millrace import`, which writes both "
-     "directions, or ask for the other with --directions"},
+     "re-create the dataset with `millrace import`, which writes both "
+     "directions, or choose the other direction with --directions"},
     {{"too_large_for_metis"},
      "use --method ldg, whose memory grows with nodes only"},
 };

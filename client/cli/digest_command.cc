@@ -25,7 +25,7 @@ struct DigestFlags {
   SourceFlags source;
   JobFlags job;
   uint32_t epoch = 0;
-  uint32_t batches = 0;  // 0: all
+  uint32_t batches = 0;  // 0 means all
   bool json = false;
 };
 
@@ -82,15 +82,16 @@ absl::Status RunDigest(const DigestFlags& flags) {
 
 void AddDigestCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
-      "digest", "print one line `EPOCH BATCH HASH` a batch, then `total HASH`");
+      "digest",
+      "print one line `EPOCH BATCH HASH` per batch, then `total HASH`");
   const auto flags = std::make_shared<DigestFlags>();
   flags->source.AddTo(*command);
   flags->job.AddTo(*command);
   flags->source.AddConnectionTo(*command);
   command->add_option("--epoch", flags->epoch, "epoch of the batches");
   command->add_option("--batches", flags->batches,
-                      "only the first so many batches; 0: all");
-  command->add_flag("--json", flags->json, "print one JSON object a line");
+                      "number of batches, from the first; 0 means all");
+  command->add_flag("--json", flags->json, "print one JSON object per line");
   command->footer(
       "  millrace digest --store cora --fanouts 25,10 --batch-size 64 "
       "--epoch 3");

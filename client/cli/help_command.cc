@@ -41,9 +41,10 @@ const CLI::App& FindCommand(const CLI::App& app,
 void AddHelpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand("help", "print the help of a command");
   const auto path = std::make_shared<std::vector<std::string>>();
-  command->add_option("COMMAND", *path,
-                      "command, and subcommand where it has some; none: the "
-                      "list of commands");
+  command->add_option(
+      "COMMAND", *path,
+      "command, with its subcommand if it has any; without one, "
+      "the commands are listed");
   command->footer("  millrace help import ogb");
   command->callback([path, &app, &body] {
     body = [&found = FindCommand(app, *path)] {

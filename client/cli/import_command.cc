@@ -152,8 +152,8 @@ absl::Status AdviseOnInput(const absl::Status& status) {
   if (absl::IsDataLoss(status)) {
     return absl::DataLossError(
         what +
-        "\nthe input is damaged: get or make that file again, then import "
-        "again; nothing was written");
+        "\nthe input is damaged: download or re-create that file, then "
+        "import again; nothing was written");
   }
   return status;
 }
@@ -172,9 +172,10 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
   ImportOptions& options = flags.options;
   CLI::Option* fractions =
       command
-          .add_option("--edge-split-fractions", options.edge_split_fractions,
-                      "shares of train, valid and test among the edges, e.g. "
-                      "0.8,0.1,0.1, as splits of edges")
+          .add_option(
+              "--edge-split-fractions", options.edge_split_fractions,
+              "make splits of edges with these shares of train, valid and "
+              "test, e.g. 0.8,0.1,0.1")
           ->delimiter(',')
           ->allow_extra_args(false);
   command
@@ -186,7 +187,7 @@ void AddEdgeSplitOptions(CLI::App& command, ImportFlags& flags) {
       ->needs(fractions);
   command
       .add_option("--edge-split-type", options.edge_split_type,
-                  "the relation to split, where there are several")
+                  "the relation to split, if there are several")
       ->type_name("SRC__NAME__DST")
       ->needs(fractions);
 }
@@ -201,15 +202,16 @@ void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
   command.add_flag("--add-reverse", options.add_reverse,
                    "add a relation DST__rev_NAME__SRC for every relation");
   command.add_flag("--coalesce", options.coalesce,
-                   "keep the lowest edge id of equal (source, destination)");
+                   "keep only the edge with the lowest id for each (source, "
+                   "destination)");
   command
       .add_option("--self-loops", flags.self_loops,
-                  "keep, add (where a node has none) or remove")
+                  "keep, add (to nodes that have none) or remove")
       ->check(OneOf(kSelfLoops));
   command
       .add_option("--normalize-features", flags.normalize_features,
                   "none, row (rows sum to 1, as PyG's NormalizeFeatures) or "
-                  "standard (columns of mean 0, deviation 1)")
+                  "standard (columns with mean 0 and standard deviation 1)")
       ->check(OneOf(kNormalizations));
   CLI::Option* fractions =
       command
@@ -221,19 +223,19 @@ void AddSharedOptions(CLI::App& command, ImportFlags& flags) {
           ->allow_extra_args(false);
   command
       .add_option("--folds", options.folds,
-                  "folds of cross validation among the labelled nodes, at "
-                  "least 3, with equal shares of each class: the splits "
-                  "trainI, validI, testI for I from 0; replaces the input's "
-                  "splits")
+                  "number of cross-validation folds of the labelled nodes, at "
+                  "least 3, with equal shares of each class; makes the splits "
+                  "trainI, validI and testI for I from 0 and replaces the "
+                  "input's splits")
       ->check(WholeNumber(3, 1000))
       ->excludes(fractions);
   command.add_option("--split-seed", options.split_seed,
-                     "seed of --split-fractions, --folds and "
+                     "seed for --split-fractions, --folds and "
                      "--edge-split-fractions");
   AddEdgeSplitOptions(command, flags);
   command
       .add_option("--memory", options.memory_bytes,
-                  "bytes for edges in memory; the rest waits on disk")
+                  "bytes of memory for edges; the rest is kept on disk")
       ->transform(ByteSize())
       ->default_str("1G");
   command.add_flag("--json", flags.json, "print the result as JSON");
@@ -256,7 +258,7 @@ void AddFormat(const ImportFormat& format, CLI::App& import,
 
 void AddImportCommand(CLI::App& app, CommandBody& body) {
   CLI::App* import =
-      app.add_subcommand("import", "make a dataset of a graph's files");
+      app.add_subcommand("import", "make a dataset from a graph's files");
   import->require_subcommand(1);
   for (const ImportFormat& format : ImportFormats()) {
     AddFormat(format, *import, body);

@@ -58,7 +58,7 @@ void NameSeeds(NpyInput& input) {
     if (!seeds->contains("") || seeds->contains(type)) continue;
     auto file = seeds->extract("");
     file.key() = type;
-    spdlog::info("the seeds of {} are of type {}, which alone has labels",
+    spdlog::info("the seeds of {} are of type {}, the only one with labels",
                  file.mapped().string(), type);
     seeds->insert(std::move(file));
   }
@@ -170,7 +170,7 @@ void AddDirectory(CLI::App& command, ImportFlags& flags, const char* help) {
 void AddSplitFolder(CLI::App& command, ImportFlags& flags) {
   command
       .add_option("--split", flags.ogb_split,
-                  "folder under split/; needed where there are several")
+                  "folder under split/; needed if there are several")
       ->type_name("NAME");
 }
 
@@ -178,8 +178,8 @@ void AddOgb(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags, "the folder with raw/");
   AddSplitFolder(command, flags);
   AddFiles(command, "--features", flags.features,
-           "node features (.npy) instead of the folder's, TYPE=FILE where "
-           "there are several types; repeatable");
+           "node features (.npy) instead of the folder's, TYPE=FILE if there "
+           "are several types; repeatable");
 }
 
 void AddNpy(CLI::App& command, ImportFlags& flags) {
@@ -189,8 +189,8 @@ void AddNpy(CLI::App& command, ImportFlags& flags) {
   command.get_option("--edges")->required();
   command
       .add_option("--num-nodes", flags.node_counts,
-                  "nodes of a type, where not all have features, labels or "
-                  "edges")
+                  "number of nodes of a type, if not all of them have "
+                  "features, labels or edges")
       ->type_name("[TYPE=]N")
       ->allow_extra_args(false);
   AddFiles(command, "--features", flags.features, "node features [n, d]");
@@ -214,24 +214,24 @@ void AddTu(CLI::App& command, ImportFlags& flags) {
   command
       .add_option("--node-features", flags.node_features,
                   "ones, degree (one-hot in-degree), labels (one-hot node "
-                  "labels) or attributes; default: labels where the "
-                  "collection has them, else ones")
+                  "labels) or attributes; default: labels if the "
+                  "collection has them, otherwise ones")
       ->check(OneOf(kTuFeatures));
 }
 
 void AddTriples(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags,
-               "a folder with train.txt, valid.txt and test.txt of names (or "
-               ".tsv, .csv), or with split/NAME/*.csv and raw/ of numbers; "
-               "all also as .gz");
+               "a folder with names in train.txt, valid.txt and test.txt (or "
+               ".tsv, .csv), or with numbers in split/NAME/*.csv and raw/; "
+               "all may be gzipped");
   command
       .add_option("--columns", flags.triples.columns,
                   "columns of a line: h (head), r (relation), t (tail)")
       ->transform(CommaList())
       ->type_name("COLUMNS");
   command.add_flag("--reciprocal", flags.triples.reciprocal,
-                   "after all triples (h, r, t) of train add (t, r + R, h), R "
-                   "being the number of relations");
+                   "append the triple (t, r + R, h) for each (h, r, t) of "
+                   "train, where R is the number of relations");
   AddSplitFolder(command, flags);
   command
       .add_option("--names-out", flags.names_out,
@@ -247,19 +247,19 @@ void AddReddit(CLI::App& command, ImportFlags& flags) {
 
 void AddPartitions(CLI::App& command, ImportFlags& flags) {
   AddDirectory(command, flags,
-               "the partitioner's folder; labels and splits are taken from "
-               "DS-label/ and DS-*-partitions/ beside it where it is named "
-               "DS-partitions");
+               "the partitioner's folder; if it is named DS-partitions, labels "
+               "and splits are taken from DS-label/ and DS-*-partitions/ "
+               "beside it");
   command
       .add_option("--type", flags.label_type,
-                  "node type of labels and splits, where several types have "
-                  "as many nodes")
+                  "node type of the labels and splits, if several types have "
+                  "that many nodes")
       ->type_name("TYPE");
   command
       .add_option("--assignment-out", flags.assignment_out,
                   "where to write the partition of each node, for "
                   "`millrace partition --method given`: a .npy file, or a "
-                  "folder of TYPE.npy where there are several types")
+                  "folder of TYPE.npy if there are several types")
       ->type_name("FILE");
 }
 
@@ -272,7 +272,7 @@ void AddFake(CLI::App& command, ImportFlags& flags) {
       ->required();
   command.add_option("--classes", input.classes, "number of classes")
       ->required();
-  command.add_option("--seed", input.seed, "of the random numbers");
+  command.add_option("--seed", input.seed, "seed for the random numbers");
   flags.options.split_fractions = {0.8, 0.1, 0.1};
 }
 
@@ -291,11 +291,13 @@ constexpr ImportFormat kFormats[] = {
      &OpenTriplesFromFlags},
     {"reddit", "the Reddit data set as DGL and PyG ship it",
      "reddit reddit/raw --out reddit.store", &AddReddit, &OpenRedditFromFlags},
-    {"pyg-partitions", "a folder of torch_geometric.distributed.Partitioner",
+    {"pyg-partitions",
+     "a folder written by torch_geometric.distributed.Partitioner",
      "pyg-partitions products-partitions \\\n"
      "      --assignment-out parts.npy --out products",
      &AddPartitions, &OpenPygFromFlags},
-    {"glt-partitions", "a folder of GraphLearn-for-PyTorch's partitioners",
+    {"glt-partitions",
+     "a folder written by GraphLearn-for-PyTorch's partitioners",
      "glt-partitions products-partitions \\\n"
      "      --assignment-out parts.npy --out products",
      &AddPartitions, &OpenGltFromFlags},

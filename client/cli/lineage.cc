@@ -152,7 +152,7 @@ struct Lineage::Batch {
 struct Lineage::Line {
   int64_t attempt = 0;
   BatchPlace start;
-  std::optional<Batch> batch;  // nullopt: the line starts an attempt
+  std::optional<Batch> batch;  // nullopt if the line starts an attempt
 };
 
 bool Lineage::Parse(const std::string& text, Line& line) {
@@ -215,8 +215,9 @@ void Lineage::Add(int64_t attempt, const Batch& batch) {
   const auto [found, added] =
       content.attempt_of.try_emplace(batch.place.batch, attempt);
   if (!added) {
-    twice_.push_back(StrCat("batch ", Text(batch.place), " is there twice, of ",
-                            "attempts ", found->second, " and ", attempt));
+    duplicates_.push_back(StrCat("batch ", Text(batch.place),
+                                 " occurs twice, in attempts ", found->second,
+                                 " and ", attempt));
   }
   if (batch.edges) return;
   content.node_seeds.insert(content.node_seeds.end(), batch.seeds.begin(),
@@ -239,9 +240,8 @@ absl::Status Lineage::ReadAttempts(const std::string& path) {
     return absl::OkStatus();
   }));
   if (torn.Unexplained() > 0) {
-    damaged_.push_back(StrCat(path, " has a torn line, number ",
-                              torn.Unexplained(),
-                              ", where no attempt ended: it is damaged"));
+    damaged_.push_back(StrCat(path, " is damaged: line ", torn.Unexplained(),
+                              " is torn, but no attempt ended there"));
   }
   return absl::OkStatus();
 }
@@ -284,15 +284,15 @@ std::vector<std::string> Lineage::EpochFaults(int64_t number, int64_t most,
   int64_t next = 0;
   for (const auto& [batch, attempt] : content.attempt_of) {
     if (batch != next) {
-      faults.push_back(StrCat("epoch ", number, " lacks the batches ", next,
-                              " to ", batch - 1));
+      faults.push_back(
+          StrCat("epoch ", number, " lacks batches ", next, " to ", batch - 1));
     }
     next = batch + 1;
   }
   const bool last = number == content_.rbegin()->first;
   if (!last && epoch.batches < most) {
     faults.push_back(StrCat("epoch ", number, " has ", epoch.batches,
-                            " batches, another has ", most));
+                            " batches, but another has ", most));
   }
   if (seeds > 0 && epoch.seeds != seeds) {
     faults.push_back(
@@ -301,7 +301,7 @@ std::vector<std::string> Lineage::EpochFaults(int64_t number, int64_t most,
   const auto& sorted = content.node_seeds;
   const auto same = std::adjacent_find(sorted.begin(), sorted.end());
   if (same != sorted.end()) {
-    faults.push_back(StrCat("epoch ", number, " has the seed ", *same,
+    faults.push_back(StrCat("epoch ", number, " has seed ", *same,
                             " twice, and perhaps others"));
   }
   return faults;
@@ -309,7 +309,7 @@ std::vector<std::string> Lineage::EpochFaults(int64_t number, int64_t most,
 
 std::vector<std::string> Lineage::Faults(int64_t seeds) const {
   std::vector<std::string> faults = damaged_;
-  faults.insert(faults.end(), twice_.begin(), twice_.end());
+  faults.insert(faults.end(), duplicates_.begin(), duplicates_.end());
   if (epochs_.empty()) faults.push_back("there is no line of a batch");
   int64_t most = 0;
   for (const auto& [number, epoch] : epochs_) {
@@ -319,7 +319,7 @@ std::vector<std::string> Lineage::Faults(int64_t seeds) const {
   for (const auto& [number, epoch] : epochs_) {
     if (number != next) {
       faults.push_back(
-          StrCat("the epochs ", next, " to ", number - 1, " are missing"));
+          StrCat("epochs ", next, " to ", number - 1, " are missing"));
     }
     next = number + 1;
     const std::vector<std::string> more = EpochFaults(number, most, seeds);

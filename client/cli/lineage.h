@@ -82,9 +82,9 @@ class Lineage {
 
   std::map<int64_t, Attempt> attempts_;
   std::map<int64_t, Epoch> epochs_;
-  std::map<int64_t, Content> content_;  // by epoch
-  std::vector<std::string> twice_;      // batches
-  std::vector<std::string> damaged_;    // files
+  std::map<int64_t, Content> content_;   // by epoch
+  std::vector<std::string> duplicates_;  // of batches
+  std::vector<std::string> damaged_;     // files
   int64_t torn_ = 0;
 };
 

@@ -46,7 +46,7 @@ absl::Status RunLineage(const LineageFlags& flags) {
   if (!flags.valid) Print(lineage);
   const std::vector<std::string> faults = lineage.Faults(flags.seeds);
   if (faults.empty()) {
-    if (!flags.valid) std::printf("each seed once an epoch\n");
+    if (!flags.valid) std::printf("each seed once per epoch\n");
     return absl::OkStatus();
   }
   for (const std::string& fault : faults) {
@@ -55,9 +55,9 @@ absl::Status RunLineage(const LineageFlags& flags) {
   return absl::FailedPreconditionError(
       StrCat(faults.size(), faults.size() == 1 ? " fault" : " faults",
              ", the first: ", faults.front(),
-             "\ngive the logs of all hosts; the last step of a run that was "
-             "ended, --drop-last, and seeds that a list holds twice look like "
-             "faults too"));
+             "\ngive the logs of all hosts; an interrupted last step, "
+             "--drop-last, and seeds that occur twice in a list also look like "
+             "faults"));
 }
 
 }  // namespace
@@ -65,18 +65,19 @@ absl::Status RunLineage(const LineageFlags& flags) {
 void AddLineageCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "lineage",
-      "which lines of a --consumed-log count, and whether each seed is there "
-      "once an epoch");
+      "show which lines of a --consumed-log count, and whether each seed "
+      "occurs once per epoch");
   const auto flags = std::make_shared<LineageFlags>();
   command
       ->add_option("FILE", flags->logs,
-                   "files of millrace-train --consumed-log; of all hosts")
+                   "files written by millrace-train --consumed-log, from all "
+                   "hosts")
       ->required();
   command->add_flag("--valid", flags->valid,
                     "print the lines that count instead");
   command
       ->add_option("--seeds", flags->seeds,
-                   "seeds that each epoch must have; 0: not known")
+                   "number of seeds that each epoch must have; 0 means unknown")
       ->check(AtLeast(0));
   command->footer("  millrace lineage consumed.jsonl --seeds 140");
   command->callback(

@@ -101,7 +101,7 @@ absl::StatusOr<PartitionOptions> OptionsOf(const PartitionFlags& flags) {
   }
   if (flags.hot_job.empty()) return options;
   if (options.hot != HotnessMethod::kPresample) {
-    return UsageError("--hot-job is for --hot presample");
+    return UsageError("--hot-job needs --hot presample");
   }
   MILLRACE_ASSIGN_OR_RETURN(options.hot_job, ParseHotJob(flags.hot_job));
   return options;
@@ -158,7 +158,7 @@ absl::Status RunPartition(const PartitionFlags& flags) {
   return absl::OkStatus();
 }
 
-void AddWhat(CLI::App& command, PartitionFlags& flags) {
+void AddInputOptions(CLI::App& command, PartitionFlags& flags) {
   PartitionOptions& options = flags.options;
   command.add_option("DATASET", flags.dataset, "dataset to partition")
       ->required();
@@ -170,7 +170,7 @@ void AddWhat(CLI::App& command, PartitionFlags& flags) {
   command
       .add_option("--method", flags.method,
                   "metis: few cut edges, graph in memory; ldg: streaming; "
-                  "random: equal shares; hash: by original id alone; given: "
+                  "random: equal shares; hash: by original id only; given: "
                   "--assignment")
       ->check(OneOf(kMethods));
   command
@@ -178,10 +178,10 @@ void AddWhat(CLI::App& command, PartitionFlags& flags) {
                   "F.npy or TYPE=F.npy: the partition of each node, for "
                   "--method given; repeatable")
       ->type_name("FILE");
-  command.add_option("--seed", options.seed, "seed of metis, random, hash");
+  command.add_option("--seed", options.seed, "seed for metis, random and hash");
 }
 
-void AddHow(CLI::App& command, PartitionFlags& flags) {
+void AddStoreOptions(CLI::App& command, PartitionFlags& flags) {
   PartitionOptions& options = flags.options;
   command
       .add_option("--directions", flags.directions,
@@ -205,11 +205,11 @@ void AddHow(CLI::App& command, PartitionFlags& flags) {
   command.add_flag("--neighbor-original-ids,!--no-neighbor-original-ids",
                    options.neighbor_original_ids,
                    "store the original id of each neighbour in the lists, "
-                   "which --method labor draws by (4 or 8 bytes an edge)");
+                   "which --method labor needs (4 or 8 bytes per edge)");
   command
       .add_option("--memory", options.memory_bytes,
-                  "bytes for windows of rows and lists; METIS and what grows "
-                  "with nodes come on top")
+                  "bytes of memory for windows of rows and lists, in addition "
+                  "to METIS and data that grows with the number of nodes")
       ->transform(ByteSize())
       ->default_str("1G");
   command.add_flag("--json", flags.json, "print the report as JSON");
@@ -221,8 +221,8 @@ void AddPartitionCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "partition", "divide a dataset into the partitions of a store");
   const auto flags = std::make_shared<PartitionFlags>();
-  AddWhat(*command, *flags);
-  AddHow(*command, *flags);
+  AddInputOptions(*command, *flags);
+  AddStoreOptions(*command, *flags);
   command->footer("  millrace partition cora --parts 2 --out cora-2");
   command->callback(
       [flags, &body] { body = [flags] { return RunPartition(*flags); }; });

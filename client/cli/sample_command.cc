@@ -48,14 +48,15 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
     return UsageError(
-        "--seed-ids and --seeds-file exclude each other\nleave one out");
+        "--seed-ids and --seeds-file cannot be used together\nleave one out");
   }
   if (flags.seed_dst_ids.empty() && flags.seed_times.empty()) {
     return absl::OkStatus();
   }
-  return UsageError(
-      StrCat(flags.seed_times.empty() ? "--seed-dst-ids" : "--seed-times",
-             " belongs to --seed-ids\ngive those too, or leave it out"));
+  const char* option =
+      flags.seed_times.empty() ? "--seed-dst-ids" : "--seed-times";
+  return UsageError(StrCat(option, " needs --seed-ids\ngive both, or leave ",
+                           option, " out"));
 }
 
 absl::StatusOr<ExplicitSeeds> GivenSeeds(const SampleFlags& flags,
@@ -64,10 +65,10 @@ absl::StatusOr<ExplicitSeeds> GivenSeeds(const SampleFlags& flags,
   const size_t count = flags.seed_ids.size();
   if (flags.seed_dst_ids.size() != (edges ? count : 0)) {
     return UsageError(
-        StrCat("--seed-dst-ids has ", flags.seed_dst_ids.size(), " ids, ",
-               "--seed-ids ", count,
-               "\ngive one destination for each source of --seeds edge, and "
-               "none else"));
+        StrCat("--seed-dst-ids has ", flags.seed_dst_ids.size(),
+               " ids, but --seed-ids has ", count,
+               "\ngive one destination per source with --seeds edge, and "
+               "none otherwise"));
   }
   if (!flags.seed_times.empty() && flags.seed_times.size() != count) {
     return UsageError(StrCat("--seed-times has ", flags.seed_times.size(),

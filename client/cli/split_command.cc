@@ -41,8 +41,8 @@ absl::Status CheckNoPairColumns(const NewEdgeSplit& split) {
   if (option == nullptr) return absl::OkStatus();
   return UsageError(
       StrCat(option,
-             " belongs to --pairs\nleave it out: the nodes and edges of --ids "
-             "and --all have what the dataset was imported with"));
+             " needs --pairs\nleave it out: with --ids and --all, nodes and "
+             "edges have the columns of the dataset"));
 }
 
 absl::Status RunNodeSplit(const SplitFlags& flags) {
@@ -50,7 +50,7 @@ absl::Status RunNodeSplit(const SplitFlags& flags) {
   if (flags.ids.empty()) {
     return UsageError(
         "--ids is needed: the nodes of the split (.npy)\nfor edges give --type "
-        "SRC__REL__DST with --ids, --all or --pairs");
+        "SRC__NAME__DST with --ids, --all or --pairs");
   }
   MILLRACE_ASSIGN_OR_RETURN(
       const SplitInfo split,
@@ -98,19 +98,19 @@ void AddSplitCommand(CLI::App& app, CommandBody& body) {
       ->type_name("NAME");
   command
       ->add_option("--type", flags->type,
-                   "node type, or SRC__REL__DST for a split of edges; where "
-                   "there are several")
+                   "node type, or SRC__NAME__DST for a split of edges; needed "
+                   "if there are several")
       ->type_name("TYPE");
   command
       ->add_option("--ids", flags->ids,
-                   ".npy: original ids of nodes, or a bool mask [n]; of a "
-                   "relation: edge ids [n]")
+                   ".npy: original ids of nodes, or a bool mask [n]; for a "
+                   "relation, edge ids [n]")
       ->type_name("FILE");
   NewEdgeSplit& edges = flags->edges;
   command->add_flag("--all", edges.all, "all edges of the relation");
   command
       ->add_option("--pairs", edges.pairs,
-                   ".npy: pairs of nodes [n, 2], edges or not")
+                   ".npy: pairs of nodes [n, 2], which need not be edges")
       ->type_name("FILE");
   command->add_option("--times", edges.times, "with --pairs: integers [n]")
       ->type_name("FILE");

@@ -149,7 +149,7 @@ absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
   return absl::UnavailableError(absl::StrCat(
       servers == 1 ? "the server does not answer"
                    : absl::StrCat("none of the ", servers, " servers answers"),
-      "\nits reason is shown with each; start the servers, or "
+      "\nthe reason is shown beside each; start the servers, or "
       "correct the list"));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 struct UpFlags {
   std::string store;
-  int servers = 0;  // 0: one per partition
+  int servers = 0;  // 0 means one per partition
 };
 
 // The path of millrace-server, which is next to this program.
@@ -64,8 +64,8 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
       ->required();
   command
       ->add_option("--servers", flags->servers,
-                   "server processes; more than partitions: replicas. 0: one "
-                   "a partition")
+                   "number of server processes; if there are more than "
+                   "partitions, some are replicas; 0 means one per partition")
       ->check(WholeNumber(0, 1000));
   command->footer("  millrace up cora-2 --servers 4");
   command->callback(

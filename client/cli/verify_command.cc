@@ -13,7 +13,7 @@ namespace {
 
 absl::Status Verify(const std::string& path) {
   MILLRACE_RETURN_IF_ERROR(VerifyStore(path));
-  std::cout << path << " is sound\n";
+  std::cout << path << " is intact\n";
   return absl::OkStatus();
 }
 

@@ -12,8 +12,8 @@ struct AttentionInput {
   at::Tensor values;        // [s, C], shared by all heads
   at::Tensor source_score;  // [s, H]
   at::Tensor target_score;  // [rows, H]
-  // Factors applied to the weights after the softmax (dropout); undefined:
-  // none.
+  // Factors applied to the weights after the softmax (dropout); undefined if
+  // there are none.
   at::Tensor mask;  // [e, H], no gradient
 };
 

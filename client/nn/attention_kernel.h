@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of attention share. They read lists of neighbours as raw
-// arrays, of which row i's list is edges indptr[i] .. indptr[i + 1] - 1, and
-// keep a number per edge and head in arrays [e, H].
+// Code shared by the attention kernels. They read lists of neighbours as raw
+// arrays: row i's list is the edges indptr[i] to indptr[i + 1] - 1. They keep a
+// number per edge and head in arrays [e, H].
 #pragma once
 
 #include <algorithm>

@@ -22,8 +22,8 @@ class Decoder {
           ParameterSet& parameters, Initializer& initializer);
 
   // Transforms the rows of one end, [n, width], so that their dot products with
-  // rows of the other end are the scores. `edge_type`: [n] kLong; undefined:
-  // all 0.
+  // rows of the other end are the scores. `edge_type`: [n] kLong; undefined if
+  // all are 0.
   at::Tensor Query(const at::Tensor& rows, const at::Tensor& edge_type) const;
 
  private:

@@ -47,7 +47,7 @@ struct Gatv2Views {
   const float* const score;   // [1, H, C]
   const int32_t* const indptr;
   const int32_t* const index;
-  const float* const mask;  // [e, H]; null: none
+  const float* const mask;  // [e, H]; null if none
 };
 
 // The sum over columns of a * LeakyReLU(x + y).

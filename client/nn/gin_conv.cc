@@ -31,7 +31,7 @@ class GinConv final : public Conv {
   const at::Tensor epsilon_;              // [1]
   at::Tensor inner_weight_, inner_bias_;  // [out, in], [out]
   at::Tensor outer_weight_, outer_bias_;  // [out, out]; undefined for one layer
-  std::unique_ptr<Norm> norm_;            // null: none
+  std::unique_ptr<Norm> norm_;            // null if none
 };
 
 GinConv::GinConv(const LayerSpec& spec, ParameterSet& parameters,

@@ -71,8 +71,8 @@ absl::StatusOr<GraphShape> GraphShape::OfGraphs(const Schema& schema,
     if (shape.members >= 0) {
       return absl::UnimplementedError(
           StrCat("graphs of type ", schema.node_types[graph_type].name,
-                 " have nodes of several relations; training takes those of "
-                 "one node type\nimport the nodes as one type"));
+                 " have nodes in several relations, but training supports "
+                 "only one node type\nimport the nodes as one type"));
     }
     shape.members = relation.number;
     shape.types.push_back(all.types[relation.neighbors]);

@@ -17,17 +17,17 @@ struct GraphShape {
   struct Type {
     std::string name;
     int64_t count = 0;     // nodes
-    int64_t features = 0;  // columns; 0: none
+    int64_t features = 0;  // number of columns; 0 if none
     TypeIndex number = 0;  // its index in batches
   };
   // Messages flow from the neighbours' type to the type that owns the lists;
   // with Direction::kOut that is against the direction of the edges.
   struct Relation {
-    std::string name;  // SRC__REL__DST, in the direction of the edges
+    std::string name;  // SRC__NAME__DST, in the direction of the edges
     TypeIndex neighbors = 0;
     TypeIndex lists = 0;
     RelationIndex number = 0;  // its index in batches
-    int64_t features = 0;      // columns of edge features; 0: none
+    int64_t features = 0;      // columns of edge features; 0 if none
   };
 
   std::vector<Type> types;

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-// Dropout numbers its places: each layer, and what follows the layers.
+// Dropout places are numbered: one per layer, then those after the layers.
 constexpr int kLayersPerPlace = kMaxLayers + 1;
 
 int DropoutPlace(int layer, size_t place) {
@@ -51,7 +51,7 @@ absl::StatusOr<int64_t> Model::CountParameters(const ModelConfig& config,
   MILLRACE_RETURN_IF_ERROR(ValidateModel(config, shape));
   const absl::StatusOr<int64_t> count =
       CatchTorch("counting parameters", [&]() -> absl::StatusOr<int64_t> {
-        const Model model(config, shape, nullptr, Initializer::ShapesAlone());
+        const Model model(config, shape, nullptr, Initializer::ShapesOnly());
         int64_t sum = 0;
         for (const NamedTensor& named : model.parameters().parameters()) {
           sum += named.tensor.numel();

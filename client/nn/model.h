@@ -49,7 +49,7 @@ struct Subgraph {
 //
 // For other graphs, each node type is first given width --hidden (NodeInput).
 // Convolutions are made for each relation, as convs.I.convs.NAME.* where NAME
-// is SRC__REL__DST, and their results are summed per node type (PyG's
+// is SRC__NAME__DST, and their results are summed per node type (PyG's
 // HeteroConv; without self loops); layers over all relations are convs.I.*;
 // norms are norms.I.TYPE.*. A type that no relation leads to keeps its rows.
 // Whatever cannot reach the type of the seeds is left out, so the last layer
@@ -162,11 +162,11 @@ class Model {
   const GraphShape shape_;
   const std::vector<std::vector<bool>> needed_;  // GraphShape::NeededTypes
   ParameterSet parameters_;
-  // Per type; null: the features are read as they are.
+  // Per type; null if the features are used as they are.
   std::vector<std::unique_ptr<NodeInput>> inputs_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::unique_ptr<ScriptModel> script_;  // replaces inputs and layers
-  // [layer][type], layers - 1 entries; null: no norm.
+  // [layer][type], layers - 1 entries; null if there is no norm.
   std::vector<std::vector<std::unique_ptr<Norm>>> norms_;
   std::unique_ptr<GraphHead> head_;   // null unless for graph seeds
   std::unique_ptr<Decoder> decoder_;  // null unless for edge seeds

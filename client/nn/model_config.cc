@@ -97,7 +97,7 @@ absl::Status ValidateWidths(const ModelConfig& config) {
     return InvalidField({.problem = FieldError::Problem::kOutOfRange,
                          .field = "dropout",
                          .value = StrCat(config.dropout),
-                         .limit = "from 0 to below 1"});
+                         .limit = "at least 0 and below 1"});
   }
   return absl::OkStatus();
 }

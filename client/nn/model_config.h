@@ -15,7 +15,7 @@ namespace millrace {
 
 inline constexpr int kMaxLayers = 255;
 
-// A model. Errors name its fields; `kind` is "model" there.
+// Describes a model. Errors name its fields, with "model" for `kind`.
 struct ModelConfig {
   ModelKind kind = ModelKind::kSage;
   std::string script;  // kScript: TorchScript file; see ScriptModel
@@ -28,7 +28,7 @@ struct ModelConfig {
   // Only some kinds read these (see ModelKindInfo).
   Aggregation aggregation = Aggregation::kMean;
   int heads = 1;  // divides `hidden`
-  int bases = 0;  // 0: none
+  int bases = 0;  // 0 if none
   GcnNorm gcn_norm = GcnNorm::kFull;
   int gin_mlp = 2;  // layers of each convolution's MLP, 1 or 2
   // Graph seeds: how a graph's row is computed from its nodes' rows, and

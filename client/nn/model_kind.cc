@@ -28,7 +28,7 @@ absl::StatusOr<ModelKind> ModelKindFromName(std::string_view name) {
   return InvalidField(
       {.field = "model",
        .value = StrCat("\"", name, "\""),
-       .limit = StrCat("is none of ", absl::StrJoin(names, ", "))});
+       .limit = StrCat("is not one of ", absl::StrJoin(names, ", "))});
 }
 
 std::vector<std::string> KindsWith(bool ModelKindInfo::*property) {

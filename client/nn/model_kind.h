@@ -50,7 +50,7 @@ struct ModelKindInfo {
   // The name, which the argument follows if there is one.
   std::string_view name;
   std::string_view argument = "";
-  std::string_view note = "";  // what the help says of it
+  std::string_view note = "";  // what the help says about it
 
   // One of the two, or neither if the kind has no layers of ours.
   ConvMaker* make_conv = nullptr;
@@ -95,7 +95,7 @@ inline constexpr ModelKindInfo kModelKinds[] = {
      .reads_heads = true},
     {.kind = ModelKind::kGcn,
      .name = "gcn",
-     .note = "is for graphs of one relation alone",
+     .note = "is only for graphs with one relation",
      .make_conv = MakeGcnConv,
      .one_relation_only = true,
      .degree_weights = true},
@@ -110,7 +110,7 @@ inline constexpr ModelKindInfo kModelKinds[] = {
      .reads_num_bases = true},
     {.kind = ModelKind::kEmbedding,
      .name = "embedding",
-     .note = "is each node's row, to learn links"},
+     .note = "learns a row per node, for link prediction"},
     {.kind = ModelKind::kScript,
      .name = "script",
      .argument = ":FILE",

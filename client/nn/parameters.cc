@@ -142,14 +142,14 @@ absl::Status ParameterSet::Load(const std::vector<NamedTensor>& state) {
 Initializer::Initializer(uint64_t seed)
     : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)} {}
 
-Initializer Initializer::ShapesAlone() {
+Initializer Initializer::ShapesOnly() {
   Initializer initializer(0);
-  initializer.shapes_alone_ = true;
+  initializer.shapes_only_ = true;
   return initializer;
 }
 
 at::Tensor Initializer::Uniform(at::IntArrayRef shape, double bound) {
-  if (shapes_alone_) {
+  if (shapes_only_) {
     return at::empty(shape, at::TensorOptions(at::kFloat).device(at::kMeta));
   }
   at::Tensor tensor = at::empty(shape, at::kFloat);

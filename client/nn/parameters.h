@@ -63,7 +63,7 @@ class Initializer {
  public:
   explicit Initializer(uint64_t seed);
   // An initializer whose tensors have a shape but no memory.
-  static Initializer ShapesAlone();
+  static Initializer ShapesOnly();
 
   // Uniform in [-bound, bound).
   at::Tensor Uniform(at::IntArrayRef shape, double bound);
@@ -77,7 +77,7 @@ class Initializer {
 
  private:
   const PhiloxKey key_;
-  bool shapes_alone_ = false;
+  bool shapes_only_ = false;
   uint32_t drawn_ = 0;  // tensors so far
 };
 

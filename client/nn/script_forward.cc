@@ -118,7 +118,7 @@ at::Tensor RowsOf(const c10::IValue& result, const GraphShape& shape,
     TORCH_CHECK(shape.IsOutput(type) && (!shape.source_type.has_value() ||
                                          shape.source_type == shape.seed_type),
                 "the result is one Tensor, but rows of two node types are "
-                "wanted");
+                "needed");
     return result.toTensor();
   }
   const std::string& name = shape.types[type].name;

@@ -128,7 +128,7 @@ absl::Status ScriptModel::Read() {
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         StrCat(file_, " is not a TorchScript module (", TellingLine(error),
-               ")\nsave one by torch.jit.script(model).save(\"", file_,
+               ")\nsave one with torch.jit.script(model).save(\"", file_,
                "\"); a state_dict is not enough"));
   }
   return absl::OkStatus();
@@ -173,20 +173,20 @@ absl::Status ScriptModel::CheckParameters() const {
     if (!first.tensor.is_same(named.value) && named.value.numel() > 0) {
       return absl::InvalidArgumentError(
           StrCat("parameters ", first.name, " and ", named.name, " of ", file_,
-                 " are two, but share their memory\ntie them as one parameter "
+                 " are distinct but share memory\ntie them into one parameter "
                  "(b.weight = a.weight, without .data), or clone one"));
     }
     if (named.value.scalar_type() == at::kFloat) continue;
     return absl::InvalidArgumentError(
         StrCat("parameter ", named.name, " of ", file_, " is ",
                c10::toString(named.value.scalar_type()),
-               ", but training is in Float\nscript model.float()"));
+               ", but training uses Float\nscript model.float()"));
   }
   if (learns) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat(file_,
-             " has no parameter that wants a gradient\nscript the model "
-             "as it is before training, not frozen"));
+             " has no parameter that requires a gradient\nscript the model "
+             "before training, and do not freeze it"));
 }
 
 absl::Status ScriptModel::TryForward() {
@@ -201,7 +201,7 @@ absl::Status ScriptModel::TryForward() {
     }
     return absl::InvalidArgumentError(
         StrCat(TellingLine(error),
-               "\nit was tried on two nodes a type, with features as wide as "
+               "\nit was tried on two nodes per type, with features as wide as "
                "the graph's (",
                absl::StrJoin(inputs, ", "), ")"));
   }
@@ -291,7 +291,7 @@ void ScriptModel::CheckRows(const at::Tensor& rows, int64_t nodes) {
   if (fits && outputs_ == 0) outputs_ = rows.size(1);
   TORCH_CHECK(fits && rows.size(1) == outputs_, "the result is ",
               ShapeText(rows), " ", c10::toString(rows.scalar_type()),
-              ", but a row of Float is wanted of each of ", nodes, " nodes");
+              ", but must have a row of Float for each of ", nodes, " nodes");
 }
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ struct Subgraph;
 // nodes that list them in row 1, as in PyG; edge_attr as [e, d]. It returns [n,
 // w].
 // On other graphs it takes dictionaries of these, by node type and by
-// SRC__REL__DST (TorchScript allows no tuples as keys), and returns a
+// SRC__NAME__DST (TorchScript allows no tuples as keys), and returns a
 // dictionary by node type, or the matrix if only one type is needed. Types
 // without features are left out, and so are relations from or to them. All
 // other parameters must have defaults, which are used.
@@ -81,7 +81,7 @@ class ScriptModel {
   const GraphShape shape_;
   const std::unique_ptr<Script> script_;
   uint64_t checksum_ = 0;
-  int64_t outputs_ = 0;                 // 0: not known yet
+  int64_t outputs_ = 0;                 // 0 until known
   ParameterSet* parameters_ = nullptr;  // set by AddTo
 };
 

@@ -21,15 +21,16 @@ namespace millrace {
 // Threads: any.
 class AttemptCalls : public std::enable_shared_from_this<AttemptCalls> {
  public:
-  // As StartRowCall: on error nothing was started.
+  // Like StartRowCall(): if it fails, nothing was started.
   using Start =
       std::function<absl::StatusOr<std::shared_ptr<Call>>(CallDone done)>;
 
   // `on_end` gets the first failure, or OK.
   explicit AttemptCalls(CallDone on_end) : on_end_(std::move(on_end)) {}
 
-  // Starts a call; only until Close(), and later while another call runs, which
-  // keeps the attempt from ending. The error of `start` is a failure too.
+  // Starts a call. Allowed until Close(), and after that only while another
+  // call is running, which keeps the attempt from ending. An error of `start`
+  // counts as a failure.
   absl::Status Add(const Start& start);
 
   // Call once; `status` is a failure to start the calls. The attempt may end
@@ -46,7 +47,7 @@ class AttemptCalls : public std::enable_shared_from_this<AttemptCalls> {
   Mutex mutex_;
   CallDone on_end_ ABSL_GUARDED_BY(mutex_);  // until the end
   int left_ ABSL_GUARDED_BY(mutex_) = 1;     // calls, and 1 until Close()
-  // Those started; shared with gRPC.
+  // The calls that were started; shared with gRPC.
   std::vector<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // the first
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;

@@ -48,7 +48,7 @@ class BatchFetch : public Sleeper,
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
     std::atomic<uint64_t>& received;  // counts bytes
-    // Feature rows that need not be fetched; null: none.
+    // Feature rows that need not be fetched; null if there are none.
     std::shared_ptr<const CachedFeatures> cache = nullptr;
   };
   // `job` must live until `done` has run.
@@ -87,7 +87,7 @@ class BatchFetch : public Sleeper,
   std::shared_ptr<BatchReceiver> receiver_;  // shared with the stream
 
   Mutex mutex_;
-  // Those of the current attempt; shared with its calls.
+  // The calls of the current attempt; shared with those calls.
   std::shared_ptr<AttemptCalls> calls_ ABSL_GUARDED_BY(mutex_);
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Timer::Ticket> ticket_ ABSL_GUARDED_BY(mutex_);  // asleep

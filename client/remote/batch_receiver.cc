@@ -49,7 +49,7 @@ absl::Status BatchReceiver::StartAssembly(const ReceivedFrame& frame) {
 absl::Status BatchReceiver::CheckComplete() const {
   const bool complete = assembler_.has_value() && assembler_->done();
   return complete ? absl::OkStatus()
-                  : absl::InternalError("a batch is not whole");
+                  : absl::InternalError("the batch is incomplete");
 }
 
 absl::Status BatchReceiver::AskOthers() {

@@ -30,7 +30,7 @@ class BatchReceiver final : public FrameReceiver {
     const BatchRequest& request;
     int home;  // partition
     uint64_t max_batch_bytes;
-    std::shared_ptr<const CachedFeatures> cache;  // null: none
+    std::shared_ptr<const CachedFeatures> cache;  // null if there are none
     // The calls for rows are added to these.
     std::shared_ptr<AttemptCalls> calls;
   };

@@ -18,8 +18,8 @@
 
 namespace millrace {
 
-// Most ids in one call; keeps requests, and replies of ids, well below
-// kMaxMessageBytes.
+// Maximum number of ids in one call; keeps requests, and replies of ids, well
+// below kMaxMessageBytes.
 inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
 
 // State shared by all calls of a fetch, which it must outlive.

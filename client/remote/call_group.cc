@@ -52,10 +52,10 @@ void CallGroup::Done(size_t index, const absl::Status& status) {
   ended_one_.NotifyOne();
 }
 
-// Waits until at most `most` calls run, and releases those that ended.
-void CallGroup::AwaitRunning(size_t most) {
-  const auto few = [this, most]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return running_ <= most;
+// Waits until at most `max_running` calls run, and releases those that ended.
+void CallGroup::AwaitRunning(size_t max_running) {
+  const auto few = [this, max_running]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_ <= max_running;
   };
   std::vector<size_t> ended;
   for (bool waiting = true; waiting;) {

@@ -21,7 +21,7 @@ class CallGroup {
  public:
   static constexpr size_t kMaxRunning = 8;
 
-  // As StartRowCall: on error nothing was started.
+  // Like StartRowCall(): if it fails, nothing was started.
   using Start =
       std::function<absl::StatusOr<std::shared_ptr<Call>>(CallDone done)>;
 
@@ -46,7 +46,7 @@ class CallGroup {
 
  private:
   void Done(size_t index, const absl::Status& status);
-  void AwaitRunning(size_t most);
+  void AwaitRunning(size_t max_running);
   void Cancel();
 
   const Notification& closing_;

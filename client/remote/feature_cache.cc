@@ -21,11 +21,12 @@
 namespace millrace {
 namespace {
 
-// Most bytes of one call. A CallGroup runs a few at a time: little compared
-// with the calls of batches, and fast enough for their deadlines on slow
-// networks.
+// Maximum number of bytes per call. A CallGroup runs a few at a time: little
+// compared with the calls of batches, and fast enough for their deadlines on
+// slow networks.
 constexpr uint64_t kMaxBytesPerCall = uint64_t{16} << 20;
-// Most jobs of a source that may wait for different features.
+// Maximum number of jobs of a source that may be waiting for different
+// features.
 constexpr size_t kMaxQueued = 1024;
 
 uint64_t Sum(const std::vector<uint64_t>& counts) {
@@ -73,11 +74,11 @@ void CopyHeld(const PartitionBook& book, const CachedColumn& column,
   }
 }
 
-// A request for up to `most` of the rows of a partition that `column` is to
+// A request for up to `max_rows` of the rows of a partition that `column` is to
 // hold, beginning with the `from`th, and their positions in the column.
 RowRequest RowsOfPart(const PartitionBook& book, const CachedColumn& column,
-                      int partition, uint64_t from, uint64_t most) {
-  const uint64_t count = std::min(most, column.counts[partition] - from);
+                      int partition, uint64_t from, uint64_t max_rows) {
+  const uint64_t count = std::min(max_rows, column.counts[partition] - from);
   RowRequest request;
   request.partition = partition;
   request.ids.resize(count);
@@ -131,32 +132,32 @@ FeatureCache::FeatureCache(const Manifest& manifest, double ratio,
       thread_("features", 1, kMaxQueued) {}
 
 void FeatureCache::Get(const ResolvedJob& job, DType cast, Ready ready) {
-  const Want want = {cast, TypesWithFeatures(job, manifest_.schema)};
+  const CacheKey key = {cast, TypesWithFeatures(job, manifest_.schema)};
   std::shared_ptr<const CachedFeatures> features;
   bool first = false;
   {
     MutexLock lock(&mutex_);
-    Held& held = held_[want];
+    Held& held = held_[key];
     features = held.features;
     first = features == nullptr && held.waiting.empty();
     if (features == nullptr) held.waiting.push_back(ready);
   }
   if (features != nullptr) return ready(std::move(features));
-  if (!first || thread_.TrySubmit([this, want] { End(want, Fetch(want)); })) {
+  if (!first || thread_.TrySubmit([this, key] { End(key, Fetch(key)); })) {
     return;
   }
-  End(want, absl::ResourceExhaustedError(
-                StrCat("more than ", kMaxQueued,
-                       " different jobs wait for their feature cache")));
+  End(key, absl::ResourceExhaustedError(
+               StrCat("more than ", kMaxQueued,
+                      " different jobs are waiting for their feature cache")));
 }
 
 void FeatureCache::End(
-    const Want& want,
+    const CacheKey& key,
     const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result) {
   std::vector<Ready> waiting;
   {
     MutexLock lock(&mutex_);
-    Held& held = held_[want];
+    Held& held = held_[key];
     waiting.swap(held.waiting);
     if (result.ok()) held.features = *result;
   }
@@ -164,28 +165,29 @@ void FeatureCache::End(
 }
 
 absl::StatusOr<std::shared_ptr<const CachedFeatures>> FeatureCache::Fetch(
-    const Want& want) {
-  const auto key = [&](TypeIndex type) {
-    return std::pair(type,
-                     WireFeature(manifest_.schema, type, want.cast).dtype);
+    const CacheKey& key) {
+  const auto column_key = [&](TypeIndex type) {
+    return std::pair(type, WireFeature(manifest_.schema, type, key.cast).dtype);
   };
   std::vector<TypeIndex> missing;
-  for (const TypeIndex type : want.types) {
-    if (columns_.count(key(type)) == 0) missing.push_back(type);
+  for (const TypeIndex type : key.types) {
+    if (columns_.count(column_key(type)) == 0) missing.push_back(type);
   }
   if (!missing.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(const Size size, SizeOf(missing, want.cast));
+    MILLRACE_ASSIGN_OR_RETURN(const Size size, SizeOf(missing, key.cast));
     Progress progress("feature cache", static_cast<int64_t>(size.rows), "rows");
     progress.SetNote(Megabytes(size.bytes));
     for (const TypeIndex type : missing) {
-      MILLRACE_ASSIGN_OR_RETURN(columns_[key(type)],
-                                FetchColumn(type, want.cast, progress));
+      MILLRACE_ASSIGN_OR_RETURN(columns_[column_key(type)],
+                                FetchColumn(type, key.cast, progress));
     }
     progress.Finish();
   }
   std::vector<std::shared_ptr<const CachedColumn>> columns(
       manifest_.schema.node_types.size());
-  for (const TypeIndex type : want.types) columns[type] = columns_[key(type)];
+  for (const TypeIndex type : key.types) {
+    columns[type] = columns_[column_key(type)];
+  }
   return std::make_shared<const CachedFeatures>(manifest_, std::move(columns));
 }
 
@@ -228,8 +230,8 @@ std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
     spdlog::warn(
-        "nodes of type {} are not ordered by hotness, so the cache holds any "
-        "rows; partition the store again to order them",
+        "nodes of type {} are not ordered by hotness, so the cache holds "
+        "arbitrary rows; partition the store again to order them",
         nodes.name);
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);

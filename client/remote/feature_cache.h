@@ -74,15 +74,15 @@ class FeatureCache {
   // Also errors of `gather`.
   void Get(const ResolvedJob& job, DType cast, Ready ready);
 
-  // Callers that wait get what is there when `gather` returns, or CANCELLED. Do
-  // not call Get() afterwards. Idempotent.
+  // Waiting callers get what has been fetched when `gather` returns, or
+  // CANCELLED. Do not call Get() afterwards. Idempotent.
   void Close() { thread_.Close(); }
 
  private:
-  struct Want {
+  struct CacheKey {
     DType cast;
     std::vector<TypeIndex> types;
-    friend auto operator<=>(const Want&, const Want&) = default;
+    friend auto operator<=>(const CacheKey&, const CacheKey&) = default;
   };
   struct Held {
     std::shared_ptr<const CachedFeatures> features;
@@ -94,9 +94,10 @@ class FeatureCache {
     uint64_t bytes = 0;
   };
 
-  absl::StatusOr<std::shared_ptr<const CachedFeatures>> Fetch(const Want& want);
+  absl::StatusOr<std::shared_ptr<const CachedFeatures>> Fetch(
+      const CacheKey& key);
   // Passes the result to all waiting callers.
-  void End(const Want& want,
+  void End(const CacheKey& key,
            const absl::StatusOr<std::shared_ptr<const CachedFeatures>>& result);
   absl::StatusOr<Size> SizeOf(const std::vector<TypeIndex>& types,
                               DType cast) const;
@@ -110,7 +111,7 @@ class FeatureCache {
   const Gather gather_;
 
   Mutex mutex_;
-  std::map<Want, Held> held_ ABSL_GUARDED_BY(mutex_);
+  std::map<CacheKey, Held> held_ ABSL_GUARDED_BY(mutex_);
   // By type and wire dtype. Used only by the thread.
   std::map<std::pair<TypeIndex, DType>, std::shared_ptr<const CachedColumn>>
       columns_;

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<ResolveRequest>> SplitByLookup(
     const Manifest& manifest, TypeIndex type,
     std::span<const int64_t> original_ids, uint64_t* target);
 
-// As StartRowCall, for the RPC Resolve.
+// Like StartRowCall(), for the RPC Resolve.
 absl::StatusOr<std::shared_ptr<Call>> StartResolveCall(
     const CallContext& context, ResolveRequest request, CallDone done);
 

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// Patience with servers that are there but deliver no batch.
+// How long to keep trying servers that answer but never complete a batch.
 constexpr absl::Duration kLongPatience = absl::Minutes(10);
 constexpr absl::Duration kWarnInterval = absl::Seconds(5);
 // Shorter waits are not worth a warning.
@@ -49,9 +49,9 @@ absl::Status Lost(const absl::Status& failure, const ErrorInfo& info,
 absl::Status BrokenOff(const absl::Status& failure, const ErrorInfo& info,
                        absl::Duration patience) {
   return WithReason(
-      absl::UnavailableError(StrCat(
-          FirstLine(failure), "; calls", OfPartition("to", info),
-          " broke off again and again for ", absl::FormatDuration(patience))),
+      absl::UnavailableError(
+          StrCat(FirstLine(failure), "; calls", OfPartition("to", info),
+                 " kept breaking off for ", absl::FormatDuration(patience))),
       Reason{"server_breaks_off"});
 }
 
@@ -81,51 +81,51 @@ absl::Duration Retry::ShareOf(SteadyTime unavailable, SteadyTime now) const {
   const bool waiting = unavailable < SteadyTime::InfiniteFuture();
   return std::max(
       waiting ? unavailable + partition_wait_ - now : partition_wait_ * 0.75,
-      kLeastTimeout);
+      kMinTimeout);
 }
 
 absl::Duration Retry::TimeoutOf(absl::Duration timeout, SteadyTime now) const {
   MutexLock lock(&mutex_);
   if (cut_short_) return timeout;
   SteadyTime first = SteadyTime::InfiniteFuture();
-  for (const auto& [partition, since] : since_) {
-    first = std::min(first, since.unavailable);
+  for (const auto& [partition, state] : partitions_) {
+    first = std::min(first, state.unavailable);
   }
   return std::min(timeout, ShareOf(first, now));
 }
 
-absl::Duration Retry::PatienceOf(int partition, SteadyTime now) const {
+absl::Duration Retry::MaxSilenceOf(int partition, SteadyTime now) const {
   MutexLock lock(&mutex_);
-  const auto since = since_.find(partition);
-  return ShareOf(since == since_.end() ? SteadyTime::InfiniteFuture()
-                                       : since->second.unavailable,
+  const auto state = partitions_.find(partition);
+  return ShareOf(state == partitions_.end() ? SteadyTime::InfiniteFuture()
+                                            : state->second.unavailable,
                  now);
 }
 
 void Retry::NoteAnswer(int partition, SteadyTime now) {
   MutexLock lock(&mutex_);
-  since_[partition] = {.answered = now};
+  partitions_[partition] = {.answered = now};
 }
 
 void Retry::NoteSilence(int partition, SteadyTime start) {
   {
     MutexLock lock(&mutex_);
-    cut_short_ |= since_[partition].answered > start;
+    cut_short_ |= partitions_[partition].answered > start;
   }
   NoteWait(partition, start);
 }
 
 void Retry::NoteWait(int partition, SteadyTime start) {
   MutexLock lock(&mutex_);
-  Since& since = since_[partition];
-  since.unavailable =
-      std::min(since.unavailable, std::max(start, since.answered));
+  PartitionState& state = partitions_[partition];
+  state.unavailable =
+      std::min(state.unavailable, std::max(start, state.answered));
 }
 
 Retry::End Retry::EndOf(int partition, bool overload, SteadyTime now) {
   MutexLock lock(&mutex_);
-  Since& since = since_[partition];
-  SteadyTime& first = overload ? since.overloaded : since.unavailable;
+  PartitionState& state = partitions_[partition];
+  SteadyTime& first = overload ? state.overloaded : state.unavailable;
   first = std::min(first, now);
   first_failure_ = std::min(first_failure_, now);
   const absl::Duration patience = overload ? kLongPatience : partition_wait_;

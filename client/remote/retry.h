@@ -22,8 +22,8 @@ namespace millrace {
 // Threads: any; After() from one thread at a time.
 class Retry {
  public:
-  // Least timeout of an attempt; a wait may overrun by as much.
-  static constexpr absl::Duration kLeastTimeout = absl::Seconds(1);
+  // Minimum timeout of an attempt; a wait may overrun by this much.
+  static constexpr absl::Duration kMinTimeout = absl::Seconds(1);
 
   explicit Retry(absl::Duration partition_wait)
       : partition_wait_(partition_wait) {}
@@ -31,20 +31,22 @@ class Retry {
   // How long a call that starts now may take: `timeout`, capped by what remains
   // of the wait for a partition or, while none is waited for, by three quarters
   // of partition_wait, so that another replica can still be asked; at least
-  // kLeastTimeout. Not capped once a call has timed out while its answer was
+  // kMinTimeout. Not capped once a call has timed out while its answer was
   // arriving.
   absl::Duration TimeoutOf(absl::Duration timeout, SteadyTime now) const;
 
   // How long a call for the partition may receive nothing, by the same rule.
-  absl::Duration PatienceOf(int partition, SteadyTime now) const;
+  absl::Duration MaxSilenceOf(int partition, SteadyTime now) const;
 
-  // A call for the partition received something; its wait starts anew.
+  // Records that a call for the partition received something, which restarts
+  // its wait.
   void NoteAnswer(int partition, SteadyTime now);
 
-  // A call for the partition that began at `start` received nothing for too
-  // long, or timed out.
+  // Records that a call for the partition that began at `start` received
+  // nothing for too long, or timed out.
   void NoteSilence(int partition, SteadyTime start);
-  // A call for another partition that began at `start` has waited for this one.
+  // Records that a call for another partition that began at `start` has waited
+  // for this one.
   void NoteWait(int partition, SteadyTime start);
 
   // How long to wait before the next attempt; an error means to give up:
@@ -56,8 +58,7 @@ class Retry {
                                        SteadyTime now);
 
  private:
-  // State of one partition.
-  struct Since {
+  struct PartitionState {
     SteadyTime answered = SteadyTime::InfinitePast();
     // First failures since `answered`.
     SteadyTime unavailable = SteadyTime::InfiniteFuture();
@@ -79,7 +80,7 @@ class Retry {
   const absl::Duration partition_wait_;
 
   mutable Mutex mutex_;
-  std::map<int, Since> since_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, PartitionState> partitions_ ABSL_GUARDED_BY(mutex_);
   // Whether a call timed out while its answer was arriving.
   bool cut_short_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime first_failure_ ABSL_GUARDED_BY(mutex_) =

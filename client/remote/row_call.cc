@@ -40,12 +40,13 @@ class RowReceiver final : public FrameReceiver {
 }  // namespace
 
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
-                                     const Array& ids, const RowRequest& like) {
+                                     const Array& ids,
+                                     const RowRequest& prototype) {
   std::vector<RowRequest> requests;
   for (OwnerGroup& group : GroupByOwner(
            owners.size(), parts, [&](size_t i) { return owners[i]; },
            kMaxIdsPerCall)) {
-    RowRequest& request = requests.emplace_back(like);
+    RowRequest& request = requests.emplace_back(prototype);
     request.partition = group.partition;
     request.ids.reserve(group.places.size());
     for (const uint32_t place : group.places) {

@@ -30,9 +30,10 @@ struct RowRequest {
 
 // Splits `ids` (of any dtype) by the partition to ask for each, `owners[i]`
 // (kNoOwner: ask nobody), into requests of at most kMaxIdsPerCall. Their `rows`
-// are positions in `ids`; the other fields are copied from `like`.
+// are positions in `ids`; the other fields are copied from `prototype`.
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
-                                     const Array& ids, const RowRequest& like);
+                                     const Array& ids,
+                                     const RowRequest& prototype);
 
 // The owner of each of the first `count` of `ids`.
 std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,

@@ -24,7 +24,7 @@ absl::Status RowScatter::Take(
   if (position_ == 0) MILLRACE_RETURN_IF_ERROR(CheckLayout(header));
   for (const std::span<const std::byte> piece : payload) {
     if (piece.size() > total_bytes_ - position_) {
-      return absl::InternalError("more rows than asked for");
+      return absl::InternalError("more rows than requested");
     }
     Write(piece);
   }
@@ -43,7 +43,8 @@ absl::Status RowScatter::CheckLayout(const FrameHeader& header) const {
       layout->arrays[0].kind != ArrayKind::kRows ||
       layout->arrays[0].dtype != target_.dtype() ||
       layout->total_bytes != total_bytes_) {
-    return absl::InternalError("rows of another type or number than asked for");
+    return absl::InternalError(
+        "rows of a different dtype or number than requested");
   }
   return absl::OkStatus();
 }

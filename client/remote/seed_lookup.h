@@ -29,7 +29,7 @@ class SeedLookup {
       : context_(context), job_(job), list_(list) {}
 
   // Starts the calls for the ids. INVALID_ARGUMENT: too many seeds, or one is
-  // out of range; others as CheckExplicitSeeds.
+  // out of range. Also the errors of CheckExplicitSeeds().
   absl::Status StartIds(AttemptCalls& calls);
 
   // Whether the job needs the times of the seeds, and the list lacks them.

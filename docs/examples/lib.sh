@@ -12,8 +12,8 @@
 # function `quick`, which sets them for a short run; --bin DIR says where the
 # programs are; --work DIR keeps what is written in a folder
 # (new or empty), otherwise it goes to a temporary one that is removed at the
-# end. REST is what stands behind "--". Leaves the script in WORK; STARTED_IN
-# is where it was before.
+# end. REST holds the arguments after "--". Leaves the script in WORK;
+# STARTED_IN is where it was before.
 start_example() {
   local names=" $1 bin work " bin=$ROOT/build/release/bin work='' argument
   shift
@@ -71,7 +71,7 @@ quoted() {
   done
 }
 
-# show WORD...: a command that is run, to the terminal.
+# show WORD...: prints a command that is run to the terminal.
 show() {
   printf '\n$ %s\n' "$(quoted "$@")${BACKGROUND:-}" >&2
 }
@@ -82,7 +82,7 @@ run() {
   run_step "$@"
 }
 
-# start_fleet STORE: one server a partition; SERVERS is their LIST.
+# start_fleet STORE: one server per partition; SERVERS is their LIST.
 # shellcheck disable=SC2034  # for the scripts
 start_fleet() {
   BACKGROUND=' &' show millrace up "$1"
@@ -101,8 +101,8 @@ free_port() {
 }
 FREE_PORT=$((20000 + RANDOM % 12000))
 
-# make_with_python SCRIPT ARG...: Debian's Python, which has numpy, where there
-# is one.
+# make_with_python SCRIPT ARG...: runs SCRIPT with Debian's Python, which has
+# NumPy, if there is one.
 make_with_python() {
   local python=/usr/bin/python3
   [[ -x $python ]] || python=python3
@@ -126,9 +126,9 @@ start_part() {
   PARTS[$STARTED]=$name
 }
 
-# wait_for_parts [PREFIX]: until all parts of this name (default: all) have
-# ended. Ends the script, and with it all parts, when one of them fails or when
-# another part ends. (It polls: `wait -n` misses parts that end together.)
+# wait_for_parts [PREFIX]: waits until all parts of this name (default: all)
+# have ended. Ends the script, and with it all parts, when one of them fails or
+# when another part ends. (It polls: `wait -n` misses parts that end together.)
 wait_for_parts() {
   local prefix=${1:-} status part name
   while [[ " ${PARTS[*]}" == *" $prefix"[^\ ]* ]]; do

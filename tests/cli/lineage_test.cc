@@ -113,9 +113,8 @@ TEST_F(LineageTest, LeavesOutTornLines) {
 
 TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
   const std::string torn = Line(0, "0:0", 0, 1).substr(0, 40);
-  const auto fault = ElementsAre(HasSubstr("has a torn line, number 2, where"));
-  const auto fault3 =
-      ElementsAre(HasSubstr("has a torn line, number 3, where"));
+  const auto fault = ElementsAre(HasSubstr("is damaged: line 2 is torn"));
+  const auto fault3 = ElementsAre(HasSubstr("is damaged: line 3 is torn"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn}), ElementsAre());
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1)}),
               fault);
@@ -174,21 +173,21 @@ TEST_F(LineageTest, WantsLines) {
 
 TEST_F(LineageTest, FindsEpochsThatAreMissing) {
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 3, 0)}, 1),
-              ElementsAre("the epochs 1 to 2 are missing"));
+              ElementsAre("epochs 1 to 2 are missing"));
   EXPECT_THAT(FaultsOf({Line(1, "1:0", 1, 0)}),
-              ElementsAre("the epochs 0 to 0 are missing"));
+              ElementsAre("epochs 0 to 0 are missing"));
 }
 
 TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 0, 5)}),
-              ElementsAre("batch 0:0 is there twice, of attempts 0 and 0"));
+              ElementsAre("batch 0:0 occurs twice, in attempts 0 and 0"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 3)}),
-              ElementsAre("epoch 0 lacks the batches 1 to 2"));
+              ElementsAre("epoch 0 lacks batches 1 to 2"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0, 5), Line(0, "0:0", 0, 1, 5)}),
-              ElementsAre(HasSubstr("has the seed 5 twice")));
+              ElementsAre(HasSubstr("has seed 5 twice")));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 1, 0),
                         Line(0, "0:0", 1, 1), Line(0, "0:0", 2, 0)}),
-              ElementsAre("epoch 0 has 1 batches, another has 2"));
+              ElementsAre("epoch 0 has 1 batches, but another has 2"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0)}, 2),
               ElementsAre("epoch 0 has 1 seeds, not 2"));
 }

@@ -194,7 +194,7 @@ shop=(millrace import npy --edges "user__buys__item=$work/buys.npy"
   --features "user=$work/user.npy" --features "item=$work/item.npy"
   --labels "item=$work/label.npy" --undirected --add-reverse)
 run 0 "${shop[@]}" --train "$work/seeds.npy" --out "$work/shop"
-stderr_has "seeds.npy are of type item, which alone has labels"
+stderr_has "seeds.npy are of type item, the only one with labels"
 run 0 "${shop[@]}" --train "item=$work/seeds.npy" --out "$work/named"
 digest=(--fanouts 3,2 --batch-size 4)
 run 0 millrace digest --store "$work/named" --type item "${digest[@]}"
@@ -245,7 +245,7 @@ run 0 millrace digest "${source[@]}" --method ppr --walks 2 --walk-length 2 \
 for option in --times --labels --edge-types --negatives; do
   wrong_usage millrace split "$work/store" --name n --ids "$work/ids.npy" \
     "$option" "$work/ids.npy"
-  stderr_has "$option belongs to --pairs"
+  stderr_has "$option needs --pairs"
 done
 wrong_usage millrace split "$work/store" --name n --type node__to__node
 stderr_has "--ids, --all, --pairs"
@@ -254,11 +254,11 @@ for option in --seed-ids --seed-times --seed-dst-ids; do
 done
 for option in --seed-times --seed-dst-ids; do
   wrong_usage millrace sample "${source[@]}" --fanouts 2 "$option" 3
-  stderr_has "$option belongs to --seed-ids"
+  stderr_has "$option needs --seed-ids"
 done
 wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
   --seeds-file "$work/ids.npy"
-stderr_has "--seed-ids and --seeds-file exclude each other"
+stderr_has "--seed-ids and --seeds-file cannot be used together"
 # The same mistake has one status, however the seeds are given.
 wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
   --seed-times 1

@@ -259,7 +259,7 @@ TEST(LoaderTest, EachEpochTakesItsOwnSeeds) {
   options.epochs = 3;
   EXPECT_THAT(
       std::string(Loader::Create(source, spec, options).status().message()),
-      HasSubstr("seeds of 3 epochs, but epochs up to 3 are asked for"));
+      HasSubstr("seeds for 3 epochs, but epochs up to 3 are requested"));
   options.epochs = 1;
   options.epoch_seeds[2] = testing::Seeds{{1, 2}};
   EXPECT_THAT(

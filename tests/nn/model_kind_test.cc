@@ -32,7 +32,7 @@ TEST(ModelKindTest, UnknownNamesAreToldTheKnownOnes) {
   const absl::Status status = ModelKindFromName("resnet").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "model \"resnet\": is none of sage, gat, gatv2, gcn, gin, rgcn, "
+            "model \"resnet\": is not one of sage, gat, gatv2, gcn, gin, rgcn, "
             "embedding, script:FILE");
 }
 

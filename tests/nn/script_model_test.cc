@@ -320,7 +320,7 @@ def forward(this, x, edge_index, batch):
 TEST(ScriptModelTest, SaysInOneLineWhyForwardFails) {
   const std::string widths = Refusal(SageScript(3, 4, 5, 1));
   EXPECT_THAT(widths, HasSubstr("mat1 and mat2 shapes cannot be multiplied"));
-  EXPECT_THAT(widths, HasSubstr("\nit was tried on two nodes a type, with "
+  EXPECT_THAT(widths, HasSubstr("\nit was tried on two nodes per type, with "
                                 "features as wide as the graph's (node: 2)"));
   EXPECT_THAT(widths, Not(HasSubstr("Traceback")));
   EXPECT_THAT(Refusal(OneWeight(R"(
@@ -365,7 +365,7 @@ def forward(self, x, edge_index):
   EXPECT_THAT(Refusal({{{"w", at::ones({1}, at::kDouble)}}, {}, kForward}),
               HasSubstr("parameter w of "));
   EXPECT_THAT(Refusal({{{"w", at::ones({1}, at::kLong)}}, {}, kForward}),
-              HasSubstr("no parameter that wants a gradient"));
+              HasSubstr("no parameter that requires a gradient"));
 }
 
 TEST(ScriptModelTest, RefusesTwoParametersInOneMemory) {

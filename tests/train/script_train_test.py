@@ -227,7 +227,7 @@ def check_refusals(runs, module):
     torch.jit.script(Model(500, 7)).save(str(runs.script))
     runs.refused("mat1 and mat2 shapes cannot be multiplied")
     torch.jit.script(Halves()).save(str(runs.script))
-    runs.refused("are two, but share their memory")
+    runs.refused("are distinct but share memory")
 
 
 def main():

@@ -29,7 +29,7 @@ feature[own] += 0.5
 # Reddit's shares: 66 % train (1), 10 % valid (2), 24 % test (3).
 node_types = rng.choice([1, 2, 3], size=args.nodes, p=[0.66, 0.10, 0.24])
 
-# Both directions of each pair stand in the matrix, as in Reddit's.
+# Both directions of each pair are in the matrix, as in Reddit's.
 pairs = args.nodes * args.degree // 2
 source = rng.integers(args.nodes, size=pairs)
 target = rng.integers(args.nodes, size=pairs)
@@ -42,7 +42,7 @@ target[like] = by_class[rng.integers(low, high)][like]
 args.out.mkdir(parents=True, exist_ok=True)
 np.savez_compressed(args.out / "reddit_data.npz", feature=feature, label=label,
                     node_types=node_types, node_ids=np.arange(args.nodes))
-# What scipy.sparse.save_npz writes of a COO matrix.
+# What scipy.sparse.save_npz writes for a COO matrix.
 np.savez_compressed(args.out / "reddit_graph.npz", format=np.array(b"coo"),
                     row=np.concatenate([source, target]).astype(np.int32),
                     col=np.concatenate([target, source]).astype(np.int32),

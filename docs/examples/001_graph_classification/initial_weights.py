@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes FILE: the weights that DGL's tutorial starts with, by our names.
+"""Writes FILE: the weights that DGL's tutorial starts with, under our names.
 
 The tutorial makes its model after torch.manual_seed(0), in a process of its
 own, and DGL's layers draw nothing but their linear maps. Needs PyTorch (here:

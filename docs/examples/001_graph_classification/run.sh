@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# DGL's tutorial of graph classification, its model number by number, and a
+# DGL's tutorial on graph classification, reproduced number by number, and a
 # model that learns; from MUTAG, or from another collection in TU Dortmund's
 # format. See README.md.
 #
@@ -9,8 +9,8 @@
 #                         (default: tests/data/mutag)
 #   --node-features KIND  degree, labels, attributes or ones: what the model
 #                         that learns is given (default degree)
-#   --trainers N          that share an epoch (default 2)
-#   --epochs N            of the model that learns (default 30)
+#   --trainers N          number of trainers that share an epoch (default 2)
+#   --epochs N            epochs for the model that learns (default 30)
 #   --quick               10 epochs
 #   --bin DIR             where the programs are (default build/release/bin)
 #   --work DIR            keep what is written here (default: a temporary

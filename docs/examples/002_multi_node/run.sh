@@ -21,7 +21,7 @@ cluster_nodes=2 ranks_per_node=1 nodes=100000 epochs=3
 quick() { nodes=10000 epochs=2; }
 start_example 'cluster-nodes ranks-per-node nodes epochs' "$@"
 
-# 5 edges a node and their reverses: degree 10.
+# 5 edges per node and their reverses: degree 10.
 run millrace import fake --nodes "$nodes" --avg-degree 5 --undirected \
   --features 64 --classes 10 --split-fractions 0.6,0.2,0.2 --out fake
 

@@ -8,8 +8,8 @@
 #   --data DIR     an OGB folder such as ogbn_products (default: a fake graph)
 #   --nodes N      nodes of the fake graph (default 10000)
 #   --epochs N     epochs (default 3)
-#   --cache-ratio R  share of the features, the hottest, that the trainers keep
-#                  in server-client mode (default 0.2)
+#   --cache-ratio R  share of the features, hottest first, that the trainers
+#                  keep in server-client mode (default 0.2)
 #   --threads N    threads of each trainer (default 1)
 #   --quick        3,000 nodes of 10 classes, 5 epochs, hidden 64
 #   --bin DIR      where the programs are (default build/release/bin)

@@ -9,11 +9,12 @@
 #
 # Usage: docs/examples/004_two_partitions/launch.sh --hosts FILE --store STORE
 #            [OPTION]... -- OPTION OF millrace-train...
-#   --hosts FILE       a host a line, "HOST [PORT]"; # starts a comment
+#   --hosts FILE       one host per line, "HOST [PORT]"; # starts a comment
 #                      (default ports: a free one here, 7001 elsewhere)
 #   --store STORE      made by millrace partition
-#   --trainers N       on each host (default 1)
-#   --master-port N    of rank 0 (default: free if it runs here, else 29500)
+#   --trainers N       trainers on each host (default 1)
+#   --master-port N    port of rank 0 (default: a free one if it runs here, else
+#                      29500)
 #   --bin DIR          where the programs are (default build/release/bin)
 #   --work DIR         keep the logs here (default: a temporary folder)
 #   --help             this text
@@ -52,7 +53,7 @@ while read -r host port _ || [[ -n $host ]]; do
   names+=("$host")
   list+=${list:+,}$host:${port:-7001}
 done <"$hosts"
-((${#names[@]} > 0)) || fail "$hosts names no host" "write one a line"
+((${#names[@]} > 0)) || fail "$hosts names no host" "write one per line"
 
 IFS=, read -ra addresses <<<"$list"
 for i in "${!names[@]}"; do

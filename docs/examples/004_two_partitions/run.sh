@@ -5,7 +5,7 @@
 #
 # Usage: docs/examples/004_two_partitions/run.sh [OPTION]...
 #   --hosts FILE     list of hosts, see launch.sh (default: this one, twice)
-#   --trainers N     on each host (default 1)
+#   --trainers N     trainers on each host (default 1)
 #   --nodes N        nodes of the homogeneous graph (default 20000)
 #   --papers N       papers of the heterogeneous graph (default 4000)
 #   --epochs N       epochs (default 10)

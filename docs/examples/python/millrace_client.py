@@ -22,7 +22,7 @@ EDGE_ARRAYS = ('indptr', 'neighbor', 'edge_hop', 'edge_id', 'visits',
 
 
 def groups(owners):
-    """(partition, places) of as many items as one call may bring."""
+    """(partition, places) of as many items as one call may carry."""
     for part in np.unique(owners):
         places = np.flatnonzero(owners == part)
         for first in range(0, len(places), IDS_PER_CALL):
@@ -103,7 +103,7 @@ class Client:
         return sum((count + spare) // job.batch_size for count in counts)
 
     def batches(self, job, epoch=0, seeds=None, ahead=2, **columns):
-        """The batches of an epoch, `ahead` of them fetched beforehand.
+        """The batches of an epoch, `ahead` of them fetched ahead.
 
         `job` and `columns`: the fields of Job and Columns. `seeds`: instead of
         a split a dict of arrays of original ids (`seed`; of edge seeds also
@@ -140,7 +140,7 @@ class Client:
             request.explicit_times = np.asarray(times, '<i8').tobytes()
 
     def batch(self, job, epoch, index, seeds=None, **columns):
-        """One batch; arrays are named as their kinds, and edges have ends."""
+        """One batch: arrays are named after their kinds; edges have ends."""
         request = self.pb.SampleRequest(
             job=job, epoch=epoch, batch=index,
             partition=index % self.schema.parts,
@@ -210,7 +210,7 @@ class Client:
 
 
 def to_pyg(batch):
-    """A batch as torch_geometric's Data or HeteroData, as its loaders'.
+    """A batch as Data or HeteroData, like those of torch_geometric's loaders.
 
     Messages go from row 0 of edge_index to row 1, towards the seeds: against
     the edges where out-lists were sampled, whose relations are `rev_NAME` then.
@@ -257,7 +257,7 @@ def to_pyg(batch):
 
 
 def add_edge_seeds(store, seeds, tensor):
-    """Pairs as LinkNeighborLoader's: drawn ones stand behind, with label 0."""
+    """Pairs as LinkNeighborLoader's: drawn ones come last, with label 0."""
     ends = [seeds['seed_to_local'], seeds['dst_local']]
     label = seeds.get('seed_label')
     if 'negative_src_local' in seeds:

@@ -108,7 +108,7 @@ class Fleet:
         return bool(self.schema) and len(self.members) == self.schema.parts
 
     def pause(self, error, attempt):
-        """Seconds until the next attempt; None: there is to be none."""
+        """Seconds until the next attempt; None if there is to be none."""
         hint = 0
         for key, value in error.trailing_metadata() or ():
             if key == 'grpc-status-details-bin':

@@ -65,11 +65,11 @@ TEST_F(CallContextTest, FramesAreAnswersAndTheirPayloadsAreCounted) {
   retry_.NoteWait(4, timer_.Now());
   timer_.Advance(absl::Seconds(6));
   const SteadyTime now = timer_.Now();
-  EXPECT_EQ(retry_.PatienceOf(4, now), absl::Seconds(14));
+  EXPECT_EQ(retry_.MaxSilenceOf(4, now), absl::Seconds(14));
   NoteFrame(context, 5, *frame);
-  EXPECT_EQ(retry_.PatienceOf(4, now), absl::Seconds(14));
+  EXPECT_EQ(retry_.MaxSilenceOf(4, now), absl::Seconds(14));
   NoteFrame(context, 4, *frame);
-  EXPECT_EQ(retry_.PatienceOf(4, now), absl::Seconds(15));
+  EXPECT_EQ(retry_.MaxSilenceOf(4, now), absl::Seconds(15));
   EXPECT_EQ(received_, 600u);
 }
 

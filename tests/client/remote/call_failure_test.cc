@@ -174,7 +174,7 @@ class NoteEndTest : public ::testing::Test {
   // What is left of the wait for a partition, of 20 s; three quarters of it if
   // it is not waited for.
   absl::Duration Left(int partition) const {
-    return retry_.PatienceOf(partition, timer_.Now());
+    return retry_.MaxSilenceOf(partition, timer_.Now());
   }
 
   testing::FleetHarness servers_{testing::SmallGraph(), 1};

@@ -87,8 +87,10 @@ TEST(RetryTest, PartitionsAreWaitedForIndependently) {
   // Calls to anyone must end before the first of them is given up.
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(12)),
             absl::Seconds(8));
-  EXPECT_EQ(retry.PatienceOf(1, kStart + absl::Seconds(12)), absl::Seconds(8));
-  EXPECT_EQ(retry.PatienceOf(2, kStart + absl::Seconds(12)), absl::Seconds(18));
+  EXPECT_EQ(retry.MaxSilenceOf(1, kStart + absl::Seconds(12)),
+            absl::Seconds(8));
+  EXPECT_EQ(retry.MaxSilenceOf(2, kStart + absl::Seconds(12)),
+            absl::Seconds(18));
   EXPECT_TRUE(retry.After(Lost(2), kStart + absl::Seconds(29)).ok());
   const auto end = retry.After(Lost(2), kStart + absl::Seconds(30));
   EXPECT_EQ(ErrorInfoOf(end.status()).partition, 2);
@@ -178,7 +180,7 @@ TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
     const SteadyTime start = now;
     const absl::Duration timeout = retry.TimeoutOf(absl::Minutes(1), start);
     EXPECT_EQ(timeout, absl::Seconds(attempt == 0 ? 22.5 : 7.5));
-    EXPECT_EQ(retry.PatienceOf(1, start), timeout);
+    EXPECT_EQ(retry.MaxSilenceOf(1, start), timeout);
     now += timeout;
     retry.NoteSilence(1, start);
     EXPECT_EQ(retry.After(Lost(1), now).ok(), attempt == 0);
@@ -194,7 +196,8 @@ TEST(RetryTest, WaitsOfOthersCountFromTheStartOfTheirCalls) {
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(2)),
             absl::Seconds(8));
   // No call has waited for the other partition.
-  EXPECT_EQ(retry.PatienceOf(0, kStart + absl::Seconds(2)), absl::Seconds(7.5));
+  EXPECT_EQ(retry.MaxSilenceOf(0, kStart + absl::Seconds(2)),
+            absl::Seconds(7.5));
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
 }
 
@@ -209,7 +212,7 @@ TEST(RetryTest, SilenceCountsFromTheLastAnswer) {
 
 TEST(RetryTest, WithoutAWaitSilenceIsFinalAtOnce) {
   Retry retry(absl::ZeroDuration());
-  EXPECT_EQ(retry.PatienceOf(1, kStart), Retry::kLeastTimeout);
+  EXPECT_EQ(retry.MaxSilenceOf(1, kStart), Retry::kMinTimeout);
   retry.NoteSilence(1, kStart);
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(5)).ok());
 }
@@ -223,7 +226,7 @@ TEST(RetryTest, CallsGetWhatIsLeftOfTheWait) {
   ASSERT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(10)).ok());
   EXPECT_EQ(timeout(18), absl::Seconds(22));
   EXPECT_EQ(timeout(38), absl::Seconds(2));
-  EXPECT_EQ(timeout(40), Retry::kLeastTimeout);
+  EXPECT_EQ(timeout(40), Retry::kMinTimeout);
   retry.NoteAnswer(1, kStart + absl::Seconds(38));
   EXPECT_EQ(timeout(38), absl::Seconds(22.5));
   EXPECT_EQ(retry.TimeoutOf(absl::Seconds(2), kStart), absl::Seconds(2));
@@ -239,7 +242,7 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   EXPECT_TRUE(retry.After(Lost(1), now).ok());
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), now), absl::Minutes(1));
   // The allowed silence does not grow, though.
-  EXPECT_EQ(retry.PatienceOf(1, now), absl::Seconds(9));
+  EXPECT_EQ(retry.MaxSilenceOf(1, now), absl::Seconds(9));
 }
 
 TEST(RetryTest, AnswersOfBeforeTheCallWereNotCutShort) {
@@ -260,9 +263,8 @@ TEST(RetryTest, ABatchThatAlwaysBreaksOffIsGivenUp) {
   }
   EXPECT_EQ(now, kStart + absl::Minutes(10));
   EXPECT_TRUE(absl::IsUnavailable(end)) << end;
-  EXPECT_THAT(
-      std::string(end.message()),
-      HasSubstr("calls to partition 1 broke off again and again for 10m"));
+  EXPECT_THAT(std::string(end.message()),
+              HasSubstr("calls to partition 1 kept breaking off for 10m"));
   EXPECT_EQ(ReasonOf(end), "server_breaks_off");
 }
 

@@ -97,7 +97,7 @@ TEST_F(RowScatterTest, RefusesOtherRowsThanWereAskedFor) {
     const absl::Status status = Take(First(), {Bytes(0, 8)});
     EXPECT_TRUE(absl::IsInternal(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("another type or number"));
+                HasSubstr("different dtype or number"));
   };
   const auto layout_of = [](ArrayKind kind, DType dtype, int64_t rows) {
     StreamLayout layout;
