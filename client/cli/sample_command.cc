@@ -48,7 +48,7 @@ absl::Status CheckSeedFlags(const SampleFlags& flags) {
   if (!flags.seed_ids.empty()) {
     if (!flags.job.has_seeds_file()) return absl::OkStatus();
     return UsageError(
-        "--seed-ids and --seeds-file exclude each other\nleave one out");
+        "--seed-ids and --seeds-file cannot be used together\nleave one out");
   }
   if (flags.seed_dst_ids.empty() && flags.seed_times.empty()) {
     return absl::OkStatus();

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// The option of a field (see common/base/field_error.h): "--batch-size" of
+// The option for a field (see common/base/field_error.h): "--batch-size" for
 // "batch_size".
 std::string OptionName(std::string_view field);
 

@@ -127,7 +127,7 @@ wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 2
 stderr_has "--folds"
 wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 3 \
   --split-fractions 0.5,0.2,0.3
-stderr_has "--split-fractions and --folds exclude each other"
+stderr_has "--split-fractions and --folds cannot be used together"
 for format in ogb tu triples reddit pyg-partitions glt-partitions; do
   run 1 millrace import $format "$work/nothing" --out "$work/x"
   stderr_is_what_and_what_to_do
@@ -258,7 +258,7 @@ for option in --seed-times --seed-dst-ids; do
 done
 wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
   --seeds-file "$work/ids.npy"
-stderr_has "--seed-ids and --seeds-file exclude each other"
+stderr_has "--seed-ids and --seeds-file cannot be used together"
 # The same mistake has one status, however the seeds are given.
 wrong_usage millrace sample "${source[@]}" --fanouts 2 --seed-ids 7 \
   --seed-times 1

@@ -467,7 +467,7 @@ TEST_F(TinyImportTest, RefusesFoldsThatCannotBe) {
   ExpectRefusal(input, "folds 2: at least 3 are needed", options);
   options.folds = 3;
   options.split_fractions = {0.5, 0.2, 0.2};
-  ExpectRefusal(input, "exclude each other", options);
+  ExpectRefusal(input, "cannot be used together", options);
 }
 
 TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {

@@ -19,9 +19,9 @@ namespace {
 // The error for a value that later versions may support.
 absl::Status Later(const char* option, const std::string& value,
                    const char* served) {
-  return UnservedError(StrCat(option, " ", value,
-                              " does not exist in this version\nuse ", option,
-                              " ", served));
+  return UnsupportedError(StrCat(option, " ", value,
+                                 " does not exist in this version\nuse ",
+                                 option, " ", served));
 }
 
 // Counts hops as ResolveJob does once the graph is known.
