@@ -43,7 +43,7 @@ absl::Status CheckStarts(const DatasetLists& lists) {
   }
   return absl::DataLossError(
       StrCat(lists.file,
-             ": the indptr.npy beside it does not ascend from 0 "
+             ": the indptr.npy beside it does not increase from 0 "
              "to its ",
              lists.lists->indices.rows(), " entries"));
 }

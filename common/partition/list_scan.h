@@ -40,7 +40,7 @@ DatasetLists FindLists(const Store& dataset, RelationIndex relation,
 // relation its in-lists or, if it has none, its out-lists.
 std::vector<DatasetLists> FindTopology(const Store& dataset);
 
-// DATA_LOSS: the starts do not ascend from 0 to the number of entries; the
+// DATA_LOSS: the starts do not increase from 0 to the number of entries; the
 // message names the file.
 absl::Status CheckStarts(const DatasetLists& lists);
 // The DATA_LOSS error for an entry that is not an id of the neighbours' type.

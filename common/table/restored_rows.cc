@@ -346,7 +346,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> RestoreRows(
     }
     if (values.width() != width) {
       return absl::InvalidArgumentError(
-          StrCat(values.name(), ": ", values.width(), " numbers in a row, but ",
+          StrCat(values.name(), ": ", values.width(), " numbers per row, but ",
                  shares[0].values->name(), " has ", width));
     }
     sum += values.rows();
