@@ -48,8 +48,8 @@ absl::Status CheckStarts(const DatasetLists& lists) {
              lists.lists->indices.rows(), " entries"));
 }
 
-absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
-                         uint64_t neighbor) {
+absl::Status NeighborError(const DatasetLists& lists, int64_t entry,
+                           uint64_t neighbor) {
   return absl::DataLossError(StrCat(lists.file, ": entry ", entry, " is ",
                                     neighbor, ", but there are ",
                                     lists.neighbor_count, " nodes"));

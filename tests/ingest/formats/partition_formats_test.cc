@@ -414,7 +414,7 @@ TEST_F(PartitionFormatsTest, ReadsTorchFilesAndRunsNothing) {
               HasSubstr("torch.nn.modules.linear.Linear"));
   EXPECT_THAT(refusal("script.pt"), HasSubstr(": a TorchScript archive, not"));
   EXPECT_THAT(refusal("complex.pt"),
-              HasSubstr("torch.ComplexFloatStorage is not read"));
+              HasSubstr("torch.ComplexFloatStorage is not supported"));
   EXPECT_THAT(refusal("expanded.pt"), HasSubstr("does not fit its storage"));
   EXPECT_THAT(refusal("list.pt"), HasSubstr("this is a list"));
   EXPECT_THAT(refusal("none.pt"), HasSubstr("none.pt"));
