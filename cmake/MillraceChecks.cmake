@@ -4,9 +4,9 @@
 #
 #   format   rewrites all C++ and CUDA files that git knows
 #   tidy     clang-tidy over common/ and server/; .clang-tidy has the checks.
-#            MILLRACE_TIDY_FILES, a regular expression over paths, narrows it
-#            down. Much faster in a unity build (the asan preset), whose units
-#            are in the build folder, than file by file.
+#            MILLRACE_TIDY_FILES, a regular expression over paths, restricts it
+#            to matching paths. Much faster in a unity build (the asan preset),
+#            whose units are in the build folder, than file by file.
 
 set(MILLRACE_TIDY_FILES
     "^(${PROJECT_SOURCE_DIR}|${PROJECT_BINARY_DIR})/(common|server)/" CACHE STRING

@@ -45,7 +45,7 @@ function(millrace_test_suites variable source)
   set(filters)
   foreach(test IN LISTS tests)
     if(NOT test MATCHES "^([A-Z_]+)\\(([A-Za-z0-9]+),")
-      message(FATAL_ERROR "${source}: no suite in the line of '${test}'")
+      message(FATAL_ERROR "${source}: cannot find the suite name in '${test}'")
     endif()
     if(CMAKE_MATCH_1 STREQUAL "TEST_P")
       list(APPEND filters "*/${CMAKE_MATCH_2}.*")
@@ -64,10 +64,10 @@ if(MILLRACE_TESTS)
   add_custom_target(test_programs)
 endif()
 
-# Adds a program with the tests of a folder, without those that this build
-# leaves out. ctest runs the suites of each NAME_test.cc in it as a test
-# NAME_test, in a process of its own. The tests may start STARTS. PRECOMPILED is
-# a set of MillracePrecompile.cmake; `test` if it is missing.
+# Adds a program with a folder's tests, except those that this build excludes.
+# ctest runs the suites of each NAME_test.cc in it as a test NAME_test, in a
+# process of its own. The tests may start STARTS. PRECOMPILED is a set of
+# MillracePrecompile.cmake; `test` if it is missing.
 #
 #   millrace_tests(NAME draw_tests SOURCES draw_test.cc LINK millrace::sample
 #                  STARTS millrace-server)
@@ -121,7 +121,7 @@ function(millrace_tests)
     foreach(filter IN LISTS filters)
       if(filter IN_LIST known)
         message(FATAL_ERROR
-          "${entry}.cc: another file of ${ARG_NAME} has the suite ${filter} too")
+          "${entry}.cc: suite ${filter} is also in another file of ${ARG_NAME}")
       endif()
     endforeach()
     list(APPEND known ${filters})

@@ -71,7 +71,7 @@ make_store() {
   fi
   if ! up_to_date "$store"; then
     rm -rf "$store"
-    say "partitioning in $PARTITIONS"
+    say "partitioning into $PARTITIONS"
     run_step "$bin/millrace" partition "$dataset" --parts "$PARTITIONS" \
       --method metis --out "$store"
   fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building, testing and training need on Debian 12: packages
 # (which takes root or sudo), and LibTorch from its pinned wheel, into
-# build/deps/torch. Leaves alone what is installed already, so a second run
+# build/deps/torch. Leaves alone what is already installed, so a second run
 # takes a second.
 #
 # Usage: deploy/setup.sh [OPTION]...
@@ -122,7 +122,7 @@ install_packages() {
   quietly "$ROOT/build/logs/apt.log" \
     "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
     fail "the packages could not be installed" \
-      "see build/logs/apt.log; run $0 again when the cause is gone"
+      "see build/logs/apt.log; fix the cause and run $0 again"
 }
 
 # check_space FOLDER GIGABYTES: fails if FOLDER has less free space.
@@ -130,7 +130,7 @@ check_space() {
   local free_kb
   free_kb=$(df -Pk "$1" | awk 'NR == 2 {print $4}')
   ((free_kb >= $2 * 1024 * 1024)) ||
-    fail "$1 has $((free_kb / 1024 / 1024)) GB free, $2 GB are needed" \
+    fail "$1 has $((free_kb / 1024 / 1024)) GB free, but $2 GB are needed" \
       "make room, then run $0 again"
 }
 
@@ -178,7 +178,7 @@ install_torch() {
   quietly "$ROOT/build/logs/torch.log" \
     "${pip[@]}" --target "$TORCH_DIR.new" "${what[@]}" ||
     fail "$TORCH could not be installed" \
-      "check the network and pip's settings; --no-train goes without it"
+      "check the network and pip's settings; --no-train does without it"
   torch_set >"$TORCH_DIR.new/${TORCH_STAMP##*/}"
   rm -rf "$TORCH_DIR"
   mv "$TORCH_DIR.new" "$TORCH_DIR"

@@ -13,8 +13,8 @@ after status 0 (done), 2 (wrong options), 126 and 127 (no such program), or 130
 For a group on several hosts, each host runs this with the same command, its own
 RANK, and the same MASTER_ADDR and MASTER_PORT: a lost rank ends the others
 within seconds, all are restarted, and wait for each other. With
---rendezvous-secret FILE, wrong options of one rank end all hosts; without it,
-the other hosts restart.
+--rendezvous-secret FILE, wrong options on one rank stop the trainers on all
+hosts; without it, the other hosts restart theirs.
 
 Exit status: the command's; 128 + N if signal N ended it.
 """
@@ -135,27 +135,27 @@ class Supervisor:
             start = time.monotonic()
             code = self.run_once(command)
             self.process = None
-            told = f"{attempt} {how_it_ended(code)}"
+            outcome = f"{attempt} {how_it_ended(code)}"
             status = code if code >= 0 else 128 - code
             if code == 0:
-                log(f"{told}; done")
+                log(f"{outcome}; done")
                 return 0
             if self.stopped_by is not None:
                 name = signal.Signals(self.stopped_by).name
-                log(f"{told}; stopped by {name}")
+                log(f"{outcome}; stopped by {name}")
                 return status
             if code in NOT_RETRIED:
-                log(f"{told} ({NOT_RETRIED[code]}); not started again")
+                log(f"{outcome} ({NOT_RETRIED[code]}); not started again")
                 return status
             if restart == flags.max_restarts:
-                log(f"{told}; giving up after {restart} restarts")
+                log(f"{outcome}; giving up after {restart} restarts")
                 return status
             # It ran for a long time, so this failure is unrelated to the last
             # one.
             if time.monotonic() - start > flags.backoff_max:
                 backoff = flags.backoff
             delay = backoff * random.uniform(0.75, 1.25)
-            log(f"{told}; starting again with --resume in {delay:.1f} s")
+            log(f"{outcome}; starting again with --resume in {delay:.1f} s")
             self.wait(delay)
             if self.stopped_by is not None:
                 name = signal.Signals(self.stopped_by).name

@@ -50,7 +50,7 @@ struct Arguments {
 };
 
 std::string CheckListen(const std::string& text) {
-  const auto address = ParseHostPort(text, /*least_port=*/0);
+  const auto address = ParseHostPort(text, /*min_port=*/0);
   return address.ok() ? "" : std::string(address.status().message());
 }
 
@@ -215,9 +215,9 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
                                            : args.client_auth == "require";
   if (args.plaintext && tls.enabled()) {
     return UsageError(
-        "--plaintext and TLS options exclude each other; leave one out");
+        "--plaintext and TLS options cannot be used together; leave one out");
   }
-  const auto listen = ParseHostPort(server.listen, /*least_port=*/0);
+  const auto listen = ParseHostPort(server.listen, /*min_port=*/0);
   if (tls.enabled() || args.plaintext || !listen.ok() ||
       IsLoopback(listen->host)) {
     return absl::OkStatus();
@@ -269,7 +269,7 @@ sigset_t HoldSignals() {
 absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
   if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
   MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
-                            ParseHostPort(args.metrics, /*least_port=*/0));
+                            ParseHostPort(args.metrics, /*min_port=*/0));
   MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
   // The threads of the pages must not receive the signals. Restores the mask,
   // because opening the store must stay interruptible.

@@ -90,7 +90,7 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
 
 absl::StatusOr<std::unique_ptr<ListeningSocket>> Listen(
     const std::string& listen) {
-  const auto address = ParseHostPort(listen, /*least_port=*/0);
+  const auto address = ParseHostPort(listen, /*min_port=*/0);
   if (address.ok()) return ListeningSocket::Open(*address, "listen");
   return InvalidField(
       {.field = "listen", .limit = std::string(address.status().message())});

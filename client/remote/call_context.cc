@@ -17,7 +17,7 @@ HedgedCallOptions HedgedOptions(const CallContext& context, Hedging::Kind kind,
           .kind = kind,
           .partition = partition,
           .deadline = now + context.retry.TimeoutOf(context.timeout, now),
-          .patience = context.retry.MaxSilenceOf(partition, now)};
+          .max_silence = context.retry.MaxSilenceOf(partition, now)};
 }
 
 void NoteFrame(const CallContext& context, int partition,

@@ -72,7 +72,7 @@ int64_t Array::IntegerAt(int64_t i) const {
     case DType::kUint64:
       return static_cast<int64_t>(As<uint64_t>()[at]);
     default:
-      MILLRACE_CHECK(false && "an array of integers");
+      MILLRACE_CHECK(false && "not an array of integers");
   }
 }
 
@@ -99,7 +99,7 @@ Array ToInt64(const Array& integers) {
       Widen<uint64_t>(integers, to);
       break;
     default:
-      MILLRACE_CHECK(false && "an array of integers");
+      MILLRACE_CHECK(false && "not an array of integers");
   }
   return wide;
 }

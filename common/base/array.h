@@ -19,7 +19,7 @@ namespace millrace {
 // from it and the frames that carry it all keep it alive (hence the
 // shared_ptr).
 // A default-constructed Array is absent: dtype kNone, no shape, no memory.
-// Threads: any number may read at once; writes must be finished before.
+// Threads: any number may read at once, after all writes have finished.
 class Array {
  public:
   Array() = default;

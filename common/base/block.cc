@@ -17,11 +17,11 @@ namespace millrace {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr size_t kLeastKept = size_t{64} << 10;
+constexpr size_t kMinKeptBytes = size_t{64} << 10;
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
-constexpr size_t kMostKept = 0;
+constexpr size_t kMaxKeptBytes = 0;
 #else
-constexpr size_t kMostKept = kKeptBlockBytes;
+constexpr size_t kMaxKeptBytes = kKeptBlockBytes;
 #endif
 
 void Free(std::byte* data) { ::operator delete(data, kAlignment); }
@@ -35,7 +35,7 @@ size_t RoundUp(size_t bytes) {
 }
 
 // Unused blocks, by size. The oldest are freed when the total exceeds
-// kMostKept.
+// kMaxKeptBytes.
 class Shelf {
  public:
   // Takes a block of at least `size` bytes but not much more, and sets `size`
@@ -55,7 +55,7 @@ class Shelf {
   }
 
   void Give(std::byte* data, size_t size) {
-    if (size > kMostKept) return Free(data);
+    if (size > kMaxKeptBytes) return Free(data);
     Age dropped;
     {
       MutexLock lock(&mutex_);
@@ -65,7 +65,7 @@ class Shelf {
       by_size_.emplace_hint(by_size_.lower_bound(size), size,
                             std::prev(by_age_.end()));
       kept_ += size;
-      while (kept_ > kMostKept) DropOldest(dropped);
+      while (kept_ > kMaxKeptBytes) DropOldest(dropped);
     }
     for (const Kept& block : dropped) Free(block.data);
   }
@@ -111,7 +111,7 @@ std::byte* AllocateFresh(size_t size) {
 }  // namespace
 
 std::shared_ptr<std::byte> AllocateBlock(size_t bytes) {
-  if (bytes < kLeastKept) return {AllocateFresh(bytes), Free};
+  if (bytes < kMinKeptBytes) return {AllocateFresh(bytes), Free};
   size_t size = RoundUp(bytes);
   std::byte* data = ProcessShelf().Take(size);
   if (data == nullptr) data = AllocateFresh(size);

@@ -39,7 +39,7 @@ std::vector<std::string> Environment(
   return variables;
 }
 
-// Points into `strings`, and ends with a null pointer, as exec wants it.
+// Points into `strings` and ends with a null pointer, as exec() requires.
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& text : strings) pointers.push_back(text.data());
@@ -47,13 +47,13 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// The child between fork and exec: only calls that are safe in a process whose
-// other threads are gone.
+// Runs in the child between fork() and exec(). Makes only calls that are safe
+// in a process whose other threads are gone.
 [[noreturn]] void Execute(const ChildProcessOptions& options, pid_t parent,
                           char** arguments, char** environment) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, options.signal_at_our_death);
-  if (getppid() != parent) _exit(1);  // it died before the line above
+  if (getppid() != parent) _exit(1);  // the parent died before prctl()
   if (options.stderr_fd >= 0) dup2(options.stderr_fd, STDERR_FILENO);
   sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
   execve(arguments[0], arguments, environment);

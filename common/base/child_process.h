@@ -19,9 +19,9 @@ struct ChildProcessOptions {
   std::vector<std::string> arguments;
   // Variables that replace or extend the environment of this process.
   std::map<std::string, std::string> environment = {};
-  // Becomes the child's stderr; negative: it shares ours.
+  // Becomes the child's stderr. If negative, the child shares ours.
   int stderr_fd = -1;
-  // The signals that the child starts with blocked.
+  // Signals that are blocked when the child starts.
   sigset_t signal_mask;
   // Sent to the child when the thread that started it ends, however it ends.
   int signal_at_our_death = SIGKILL;
@@ -37,25 +37,25 @@ class ChildProcess {
   static absl::StatusOr<ChildProcess> Start(const ChildProcessOptions& options);
   ChildProcess(ChildProcess&& other) noexcept = default;
   ChildProcess& operator=(ChildProcess&& other) = delete;
-  // Kills the process with SIGKILL if it runs, and waits for it.
+  // Kills the process with SIGKILL if it is still running, and waits for it.
   ~ChildProcess();
 
-  // Until TryWait() has returned its status.
+  // True until TryWait() has returned the status.
   bool running() const { return end_.get() >= 0; }
   // A descriptor that is readable once the process has ended; owned by this
   // object.
   int end_fd() const { return end_.get(); }
-  // Its status, as waitpid() gives it, if it runs no more. Returns the status
-  // only once.
+  // Returns the status that waitpid() gives once the process has ended, and
+  // only the first time; otherwise nullopt.
   std::optional<int> TryWait();
-  // Does nothing unless it runs.
+  // Does nothing unless the process is running.
   void Signal(int signal);
 
  private:
   ChildProcess(pid_t pid, UniqueFd end) : pid_(pid), end_(std::move(end)) {}
 
   pid_t pid_;
-  UniqueFd end_;  // a pidfd; none once the status was returned
+  UniqueFd end_;  // a pidfd; closed once the status has been returned
 };
 
 // "ended with status 1" or "was killed by signal 9 (Killed)".

@@ -87,8 +87,8 @@ class FairQueue {
   // while the client is not in this set.
   std::set<Client*, ComesFirst> ready_;
   std::unordered_map<const void*, Place> owners_;  // waiting tasks by owner
-  // The largest `used` of a client when a task of it was taken, at which new
-  // clients start.
+  // The largest `used` that any client had when one of its tasks was taken. New
+  // clients start at this value.
   absl::Duration level_;
   uint64_t arrivals_ = 0;
   size_t waiting_ = 0;  // tasks

@@ -59,7 +59,7 @@ std::string ToText(const FieldError& error, const FieldNames& names) {
     case kMissing:
       return StrCat(field, " is needed: ", error.limit);
     case kConflict:
-      return StrCat(field, " and ", other(), " exclude each other");
+      return StrCat(field, " and ", other(), " cannot be used together");
     case kNeeds:
       return StrCat(field, " needs ", other());
     case kTooMuch:
@@ -119,7 +119,7 @@ absl::Status WithNames(const absl::Status& status, const FieldNames& names) {
   }
   const std::string said =
       ToText(*error, [](std::string_view f) { return std::string(f); });
-  // The message may have come to say more on its way, such as which server.
+  // The message may have gained text on the way, such as the name of a server.
   std::string message(status.message());
   const size_t at = message.find(said);
   if (at == message.npos) return status;
@@ -158,7 +158,7 @@ absl::Status UsageError(std::string_view message) {
   return AsUsageError(absl::InvalidArgumentError(AbslView(message)));
 }
 
-absl::Status UnservedError(std::string_view message) {
+absl::Status UnsupportedError(std::string_view message) {
   return AsUsageError(absl::UnimplementedError(AbslView(message)));
 }
 

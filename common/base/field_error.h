@@ -20,10 +20,10 @@ struct FieldError {
     kInvalid = 0,     // "FIELD VALUE: LIMIT"
     kOutOfRange = 1,  // "FIELD VALUE is out of range: LIMIT"
     kMissing = 2,     // "FIELD is needed: LIMIT"
-    kConflict = 3,    // "FIELD VALUE and OTHER exclude each other"
+    kConflict = 3,    // "FIELD VALUE and OTHER cannot be used together"
     kNeeds = 4,       // "FIELD VALUE needs OTHER"
-    // "VALUE; the limit is LIMIT". The value follows from the field, of which
-    // less must be asked for.
+    // "VALUE; the limit is LIMIT". The value is computed from the field, which
+    // must be made smaller.
     kTooMuch = 5,
     // A program's own error, whose message names options already; the other
     // members are empty.
@@ -40,21 +40,20 @@ struct FieldError {
   friend bool operator==(const FieldError&, const FieldError&) = default;
 };
 
-// A word that says why something fails, such as "no_labels", where code and
-// FieldError do not say it. Programs have advice for each; it stays within the
-// process.
+// A word that says why something fails, such as "no_labels", where the code and
+// the FieldError do not. Programs have advice for each word. A reason never
+// leaves the process.
 struct Reason {
   std::string_view word = {};
 };
 
-// Returns how a program calls a field.
+// Returns a program's name for a field.
 using FieldNames = std::function<std::string(std::string_view field)>;
 
 // What is wrong, in one line.
 std::string ToText(const FieldError& error, const FieldNames& names);
 
-// A status of this code with the error, whose message calls fields by their own
-// names.
+// A status with this code and error, whose message uses the fields' own names.
 absl::Status FieldStatus(absl::StatusCode code, const FieldError& error,
                          Reason reason = {});
 // The same with INVALID_ARGUMENT.
@@ -70,21 +69,22 @@ bool HasAdvice(const absl::Status& status);
 absl::Status WithReason(absl::Status status, Reason reason);
 // Empty if there is none.
 std::string ReasonOf(const absl::Status& status);
-// The same error, whose message calls the fields of its FieldError by these
-// names. Other statuses are returned as they are.
+// The same error, but its message uses these names for the fields of its
+// FieldError. Other statuses are returned as they are.
 absl::Status WithNames(const absl::Status& status, const FieldNames& names);
 
 void SetFieldError(const FieldError& error, absl::Status& status);
 // nullopt if the status has none, or one that cannot be read.
 std::optional<FieldError> GetFieldError(const absl::Status& status);
 
-// The following two are for programs alone.
+// The functions below are only for programs.
+
 // INVALID_ARGUMENT for a user who gave wrong options, which the message names.
 absl::Status UsageError(std::string_view message);
-// UNIMPLEMENTED for options that may be served one day.
-absl::Status UnservedError(std::string_view message);
-// The same error, as one of a user who gave wrong options, if its code can be
-// one: INVALID_ARGUMENT or UNIMPLEMENTED.
+// UNIMPLEMENTED for options that are not supported yet.
+absl::Status UnsupportedError(std::string_view message);
+// Marks the error as wrong usage if its code is INVALID_ARGUMENT or
+// UNIMPLEMENTED; other errors are returned as they are.
 absl::Status AsUsageError(absl::Status status);
 // Whether a user gave wrong options.
 bool IsUsageError(const absl::Status& status);

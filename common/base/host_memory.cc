@@ -94,18 +94,18 @@ Place FindPlace(const MemoryFiles& files) {
   return place;
 }
 
-// The lowest values of all groups around this process. In a container the path
-// may be the host's; then only the root exists.
-Group LeastGroup(const MemoryFiles& files) {
-  Group least = {kUnlimited, kUnlimited};
+// The lowest values among all groups that contain this process. In a container
+// the path may be the host's; then only the root exists.
+Group TightestGroup(const MemoryFiles& files) {
+  Group tightest = {kUnlimited, kUnlimited};
   Place place = FindPlace(files);
   while (true) {
     const auto group = ReadGroup(place.root / place.path, place.version);
     if (group.has_value()) {
-      least.limit = std::min(least.limit, group->limit);
-      least.available = std::min(least.available, group->available);
+      tightest.limit = std::min(tightest.limit, group->limit);
+      tightest.available = std::min(tightest.available, group->available);
     }
-    if (place.path.empty()) return least;
+    if (place.path.empty()) return tightest;
     place.path = place.path.parent_path();
   }
 }
@@ -114,7 +114,7 @@ uint64_t HostMemoryLeft(const MemoryFiles& files) {
   const std::optional<uint64_t> kib =
       ReadNumber(files.meminfo, "MemAvailable:");
   const uint64_t bytes = kib ? *kib * 1024 : HostMemoryBytes(files);
-  return std::min(bytes, LeastGroup(files).available);
+  return std::min(bytes, TightestGroup(files).available);
 }
 
 uint64_t AddressSpaceLeft(const MemoryFiles& files) {
@@ -132,7 +132,7 @@ uint64_t AddressSpaceLeft(const MemoryFiles& files) {
 uint64_t HostMemoryBytes(const MemoryFiles& files) {
   const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
   const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(bytes, LeastGroup(files).limit);
+  return std::min(bytes, TightestGroup(files).limit);
 }
 
 uint64_t AvailableMemoryBytes(const MemoryFiles& files) {

@@ -19,7 +19,7 @@ struct MemoryFiles {
 };
 
 // Memory of the host, or the lowest memory limit of the control groups
-// (containers, jobs of a batch system) around this process if that is less.
+// (containers, batch jobs) that contain this process, if that is less.
 uint64_t HostMemoryBytes(const MemoryFiles& files = {});
 
 // Memory that this process can allocate now without swapping: memory that is
@@ -33,8 +33,8 @@ struct MemoryNeed {
   uint64_t host = 0;     // by all processes of the host that do the same
 };
 
-// Checks before an allocation whose size the user decides that there is enough
-// memory. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
+// Checks that there is enough memory for an allocation whose size the user
+// decides. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
 // available\nADVICE" (without advice one line), if `need.process` exceeds what
 // is left of this process's address space limit, or `need.host` what the host
 // has available. Up to 16 MiB on the host are not checked. This is an estimate:

@@ -5,9 +5,9 @@
 
 namespace millrace {
 
-// Write one line to the program's log. They are for code that uses LibTorch,
-// whose version of fmt spdlog's headers do not compile with. Any thread may
-// call them.
+// Write one line to the program's log. For code that uses LibTorch: spdlog's
+// headers do not compile with LibTorch's version of fmt. Any thread may call
+// them.
 void LogInfo(const std::string& line);
 void LogWarning(const std::string& line);
 

@@ -47,7 +47,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 // Lets threads wait until a condition over data guarded by a mutex is true; all
 // waits use the steady clock. Notify while holding the mutex, after each change
 // that may make the condition true; then a thread whose wait has ended may
-// destroy both at once.
+// destroy both immediately.
 class CondVar {
  public:
   CondVar() = default;
@@ -81,7 +81,7 @@ class CondVar {
   }
 
  private:
-  // The held mutex as the standard library's condition variable wants it.
+  // Wraps the held mutex in the type that std::condition_variable requires.
   struct Held {
     explicit Held(Mutex* mutex) : lock(mutex->mutex_, std::adopt_lock) {}
     ~Held() { lock.release(); }

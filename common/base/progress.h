@@ -38,7 +38,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // For a job that resumes; `done` does not count towards its rate.
+  // For a job that is resumed; `done` does not count towards its rate.
   void StartAt(int64_t done) { state_.done = state_.before = done; }
   void Set(int64_t done);
   void Add(int64_t more) { Set(state_.done + more); }

@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-// Closes a file descriptor in its destructor. Negative: none.
+// Closes a file descriptor in its destructor. A negative value means no
+// descriptor.
 class UniqueFd {
  public:
   UniqueFd() = default;

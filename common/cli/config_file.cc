@@ -65,9 +65,9 @@ void AddNames(const CLI::App& command, Path& names) {
           std::string::npos) {
     throw CLI::ConfigError(
         StrCat("--config: \"", name,
-               "\" is not a line `option = value`\nwrite e.g. batch-size = 64, "
-               "and [digest] above what is for that command alone; the file is "
-               "neither YAML nor JSON"));
+               "\" is not a line of the form `option = value`\nwrite e.g. "
+               "batch-size = 64, and put options for one command below its "
+               "name, e.g. [digest]; the file is neither YAML nor JSON"));
   }
   Path names;
   AddNames(app, names);

@@ -129,7 +129,7 @@ std::string TitleOf(const CLI::App& group) {
   if (!one) return group.get_group();
   return StrCat(group.get_group(), group.get_require_option_min() == 1
                                        ? " (one of these is required)"
-                                       : " (one of these at most)");
+                                       : " (at most one of these)");
 }
 
 // Option groups with the same title share a section.

@@ -15,7 +15,7 @@ namespace millrace {
 inline constexpr char kGeneralOptions[] = "General";
 
 // Makes `app` and its subcommands print their help like this, and adds to their
-// footers how else options can be given, and the exit statuses. Must be called
+// footers the other ways to give options, and the exit statuses. Must be called
 // once, after all options have been added; FinishOptions() does so.
 void FinishHelp(CLI::App& app);
 

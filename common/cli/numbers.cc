@@ -24,35 +24,35 @@ std::optional<Type> Read(const std::string& text) {
   return number;
 }
 
-std::string Wrong(const std::string& text, const std::string& expected) {
+std::string NotA(const std::string& text, const std::string& expected) {
   return StrCat("\"", text, "\" is not ", expected);
 }
 
-std::string WrongSigned(const std::string& text) {
+std::string SignedError(const std::string& text) {
   if (Read<int64_t>(text).has_value()) return "";
   return errno == ERANGE ? StrCat("\"", text, "\" exceeds 64 bits")
-                         : Wrong(text, "a whole number");
+                         : NotA(text, "a whole number");
 }
 
-std::string WrongUnsigned(const std::string& text) {
+std::string UnsignedError(const std::string& text) {
   if (text.find('-') != std::string::npos) {
-    return Wrong(text, "a whole number of at least 0");
+    return NotA(text, "a whole number of at least 0");
   }
   if (Read<uint64_t>(text).has_value()) return "";
   return errno == ERANGE ? StrCat("\"", text, "\" exceeds 64 bits")
-                         : Wrong(text, "a whole number");
+                         : NotA(text, "a whole number");
 }
 
-std::string WrongNumber(const std::string& text) {
-  return Read<double>(text).has_value() ? "" : Wrong(text, "a number");
+std::string NumberError(const std::string& text) {
+  return Read<double>(text).has_value() ? "" : NotA(text, "a number");
 }
 
-std::string WrongFlag(const std::string& text) {
+std::string FlagError(const std::string& text) {
   try {
     CLI::detail::to_flag_value(text);
     return "";
   } catch (const std::invalid_argument&) {
-    return Wrong(text, "true or false");
+    return NotA(text, "true or false");
   }
 }
 
@@ -60,11 +60,11 @@ void CheckOption(CLI::Option& option) {
   // The type name ends at the first ':'; descriptions of validators follow.
   const std::string names = option.get_type_name();
   const std::string type = names.substr(0, names.find(':'));
-  if (type == "UINT") option.check(CLI::Validator(WrongUnsigned, ""));
-  if (type == "INT") option.check(CLI::Validator(WrongSigned, ""));
-  if (type == "FLOAT") option.check(CLI::Validator(WrongNumber, ""));
+  if (type == "UINT") option.check(CLI::Validator(UnsignedError, ""));
+  if (type == "INT") option.check(CLI::Validator(SignedError, ""));
+  if (type == "FLOAT") option.check(CLI::Validator(NumberError, ""));
   if (option.get_expected_max() == 0) {
-    option.check(CLI::Validator(WrongFlag, ""));
+    option.check(CLI::Validator(FlagError, ""));
   }
 }
 
@@ -75,38 +75,38 @@ void CheckValues(CLI::App& app) {
   for (CLI::App* sub : Subcommands(app)) CheckValues(*sub);
 }
 
-CLI::Validator AtLeast(int64_t least) {
+CLI::Validator AtLeast(int64_t min) {
   return CLI::Validator(
-      [least](const std::string& text) -> std::string {
+      [min](const std::string& text) -> std::string {
         const std::optional<int64_t> number = Read<int64_t>(text);
-        if (number.has_value() && *number >= least) return "";
-        return Wrong(text, StrCat("a whole number of at least ", least));
+        if (number.has_value() && *number >= min) return "";
+        return NotA(text, StrCat("a whole number of at least ", min));
       },
       "");
 }
 
-CLI::Validator WholeNumber(int64_t least, int64_t most) {
+CLI::Validator WholeNumber(int64_t min, int64_t max) {
   return CLI::Validator(
-      [least, most](const std::string& text) -> std::string {
+      [min, max](const std::string& text) -> std::string {
         const std::optional<int64_t> number = Read<int64_t>(text);
-        if (number.has_value() && *number >= least && *number <= most) {
+        if (number.has_value() && *number >= min && *number <= max) {
           return "";
         }
-        return Wrong(text, StrCat("a whole number from ", least, " to ", most));
+        return NotA(text, StrCat("a whole number from ", min, " to ", max));
       },
       "");
 }
 
-CLI::Validator Number(double least, double most) {
+CLI::Validator Number(double min, double max) {
   return CLI::Validator(
-      [least, most](const std::string& text) -> std::string {
+      [min, max](const std::string& text) -> std::string {
         const std::optional<double> number = Read<double>(text);
-        if (number.has_value() && *number >= least && *number <= most) {
+        if (number.has_value() && *number >= min && *number <= max) {
           return "";
         }
-        return Wrong(text, std::isinf(most)
-                               ? StrCat("a number of at least ", least)
-                               : StrCat("a number from ", least, " to ", most));
+        return NotA(text, std::isinf(max)
+                              ? StrCat("a number of at least ", min)
+                              : StrCat("a number from ", min, " to ", max));
       },
       "");
 }

@@ -14,13 +14,13 @@ namespace millrace {
 // been added; FinishOptions() does so.
 void CheckValues(CLI::App& app);
 
-// For CLI::Option::check: a whole number of at least `least`.
-CLI::Validator AtLeast(int64_t least);
+// For CLI::Option::check: a whole number of at least `min`.
+CLI::Validator AtLeast(int64_t min);
 
-// For CLI::Option::check: a whole number in [least, most].
-CLI::Validator WholeNumber(int64_t least, int64_t most);
+// For CLI::Option::check: a whole number in [min, max].
+CLI::Validator WholeNumber(int64_t min, int64_t max);
 
-// For CLI::Option::check: a number in [least, most]; `most` may be infinite.
-CLI::Validator Number(double least, double most);
+// For CLI::Option::check: a number in [min, max]; `max` may be infinite.
+CLI::Validator Number(double min, double max);
 
 }  // namespace millrace

@@ -92,7 +92,7 @@ void SetUpLogging() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-constexpr char kFreeMemory[] = "free memory, or ask for less at once";
+constexpr char kFreeMemory[] = "free memory, or ask for less at a time";
 
 // Used by OnTerminate(). The CLI::App owns the text.
 const char* program_name = "";
@@ -128,15 +128,14 @@ absl::Status RunBody(const std::function<absl::Status()>& body) {
         absl::StrCat("out of memory\n", kFreeMemory));
   } catch (const std::length_error&) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("out of memory: more was asked for than memory can hold\n",
-                     kFreeMemory));
+        absl::StrCat("out of memory: the request is too large\n", kFreeMemory));
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) {
       return absl::InternalError(error.what());
     }
     return absl::ResourceExhaustedError(
         "the system cannot start more threads\nuse a smaller --threads, or "
-        "raise the limits of processes and of memory");
+        "raise the limits on processes and memory");
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

@@ -17,8 +17,8 @@ namespace millrace {
 // options have been added.
 //
 // An option's value is taken from the command line, else from the configuration
-// file, else from the environment. If options exclude each other, the one on
-// the command line wins.
+// file, else from the environment. If options cannot be used together, the one
+// on the command line wins.
 //
 // Options of `app` itself and of option groups (App::add_option_group) mean
 // the same in all commands that have them. Any other option belongs to its
@@ -37,7 +37,7 @@ namespace millrace {
 // It must be a regular file.
 void FinishOptions(CLI::App& app);
 
-// Parses the command line, installs the interrupt handler, raises the limit of
+// Parses the command line, installs the interrupt handler, raises the limit on
 // open files, sets up logging to stderr and runs `body`. Replaces the
 // preparse_callback of `app` and of every subcommand. Returns the exit status:
 // 0 done (also after --help and --version), 1 failed (stderr gets one line that

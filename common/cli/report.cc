@@ -82,12 +82,12 @@ std::string GeneralHint(const absl::Status& status, const std::string& name) {
       return "check that the servers are up and not overloaded, or allow more "
              "time";
     case absl::StatusCode::kResourceExhausted:
-      return "free memory or disk space, or ask for less at once";
+      return "free memory or disk space, or ask for less at a time";
     case absl::StatusCode::kOutOfRange:
       return "choose a value within the limits named above";
     case absl::StatusCode::kDataLoss:
-      return "the files are damaged: `millrace verify PATH` lists them; make "
-             "them again";
+      return "the files are damaged: `millrace verify PATH` lists them; "
+             "re-create them";
     case absl::StatusCode::kInternal:
       return "this is a bug in Millrace: please report it with this message";
     default:
@@ -146,8 +146,7 @@ std::string DescribeUnexpected(const CLI::App& app) {
   const std::string word = FirstRemaining(app, false);
   const std::vector<std::string> names = CommandNames(ChosenCommand(app));
   if (names.empty()) {
-    return word.empty() ? ""
-                        : StrCat("\"", word, "\" is one argument too many");
+    return word.empty() ? "" : StrCat("unexpected argument \"", word, "\"");
   }
   return StrCat(word.empty() ? "a command is missing"
                              : StrCat("there is no command ", word,
@@ -164,8 +163,8 @@ std::string JoinNames(const std::vector<const CLI::Option*>& options) {
                        });
 }
 
-// Describes options that exclude each other, or of which one is missing; empty
-// if there is no such conflict.
+// Describes options that cannot be used together, or of which one is missing;
+// empty if there is no such conflict.
 std::string DescribeConflict(const CLI::App& command) {
   for (const CLI::App* group : OptionGroups(command)) {
     if (group->get_require_option_max() != 1) continue;
@@ -184,12 +183,12 @@ std::string DescribeConflict(const CLI::App& command) {
     for (const CLI::Option* other : option->get_excludes()) {
       if (option->count() == 0 || other->count() == 0) continue;
       return StrCat(option->get_name(), " and ", other->get_name(),
-                    " exclude each other\nleave one out");
+                    " cannot be used together\nleave one out");
     }
     for (const CLI::Option* other : option->get_needs()) {
       if (option->count() == 0 || other->count() > 0) continue;
       return StrCat(option->get_name(), " needs ", other->get_name(),
-                    "\ngive that too, or leave it out");
+                    "\ngive both, or leave ", option->get_name(), " out");
     }
   }
   return "";

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-// Raises the soft limit of open files (and so of connections), which is often
+// Raises the soft limit on open files, and so on connections, which is often
 // 1,024, to the hard limit.
 void RaiseFileLimit();
 

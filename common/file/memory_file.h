@@ -10,14 +10,14 @@
 namespace millrace {
 
 // A file in memory, for code in this process that reads files by their paths.
-// It is on no disk, and gone once this object is.
+// It is not on any disk, and exists only as long as this object.
 class MemoryFile {
  public:
   // Replaces the content in one step: readers see the old or the new one.
   // INTERNAL: memory files or /proc are not available.
   absl::Status Replace(std::string_view content);
 
-  // The same after each Replace(); empty before the first.
+  // Empty before the first Replace(); later calls do not change it.
   const std::string& path() const { return path_; }
 
  private:

@@ -77,17 +77,17 @@ class DictReader {
 
   absl::Status Expect(char expected) {
     if (Accept(expected)) return absl::OkStatus();
-    return Error(absl::StrCat("no '", std::string(1, expected), "' at '",
+    return Error(absl::StrCat("expected '", std::string(1, expected), "' at '",
                               Escaped(rest_.substr(0, 20)), "'"));
   }
 
   absl::StatusOr<std::string> ReadString() {
     SkipSpace();
     if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) {
-      return Error("structured dtypes are not supported, or no string at all");
+      return Error("expected a string; structured dtypes are not supported");
     }
     const size_t end = rest_.find(rest_[0], 1);
-    if (end == std::string_view::npos) return Error("a string does not end");
+    if (end == std::string_view::npos) return Error("unterminated string");
     std::string value(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
     return value;
@@ -165,7 +165,7 @@ absl::StatusOr<Extent> FindDictionary(std::string_view bytes) {
   if (major < 1 || major > 3 || minor != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("npy format ", major, ".", minor,
-                     " is unknown; 1.0, 2.0 and 3.0 are read"));
+                     " is unknown; 1.0, 2.0 and 3.0 are supported"));
   }
   Extent extent = {.begin = major == 1 ? size_t{10} : size_t{12}};
   if (bytes.size() < extent.begin) {

@@ -26,11 +26,12 @@ absl::StatusOr<int64_t> CountIn(const Store& store, RelationIndex index,
   int64_t cut = 0;
   for (int64_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= book.node_count()) {
-      return Violation(
-          store,
-          ListPath(part, store.schema().RelationName(index), direction,
-                   "indices"),
-          i, StrCat(ids[i], " is not below the ", book.node_count(), " nodes"));
+      return Violation(store,
+                       ListPath(part, store.schema().RelationName(index),
+                                direction, "indices"),
+                       i,
+                       StrCat(ids[i], " is out of range: there are ",
+                              book.node_count(), " nodes"));
     }
     cut += ids[i] < book.begin(part) || ids[i] >= book.end(part) ? 1 : 0;
   }

@@ -86,21 +86,23 @@ SplitFingerprints ComputeSplitFingerprints(const std::vector<FileInfo>& files) {
 
 std::string ComputeFingerprint(
     const std::vector<FileInfo>& files,
-    const std::set<std::string, std::less<>>& apart) {
+    const std::set<std::string, std::less<>>& excluded_folders) {
   std::vector<const FileInfo*> counted;
   for (const FileInfo& file : files) {
-    if (!apart.contains(FolderOf(file.path))) counted.push_back(&file);
+    if (!excluded_folders.contains(FolderOf(file.path))) {
+      counted.push_back(&file);
+    }
   }
   return FingerprintOf(std::move(counted));
 }
 
 std::string ComputeFingerprint(const Manifest& manifest) {
-  std::set<std::string, std::less<>> apart;
+  std::set<std::string, std::less<>> excluded_folders;
   ForEachSplit(manifest, [&](const auto& split) {
     if (split.identity.within_store) return;
-    apart.insert(SplitFolder(manifest.schema, split));
+    excluded_folders.insert(SplitFolder(manifest.schema, split));
   });
-  return ComputeFingerprint(manifest.files, apart);
+  return ComputeFingerprint(manifest.files, excluded_folders);
 }
 
 void SetFingerprints(Manifest& manifest) {

@@ -100,7 +100,7 @@ struct Manifest {
 
   // In a dataset, ids are original ids.
   bool is_dataset() const { return partitioning.method == "none"; }
-  // Whether a neighbour's list entry tells its original id.
+  // Whether a neighbour's list entry gives its original id.
   bool draws_by_neighbor() const {
     return neighbor_original_ids || is_dataset();
   }
@@ -132,10 +132,10 @@ std::string FormatManifest(const Manifest& manifest);
 std::string ChangedFingerprint(const std::string& fingerprint,
                                const std::string& change);
 // The fingerprint of a store: SHA-256 over the sorted list of its files, except
-// those in the folders `apart` (each "splits/TYPE/NAME/").
+// those in the folders `excluded_folders` (each "splits/TYPE/NAME/").
 std::string ComputeFingerprint(
     const std::vector<FileInfo>& files,
-    const std::set<std::string, std::less<>>& apart = {});
+    const std::set<std::string, std::less<>>& excluded_folders = {});
 // The same, leaving out the splits that are not `within_store`.
 std::string ComputeFingerprint(const Manifest& manifest);
 // The fingerprints of all splits that have files, by folder.

@@ -51,7 +51,7 @@ absl::Status CheckDistinct(const std::vector<Split>& splits,
   for (const Split& split : splits) {
     if (names.insert({split.*owner, split.name}).second) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(std::string(what), " '", split.name, "' exists twice"));
+        absl::StrCat(std::string(what), " '", split.name, "' occurs twice"));
   }
   return absl::OkStatus();
 }
@@ -60,7 +60,7 @@ absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
   const auto types = static_cast<TypeIndex>(manifest.schema.node_types.size());
   if (split.type < 0 || split.type >= types) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "split '", split.name, "' is of a node type that does not exist"));
+        "split '", split.name, "' belongs to a node type that does not exist"));
   }
   MILLRACE_RETURN_IF_ERROR(ValidateName(split.name));
   const PartitionBook& book = manifest.books[split.type];
@@ -73,7 +73,7 @@ absl::Status ValidateSplit(const Manifest& manifest, const SplitInfo& split) {
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'part_counts' of split '", split.name, "' are not ",
-      manifest.partition_count(), " numbers that sum up to ", split.count));
+      manifest.partition_count(), " numbers that add up to ", split.count));
 }
 
 absl::Status ValidatePath(const std::string& path) {
@@ -117,7 +117,7 @@ absl::Status ValidateEdgeSplit(const Manifest& manifest,
       ArePartCounts(split.part_counts, manifest.partition_count(), split.count);
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "the numbers of edge split '", split.name, "' contradict each other"));
+      "the counts of edge split '", split.name, "' are inconsistent"));
 }
 
 absl::Status ValidateManifest(const Manifest& manifest) {

@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// A partition's number where there is one for each node.
+// The number of a partition, for arrays with one entry per node.
 using PartitionId = uint16_t;
-// The most partitions that a graph can be divided into.
+// Maximum number of partitions of a graph.
 inline constexpr int kMaxPartitions = 65535;
 
 // Tells which partition owns a node. Each partition owns one contiguous range
@@ -38,7 +38,7 @@ class PartitionBook {
   }
   std::span<const uint64_t> offsets() const { return offsets_; }
 
-  // Number of original ids per lookup table; that of partition
+  // Number of original ids per lookup table. The table of partition
   // original_id / lookup_width() holds the node's id.
   uint64_t lookup_width() const {
     const auto partitions = static_cast<uint64_t>(partition_count());

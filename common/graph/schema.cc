@@ -14,7 +14,8 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kSeparator = "__";
-// Names become directory names; the one of a relation joins three of them.
+// Names become directory names; a relation's directory name joins three of
+// them.
 constexpr size_t kMaxNameBytes = 80;
 // Low enough that the sum of two edge ids does not overflow.
 constexpr int64_t kMaxEdgeIds = int64_t{1} << 62;
@@ -94,21 +95,24 @@ absl::Status ValidateRelation(const Schema& schema, const Relation& relation) {
                      " edges and the largest edge id ", relation.max_edge_id));
   }
   if (relation.time == ListTime::kNeighbor && !src.has_time && !dst.has_time) {
-    return SchemaError(absl::StrCat(
-        "relation '", full, "' takes times of neighbours that have none"));
+    return SchemaError(
+        absl::StrCat("relation '", full,
+                     "' takes its times from neighbours that have none"));
   }
   return ValidateFeature(relation.feature, full);
 }
 
-// Quotes the names in `list` for a message. They are escaped because they may
-// come from a file and may not have been checked yet.
-std::string Quoted(const std::vector<std::string>& list) {
+// Returns "the THINGS are 'a', 'b'" for a message, or "there are none". The
+// names are escaped because they may come from a file and may not have been
+// checked yet.
+std::string Enumerate(std::string_view things,
+                      const std::vector<std::string>& list) {
   const auto escape = [](std::string* out, const std::string& name) {
     absl::StrAppend(out, absl::CHexEscape(name));
   };
-  return list.empty()
-             ? "none"
-             : absl::StrCat("'", absl::StrJoin(list, "', '", escape), "'");
+  if (list.empty()) return "there are none";
+  return absl::StrCat("the ", std::string(things), " are '",
+                      absl::StrJoin(list, "', '", escape), "'");
 }
 
 }  // namespace
@@ -137,9 +141,9 @@ absl::StatusOr<TypeIndex> Schema::FindType(std::string_view name) const {
     if (node_types[i].name == name) return static_cast<TypeIndex>(i);
     names.push_back(node_types[i].name);
   }
-  return absl::NotFoundError(absl::StrCat("no node type '",
-                                          absl::CHexEscape(std::string(name)),
-                                          "'; there are: ", Quoted(names)));
+  return absl::NotFoundError(
+      absl::StrCat("no node type '", absl::CHexEscape(std::string(name)), "'; ",
+                   Enumerate("node types", names)));
 }
 
 absl::StatusOr<RelationIndex> Schema::FindRelation(
@@ -149,9 +153,9 @@ absl::StatusOr<RelationIndex> Schema::FindRelation(
     names.push_back(RelationName(static_cast<RelationIndex>(i)));
     if (names.back() == name) return static_cast<RelationIndex>(i);
   }
-  return absl::NotFoundError(absl::StrCat("no relation '",
-                                          absl::CHexEscape(std::string(name)),
-                                          "'; there are: ", Quoted(names)));
+  return absl::NotFoundError(
+      absl::StrCat("no relation '", absl::CHexEscape(std::string(name)), "'; ",
+                   Enumerate("relations", names)));
 }
 
 absl::Status ValidateName(std::string_view name) {
@@ -165,7 +169,7 @@ absl::Status ValidateName(std::string_view name) {
   return SchemaError(absl::StrCat(
       "'", absl::CHexEscape(std::string(name.substr(0, kMaxNameBytes))),
       "' cannot name a node type, relation or split: 1 to ", kMaxNameBytes,
-      " ASCII characters without spaces and slashes, the first not '.'"));
+      " ASCII characters, without spaces or slashes, not starting with '.'"));
 }
 
 absl::Status ValidateRelationName(const RelationNameParts& parts) {
@@ -174,8 +178,8 @@ absl::Status ValidateRelationName(const RelationNameParts& parts) {
   MILLRACE_ASSIGN_OR_RETURN(const RelationNameParts read,
                             ParseRelationName(full));
   if (read.src == parts.src && read.name == parts.name) return absl::OkStatus();
-  return SchemaError(absl::StrCat("relation '", full, "' reads as '", read.src,
-                                  "', '", read.name, "', '", read.dst,
+  return SchemaError(absl::StrCat("relation '", full, "' would be read as '",
+                                  read.src, "', '", read.name, "', '", read.dst,
                                   "'; names must not begin or end with '_'"));
 }
 
@@ -193,7 +197,7 @@ absl::Status ValidateSchema(const Schema& schema) {
   std::sort(names.begin(), names.end());
   const auto twin = std::adjacent_find(names.begin(), names.end());
   if (twin != names.end()) {
-    return SchemaError(absl::StrCat("'", *twin, "' exists twice"));
+    return SchemaError(absl::StrCat("'", *twin, "' occurs twice"));
   }
   return absl::OkStatus();
 }

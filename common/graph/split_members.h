@@ -7,7 +7,7 @@
 namespace millrace {
 
 // The nodes of a type that are in one of its splits, as a bit set. Any number
-// of threads may read it while none adds.
+// of threads may read it while no thread adds to it.
 class SplitMembers {
  public:
   explicit SplitMembers(uint64_t node_count = 0)

@@ -441,9 +441,9 @@ absl::StatusOr<SplitMembers> Store::MakeMembers(size_t split) const {
   for (int64_t i = 0; i < ids.rows(); ++i) {
     const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
     if (id >= count) {
-      return DamagedFile(
-          *this, SplitPath(type.name, info.name, "id"),
-          absl::StrCat("is damaged: seed ", i, " has id ", id, " of ", count));
+      return DamagedFile(*this, SplitPath(type.name, info.name, "id"),
+                         absl::StrCat("is damaged: seed ", i, " has id ", id,
+                                      ", but there are ", count, " nodes"));
     }
     members.Add(id);
   }

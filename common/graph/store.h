@@ -167,9 +167,11 @@ class Store {
   // WithNewSplits() makes from this one.
   std::vector<std::shared_ptr<Partition>> partitions_;
   std::map<std::string, LoadedFile, std::less<>> loaded_;  // by path
-  std::vector<Split> splits_;                      // as manifest_.splits
-  std::vector<EdgeSplit> edge_splits_;             // as manifest_.edge_splits
-  std::vector<std::shared_ptr<Members>> members_;  // as manifest_.splits
+  // Parallel to manifest_.splits.
+  std::vector<Split> splits_;
+  std::vector<std::shared_ptr<Members>> members_;
+  // Parallel to manifest_.edge_splits.
+  std::vector<EdgeSplit> edge_splits_;
 };
 
 // Paths of files relative to the store, as docs/format.md defines them.

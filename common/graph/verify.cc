@@ -50,7 +50,7 @@ class PacedHash {
     XXH3_64bits_update(state_.get(), piece.data(), piece.size());
     bytes_ += piece.size();
     return pace_(piece.size()) ? absl::OkStatus()
-                               : absl::CancelledError("scrubbing ended");
+                               : absl::CancelledError("scrubbing was stopped");
   }
   uint64_t Digest() const { return XXH3_64bits_digest(state_.get()); }
   uint64_t bytes() const { return bytes_; }
@@ -109,7 +109,7 @@ absl::Status VerifyNoOthers(const Store& store) {
 // Checks the uuid and the dataset's fingerprint in store.json as far as
 // possible. The value of the uuid, and the dataset fingerprint of a partitioned
 // store, cannot be checked.
-absl::Status VerifyNames(const Store& store) {
+absl::Status VerifyIdentity(const Store& store) {
   const Manifest& manifest = store.manifest();
   const auto bad = [&](std::string_view what) {
     return absl::DataLossError(
@@ -231,7 +231,7 @@ absl::Status VerifyFiles(const Store& store) {
 absl::Status VerifyStore(const fs::path& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                             Store::Open(path));
-  MILLRACE_RETURN_IF_ERROR(VerifyNames(*store));
+  MILLRACE_RETURN_IF_ERROR(VerifyIdentity(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyNoOthers(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
   return VerifyContent(*store);

@@ -114,7 +114,7 @@ class ListsVerifier {
       if (indptr[i] >= indptr[i - 1]) continue;
       return Violation(store_, File(part, "indptr"), static_cast<int64_t>(i),
                        StrCat(indptr[i], " follows ", indptr[i - 1],
-                              "; it must not descend"));
+                              "; values must not decrease"));
     }
     return absl::OkStatus();
   }
@@ -128,7 +128,7 @@ class ListsVerifier {
       if (indices[i] < count) continue;
       return Violation(
           store_, File(part, "indices"), i,
-          StrCat(indices[i], " is not below the ", count, " nodes"));
+          StrCat(indices[i], " is out of range: there are ", count, " nodes"));
     }
     return absl::OkStatus();
   }
@@ -140,9 +140,9 @@ class ListsVerifier {
       const auto at = static_cast<int64_t>(i);
       if (at % kStride == 0) MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
       if (ids[i] < 0 || ids[i] > relation_.max_edge_id) {
-        return Violation(
-            store_, File(part, "edge_id"), at,
-            StrCat(ids[i], " is not from 0 to ", relation_.max_edge_id));
+        return Violation(store_, File(part, "edge_id"), at,
+                         StrCat(ids[i], " is not in the range 0 to ",
+                                relation_.max_edge_id));
       }
       if (!seen.Insert(static_cast<uint64_t>(ids[i]))) {
         return Violation(store_, File(part, "edge_id"), at,
@@ -250,10 +250,9 @@ class ListsVerifier {
       const int owner = FindNode(store_, relation_.dst, indices[i]).part;
       const EdgeColumns& edges = store_.partition(owner)->edges[index_];
       if (slots[at] < 0 || slots[at] >= edges.feature.rows()) {
-        return Violation(
-            store_, File(part, "slot"), i,
-            StrCat(slots[at], " is not below the ", edges.feature.rows(),
-                   " rows of partition ", owner));
+        return Violation(store_, File(part, "slot"), i,
+                         StrCat(slots[at], " is out of range: partition ",
+                                owner, " has ", edges.feature.rows(), " rows"));
       }
       if (!edges.in.present()) continue;
       const int64_t held =

@@ -24,8 +24,9 @@ absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
     const IdReader ids(store.partition(part)->nodes[index].original_id);
     for (int64_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= count) {
-        return Violation(store, file, i,
-                         StrCat(ids[i], " is not below the ", count, " nodes"));
+        return Violation(
+            store, file, i,
+            StrCat(ids[i], " is out of range: there are ", count, " nodes"));
       }
       if (!seen.Insert(ids[i])) {
         return Violation(store, file, i, StrCat(ids[i], " occurs twice"));
@@ -58,7 +59,7 @@ absl::Status VerifyOrder(const Store& store, TypeIndex index, int part) {
     if (type.has_hotness && hotness[at] > hotness[at - 1]) {
       return Violation(store, NodePath(part, type.name, "hotness"), i,
                        StrCat(hotness[at], " follows ", hotness[at - 1],
-                              "; hotness must not ascend"));
+                              "; hotness must not increase"));
     }
     const bool tie = !type.has_hotness || hotness[at] == hotness[at - 1];
     if (tie && originals[i] < originals[i - 1]) {
@@ -80,7 +81,7 @@ absl::Status VerifyLookup(const Store& store, TypeIndex index, int part) {
     if (ids[i] >= static_cast<uint64_t>(type.count)) {
       return Violation(
           store, file, i,
-          StrCat(ids[i], " is not below the ", type.count, " nodes"));
+          StrCat(ids[i], " is out of range: there are ", type.count, " nodes"));
     }
     const NodeRow node = FindNode(store, index, ids[i]);
     const IdReader originals(
@@ -133,14 +134,15 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
     const int64_t original = originals[static_cast<size_t>(i)];
     const int64_t before = i == 0 ? -1 : originals[static_cast<size_t>(i - 1)];
     if (original <= before || original >= type.count) {
-      return Violation(store, original_file, i,
-                       StrCat(original, " follows ", before,
-                              "; original ids must ascend below ", type.count));
+      return Violation(
+          store, original_file, i,
+          StrCat(original, " follows ", before,
+                 "; original ids must be ascending and below ", type.count));
     }
     if (ids[i] >= static_cast<uint64_t>(type.count)) {
       return Violation(
           store, id_file, i,
-          StrCat(ids[i], " is not below the ", type.count, " nodes"));
+          StrCat(ids[i], " is out of range: there are ", type.count, " nodes"));
     }
     const NodeRow node = FindNode(store, info.type, ids[i]);
     const IdReader owner(
@@ -163,9 +165,9 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
     ++counts[static_cast<size_t>(node.part)];
   }
   if (counts == info.part_counts) return absl::OkStatus();
-  return absl::DataLossError(StrCat((store.path() / "store.json").native(),
-                                    ": 'part_counts' of split '", info.name,
-                                    "' are not its seeds by owner"));
+  return absl::DataLossError(StrCat(
+      (store.path() / "store.json").native(), ": 'part_counts' of split '",
+      info.name, "' does not match the owners of its seeds"));
 }
 
 namespace {
@@ -179,8 +181,9 @@ absl::Status VerifySplitColumn(const Store& store, TypeIndex type,
   for (int64_t i = 0; i < ids.element_count(); ++i) {
     const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
     if (id >= static_cast<uint64_t>(nodes.count)) {
-      return Violation(store, file, i,
-                       StrCat(id, " is not below the ", nodes.count, " nodes"));
+      return Violation(
+          store, file, i,
+          StrCat(id, " is out of range: there are ", nodes.count, " nodes"));
     }
     const NodeRow node = FindNode(store, type, id);
     const IdReader owner(store.partition(node.part)->nodes[type].original_id);
@@ -222,7 +225,7 @@ absl::Status VerifyEdgeSplit(const Store& store, size_t index) {
   if (counts == info.part_counts) return absl::OkStatus();
   return absl::DataLossError(StrCat(
       (store.path() / "store.json").native(), ": 'part_counts' of edge split '",
-      info.name, "' are not its destinations by owner"));
+      info.name, "' does not match the owners of its destinations"));
 }
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ struct IntArgument {
   int value;
 };
 
-// Settings of both clients and servers.
+// Settings for both clients and servers.
 constexpr IntArgument kTransport[] = {
     {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
     {GRPC_ARG_HTTP2_BDP_PROBE, 0},
@@ -44,7 +44,7 @@ constexpr IntArgument kClient[] = {
 };
 
 constexpr IntArgument kServer[] = {
-    // Enough for a usual request to be sent without waiting. Whatever else a
+    // Enough for a typical request to be sent without waiting. Whatever else a
     // client sends before it is asked to is held in the server's memory.
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000},

@@ -21,22 +21,22 @@ constexpr size_t kMaxMessage = 1024;
 // gRPC's message for HTTP/2's ENHANCE_YOUR_CALM, with which a server ends calls
 // when it is receiving too many requests. Unlike for a message that is too
 // large, a retry can help.
-constexpr char kCalm[] = "RST_STREAM with error code 11";
+constexpr char kEnhanceYourCalm[] = "RST_STREAM with error code 11";
 
 // Whether the server ended a call to shed load. gRPC sends no details with
 // that, so it is recognised by its message.
 bool EndedByBusyServer(const ::grpc::Status& status) {
   const std::string message = status.error_message();
   return status.error_code() == ::grpc::StatusCode::RESOURCE_EXHAUSTED &&
-         (message.find(kCalm) != std::string::npos ||
+         (message.find(kEnhanceYourCalm) != std::string::npos ||
           message.starts_with(kEndedForOthers));
 }
 
 constexpr std::string_view kFieldErrorUrl =
     "type.googleapis.com/millrace.v1.FieldError";
 
-// Like the message, it shares the trailers. An error that is larger goes
-// without; its message says the same.
+// The encoded FieldError must fit in the trailers with the message. A larger
+// one is not sent; the message says the same.
 constexpr size_t kMaxFieldError = 1024;
 
 void AddDetail(std::string_view url, std::string value,

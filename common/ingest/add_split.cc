@@ -157,9 +157,9 @@ absl::StatusOr<SplitInfo> AddSplit(const fs::path& path,
                             ChooseType(store->schema(), split.type));
   const NodeType& nodes = store->schema().node_types[type];
   if (store->FindSplit(type, split.name).ok()) {
-    return absl::AlreadyExistsError(
-        StrCat(path.string(), ": node type ", nodes.name, " has a split \"",
-               split.name, "\" already\nchoose another name"));
+    return absl::AlreadyExistsError(StrCat(
+        path.string(), ": node type ", nodes.name, " already has a split \"",
+        split.name, "\"\nchoose another name"));
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows,
                             OpenNpyIds(split.ids, nodes.count));
@@ -278,9 +278,9 @@ absl::StatusOr<EdgeSplitInfo> AddEdgeSplit(const fs::path& path,
                             ChooseRelation(store->schema(), split.relation));
   const std::string name = store->schema().RelationName(relation);
   if (store->manifest().FindEdgeSplit(relation, split.name).ok()) {
-    return absl::AlreadyExistsError(StrCat(path.string(), ": ", name,
-                                           " has a split \"", split.name,
-                                           "\" already\nchoose another name"));
+    return absl::AlreadyExistsError(
+        StrCat(path.string(), ": ", name, " already has a split \"", split.name,
+               "\"\nchoose another name"));
   }
   MILLRACE_ASSIGN_OR_RETURN(EdgeSplitColumns columns,
                             ReadEdges(*store, relation, split));

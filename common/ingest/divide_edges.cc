@@ -45,7 +45,7 @@ absl::StatusOr<size_t> FindRelation(const RawGraph& graph,
   return InvalidField(
       {.field = "edge_split_type",
        .value = name,
-       .limit = StrCat("there is no such relation; there are: ", all)});
+       .limit = StrCat("there is no such relation; the relations are ", all)});
 }
 
 // Maps times to unsigned numbers in the same order.

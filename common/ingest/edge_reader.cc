@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<EdgeReader>> EdgeReader::Open(
     if (*source != nullptr && (*source)->width() != 1) {
       return absl::InvalidArgumentError(
           StrCat((*source)->name(), ": ", (*source)->width(),
-                 " numbers in a row, but one is needed for an edge"));
+                 " numbers per row, but an edge needs one"));
     }
   }
   MILLRACE_RETURN_IF_ERROR(OpenColumn(relation.endpoints, reader->endpoints_));
@@ -55,9 +55,10 @@ absl::StatusOr<bool> EdgeReader::Next(EdgeChunk& chunk) {
       endpoints_.reader->ReadIntegers(kChunkEdges, chunk.endpoints.data()));
   next_ += chunk.count;
   if (relation_.declared_count >= 0 && next_ > relation_.declared_count) {
-    return absl::InvalidArgumentError(StrCat(
-        endpoints_.source->name(), ": more than ", relation_.declared_count,
-        " edges, the number that ", relation_.declared_by, " says"));
+    return absl::InvalidArgumentError(
+        StrCat(endpoints_.source->name(), ": more edges than the ",
+               relation_.declared_count, " that ", relation_.declared_by,
+               " declares"));
   }
   if (chunk.count == 0) {
     MILLRACE_RETURN_IF_ERROR(CheckEnd());
@@ -185,7 +186,7 @@ absl::Status EdgeReader::CheckEnd() {
   if (relation_.declared_count >= 0 && relation_.declared_count != next_) {
     return absl::InvalidArgumentError(
         StrCat(endpoints_.source->name(), ": ", next_, " edges, but ",
-               relation_.declared_by, " says ", relation_.declared_count));
+               relation_.declared_by, " declares ", relation_.declared_count));
   }
   return absl::OkStatus();
 }

@@ -15,10 +15,10 @@ namespace millrace {
 namespace {
 
 // A requested edge, and the row of the split to put it in.
-struct Wanted {
+struct RequestedEdge {
   int64_t edge_id;
   int64_t row;
-  friend auto operator<=>(const Wanted&, const Wanted&) = default;
+  friend auto operator<=>(const RequestedEdge&, const RequestedEdge&) = default;
 };
 
 // Calls visit(edge_id, source, destination, time, type) for all edges of a
@@ -54,26 +54,26 @@ absl::Status ForEachEdge(const Store& store, RelationIndex index, Visit visit) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Wanted>> SortedWishes(
+absl::StatusOr<std::vector<RequestedEdge>> SortedRequests(
     const Store& store, RelationIndex relation,
     const std::optional<std::vector<int64_t>>& edge_ids) {
-  std::vector<Wanted> wanted;
+  std::vector<RequestedEdge> requested;
   if (edge_ids.has_value()) {
     for (const int64_t id : *edge_ids) {
-      wanted.push_back({id, static_cast<int64_t>(wanted.size())});
+      requested.push_back({id, static_cast<int64_t>(requested.size())});
     }
   } else {
     MILLRACE_RETURN_IF_ERROR(
         ForEachEdge(store, relation,
                     [&](int64_t edge_id, int64_t, int64_t, int64_t, int64_t) {
-                      wanted.push_back({edge_id, 0});
+                      requested.push_back({edge_id, 0});
                     }));
   }
-  std::sort(wanted.begin(), wanted.end());
-  for (size_t i = 0; !edge_ids.has_value() && i < wanted.size(); ++i) {
-    wanted[i].row = static_cast<int64_t>(i);
+  std::sort(requested.begin(), requested.end());
+  for (size_t i = 0; !edge_ids.has_value() && i < requested.size(); ++i) {
+    requested[i].row = static_cast<int64_t>(i);
   }
-  return wanted;
+  return requested;
 }
 
 }  // namespace
@@ -81,23 +81,25 @@ absl::StatusOr<std::vector<Wanted>> SortedWishes(
 absl::StatusOr<EdgeSplitColumns> EdgesById(
     const Store& store, RelationIndex relation,
     const std::optional<std::vector<int64_t>>& edge_ids) {
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<Wanted> wanted,
-                            SortedWishes(store, relation, edge_ids));
-  const auto count = static_cast<int64_t>(wanted.size());
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<RequestedEdge> requested,
+                            SortedRequests(store, relation, edge_ids));
+  const auto count = static_cast<int64_t>(requested.size());
   const Relation& info = store.schema().relations[relation];
   const bool timed = info.time == ListTime::kEdge;
-  std::vector<int64_t> src(wanted.size(), -1), dst(wanted.size());
-  std::vector<int64_t> ids(wanted.size()), times(timed ? wanted.size() : 0);
-  std::vector<int32_t> types(info.has_type ? wanted.size() : 0);
+  std::vector<int64_t> src(requested.size(), -1), dst(requested.size());
+  std::vector<int64_t> ids(requested.size()),
+      times(timed ? requested.size() : 0);
+  std::vector<int32_t> types(info.has_type ? requested.size() : 0);
   int64_t found = 0;
   MILLRACE_RETURN_IF_ERROR(ForEachEdge(
       store, relation,
       [&](int64_t edge_id, int64_t from, int64_t to, int64_t time,
           int64_t type) {
-        auto wish =
-            std::lower_bound(wanted.begin(), wanted.end(), Wanted{edge_id, 0});
-        for (; wish != wanted.end() && wish->edge_id == edge_id; ++wish) {
-          const auto row = static_cast<size_t>(wish->row);
+        auto request = std::lower_bound(requested.begin(), requested.end(),
+                                        RequestedEdge{edge_id, 0});
+        for (; request != requested.end() && request->edge_id == edge_id;
+             ++request) {
+          const auto row = static_cast<size_t>(request->row);
           found += src[row] < 0 ? 1 : 0;
           src[row] = from;
           dst[row] = to;

@@ -50,12 +50,12 @@ absl::Status CheckNodeCount(const RawGraph& graph, TypeIndex type) {
     found += rows;
     if (found >= needed) return absl::OkStatus();
   }
-  return WithReason(absl::InvalidArgumentError(StrCat(
-                        "node type ", nodes.name, " would have ", nodes.count,
-                        " nodes (ids 0 to ", nodes.count - 1, "), but only ",
-                        found, " edges have one at an end, less than one for ",
-                        kNodesPerEdge, " nodes")),
-                    Reason{"ids_with_gaps"});
+  return WithReason(
+      absl::InvalidArgumentError(StrCat(
+          "node type ", nodes.name, " would have ", nodes.count,
+          " nodes (ids 0 to ", nodes.count - 1, "), but only ", found,
+          " edges touch one, fewer than one per ", kNodesPerEdge, " nodes")),
+      Reason{"ids_with_gaps"});
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ absl::Status ImportTimes(const RowSource& source, ImportedNodes& imported,
   if (source.width() != 1) {
     return absl::InvalidArgumentError(
         StrCat(source.name(), ": ", source.width(),
-               " numbers in a row, but a node has one time"));
+               " numbers per row, but a node has one time"));
   }
   type.has_time = true;
   MILLRACE_RETURN_IF_ERROR(ForEachBlock<int64_t>(

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<SeedRow>> ReadRows(const RowSource& source) {
   if (source.width() != 1) {
     return absl::InvalidArgumentError(
         StrCat(source.name(), ": ", source.width(),
-               " numbers in a row, but a split has one id a row"));
+               " numbers per row, but a split has one id per row"));
   }
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<SeedRow> seeds;
@@ -184,7 +184,7 @@ absl::Status CheckSplitName(const std::string& name) {
 absl::StatusOr<std::vector<int64_t>> ReadIntegers(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   std::vector<int64_t> all;
-  // Tables of ids have few columns, but the file may be another one.
+  // Tables of ids have few columns, but this may be the wrong file.
   const int64_t block_rows = std::max<int64_t>(kBlockRows / source.width(), 1);
   std::vector<int64_t> block(static_cast<size_t>(block_rows * source.width()));
   while (true) {

@@ -15,7 +15,7 @@
 namespace millrace {
 
 // Reads all ids in `source` and sorts them. INVALID_ARGUMENT: an id that no
-// node in `nodes` has, or that occurs twice; the message names the place.
+// node in `nodes` has, or that occurs twice; the message names the position.
 absl::StatusOr<std::vector<int64_t>> ReadSplitIds(const RowSource& source,
                                                   const RawNodes& nodes);
 

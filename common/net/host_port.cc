@@ -12,7 +12,7 @@ std::string HostPort::WithPort(int other) const {
   return v6 ? StrCat("[", host, "]:", other) : StrCat(host, ":", other);
 }
 
-absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int least_port) {
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int min_port) {
   const size_t colon = text.rfind(':');
   std::string_view host = text.substr(0, colon);
   const std::string_view port =
@@ -26,10 +26,10 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int least_port) {
                         (!bracketed && host.find(':') != host.npos) ||
                         host.find_first_of(" \t/@") != host.npos;
   if (bad_host || error != std::errc() || end != port.data() + port.size() ||
-      number < least_port || number > 65535) {
+      number < min_port || number > 65535) {
     return absl::InvalidArgumentError(
         StrCat("\"", text, "\" is not HOST:PORT (or [IPV6]:PORT) with a port ",
-               "of ", least_port, " to 65535"));
+               "of ", min_port, " to 65535"));
   }
   if (bracketed) host = host.substr(1, host.size() - 2);
   return HostPort{std::string(host), static_cast<uint16_t>(number)};

@@ -20,9 +20,8 @@ struct HostPort {
 };
 
 // INVALID_ARGUMENT: `text` is not an address, or its port is not in
-// [least_port, 65535]. The message quotes `text`.
-absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
-                                       int least_port = 1);
+// [min_port, 65535]. The message quotes `text`.
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int min_port = 1);
 
 // Whether only programs on this host can reach a server that listens on `host`.
 bool IsLoopback(const std::string& host);

@@ -27,13 +27,13 @@ namespace millrace {
 namespace {
 
 // How long to stop accepting when even the reserve descriptor is lost.
-constexpr timespec kRest = {.tv_sec = 0, .tv_nsec = 100'000'000};
+constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 100'000'000};
 constexpr absl::Duration kWarningInterval = absl::Seconds(10);
 // A connection is dead if its client acknowledges nothing for this long. gRPC
 // waits as long for the answer to a keepalive ping.
 constexpr unsigned kUserTimeoutMs = 10'000;
-// With port 0, how often to try another port: one that is free on one address
-// may be taken on the next.
+// With port 0, how many ports to try: one that is free on one address may be
+// taken on the next.
 constexpr int kAttempts = 16;
 
 std::string Advice(int error) {
@@ -43,7 +43,7 @@ std::string Advice(int error) {
              "choose another one; port 0 picks a free one";
     case EACCES:
     case EPERM:
-      return "ports below 1024 are for root; choose a larger one";
+      return "only root can use ports below 1024; choose a larger one";
     case EADDRNOTAVAIL:
       return "give an address of this host; 0.0.0.0 means every IPv4 address, "
              "[::] every address";
@@ -185,7 +185,7 @@ UniqueFd ListeningSocket::Accept() {
   if (epoll_wait(epoll_.get(), &event, 1, /*timeout=*/0) != 1) return {};
   const int ready = event.data.fd;
   if (ready == timer_.get()) {
-    EndRest();
+    ResumeAccepting();
     return {};
   }
   if (ready == wake_.get()) {
@@ -206,7 +206,7 @@ UniqueFd ListeningSocket::Accept() {
       DropConnection(ready);
       break;
     default:
-      Rest();
+      PauseAccepting();
   }
   return {};
 }
@@ -223,7 +223,7 @@ void ListeningSocket::DropConnection(int listener) {
   } else {
     spare_ = OpenSpare();
   }
-  if (spare_.get() < 0) Rest();
+  if (spare_.get() < 0) PauseAccepting();
   const SteadyTime now = SteadyNow();
   if (dropped_ == reported_ || now < next_warning_) return;
   spdlog::warn(
@@ -233,17 +233,17 @@ void ListeningSocket::DropConnection(int listener) {
   next_warning_ = now + kWarningInterval;
 }
 
-void ListeningSocket::Rest() {
+void ListeningSocket::PauseAccepting() {
   for (const UniqueFd& socket : sockets_) {
     epoll_event none{};
     none.data.fd = socket.get();
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket.get(), &none);
   }
-  const itimerspec once = {.it_interval = {}, .it_value = kRest};
+  const itimerspec once = {.it_interval = {}, .it_value = kPause};
   timerfd_settime(timer_.get(), 0, &once, nullptr);
 }
 
-void ListeningSocket::EndRest() {
+void ListeningSocket::ResumeAccepting() {
   uint64_t count = 0;
   (void)!read(timer_.get(), &count, sizeof count);
   for (const UniqueFd& socket : sockets_) {

@@ -25,7 +25,7 @@ class ListeningSocket {
  public:
   // Clients can connect as soon as this returns. Port 0 picks a free port.
   // "0.0.0.0" means every IPv4 address of this host, "::" every address.
-  // `field`, such as "listen", is that of errors, and is used in messages.
+  // `field`, such as "listen", is the field that errors and messages name.
   // UNAVAILABLE: cannot listen. RESOURCE_EXHAUSTED: too few file descriptors.
   // The message names the address and the cause.
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> Open(
@@ -59,9 +59,9 @@ class ListeningSocket {
   absl::Status Listen(const HostPort& address);
   absl::Status WatchSockets();
   void DropConnection(int listener);
-  // Stops accepting for a moment (kRest).
-  void Rest();
-  void EndRest();
+  // Stops accepting for a moment (kPause).
+  void PauseAccepting();
+  void ResumeAccepting();
 
   std::string field_;
   std::vector<UniqueFd> sockets_;
@@ -70,7 +70,7 @@ class ListeningSocket {
   std::string local_address_;
   UniqueFd epoll_;  // watches sockets_, wake_ and timer_
   UniqueFd wake_;
-  UniqueFd timer_;  // ends a rest
+  UniqueFd timer_;  // ends a pause
   UniqueFd spare_;  // the descriptor in reserve
   uint64_t dropped_ = 0;
   uint64_t reported_ = 0;  // part of dropped_ that has been logged

@@ -107,8 +107,8 @@ absl::StatusOr<Assignment> AssignGiven(
     if (file == files.end()) {
       return InvalidField(
           {.field = "assignment",
-           .limit = StrCat("there is none for node type \"", type.name,
-                           "\"; name one as ", type.name, "=F.npy")});
+           .limit = StrCat("no file for node type \"", type.name,
+                           "\"; give one as ", type.name, "=F.npy")});
     }
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_ASSIGN_OR_RETURN(std::vector<PartitionId> owners,

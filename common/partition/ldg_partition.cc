@@ -131,7 +131,7 @@ absl::Status LdgPartitioner::CountList(const Cursor& cursor, int64_t begin,
   for (int64_t entry = begin; entry < end; ++entry) {
     const uint64_t neighbor = entries[entry];
     if (neighbor >= owners.size()) {
-      return BadNeighbor(cursor.lists, entry, neighbor);
+      return NeighborError(cursor.lists, entry, neighbor);
     }
     const PartitionId owner = owners[neighbor];
     if (owner == kUnassigned) continue;

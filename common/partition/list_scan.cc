@@ -43,13 +43,13 @@ absl::Status CheckStarts(const DatasetLists& lists) {
   }
   return absl::DataLossError(
       StrCat(lists.file,
-             ": the indptr.npy beside it does not ascend from 0 "
+             ": the indptr.npy beside it does not increase from 0 "
              "to its ",
              lists.lists->indices.rows(), " entries"));
 }
 
-absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
-                         uint64_t neighbor) {
+absl::Status NeighborError(const DatasetLists& lists, int64_t entry,
+                           uint64_t neighbor) {
   return absl::DataLossError(StrCat(lists.file, ": entry ", entry, " is ",
                                     neighbor, ", but there are ",
                                     lists.neighbor_count, " nodes"));

@@ -40,12 +40,12 @@ DatasetLists FindLists(const Store& dataset, RelationIndex relation,
 // relation its in-lists or, if it has none, its out-lists.
 std::vector<DatasetLists> FindTopology(const Store& dataset);
 
-// DATA_LOSS: the starts do not ascend from 0 to the number of entries; the
+// DATA_LOSS: the starts do not increase from 0 to the number of entries; the
 // message names the file.
 absl::Status CheckStarts(const DatasetLists& lists);
 // The DATA_LOSS error for an entry that is not an id of the neighbours' type.
-absl::Status BadNeighbor(const DatasetLists& lists, int64_t entry,
-                         uint64_t neighbor);
+absl::Status NeighborError(const DatasetLists& lists, int64_t entry,
+                           uint64_t neighbor);
 
 // Adds the in-degrees of the destinations of a relation to `degrees`, by
 // original id. Fails as ScanLists() does.
@@ -67,8 +67,8 @@ absl::Status Scan(const DatasetLists& lists, Visit& visit) {
                         static_cast<size_t>(starts[node + 1] - starts[node]));
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i] >= static_cast<uint64_t>(lists.neighbor_count)) {
-        return BadNeighbor(lists, starts[node] + static_cast<int64_t>(i),
-                           list[i]);
+        return NeighborError(lists, starts[node] + static_cast<int64_t>(i),
+                             list[i]);
       }
     }
     visit(node, list);

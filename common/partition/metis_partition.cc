@@ -192,7 +192,7 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
     edges += static_cast<uint64_t>(relation.edge_count);
   }
   MILLRACE_RETURN_IF_ERROR(CheckMetisSize(vertices, edges));
-  // METIS cannot bisect a graph with less than one vertex per part.
+  // METIS cannot bisect a graph with fewer vertices than parts.
   if (vertices <= static_cast<uint64_t>(parts) || edges == 0) {
     return AssignRandom(schema, parts, seed);
   }

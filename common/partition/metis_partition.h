@@ -14,8 +14,8 @@ namespace millrace {
 // is symmetrised, parallel edges are merged into one weighted edge, and self
 // loops are left out; all node types and relations form one graph. Balances the
 // nodes of every type and the in-edges. Uses recursive bisection for up to 8
-// parts, and k-way partitioning for more. Deterministic for a seed, of which it
-// uses the low 31 bits.
+// parts, and k-way partitioning for more. Deterministic for a given seed, of
+// which only the low 31 bits are used.
 // METIS runs in a child process, so that it can be interrupted and cannot end
 // the program; call this only while there are no other threads.
 // Needs about 130 bytes of memory per edge at the peak. A graph without edges,

@@ -66,8 +66,8 @@ absl::Status CheckDataset(const Store& dataset,
       dataset.manifest().partitioning.method != "none") {
     return absl::FailedPreconditionError(
         StrCat(dataset.path().string(),
-               " is partitioned already\nPartition the dataset that it was "
-               "made from."));
+               " is already partitioned\npartition the dataset that it was "
+               "made from"));
   }
   const Schema& schema = dataset.schema();
   for (size_t i = 0; i < schema.relations.size(); ++i) {
@@ -91,7 +91,8 @@ absl::Status CheckDataset(const Store& dataset,
   return absl::OkStatus();
 }
 
-// A partition without nodes serves nothing, and METIS would take very long.
+// A partition without nodes serves nothing, and METIS would take a very long
+// time.
 absl::Status CheckParts(const Store& dataset, int parts) {
   int64_t nodes = 0;
   for (const NodeType& type : dataset.schema().node_types) nodes += type.count;

@@ -222,7 +222,7 @@ class ListPass {
     const auto limit = static_cast<uint64_t>(spec_.lists.neighbor_count);
     for (int64_t entry = begin; entry < end; ++entry) {
       const uint64_t neighbor = entries[entry];
-      if (neighbor >= limit) return BadNeighbor(spec_.lists, entry, neighbor);
+      if (neighbor >= limit) return NeighborError(spec_.lists, entry, neighbor);
       const uint64_t id = spec_.neighbors->id_of[neighbor];
       ids[entry - begin] = static_cast<Id>(id);
       cut_edges_ += id < own_begin_ || id >= own_end_;
@@ -240,7 +240,7 @@ class ListPass {
     const auto limit = static_cast<uint64_t>(spec_.lists.neighbor_count);
     for (int64_t entry = begin; entry < end; ++entry) {
       const uint64_t node = entries[entry];
-      if (node >= limit) return BadNeighbor(spec_.lists, entry, node);
+      if (node >= limit) return NeighborError(spec_.lists, entry, node);
       const int64_t slot = slots[entry];
       if (slot < in_order.starts[node] || slot >= in_order.starts[node + 1]) {
         return absl::DataLossError(StrCat(

@@ -161,7 +161,7 @@ absl::Status CheckFeatureCast(std::string_view type_name, DType from,
           {.field = "feature_dtype",
            .value = std::string(DTypeName(to)),
            .limit = StrCat("the features of \"", type_name, "\" are ",
-                           DTypeName(from), "; only floats are converted")}),
+                           DTypeName(from), "; only floats can be converted")}),
       "leave it out, or import the features as float32");
 }
 

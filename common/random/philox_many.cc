@@ -21,14 +21,14 @@ struct Numbering {
 
 template <typename Id>
 void OneByOne(const Numbering& numbering, std::span<const Id> nodes) {
-  int64_t place = numbering.first;
+  int64_t position = numbering.first;
   for (const uint64_t n : nodes) {
     const PhiloxWords words = Philox(
         numbering.key, {static_cast<uint32_t>(n),
                         static_cast<uint32_t>(n >> 32), numbering.c2, 0});
     const uint64_t number = words[0] | uint64_t{words[1]} << 32;
-    if (number <= numbering.limit) numbering.out.push_back({number, place});
-    ++place;
+    if (number <= numbering.limit) numbering.out.push_back({number, position});
+    ++position;
   }
 }
 
@@ -45,7 +45,7 @@ Vectors WidestVectors() {
 }
 
 // Appends those of the first `count` numbers of a block that are at most the
-// limit; the block's first node has place `first`.
+// limit; the block's first node is at position `first`.
 void Take(const PhiloxBlock& block, size_t count, int64_t first,
           std::vector<NumberedNode>& out) {
   for (size_t begin = 0; begin < count; begin += PhiloxBlock::kMask) {

@@ -13,14 +13,14 @@ namespace millrace {
 // A node's random number, and the node's position in its list.
 struct NumberedNode {
   uint64_t number;
-  int64_t place;
+  int64_t position;
   friend auto operator<=>(const NumberedNode&, const NumberedNode&) = default;
 };
 
 // The number of node n is w0 + 2^32 * w1, where w0 and w1 are the first words
 // of Philox(key, {lo(n), hi(n), c2, 0}). Appends to `out`, in order, the number
-// of each nodes[i] whose number is at most `limit`, with place `first` + i. The
-// result does not depend on the CPU's vector unit.
+// of each nodes[i] whose number is at most `limit`, at position `first` + i.
+// The result does not depend on the CPU's vector unit.
 void PhiloxAtMost(PhiloxKey key, std::span<const uint32_t> nodes, uint32_t c2,
                   uint64_t limit, int64_t first,
                   std::vector<NumberedNode>& out);

@@ -90,7 +90,6 @@ class PhiloxVector {
     Words x0[kChains], x1[kChains], x2[kChains], x3[kChains];
   };
 
-  static size_t Least(size_t a, size_t b) { return a < b ? a : b; }
   static uint32_t Low(uint64_t value) { return static_cast<uint32_t>(value); }
   static uint32_t High(uint64_t value) {
     return static_cast<uint32_t>(value >> 32);

@@ -150,7 +150,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> ConcatenateRows(
     rows += source->rows();
     if (source->width() == width) continue;
     return absl::InvalidArgumentError(
-        StrCat(source->name(), ": ", source->width(), " numbers in a row, but ",
+        StrCat(source->name(), ": ", source->width(), " numbers per row, but ",
                sources[0]->name(), " has ", width));
   }
   if (sources.size() == 1) return std::move(sources[0]);

@@ -69,10 +69,10 @@ absl::StatusOr<ElementFormat> ElementFormatFromNpy(std::string_view descr) {
     if (!ordered || info.npy.empty() || descr.substr(1) != info.npy) continue;
     return ElementFormat{info.type, descr[0] == '>' && info.bytes > 1};
   }
-  return absl::InvalidArgumentError(
-      StrCat("numpy dtype '", absl::CHexEscape(std::string(descr)),
-             "' is not read; convert the array to bool, to an integer type or "
-             "to float16, float32 or float64"));
+  return absl::InvalidArgumentError(StrCat(
+      "numpy dtype '", absl::CHexEscape(std::string(descr)),
+      "' is not supported; convert the array to bool, to an integer type or "
+      "to float16, float32 or float64"));
 }
 
 absl::Status RequireIntegers(const std::string& name, ElementType type) {

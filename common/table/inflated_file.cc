@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Limits on the number of bytes read at once; in between, it is the file's
+// Bounds on the number of bytes read at once, which otherwise is the file's
 // size.
 constexpr uint64_t kMinReadBytes = 4 << 10;
 constexpr uint64_t kMaxReadBytes = 256 << 10;

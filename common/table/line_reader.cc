@@ -80,7 +80,7 @@ absl::StatusOr<std::filesystem::path> RequireCsv(
   if (!path.has_value()) {
     return absl::NotFoundError(
         StrCat((directory / StrCat(stem, ".csv.gz")).string(),
-               ": no such file, nor without .gz"));
+               ": no such file, with or without .gz"));
   }
   return *std::move(path);
 }

@@ -57,7 +57,7 @@ std::optional<Guess> GuessKind(const std::filesystem::path& path,
     return Guess{"an archive of arrays", "numpy", "numpy.load('FILE')['KEY']"};
   }
   if (bytes.starts_with("PK") || bytes.starts_with("\x80")) {
-    return Guess{"a file of torch.save", "numpy, torch",
+    return Guess{"a file written by torch.save", "numpy, torch",
                  "torch.load('FILE').numpy()"};
   }
   if (!IsText(bytes.substr(0, 1024))) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays as numpy.save writes them. They are more than what stores hold: all
-// integer types and bool, both byte orders, C and Fortran order.
+// Arrays as numpy.save writes them. They cover more than stores do: all integer
+// types and bool, both byte orders, C and Fortran order.
 #pragma once
 
 #include <cstdint>

@@ -157,9 +157,9 @@ absl::StatusOr<const ZipArchive::Entry*> NpzFile::FindEntry(
                               const ZipArchive::Entry& other) {
     out->append(other.name);
   };
-  return absl::NotFoundError(StrCat(
-      name(), ": no array ", key,
-      "; there are: ", absl::StrJoin(archive_->entries(), ", ", append_name)));
+  return absl::NotFoundError(
+      StrCat(name(), ": no array ", key, "; the arrays are ",
+             absl::StrJoin(archive_->entries(), ", ", append_name)));
 }
 
 absl::StatusOr<NpzFile::NpzArray> NpzFile::FindArray(

@@ -74,11 +74,11 @@ struct Table {
   int64_t width = 1;
   RestoreOptions options;
 
-  absl::Status TwiceError(std::string_view what) const {
+  absl::Status DuplicateError(std::string_view what) const {
     return absl::InvalidArgumentError(
         StrCat(name, ": ", what,
-               "; a program that ran twice into one folder may have appended "
-               "its output"));
+               "; a program that was run twice with the same output folder may "
+               "have appended its output"));
   }
 };
 
@@ -241,9 +241,9 @@ absl::Status RestoringReader<T>::Flush(size_t number) {
   const auto rows = static_cast<int64_t>(window.buffer.size() / record_bytes_);
   const int64_t room = std::min(window_rows_, table_->rows - first);
   if (window.rows + rows > room) {
-    return table_->TwiceError(StrCat("of the ", table_->kind, "s ", first,
-                                     " to ", first + room - 1,
-                                     " some occur twice"));
+    return table_->DuplicateError(StrCat("some of the ", table_->kind, "s ",
+                                         first, " to ", first + room - 1,
+                                         " occur twice"));
   }
   const auto offset =
       static_cast<uint64_t>(first + window.rows) * record_bytes_;
@@ -275,7 +275,7 @@ absl::Status RestoringReader<T>::LoadWindow(int64_t number) {
       std::memcpy(&position, record, sizeof(position));
       const int64_t place = position - first;
       if (seen[static_cast<size_t>(place)]) {
-        return table_->TwiceError(
+        return table_->DuplicateError(
             StrCat(table_->kind, " ", position, " occurs twice"));
       }
       seen[static_cast<size_t>(place)] = true;
@@ -346,7 +346,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> RestoreRows(
     }
     if (values.width() != width) {
       return absl::InvalidArgumentError(
-          StrCat(values.name(), ": ", values.width(), " numbers in a row, but ",
+          StrCat(values.name(), ": ", values.width(), " numbers per row, but ",
                  shares[0].values->name(), " has ", width));
     }
     sum += values.rows();
@@ -355,7 +355,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> RestoreRows(
       std::make_shared<Table>(Table{std::move(name), std::move(kind),
                                     std::move(shares), rows, width, options});
   if (sum > rows) {
-    return table->TwiceError(
+    return table->DuplicateError(
         StrCat(sum, " rows for ", rows, " ", table->kind, "s"));
   }
   if (sum < rows) {

@@ -32,7 +32,7 @@ struct RestoreOptions {
 // Open() reads all shares once and writes a scratch file of their size.
 // INVALID_ARGUMENT: shares of different widths, positions and values of
 // different lengths, a different total number of rows. From Open(): a position
-// that is out of range or occurs twice; the message names the place.
+// that is out of range or occurs twice; the message names the position.
 absl::StatusOr<std::shared_ptr<const RowSource>> RestoreRows(
     std::string name, std::string kind, std::vector<RowShare> shares,
     int64_t rows, const RestoreOptions& options);

@@ -50,9 +50,9 @@ absl::StatusOr<StoredTensor> ViewOfStorage(const std::string& where,
   // Checked first, because later messages list all of them.
   if (sizes.size() != strides.size() || sizes.size() > kMaxDimensions) {
     return absl::InvalidArgumentError(
-        StrCat(where, ": a tensor of ", sizes.size(), " sizes and ",
-               strides.size(), " strides; one of each for at most ",
-               kMaxDimensions, " dimensions is read"));
+        StrCat(where, ": a tensor with ", sizes.size(), " sizes and ",
+               strides.size(), " strides; at most ", kMaxDimensions,
+               " dimensions are supported, with one size and one stride each"));
   }
   const int64_t stored = storage.rows();
   int64_t elements = 0, last = 0;

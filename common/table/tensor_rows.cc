@@ -20,8 +20,8 @@ namespace {
 // kDropLineBytes of each row or column that it reads along.
 constexpr int64_t kDropBytes = 4 << 20;
 constexpr int64_t kDropLineBytes = 16 << 10;
-// Where dropping begins before the bytes that were read since the last time.
-// This is more than a page, since the first page of a range may be partial.
+// How far dropping reaches back before the bytes read since the last time. This
+// is more than a page, since the first page of a range may be partial.
 constexpr int64_t kDropMargin = 64 << 10;
 
 int64_t WidthOf(const StoredTensor& tensor) {

@@ -160,8 +160,8 @@ absl::StatusOr<int64_t> Numbering::Find(std::string_view field) const {
     const auto found = numbers_.find(AbslView(field));
     if (found != numbers_.end()) return found->second;
     return absl::InvalidArgumentError(
-        StrCat(kind_, " ", Quoted(field), " was not there at first: the file ",
-               "changed while it was read"));
+        StrCat(kind_, " ", Quoted(field),
+               " is new: the file changed while it was being read"));
   }
   int64_t number = 0;
   const char* end = field.data() + field.size();
@@ -172,8 +172,8 @@ absl::StatusOr<int64_t> Numbering::Find(std::string_view field) const {
   }
   if (number >= 0 && number < count_) return number;
   return absl::InvalidArgumentError(
-      StrCat(kind_, " ", number, " is out of range: ", declared_by_, " says ",
-             count_, ", numbers are 0 to ", count_ - 1));
+      StrCat(kind_, " ", number, " is out of range: ", declared_by_,
+             " declares ", count_, ", so numbers are 0 to ", count_ - 1));
 }
 
 absl::StatusOr<char> FindSeparator(const std::filesystem::path& path) {

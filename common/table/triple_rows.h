@@ -26,8 +26,8 @@ class Numbering {
  public:
   // For fields that are names.
   explicit Numbering(std::string kind);
-  // For fields that are numbers from 0 to count - 1, as the file `declared_by`
-  // says.
+  // For fields that are numbers from 0 to count - 1, as declared by the file
+  // `declared_by`.
   Numbering(std::string kind, int64_t count, std::string declared_by);
   Numbering(const Numbering&) = delete;
   Numbering& operator=(const Numbering&) = delete;

@@ -155,12 +155,12 @@ class DirectoryReader {
     if ((flags & 1) == 0 && (method == 0 || entry.deflated)) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
-        StrCat(name_, ": entry ", entry.name,
-               (flags & 1) != 0 ? " is encrypted"
-                                : StrCat(" is compressed by method ", method),
-               "; stored and deflated entries are read\nsave the file again "
-               "without that"));
+    return absl::InvalidArgumentError(StrCat(
+        name_, ": entry ", entry.name,
+        (flags & 1) != 0 ? " is encrypted"
+                         : StrCat(" is compressed with method ", method),
+        "; only stored and deflated entries are supported\nsave the file again "
+        "without it"));
   }
 
   // Reads the numbers that do not fit in 32 bits, which are in an extra field,

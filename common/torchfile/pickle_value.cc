@@ -33,7 +33,7 @@ std::string_view PickleKindName(PickleKind kind) {
     case PickleKind::kTensor:
       return "a tensor";
   }
-  return "nothing known";
+  return "an unknown value";
 }
 
 const PickleValue* FindKey(const PickleValue& dict, std::string_view key) {

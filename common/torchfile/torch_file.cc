@@ -159,13 +159,15 @@ class LegacyReader {
     }
     MILLRACE_ASSIGN_OR_RETURN(const PickleDocument protocol, ReadPickle());
     if (protocol.root->integer != kLegacyProtocol) {
-      return Refused(name_, StrCat("protocol ", protocol.root->integer, "; ",
-                                   kLegacyProtocol, " is read"));
+      return Refused(name_,
+                     StrCat("protocol ", protocol.root->integer, "; only ",
+                            kLegacyProtocol, " is supported"));
     }
     MILLRACE_ASSIGN_OR_RETURN(const PickleDocument machine, ReadPickle());
     const PickleValue* little = FindKey(*machine.root, "little_endian");
     if (little == nullptr || little->integer != 1) {
-      return Refused(name_, "a machine of another byte order wrote this");
+      return Refused(name_,
+                     "this was written on a machine with another byte order");
     }
     return absl::OkStatus();
   }
@@ -211,8 +213,9 @@ absl::StatusOr<const ZipArchive::Entry*> StoredEntry(const std::string& where,
         StrCat(where, ": the file has no entry ", Quoted(name, kMaxEntryName)));
   }
   if (entry->deflated) {
-    return Refused(where, StrCat("entry ", Quoted(name, kMaxEntryName),
-                                 " is compressed, as torch.save never does"));
+    return Refused(where,
+                   StrCat("entry ", Quoted(name, kMaxEntryName),
+                          " is compressed, which torch.save never does"));
   }
   return entry;
 }
@@ -235,15 +238,16 @@ absl::StatusOr<PickledFile> ReadTorchZip(
     std::shared_ptr<const ZipArchive> archive) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string stem, FindStem(*archive));
   if (archive->Find(StrCat(stem, "constants.pkl")) != nullptr) {
-    return absl::InvalidArgumentError(
-        StrCat(archive->name(),
-               ": a TorchScript archive, not a file of torch.save\nwrite its "
-               "tensors by torch.save(torch.jit.load(FILE).state_dict(), "
-               "OTHER)"));
+    return absl::InvalidArgumentError(StrCat(
+        archive->name(),
+        ": a TorchScript archive, not a file written by torch.save\nsave its "
+        "tensors with torch.save(torch.jit.load(FILE).state_dict(), "
+        "OTHER)"));
   }
   const ZipArchive::Entry* order = archive->Find(StrCat(stem, "byteorder"));
   if (order != nullptr && order->data != "little") {
-    return Refused(archive->name(), "a machine of another byte order wrote it");
+    return Refused(archive->name(),
+                   "this was written on a machine with another byte order");
   }
   MILLRACE_ASSIGN_OR_RETURN(
       const ZipArchive::Entry* value,
@@ -278,7 +282,7 @@ PickleSource StreamSource(const std::string& name,
     if (document.root->kind == PickleKind::kStorage) {
       return document.root->tensor;
     }
-    return Refused(name, "bytes of a tensor that hold no storage");
+    return Refused(name, "the bytes of a tensor contain no storage");
   };
   return source;
 }

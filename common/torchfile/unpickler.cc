@@ -118,7 +118,7 @@ class Machine {
   }
   absl::StatusOr<std::string_view> TakeLine() {
     const size_t end = source_.bytes.find('\n', next_);
-    if (end == std::string_view::npos) return Damaged("a line does not end");
+    if (end == std::string_view::npos) return Damaged("unterminated line");
     const std::string_view line = source_.bytes.substr(next_, end - next_);
     next_ = end + 1;
     return line;
@@ -199,7 +199,8 @@ absl::Status Machine::Execute(uint8_t opcode) {
       MILLRACE_ASSIGN_OR_RETURN(const uint8_t protocol, TakeNumber<uint8_t>());
       if (protocol <= kMaxProtocol) return absl::OkStatus();
       return Refused(StrCat("protocol ", static_cast<int>(protocol),
-                            " is unknown; up to ", kMaxProtocol, " are read"));
+                            " is not supported; the newest supported one is ",
+                            kMaxProtocol));
     }
     case kFrame:
       return TakeNumber<uint64_t>().status();
@@ -330,7 +331,7 @@ absl::Status Machine::Extend(PickleKind kind,
   auto* container = const_cast<PickleValue*>(stack_.back());
   if (container->kind != kind ||
       (kind == PickleKind::kDict && items->size() % 2 != 0)) {
-    return Refused(StrCat("items for ", PickleKindName(container->kind)));
+    return Refused(StrCat("items added to ", PickleKindName(container->kind)));
   }
   container->items.insert(container->items.end(), items->begin(), items->end());
   return absl::OkStatus();
@@ -346,7 +347,7 @@ absl::Status Machine::DropAttributes() {
     return absl::OkStatus();
   }
   return Refused(
-      StrCat("attributes for ", PickleKindName(stack_.back()->kind)));
+      StrCat("attributes set on ", PickleKindName(stack_.back()->kind)));
 }
 
 absl::Status Machine::ExecuteMemo(uint8_t opcode) {
@@ -397,7 +398,7 @@ absl::Status Machine::ExecuteCall(uint8_t opcode) {
     return PushGlobal(first->bytes, last->bytes);
   }
   if (first->kind != PickleKind::kGlobal || last->kind != PickleKind::kTuple) {
-    return Refused(StrCat("a call of ", PickleKindName(first->kind)));
+    return Refused(StrCat("a call to ", PickleKindName(first->kind)));
   }
   if (first->bytes == kTorchSize && last->items.size() == 1 &&
       last->items[0]->kind == PickleKind::kTuple) {
@@ -420,7 +421,8 @@ absl::Status Machine::PushGlobal(std::string_view module,
   return Refused(StrCat(
       "global ",
       absl::CHexEscape(StrCat(module.substr(0, 80), ".", name.substr(0, 80))),
-      " is not read: it is a class or function of a program, not a tensor"));
+      " is not supported: it is a class or function of a program, not a "
+      "tensor"));
 }
 
 absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
@@ -445,16 +447,16 @@ absl::StatusOr<PickleValue> Machine::Call(std::string_view global,
                               source_.load_bytes(arguments[0]->bytes));
     return storage;
   }
-  // The argument of defaultdict would make missing values, which nobody looks
-  // up here.
+  // The argument of defaultdict would make values for missing keys, which are
+  // never looked up here.
   const bool makes_default = global == kDefaultDict && arguments.size() == 1 &&
                              (arguments[0]->kind == PickleKind::kGlobal ||
                               arguments[0]->kind == PickleKind::kNone);
   if (MakesDict(global) && (arguments.empty() || makes_default)) {
     return PickleValue{.kind = PickleKind::kDict};
   }
-  return Refused(StrCat("a call of ", global, " with ", arguments.size(),
-                        " such arguments"));
+  return Refused(StrCat("a call to ", global, " with ", arguments.size(),
+                        " unsupported arguments"));
 }
 
 absl::StatusOr<std::vector<int64_t>> Machine::Integers(

@@ -19,7 +19,7 @@ std::string Name(const ArrayInfo& info) {
   return StrCat(ArrayKindName(info.kind), " ", info.index);
 }
 
-absl::Status Wrong(const ArrayInfo& info, std::string_view what) {
+absl::Status ArrayError(const ArrayInfo& info, std::string_view what) {
   return absl::InvalidArgumentError(
       StrCat("array ", Name(info), " of the stream ", what));
 }
@@ -34,7 +34,7 @@ bool MatchesSlot(const ArrayInfo& info, const ArraySlot& slot) {
 
 absl::Status CheckBelow32Bits(const ArrayInfo& info) {
   return info.shape[0] < int64_t{1} << 32 ? absl::OkStatus()
-                                          : Wrong(info, "is too long");
+                                          : ArrayError(info, "is too long");
 }
 
 template <typename Id>
@@ -78,11 +78,10 @@ absl::Status BatchAssembler::CheckArrays() const {
   const ResolvedJob& job = request_.job;
   if (layout_.hops != job.hops || layout_.seed_type != job.seed_type ||
       layout_.partition != request_.home) {
-    return absl::InvalidArgumentError(
-        StrCat("the stream is of ", layout_.hops, " hops, seed type ",
-               layout_.seed_type, " and partition ", layout_.partition,
-               "; asked for were ", job.hops, ", ", job.seed_type, " and ",
-               request_.home));
+    return absl::InvalidArgumentError(StrCat(
+        "the stream has ", layout_.hops, " hops, seed type ", layout_.seed_type,
+        " and partition ", layout_.partition, "; the request was for ",
+        job.hops, ", ", job.seed_type, " and ", request_.home));
   }
   const std::vector<ArraySlot> slots =
       ComputeSlots({request_.manifest, job, request_.request.columns,
@@ -96,7 +95,8 @@ absl::Status BatchAssembler::CheckArrays() const {
   }
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!MatchesSlot(layout_.arrays[i], slots[i])) {
-      return Wrong(layout_.arrays[i], "has another type or shape than asked");
+      return ArrayError(layout_.arrays[i],
+                        "has a different dtype or shape than requested");
     }
   }
   // Lengths come last, since they are compared with those of other arrays.
@@ -109,7 +109,7 @@ absl::Status BatchAssembler::CheckArrays() const {
 // Checks the length of an array as far as the layout alone allows.
 absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
   const auto check = [&](bool right, std::string_view what) {
-    return right ? absl::OkStatus() : Wrong(info, what);
+    return right ? absl::OkStatus() : ArrayError(info, what);
   };
   const int64_t length = info.shape[0];
   switch (Describe(info.kind).length) {
@@ -120,12 +120,12 @@ absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
     case ArrayLength::kWalks:
       return check(length == RowCount(ArrayKind::kSeedToLocal, 0) *
                                  request_.job.spec.walks,
-                   "has another number of walks");
+                   "has the wrong number of walks");
     case ArrayLength::kNegatives:
       return check(length == NegativeLength(),
-                   "has another number of negatives");
+                   "has the wrong number of negatives");
     case ArrayLength::kHopOffsets:
-      return check(length == layout_.hops + 2, "has a wrong length");
+      return check(length == layout_.hops + 2, "has the wrong length");
     case ArrayLength::kNodes:
       MILLRACE_RETURN_IF_ERROR(
           check(request_.job.spec.disjoint || length <= NodesOf(info.index),
@@ -146,7 +146,7 @@ absl::Status BatchAssembler::CheckLength(const ArrayInfo& info) const {
     case ArrayLength::kOwnedEdges:
       return CheckBelow32Bits(info);
   }
-  return Wrong(info, "has no length");
+  return ArrayError(info, "has no length");
 }
 
 absl::Status BatchAssembler::CheckSeedCount(const ArrayInfo& info) const {
@@ -157,7 +157,7 @@ absl::Status BatchAssembler::CheckSeedCount(const ArrayInfo& info) const {
   if (possible && length == RowCount(ArrayKind::kSeedToLocal, 0)) {
     return absl::OkStatus();
   }
-  return Wrong(info, "has another number of seeds");
+  return ArrayError(info, "has the wrong number of seeds");
 }
 
 int64_t BatchAssembler::NodesOf(TypeIndex type) const {
@@ -224,8 +224,9 @@ void BatchAssembler::TakeExplicitPairs(const ExplicitSeeds& seeds) {
 
 absl::Status BatchAssembler::Write(std::span<const std::byte> bytes) {
   if (bytes.size() > layout_.total_bytes - position_) {
-    return absl::InvalidArgumentError(StrCat(
-        "the stream announced ", layout_.total_bytes, " bytes and has more"));
+    return absl::InvalidArgumentError(
+        StrCat("the stream has more than the announced ", layout_.total_bytes,
+               " bytes"));
   }
   while (!bytes.empty()) {
     const ArrayInfo* info =
@@ -309,7 +310,7 @@ absl::Status BatchAssembler::CheckTopology() const {
         !IdsBelow(block.id, static_cast<uint64_t>(type.count)) ||
         !AllBelow(block.tree.As<uint32_t>(), TreeCount())) {
       return absl::InvalidArgumentError(
-          StrCat("the nodes of type ", type.name, " contradict themselves"));
+          StrCat("the nodes of type ", type.name, " are inconsistent"));
     }
   }
   MILLRACE_RETURN_IF_ERROR(CheckSeedRows());
@@ -340,7 +341,7 @@ absl::Status BatchAssembler::CheckSeedRows() const {
       of_seeds(pairs.negative_local, batch_.seed_type)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError("a seed has a row that is no seed's");
+  return absl::InvalidArgumentError("a seed's local id is not that of a seed");
 }
 
 absl::Status BatchAssembler::CheckWalks() const {
@@ -359,7 +360,7 @@ absl::Status BatchAssembler::CheckWalks() const {
     if (walks[i] < -1 ||
         walks[i] >= static_cast<int64_t>(limits[i % columns])) {
       return absl::InvalidArgumentError(StrCat("a walk is at local id ",
-                                               walks[i], " of ",
+                                               walks[i], ", but there are ",
                                                limits[i % columns], " nodes"));
     }
   }
@@ -382,9 +383,8 @@ absl::Status BatchAssembler::CheckRelation(RelationIndex relation) const {
       !std::is_sorted(indptr.begin(), indptr.end()) ||
       !AllBelow(block.neighbor.As<uint32_t>(), neighbors.count()) ||
       !AllBelow(block.hop.As<uint8_t>(), static_cast<uint64_t>(batch_.hops))) {
-    return absl::InvalidArgumentError(StrCat("the edges of ",
-                                             schema.RelationName(relation),
-                                             " contradict themselves"));
+    return absl::InvalidArgumentError(StrCat(
+        "the edges of ", schema.RelationName(relation), " are inconsistent"));
   }
   return absl::OkStatus();
 }
@@ -408,14 +408,15 @@ absl::Status BatchAssembler::AllocateRows() {
     if (!array.is_column()) continue;
     const auto sent = rows_.Of(array, info.index).size();
     if (info.shape[0] != static_cast<int64_t>(sent)) {
-      return Wrong(info, StrCat("has ", info.shape[0], " rows, not ", sent));
+      return ArrayError(info,
+                        StrCat("has ", info.shape[0], " rows, not ", sent));
     }
     ArrayInfo whole = info;
     whole.shape[0] = std::max<int64_t>(WholeLength(info), 0);
     bytes += whole.total_bytes();
     if (bytes > request_.max_bytes) {
       return absl::FailedPreconditionError(
-          StrCat("the batch has more than ", bytes, " bytes, the limit is ",
+          StrCat("the batch has more than ", bytes, " bytes; the limit is ",
                  request_.max_bytes));
     }
   }

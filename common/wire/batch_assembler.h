@@ -45,9 +45,8 @@ class BatchAssembler {
                                                StreamLayout layout);
 
   // Takes the next bytes of the byte string. INVALID_ARGUMENT: more bytes than
-  // announced, or topology that contradicts itself (ids out of range, lists
-  // that leave their array, ...). FAILED_PRECONDITION: a batch beyond
-  // max_bytes.
+  // announced, or inconsistent topology (ids out of range, lists that leave
+  // their array, ...). FAILED_PRECONDITION: a batch beyond max_bytes.
   absl::Status Write(std::span<const std::byte> bytes);
 
   // Whether ids and topology have arrived and passed all checks. If so, all

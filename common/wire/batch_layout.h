@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a batch lies in the byte string of a Sample stream.
+// How a batch is laid out in the byte string of a Sample stream.
 #pragma once
 
 #include <cstdint>

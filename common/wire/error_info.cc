@@ -31,7 +31,7 @@ ErrorInfo ErrorInfoOf(const absl::Status& status) {
   if (proto.has_partition() && proto.partition() <= INT32_MAX) {
     info.partition = static_cast<int>(proto.partition());
   }
-  // Longer times are cut to a day, which cannot cause an overflow.
+  // Longer times are capped at a day, so that they cannot overflow.
   constexpr uint64_t kDayMs = uint64_t{24} * 3600 * 1000;
   info.retry_after =
       absl::Milliseconds(std::min(proto.retry_after_ms(), kDayMs));
@@ -45,8 +45,8 @@ bool IsRetryable(const absl::Status& status) {
     // Servers never send UNKNOWN; gRPC reports it for a broken stream.
     case absl::StatusCode::kUnknown:
       return true;
-    // A busy server says when to ask again. Without that, gRPC reports a
-    // message that is too large, and it will stay so.
+    // A busy server says when to ask again. Without such a hint, the error is
+    // gRPC's: the message is too large, and a retry cannot help.
     case absl::StatusCode::kResourceExhausted:
       return ErrorInfoOf(status).retry_after > absl::ZeroDuration();
     default:

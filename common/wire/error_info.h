@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error of the service says besides its code and message.
+// Details of a service error beyond its code and message.
 #pragma once
 
 #include <optional>

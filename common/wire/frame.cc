@@ -58,7 +58,7 @@ absl::StatusOr<std::string> TakeHeader(io::CodedInputStream& input) {
   }
   if (static_cast<size_t>(length) > kMaxFrameHeaderBytes) {
     return Malformed(input,
-                     StrCat("header of ", length, " bytes, the limit is ",
+                     StrCat("header of ", length, " bytes; the limit is ",
                             kMaxFrameHeaderBytes));
   }
   std::string bytes;

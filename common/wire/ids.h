@@ -46,17 +46,18 @@ template <typename T>
 absl::StatusOr<std::vector<T>> ReadRaw(const std::string& bytes,
                                        std::string_view field) {
   if (bytes.size() % sizeof(T) != 0) {
-    return absl::InvalidArgumentError(StrCat(
-        field, " has ", bytes.size(), " bytes, no multiple of ", sizeof(T)));
+    return absl::InvalidArgumentError(
+        StrCat(field, " has ", bytes.size(),
+               " bytes, which is not a multiple of ", sizeof(T)));
   }
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
-// Reads ids in their type's id dtype and widens them. INVALID_ARGUMENT: as
-// ReadRaw(), or an id is not in [begin, end); the message names `field`, and
-// position and value of the first.
+// Reads ids in their type's id dtype and widens them. INVALID_ARGUMENT: an
+// error of ReadRaw(), or an id that is not in [begin, end); the message names
+// `field` and the position and value of the first such id.
 inline absl::StatusOr<std::vector<uint64_t>> ReadIds(const std::string& bytes,
                                                      DType dtype,
                                                      uint64_t begin,
@@ -65,16 +66,17 @@ inline absl::StatusOr<std::vector<uint64_t>> ReadIds(const std::string& bytes,
   const size_t item = ItemBytes(dtype);
   if (bytes.size() % item != 0) {
     return absl::InvalidArgumentError(
-        StrCat(field, " has ", bytes.size(), " bytes, no multiple of ", item));
+        StrCat(field, " has ", bytes.size(),
+               " bytes, which is not a multiple of ", item));
   }
   std::vector<uint64_t> ids(bytes.size() / item);
   for (size_t i = 0; i < ids.size(); ++i) {
     // The wire is little endian, as are all hosts that this runs on.
     std::memcpy(&ids[i], bytes.data() + i * item, item);
     if (ids[i] < begin || ids[i] >= end) {
-      return absl::InvalidArgumentError(StrCat(field, "[", i, "] is ", ids[i],
-                                               ", not one of the ids from ",
-                                               begin, " to below ", end));
+      return absl::InvalidArgumentError(
+          StrCat(field, "[", i, "] is ", ids[i],
+                 ", which is not in the id range [", begin, ", ", end, ")"));
     }
   }
   return ids;

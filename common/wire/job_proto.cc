@@ -25,8 +25,8 @@ namespace {
 using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::Reflection;
 
-// A row of the table of options, and its field in the message; null for a
-// TextField that the message has in another form.
+// A row of the table of options, and its field in the message. Null for a
+// TextField that the message encodes differently.
 struct WireField {
   const JobOption& option;
   const FieldDescriptor* field;
@@ -161,7 +161,7 @@ class FieldReader {
   JobSpec& spec_;
 };
 
-// The fields whose messages have another form than the text that users write.
+// Fields that are encoded differently from the text that users write.
 
 void FanoutsToProto(const JobSpec& spec, v1::Job& out) {
   out.mutable_fanouts()->Assign(spec.fanouts.begin(), spec.fanouts.end());

@@ -211,8 +211,9 @@ absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
   constexpr uint32_t kMaxParts = 1 << 20;
   if (in.parts() < 1 || in.parts() > kMaxParts || in.node_types().empty()) {
     return absl::InvalidArgumentError(
-        StrCat("a store of ", in.parts(), " partitions and ",
-               in.node_types_size(), " node types"));
+        StrCat("the store has ", in.parts(), " partitions and ",
+               in.node_types_size(), " node types; expected 1 to ", kMaxParts,
+               " partitions and at least 1 node type"));
   }
   Manifest manifest;
   manifest.sampling_version = static_cast<int>(in.sampling_version());

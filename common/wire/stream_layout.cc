@@ -46,7 +46,7 @@ absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes) {
   if (layout.total_bytes > max_bytes) {
     return absl::FailedPreconditionError(
         StrCat("the stream announces ", layout.total_bytes,
-               " bytes, the limit is ", max_bytes));
+               " bytes; the limit is ", max_bytes));
   }
   uint64_t end = 0;
   for (size_t i = 0; i < layout.arrays.size(); ++i) {
@@ -56,10 +56,10 @@ absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes) {
         info.offset % kAlignment != 0 || info.offset < end ||
         info.offset > layout.total_bytes ||
         bytes > layout.total_bytes - info.offset) {
-      return absl::InvalidArgumentError(
-          StrCat("array ", i, " of the stream (", ArrayKindName(info.kind), " ",
-                 info.index, ", offset ", info.offset, ") does not fit behind ",
-                 end, " and within ", layout.total_bytes, " bytes"));
+      return absl::InvalidArgumentError(StrCat(
+          "array ", i, " of the stream (", ArrayKindName(info.kind), " ",
+          info.index, ", offset ", info.offset, ") does not fit between byte ",
+          end, " and byte ", layout.total_bytes));
     }
     end = info.offset + bytes;
   }

@@ -33,7 +33,7 @@ TEST(FieldErrorTest, EachProblemReadsAsASentence) {
         .field = "replace",
         .other_field = "method",
         .other_value = "labor"},
-       "<replace> and <method> labor exclude each other"},
+       "<replace> and <method> labor cannot be used together"},
       {{.problem = Problem::kNeeds,
         .field = "walks",
         .other_field = "method",
@@ -117,7 +117,7 @@ TEST(FieldErrorTest, OtherPayloadsAreNone) {
 // Only these end a program with the status of wrong usage.
 TEST(FieldErrorTest, UsageErrorsAreAboutOptions) {
   EXPECT_TRUE(IsUsageError(UsageError("--lr is needed")));
-  EXPECT_TRUE(IsUsageError(UnservedError("--lr 7 is not served")));
+  EXPECT_TRUE(IsUsageError(UnsupportedError("--lr 7 is not served")));
   EXPECT_TRUE(IsUsageError(InvalidField({.field = "lr", .limit = "no"})));
   EXPECT_FALSE(IsUsageError(absl::InvalidArgumentError("--lr is needed")));
   EXPECT_FALSE(IsUsageError(FieldStatus(absl::StatusCode::kNotFound,

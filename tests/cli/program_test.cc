@@ -196,7 +196,8 @@ TEST_F(ProgramTest, InvalidOptionFromBodyIsWrongUsage) {
 
 TEST_F(ProgramTest, OptionThatIsNotServedIsWrongUsage) {
   EXPECT_EQ(
-      Run({"mill", "grind"}, UnservedError("--wheels 7 is not built yet")), 2);
+      Run({"mill", "grind"}, UnsupportedError("--wheels 7 is not built yet")),
+      2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::UnimplementedError("no oats")), 1);
 }
 
@@ -369,7 +370,7 @@ TEST_F(ProgramTest, ValuesThatAreNotOfTheirTypeSayWhatIsExpected) {
       {{"--wheels"}, "--wheels needs a value\n"},
       {{"--wind", "a", "--water", "b"},
        "only one of --wind, --water can be given\n"},
-      {{"oats"}, "\"oats\" is one argument too many\n"}};
+      {{"oats"}, "unexpected argument \"oats\"\n"}};
   for (auto [args, message] : cases) {
     args.insert(args.begin(), {"mill", "grind"});
     EXPECT_EQ(Run(args), 2) << message;
@@ -384,7 +385,8 @@ TEST_F(ProgramTest, ExcludedAndNeededOptionsAreNamed) {
   EXPECT_EQ(Run({"mill", "grind", "--stones", "3"}), 2);
   EXPECT_THAT(err_, HasSubstr("--stones needs --wheels\n"));
   EXPECT_EQ(Run({"mill", "grind", "--wheels", "3", "--height", "3"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--wheels and --height exclude each other\n"));
+  EXPECT_THAT(err_,
+              HasSubstr("--wheels and --height cannot be used together\n"));
   grind_->get_option("--memory")->required();
   EXPECT_EQ(Run({"mill", "grind"}), 2);
   EXPECT_THAT(err_, HasSubstr("--memory is required\n"));
@@ -527,8 +529,9 @@ TEST_F(ProgramTest, ConfigInAnotherFormatIsNamed) {
   for (const char* text :
        {"{\n  \"list\": \"a\"\n}\n", "list: a\nmode: b\n", "---\nlist: a\n"}) {
     EXPECT_EQ(Run({"mill", "grind", "--config", WriteConfig(text)}), 2);
-    EXPECT_THAT(err_, AllOf(HasSubstr("is not a line `option = value`\n"),
-                            HasSubstr("neither YAML nor JSON")));
+    EXPECT_THAT(err_,
+                AllOf(HasSubstr("is not a line of the form `option = value`\n"),
+                      HasSubstr("neither YAML nor JSON")));
   }
 }
 
@@ -599,7 +602,7 @@ TEST(OutOfMemoryTest, IsNotABug) {
               1);
     EXPECT_THAT(err.Stop(),
                 AllOf(HasSubstr("race: out of memory"),
-                      HasSubstr("race: free memory, or ask for less at once"),
+                      HasSubstr("race: free memory, or ask for less at a time"),
                       Not(HasSubstr("bug"))));
   }
 }
@@ -617,7 +620,7 @@ TEST(OutOfMemoryDeathTest, OnAnyThreadEndsTheProgramWithAMessage) {
         });
       },
       ::testing::ExitedWithCode(1),
-      "race: out of memory\nrace: free memory, or ask for less at once\n");
+      "race: out of memory\nrace: free memory, or ask for less at a time\n");
 }
 
 }  // namespace

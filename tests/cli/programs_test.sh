@@ -127,7 +127,7 @@ wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 2
 stderr_has "--folds"
 wrong_usage millrace import tu "$data/mutag" --out "$work/x" --folds 3 \
   --split-fractions 0.5,0.2,0.3
-stderr_has "--split-fractions and --folds exclude each other"
+stderr_has "--split-fractions and --folds cannot be used together"
 for format in ogb tu triples reddit pyg-partitions glt-partitions; do
   run 1 millrace import $format "$work/nothing" --out "$work/x"
   stderr_is_what_and_what_to_do

@@ -23,8 +23,8 @@ TEST(OptionErrorsTest, FieldsBecomeOptions) {
                                      .other_field = "seed_kind",
                                      .other_value = "node"}));
   EXPECT_EQ(status,
-            UsageError("--exclude-seed-edges and --seeds node exclude each "
-                       "other\nleave one out"));
+            UsageError("--exclude-seed-edges and --seeds node cannot be used "
+                       "together\nleave one out"));
   EXPECT_EQ(InTermsOfOptions(status), status);
 }
 
@@ -195,7 +195,7 @@ TEST(OptionErrorsTest, ReasonsHaveTheProgramsAdvice) {
                                            .other_field = "seeds"},
                                           Reason{"too_cold"}),
                              kOwn),
-            UsageError("--num-bases and --seeds-file exclude each other\n"
+            UsageError("--num-bases and --seeds-file cannot be used together\n"
                        "raise --heat"));
   EXPECT_EQ(InTermsOfOptions(WithAdvice(cold, "go"), kOwn),
             absl::InvalidArgumentError("no flame\ngo"));

@@ -138,7 +138,7 @@ class CompressedImportTest(unittest.TestCase):
         """Surplus edges are refused before the data that follows is read."""
         errors = self.refused("edge.csv.gz", "ogb", self.write_ogb(
             edge=b"0,1\n" * MB + b"no edge\n"))
-        self.assertIn("more than 2 edges, the number that ", errors)
+        self.assertIn("more edges than the 2 that ", errors)
         self.assertIn("num-edge-list.csv.gz", errors)
 
     def test_many_edges_in_a_small_file(self):

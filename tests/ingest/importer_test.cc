@@ -356,7 +356,7 @@ TEST_F(TinyImportTest, RefusesIdsWithLargeGapsUnlessSaidToBeSo) {
       {"", File(std::vector<int64_t>{0, 1, 3'000'000'000, 2}, {2, 2})}};
   ExpectRefusal(input,
                 "node type node would have 3000000001 nodes (ids 0 to "
-                "3000000000), but only 2 edges have one at an end");
+                "3000000000), but only 2 edges touch one");
   EXPECT_EQ(ReasonOf(Import(input, {}).status()), "ids_with_gaps");
   input.edges = {{"", File(std::vector<int64_t>{0, 1, 1'100'000, 2}, {2, 2})}};
   ExpectRefusal(input, "1100001 nodes");
@@ -467,7 +467,7 @@ TEST_F(TinyImportTest, RefusesFoldsThatCannotBe) {
   ExpectRefusal(input, "folds 2: at least 3 are needed", options);
   options.folds = 3;
   options.split_fractions = {0.5, 0.2, 0.2};
-  ExpectRefusal(input, "exclude each other", options);
+  ExpectRefusal(input, "cannot be used together", options);
 }
 
 TEST_F(TinyImportTest, SortsSplitsAndRefusesDuplicates) {

@@ -140,8 +140,8 @@ class NpyImportTest(unittest.TestCase):
             edges[1, 4] = np.array(id_, dtype)
             with self.subTest(id=id_):
                 errors = self.refused({"edges": edges})
-                self.assertRegex(errors, "edges.npy: (edge|row) 4: |less than one "
-                                         "for 1000 nodes")
+                self.assertRegex(errors, "edges.npy: (edge|row) 4: |"
+                                         "fewer than one per 1000 nodes")
 
     def test_names_that_no_file_may_have(self):
         edges = tables()["edges"]

@@ -38,7 +38,7 @@ TEST(HostPort, RefusesWhatIsNotAnAddress) {
 
 TEST(HostPort, PortZeroIsForListeners) {
   EXPECT_FALSE(ParseHostPort("127.0.0.1:0").ok());
-  const auto any = ParseHostPort("127.0.0.1:0", /*least_port=*/0);
+  const auto any = ParseHostPort("127.0.0.1:0", /*min_port=*/0);
   ASSERT_TRUE(any.ok()) << any.status();
   EXPECT_EQ(any->port, 0);
 }

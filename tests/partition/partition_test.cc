@@ -871,7 +871,7 @@ TEST_F(PartitionTest, NamesListsThatEndBeforeTheyBegin) {
     const absl::Status status = Error(options);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("the indptr.npy beside it does not ascend from 0"));
+                HasSubstr("the indptr.npy beside it does not increase from 0"));
   }
 }
 

@@ -265,7 +265,7 @@ std::vector<Refusal> Exclusions() {
   const auto excluded = [](const char* name, JobSpec spec, auto spoil,
                            const char* a, const char* b) {
     return Refused(name, std::move(spec), spoil,
-                   std::string(a) + " and " + b + " exclude each other");
+                   std::string(a) + " and " + b + " cannot be used together");
   };
   return {
       excluded(

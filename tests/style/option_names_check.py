@@ -27,7 +27,7 @@ DECLARES = re.compile(r"common/base/field_error\.(cc|h)$")
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)'|"""
                    r"""R"(?P<tag>[^\s()]*)\((?P<raw>.*?)\)(?P=tag)"|"""
                    r""""(?P<text>(?:[^"\\\n]|\\.)*)"|"""
-                   r"\b(?P<call>UsageError|UnservedError)\(|"
+                   r"\b(?P<call>UsageError|UnsupportedError)\(|"
                    r'\bReason\b[^;"(]*\{\s*(?P<given>[^;{}]*)\}', re.DOTALL)
 ESCAPE = re.compile(r"\\.")
 OPTION = re.compile(r"(?<![\w-])--[a-z]")

@@ -147,7 +147,7 @@ TEST_F(NpyRowsTest, ReadsIdsAndMasks) {
 
 TEST_F(NpyRowsTest, RefusesWhatItDoesNotRead) {
   EXPECT_THAT(Refusal(OpenNpyRows(File("complex"))),
-              HasSubstr("complex.npy: numpy dtype '<c16' is not read"));
+              HasSubstr("complex.npy: numpy dtype '<c16' is not supported"));
   EXPECT_THAT(Refusal(OpenNpyRows(File("text"))), HasSubstr("'<U1'"));
   EXPECT_THAT(Refusal(OpenNpyRows(File("structure"))),
               HasSubstr("structured dtypes"));

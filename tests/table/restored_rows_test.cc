@@ -99,7 +99,7 @@ TEST_F(RestoredRowsTest, RefusesRowsThatDoNotMakeUpTheTable) {
   EXPECT_THAT(Refusal({Share({0, 2}), Share({0})}, 3),
               HasSubstr("edge 0 occurs twice"));
   EXPECT_THAT(Refusal({Share({0, 2}), Share({0})}, 3, 0),
-              HasSubstr("some occur twice"));
+              HasSubstr("occur twice"));
 }
 
 TEST_F(RestoredRowsTest, RefusesSharesOfOtherShapes) {
@@ -109,7 +109,7 @@ TEST_F(RestoredRowsTest, RefusesSharesOfOtherShapes) {
   share = Share({1});
   share.values = ArrayRows("narrow", Array::Adopt(std::vector<int32_t>{4}));
   EXPECT_THAT(Refusal({Share({0}), share}, 2),
-              HasSubstr("narrow: 1 numbers in a row, but values has 2"));
+              HasSubstr("narrow: 1 numbers per row, but values has 2"));
 }
 
 TEST_F(RestoredRowsTest, CombinesTables) {

@@ -91,10 +91,10 @@ TEST(UnpicklerTest, LeavesOutTheAttributesOfDictionaries) {
   ASSERT_EQ(document->root->kind, PickleKind::kDict);
   EXPECT_EQ(document->root->items.size(), 2u);
   EXPECT_EQ(FindKey(*document->root, "a")->integer, 7);
-  EXPECT_THAT(Refusal(Raw("]}b.")), HasSubstr("attributes for a list"));
+  EXPECT_THAT(Refusal(Raw("]}b.")), HasSubstr("attributes set on a list"));
   EXPECT_THAT(Refusal(Raw("}K\x01"
                           "b.")),
-              HasSubstr("attributes for a dictionary"));
+              HasSubstr("attributes set on a dictionary"));
   EXPECT_THAT(Refusal(Raw("}b.")), HasSubstr("a value is missing"));
 }
 
@@ -104,7 +104,7 @@ TEST(UnpicklerTest, NamesGlobalsThatItRefuses) {
   EXPECT_THAT(Refusal(Raw("\x8c\x02os\x8c\x06system\x93.")),
               HasSubstr("byte 12: global os.system"));
   EXPECT_THAT(Refusal(Raw("ctorch\nLongStorage\n)R.")),
-              HasSubstr("a call of torch LongStorage"));
+              HasSubstr("a call to torch LongStorage"));
 }
 
 TEST(UnpicklerTest, RefusesOtherInstructions) {
@@ -113,7 +113,8 @@ TEST(UnpicklerTest, RefusesOtherInstructions) {
        {"i", "o", "\x81", "\x82", "I", "S", "\x8f", "\x97"}) {
     EXPECT_THAT(Refusal("N" + code), HasSubstr("is not one of those"));
   }
-  EXPECT_THAT(Refusal(Raw("\x80\x06N.")), HasSubstr("protocol 6 is unknown"));
+  EXPECT_THAT(Refusal(Raw("\x80\x06N.")),
+              HasSubstr("protocol 6 is not supported"));
   EXPECT_THAT(Refusal(Raw("K\x01Q.")), HasSubstr("persistent ids have no"));
 }
 
@@ -123,10 +124,10 @@ TEST(UnpicklerTest, RefusesDamagedPickles) {
   EXPECT_THAT(Refusal("N(."), HasSubstr("a value is missing"));
   EXPECT_THAT(Refusal("Nt."), HasSubstr("a mark is missing"));
   EXPECT_THAT(Refusal("}N\x85s."), HasSubstr("a value is missing"));
-  EXPECT_THAT(Refusal("NNa."), HasSubstr("items for None"));
-  EXPECT_THAT(Refusal("}(Nu."), HasSubstr("items for a dictionary"));
+  EXPECT_THAT(Refusal("NNa."), HasSubstr("items added to None"));
+  EXPECT_THAT(Refusal("}(Nu."), HasSubstr("items added to a dictionary"));
   EXPECT_THAT(Refusal(Raw("h\x05.")), HasSubstr("value 5 was never stored"));
-  EXPECT_THAT(Refusal("cos"), HasSubstr("a line does not end"));
+  EXPECT_THAT(Refusal("cos"), HasSubstr("unterminated line"));
   EXPECT_THAT(Refusal(Raw("\x8e\xff\xff\xff\xff\xff\xff\xff\xffx")),
               HasSubstr("18446744073709551615 more bytes"));
 }
@@ -187,7 +188,7 @@ TEST(UnpicklerTest, RefusesManyDimensions) {
   const absl::Status refused =
       ViewOfStorage("t", storage, 0, ones, ones).status();
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("t: a tensor of 100000 sizes and 100000 strides"));
+              HasSubstr("t: a tensor with 100000 sizes and 100000 strides"));
   EXPECT_LT(refused.message().size(), 200u);
 }
 

@@ -148,7 +148,8 @@ TEST(InitTest, RefusesFilesWithoutWeights) {
   std::ofstream(directory / "empty.pt").flush();
   refusal("empty.pt", " is empty");
   SaveScript(SageScript(6, 8, 4, 1), directory / "script.pt");
-  refusal("script.pt", ": a TorchScript archive, not a file of torch.save");
+  refusal("script.pt",
+          ": a TorchScript archive, not a file written by torch.save");
 }
 
 TEST(InitTest, NamesTheModelOfWeightsThatDoNotFit) {

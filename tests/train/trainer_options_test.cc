@@ -246,7 +246,7 @@ TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
   TrainOptions options = GraphRun();
   options.evaluation.fanouts = {3};
   ExpectRefusal(CreateStatus(Collection(), options),
-                "eval_fanouts and seed_kind graph exclude each other");
+                "eval_fanouts and seed_kind graph cannot be used together");
   options = GraphRun();
   options.evaluation.kind = InferenceKind::kFull;
   ExpectRefusal(CreateStatus(Collection(), options), "inference full");
@@ -263,7 +263,7 @@ TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
   options.evaluation.kind = InferenceKind::kSampled;
   options.evaluation.fanouts = {3, 3};
   ExpectRefusal(CreateStatus(ClassGraph(100, 20), options),
-                "eval_fanouts and method walk exclude each other");
+                "eval_fanouts and method walk cannot be used together");
 }
 
 TEST(TrainerOptionsTest, RefusesPredictionThatCouldNotBe) {

@@ -36,7 +36,7 @@ TEST(WireIdsTest, AreInTheirRange) {
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr("ids[1] is " + std::to_string(id) +
-                            ", not one of the ids from 5 to below 9"));
+                            ", which is not in the id range [5, 9)"));
     }
   }
 }

@@ -18,11 +18,11 @@ namespace millrace {
 namespace {
 
 // The error for a value that later versions may support.
-absl::Status UnservedOption(const char* option, const std::string& value,
-                            const char* served) {
-  return UnservedError(StrCat(option, " ", value,
-                              " does not exist in this version\nuse ", option,
-                              " ", served));
+absl::Status UnsupportedOption(const char* option, const std::string& value,
+                               const char* supported) {
+  return UnsupportedError(StrCat(option, " ", value,
+                                 " does not exist in this version\nuse ",
+                                 option, " ", supported));
 }
 
 // Counts hops as ResolveJob does once the graph is known.
@@ -44,8 +44,9 @@ void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
 }  // namespace
 
 absl::Status TrainFlags::CheckServed() const {
-  if (device_ != "cpu") return UnservedOption("--device", device_, "cpu");
-  if (backend_ != "gloo") return UnservedOption("--backend", backend_, "gloo");
+  if (device_ != "cpu") return UnsupportedOption("--device", device_, "cpu");
+  if (backend_ != "gloo")
+    return UnsupportedOption("--backend", backend_, "gloo");
   return absl::OkStatus();
 }
 

@@ -18,7 +18,7 @@ class Call {
 // block.
 using CallDone = std::function<void(absl::Status)>;
 
-// Is told of the progress of one call to one server, by one thread at a time.
+// Observes one call to one server; called by one thread at a time.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;

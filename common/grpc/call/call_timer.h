@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-// Wakes calls that take long, from a thread of its own. gRPC's timers are not
-// used because they wait for a time of day, so that they are late when the
-// clock is set back.
+// Wakes calls that take a long time, from a thread of its own. gRPC's timers
+// are not used because they wait for a time of day, so that they are late when
+// the clock is set back.
 // Threads: any thread may call any method, except that the timer's own thread
 // must not destroy it. Sleepers may outlive the timer.
 class CallTimer final : public Timer {
@@ -28,7 +28,7 @@ class CallTimer final : public Timer {
   CallTimer& operator=(const CallTimer&) = delete;
 
   SteadyTime Now() const override { return SteadyNow(); }
-  // Wakes it a few milliseconds late at most.
+  // Wakes it at most a few milliseconds late.
   Ticket Add(absl::Duration wait, std::shared_ptr<Sleeper> sleeper) override;
   bool Remove(const Ticket& ticket) override;
 

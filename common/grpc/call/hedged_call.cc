@@ -21,11 +21,11 @@ constexpr absl::Duration kLongSilence = absl::Milliseconds(500);
 constexpr absl::Duration kCheckAgain = absl::Milliseconds(100);
 
 // Calls the replicas of a partition until one has answered.
-// States: nobody has sent a message -> one replica has won -> finished.
+// States: no replica has sent a message -> one replica has won -> finished.
 //
-// The way of a call: Start() -> AskReplica() -> OnMessage() ->
+// A call runs through Start() -> AskReplica() -> OnMessage() ->
 // OnReplicaEnd() -> FinishIfOver(). Meanwhile the timer calls OnWake(), which
-// asks further replicas and gives up those that it is no use to wait for.
+// asks further replicas and abandons those that are not worth waiting for.
 class HedgedCall final : public Call,
                          public Sleeper,
                          public std::enable_shared_from_this<HedgedCall> {
@@ -49,7 +49,7 @@ class HedgedCall final : public Call,
     {
       MutexLock lock(&mutex_);
       cancelled_ = true;
-      calls = CallsBut(kNobody);
+      calls = CallsExcept(kNoWinner);
     }
     for (const auto& call : calls) call->Cancel();
   }
@@ -57,7 +57,7 @@ class HedgedCall final : public Call,
   void OnWake() override {
     std::vector<ReplicaCall> replica_calls;
     absl::Duration silence;
-    int winner = kNobody;
+    int winner = kNoWinner;
     if (EndIfOverdue()) return;
     {
       MutexLock lock(&mutex_);
@@ -68,7 +68,7 @@ class HedgedCall final : public Call,
       silence = options_.timer.Now() - last_news_;
     }
     const absl::Duration next =
-        winner == kNobody
+        winner == kNoWinner
             ? TryAnother(replica_calls, silence)
             : CheckAlive(winner, *replica_calls[winner].member, silence);
     {
@@ -80,7 +80,7 @@ class HedgedCall final : public Call,
   }
 
  private:
-  static constexpr int kNobody = -1;
+  static constexpr int kNoWinner = -1;
 
   // Tells the call which replica an event belongs to.
   class Observer final : public CallObserver {
@@ -103,7 +103,7 @@ class HedgedCall final : public Call,
     std::shared_ptr<Call> call;  // while it runs, once it has been started
     SteadyTime start;
     bool over = false;
-    bool given_up = false;  // cancelled because the replica is lost
+    bool abandoned = false;  // cancelled because the replica is lost
   };
 
   void AskReplica(std::shared_ptr<FleetMember> member) {
@@ -124,7 +124,7 @@ class HedgedCall final : public Call,
       if (replica_calls_[index].over) return;
       replica_calls_[index].call = call;
       unwanted =
-          cancelled_ || overdue_ || (winner_ != kNobody && winner_ != index);
+          cancelled_ || overdue_ || (winner_ != kNoWinner && winner_ != index);
     }
     if (unwanted) call->Cancel();
   }
@@ -133,9 +133,9 @@ class HedgedCall final : public Call,
     std::vector<std::shared_ptr<Call>> losers;
     {
       MutexLock lock(&mutex_);
-      if (winner_ == kNobody) {
+      if (winner_ == kNoWinner) {
         winner_ = index;
-        losers = CallsBut(index);
+        losers = CallsExcept(index);
         options_.hedging.NoteAnswer(options_.kind,
                                     options_.timer.Now() - start_);
       } else if (winner_ != index) {
@@ -155,14 +155,15 @@ class HedgedCall final : public Call,
       replica_calls_[index].over = true;
       replica_calls_[index].call = nullptr;
       ended = replica_calls_[index];
-      too_late = winner_ != kNobody && winner_ != index;
+      too_late = winner_ != kNoWinner && winner_ != index;
       if (overdue_ && absl::IsCancelled(status)) {
         status = absl::DeadlineExceededError(
-            "the call took, or brought nothing for, too long");
+            "the call took too long, or received nothing for too long");
       }
     }
-    if (ended.given_up && absl::IsCancelled(status)) {
-      status = GivenUp(*ended.member);  // no Judge(): the fleet knows
+    if (ended.abandoned && absl::IsCancelled(status)) {
+      // No Judge(): the fleet already knows that it is lost.
+      status = AbandonedError(*ended.member);
     } else if (!too_late) {
       status = request_->Judge(*ended.member, ended.start, std::move(status));
     }
@@ -170,7 +171,7 @@ class HedgedCall final : public Call,
       MutexLock lock(&mutex_);
       // In the meantime, another replica may have sent its first message, or
       // even ended.
-      if (index == winner_ || (winner_ == kNobody && result_.ok())) {
+      if (index == winner_ || (winner_ == kNoWinner && result_.ok())) {
         result_ = status;
         answered_by_ = ended.member;
       }
@@ -193,15 +194,15 @@ class HedgedCall final : public Call,
     request_->Finish(std::move(result), std::move(answered_by));
   }
 
-  absl::Status GivenUp(const FleetMember& member) const {
+  absl::Status AbandonedError(const FleetMember& member) const {
     return WithErrorInfo(
         absl::UnavailableError(
-            StrCat(member.address, " did not answer and was given up")),
+            StrCat(member.address, " did not answer and was abandoned")),
         {.partition = options_.partition});
   }
 
-  // Ends the call if its time is over. gRPC ends calls at their deadlines too,
-  // but late when the clock is set back.
+  // Ends the call if it is overdue. gRPC ends calls at their deadlines too, but
+  // late when the clock is set back.
   bool EndIfOverdue() {
     std::vector<std::shared_ptr<Call>> calls;
     {
@@ -210,7 +211,7 @@ class HedgedCall final : public Call,
       ForgetPause();
       if (options_.timer.Now() < overdue_time()) return false;
       overdue_ = true;
-      calls = CallsBut(kNobody);
+      calls = CallsExcept(kNoWinner);
     }
     for (const auto& call : calls) call->Cancel();
     return true;
@@ -249,7 +250,7 @@ class HedgedCall final : public Call,
     if (hedge || may_answer.empty()) {
       AskReplica(*std::move(other));
       for (size_t i = 0; may_answer.empty() && i < replica_calls.size(); ++i) {
-        GiveUp(static_cast<int>(i));
+        Abandon(static_cast<int>(i));
       }
       return kLongSilence;
     }
@@ -262,7 +263,7 @@ class HedgedCall final : public Call,
     return next;
   }
 
-  // Gives up the winner if it is lost and there is another replica. Returns
+  // Abandons the winner if it is lost and there is another replica. Returns
   // when to check again.
   absl::Duration CheckAlive(int winner, const FleetMember& winning,
                             absl::Duration silence) {
@@ -277,15 +278,15 @@ class HedgedCall final : public Call,
       replicas.Suspect(winning);
       return kCheckAgain;
     }
-    GiveUp(winner);
+    Abandon(winner);
     return kLongSilence;
   }
 
-  void GiveUp(int index) {
+  void Abandon(int index) {
     std::shared_ptr<Call> call;
     {
       MutexLock lock(&mutex_);
-      replica_calls_[index].given_up = true;
+      replica_calls_[index].abandoned = true;
       call = replica_calls_[index].call;
     }
     if (call != nullptr) call->Cancel();
@@ -298,13 +299,14 @@ class HedgedCall final : public Call,
     ticket_ = options_.timer.Add(wait, shared_from_this());
   }
 
-  // When the call fails, having taken, or been silent for, too long.
+  // When to fail the call: at its deadline, or after options_.max_silence
+  // without a message.
   SteadyTime overdue_time() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return std::min(options_.deadline, last_message_ + options_.patience);
+    return std::min(options_.deadline, last_message_ + options_.max_silence);
   }
 
   // The running calls except the one to replica `index`.
-  std::vector<std::shared_ptr<Call>> CallsBut(int index)
+  std::vector<std::shared_ptr<Call>> CallsExcept(int index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::vector<std::shared_ptr<Call>> calls;
     for (size_t i = 0; i < replica_calls_.size(); ++i) {
@@ -322,9 +324,9 @@ class HedgedCall final : public Call,
 
   Mutex mutex_;
   std::vector<ReplicaCall> replica_calls_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // calls to replicas
-  bool waking_ ABSL_GUARDED_BY(mutex_) = false;   // OnWake() is running
-  int winner_ ABSL_GUARDED_BY(mutex_) = kNobody;  // sent a message first
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;         // calls to replicas
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;     // OnWake() is running
+  int winner_ ABSL_GUARDED_BY(mutex_) = kNoWinner;  // sent a message first
   // The start of the latest call to a replica, or the winner's last message.
   SteadyTime last_news_ ABSL_GUARDED_BY(mutex_) = start_;
   // The start of the call, or the winner's last message.

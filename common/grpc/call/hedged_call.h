@@ -29,7 +29,7 @@ class HedgedRequest {
 
   // Maps the status of a finished call to one replica, begun at `start`, to the
   // status to report. Not called for calls that lost to another replica or were
-  // given up.
+  // abandoned.
   virtual absl::Status Judge(const FleetMember& replica, SteadyTime start,
                              absl::Status status) = 0;
 
@@ -50,16 +50,16 @@ struct HedgedCallOptions {
   // How long the call may go without a message, at its start or later, before
   // it fails with DEADLINE_EXCEEDED. Time during which this process was stopped
   // does not count.
-  absl::Duration patience = absl::InfiniteDuration();
+  absl::Duration max_silence = absl::InfiniteDuration();
 };
 
 // Sends `request` to `member`, a replica of a partition. If no message arrives
 // for some time, it is sent to a second replica too, as far as Hedging allows;
 // the first to send a message wins, and the other call is cancelled. If a
-// replica is silent for long, before or after its first message, it is found
-// out whether it is alive (Replicas::Suspect). If it is not, it is given up:
-// before its first message, another replica is asked at once; after it, the
-// call fails with UNAVAILABLE.
+// replica is silent for a long time, before or after its first message,
+// Replicas::Suspect finds out whether it is alive. If it is not, it is
+// abandoned: before its first message, another replica is asked at once; after
+// it, the call fails with UNAVAILABLE.
 // Parts of `request` may run before this returns. It is not used after its
 // Finish().
 std::shared_ptr<Call> StartHedgedCall(const HedgedCallOptions& options,

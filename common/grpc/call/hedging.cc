@@ -25,20 +25,20 @@ absl::Duration PercentileOf(std::vector<absl::Duration> times) {
 void Hedging::NoteCall() {
   MutexLock lock(&mutex_);
   ++calls_;
-  saved_ = std::min(saved_ + kShare, kMostSaved);
+  saved_ = std::min(saved_ + kShare, kMaxSaved);
 }
 
 void Hedging::NoteAnswer(Kind kind, absl::Duration time) {
   MutexLock lock(&mutex_);
   Times& times = times_[static_cast<size_t>(kind)];
-  if (times.latest.size() < kMostTimes) {
+  if (times.latest.size() < kMaxTimes) {
     times.latest.push_back(time);
   } else {
     times.latest[times.next] = time;
-    times.next = (times.next + 1) % kMostTimes;
+    times.next = (times.next + 1) % kMaxTimes;
   }
   ++times.fresh;
-  const bool first = times.latest.size() == kLeastTimes;
+  const bool first = times.latest.size() == kMinTimes;
   if (first || times.fresh >= kLookEvery) {
     times.percentile = PercentileOf(times.latest);
     times.fresh = 0;
@@ -48,7 +48,7 @@ void Hedging::NoteAnswer(Kind kind, absl::Duration time) {
 std::optional<absl::Duration> Hedging::DelayOf(Kind kind) const {
   MutexLock lock(&mutex_);
   const Times& times = times_[static_cast<size_t>(kind)];
-  if (times.latest.size() < kLeastTimes) return std::nullopt;
+  if (times.latest.size() < kMinTimes) return std::nullopt;
   return times.percentile;
 }
 

@@ -26,11 +26,11 @@ class Hedging {
   // get every call twice.
   static constexpr double kShare = 0.05;
   // Limit for unused hedges that are saved up.
-  static constexpr double kMostSaved = 32;
-  // Times needed before the percentile is used, and the number of recent times
-  // that it is computed from.
-  static constexpr size_t kLeastTimes = 20;
-  static constexpr size_t kMostTimes = 256;
+  static constexpr double kMaxSaved = 32;
+  // How many response times are needed before the percentile is used, and how
+  // many recent ones it is computed from.
+  static constexpr size_t kMinTimes = 20;
+  static constexpr size_t kMaxTimes = 256;
 
   void NoteCall();
   // Records that the first message of an answer came `time` after the call's

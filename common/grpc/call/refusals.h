@@ -17,7 +17,7 @@ namespace millrace {
 
 // Records the servers that have refused a request which another server may
 // accept (IsServedElsewhere), so that each replica is asked only once, and
-// there is no waiting if all have refused.
+// nobody waits once all have refused.
 // Threads: any thread may call any method.
 class Refusals {
  public:

@@ -20,10 +20,11 @@ void BusyTime::Note(absl::Duration retry_after, SteadyTime now) {
   // Servers do not know how long they will be busy. Doubling the time keeps the
   // number of calls that try again in vain low.
   const bool again = now - until_ < kSoonAgain;
-  const absl::Duration grown =
-      again ? std::min(2 * whole_, kLongestGrown) : absl::ZeroDuration();
-  whole_ = std::max(std::min(retry_after, kLongest), grown);
-  until_ = now + whole_;
+  const absl::Duration grown = again
+                                   ? std::min(2 * last_duration_, kLongestGrown)
+                                   : absl::ZeroDuration();
+  last_duration_ = std::max(std::min(retry_after, kLongest), grown);
+  until_ = now + last_duration_;
 }
 
 bool BusyTime::IsBusy(SteadyTime now) const { return until_ > now; }

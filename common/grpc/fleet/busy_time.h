@@ -19,7 +19,7 @@ class BusyTime {
 
  private:
   SteadyTime until_ = SteadyTime::InfinitePast();
-  absl::Duration whole_;  // the last time for which it was avoided
+  absl::Duration last_duration_;  // how long it was avoided the last time
 };
 
 }  // namespace millrace

@@ -23,9 +23,9 @@ using State = FleetMemberInfo::State;
 // again) that are triggered by callers that found no owner.
 constexpr absl::Duration kRefreshInterval = absl::Milliseconds(100);
 
-// How often to make gRPC reconnect to a member that does not answer, or not on
-// all of its connections. This is gRPC's own longest back-off
-// (channel_args.cc), but its timers are late when the clock is set back.
+// How often to make gRPC reconnect to a member that does not answer on all of
+// its connections. This equals gRPC's own maximum backoff (channel_args.cc),
+// but gRPC's timers are late when the clock is set back.
 constexpr absl::Duration kConnectInterval = absl::Seconds(1);
 
 constexpr absl::Duration kInterruptInterval = absl::Milliseconds(200);
@@ -81,13 +81,13 @@ Fleet::~Fleet() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    for (auto& [asking, owner] : calls_) asking->call->Cancel();
+    for (auto& [pending, owner] : calls_) pending->call->Cancel();
     WakeThread();
   }
   reader_.Stop();
   thread_.join();
   MutexLock lock(&mutex_);
-  for (auto& [asking, owner] : calls_) asking->call->Cancel();
+  for (auto& [pending, owner] : calls_) pending->call->Cancel();
   changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty();
   });
@@ -164,10 +164,10 @@ SteadyTime Fleet::StartDueCalls() {
     // A read in progress will wake this thread when it is done.
     next = reading_ ? SteadyTime::InfiniteFuture() : next_list_;
     next = std::min(next, EndOverdueCalls());
-    for (const auto& entry : directory_.Asked()) {
-      if (entry->asking) continue;
+    for (const auto& entry : directory_.EntriesToAsk()) {
+      if (entry->describe_in_flight) continue;
       if (entry->next_ask <= now) {
-        entry->asking = true;
+        entry->describe_in_flight = true;
         due.push_back(entry);
       } else {
         next = std::min(next, entry->next_ask);
@@ -181,40 +181,41 @@ SteadyTime Fleet::StartDueCalls() {
 SteadyTime Fleet::EndOverdueCalls() {
   SteadyTime next = SteadyTime::InfiniteFuture();
   const SteadyTime now = SteadyNow();
-  for (auto& [asking, owner] : calls_) {
-    if (asking->deadline > now) {
-      next = std::min(next, asking->deadline);
-    } else if (!asking->overdue) {
-      asking->overdue = true;
-      asking->call->Cancel();
+  for (auto& [pending, owner] : calls_) {
+    if (pending->deadline > now) {
+      next = std::min(next, pending->deadline);
+    } else if (!pending->overdue) {
+      pending->overdue = true;
+      pending->call->Cancel();
     }
   }
   return next;
 }
 
 SteadyTime Fleet::StartCall(std::shared_ptr<FleetEntry> entry) {
-  auto owner = std::make_unique<Asking>();
-  Asking* asking = owner.get();
-  asking->call = transport_->NewDescribeCall(entry->member);
-  asking->entry = std::move(entry);
+  auto owner = std::make_unique<PendingDescribe>();
+  PendingDescribe* pending = owner.get();
+  pending->call = transport_->NewDescribeCall(entry->member);
+  pending->entry = std::move(entry);
   DescribeCall::Options options;
   {
     MutexLock lock(&mutex_);
-    options.reconnect = ShouldConnect(*asking->entry);
-    asking->of_suspect = asking->entry->suspected;
+    options.reconnect = ShouldConnect(*pending->entry);
+    pending->is_suspect = pending->entry->suspected;
     // If the store is known, so are its splits, or they are not needed.
     options.look_for_splits =
         options_.fingerprint.empty() && !directory_.settled();
     options.deadline =
-        SteadyNow() + (asking->of_suspect ? options_.suspect_timeout
-                                          : options_.describe_timeout);
-    asking->deadline = options.deadline;
-    calls_.emplace(asking, std::move(owner));
+        SteadyNow() + (pending->is_suspect ? options_.suspect_timeout
+                                           : options_.describe_timeout);
+    pending->deadline = options.deadline;
+    calls_.emplace(pending, std::move(owner));
   }
-  asking->call->Start(options, [this, asking](const absl::Status& status,
-                                              const v1::DescribeReply& reply) {
-    FinishCall(asking, status, reply);
-  });
+  pending->call->Start(options,
+                       [this, pending](const absl::Status& status,
+                                       const v1::DescribeReply& reply) {
+                         FinishCall(pending, status, reply);
+                       });
   return options.deadline;
 }
 
@@ -227,17 +228,18 @@ bool Fleet::ShouldConnect(FleetEntry& entry) {
   return true;
 }
 
-void Fleet::FinishCall(Asking* asking, absl::Status status,
+void Fleet::FinishCall(PendingDescribe* pending, absl::Status status,
                        const v1::DescribeReply& reply) {
   MutexLock lock(&mutex_);
-  FleetEntry& entry = *asking->entry;
+  FleetEntry& entry = *pending->entry;
   FleetMemberInfo& info = entry.info;
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
-  entry.asking = false;
+  entry.describe_in_flight = false;
   // If the member has been suspected since the call began, it is asked again,
   // with the shorter timeout.
-  const bool cut_short = entry.suspected && !asking->of_suspect && !status.ok();
+  const bool cut_short =
+      entry.suspected && !pending->is_suspect && !status.ok();
   if (!cut_short) entry.suspected = false;
   if (cut_short && !again) {
     // next_ask is due already.
@@ -245,7 +247,7 @@ void Fleet::FinishCall(Asking* asking, absl::Status status,
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
-    if (asking->overdue && absl::IsCancelled(status)) {
+    if (pending->overdue && absl::IsCancelled(status)) {
       status = absl::DeadlineExceededError("Deadline Exceeded");
     }
     RecordAnswer(reply, status, entry);
@@ -257,7 +259,7 @@ void Fleet::FinishCall(Asking* asking, absl::Status status,
       spdlog::warn("{}", std::string(info.error.message()));
     }
   }
-  calls_.erase(asking);
+  calls_.erase(pending);
   NotifyChange();
   WakeThread();
 }
@@ -399,7 +401,7 @@ void Fleet::ReportFailure(const FleetMember& member,
   entry->info.error = status;
   entry->info.state = State::kUnknown;
   entry->next_ask = SteadyTime::InfinitePast();
-  entry->ask_again = entry->asking;
+  entry->ask_again = entry->describe_in_flight;
   NotifyChange();
   WakeThread();
 }
@@ -414,8 +416,8 @@ void Fleet::Suspect(const FleetMember& member) {
   WakeThread();
   // A call that is already in flight has the longer timeout; cancel it and ask
   // again.
-  for (auto& [asking, owner] : calls_) {
-    if (asking->entry.get() == entry) asking->call->Cancel();
+  for (auto& [pending, owner] : calls_) {
+    if (pending->entry.get() == entry) pending->call->Cancel();
   }
 }
 

@@ -51,11 +51,11 @@ class Fleet final : public Replicas {
   // second more for the others in the list. The result lives as long as the
   // fleet.
   // UNAVAILABLE: no member answered by `deadline`; the message says what was
-  // tried. All other errors are returned without waiting, since time does not
-  // cure them. UNAUTHENTICATED, PERMISSION_DENIED: certificates or names keep
-  // us from using any member. FAILED_PRECONDITION: all members were refused, or
-  // they have different stores and the options do not say which to use.
-  // CANCELLED: the program was interrupted.
+  // tried. All other errors are returned at once, since waiting does not help.
+  // UNAUTHENTICATED, PERMISSION_DENIED: certificates or names keep us from
+  // using any member. FAILED_PRECONDITION: all members were refused, or they
+  // have different stores and the options do not say which to use. CANCELLED:
+  // the program was interrupted.
   absl::StatusOr<const Manifest*> WaitForManifest(SteadyTime deadline);
 
   // Members that serve `partition` and accept calls, draining ones last. If
@@ -106,11 +106,11 @@ class Fleet final : public Replicas {
 
  private:
   // A Describe call in flight.
-  struct Asking {
+  struct PendingDescribe {
     std::shared_ptr<FleetEntry> entry;
     std::unique_ptr<DescribeCall> call;
     SteadyTime deadline = {};
-    bool of_suspect = false;
+    bool is_suspect = false;
     bool overdue = false;
   };
 
@@ -128,7 +128,7 @@ class Fleet final : public Replicas {
   SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
   // Whether to make gRPC connect now; if so, schedules the next time.
   static bool ShouldConnect(FleetEntry& entry);
-  void FinishCall(Asking* asking, absl::Status status,
+  void FinishCall(PendingDescribe* pending, absl::Status status,
                   const v1::DescribeReply& reply);
   void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
                     FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -154,7 +154,8 @@ class Fleet final : public Replicas {
   CondVar thread_wakes_;
   mutable CondVar changed_;  // changes_, calls_ or list_read_
   FleetDirectory directory_ ABSL_GUARDED_BY(mutex_);
-  std::map<Asking*, std::unique_ptr<Asking>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::map<PendingDescribe*, std::unique_ptr<PendingDescribe>> calls_
+      ABSL_GUARDED_BY(mutex_);
   SteadyTime next_list_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // the list is being read
   // When the last read of the list began, and when the last finished one began.

@@ -60,7 +60,7 @@ bool FleetDirectory::Apply(const std::vector<std::string>& addresses) {
   return changed;
 }
 
-FleetDirectory::Entries FleetDirectory::Asked() {
+FleetDirectory::Entries FleetDirectory::EntriesToAsk() {
   // Only members in the list are handed out, so one that has left it and is
   // held by nobody else will stay so.
   std::erase_if(
@@ -99,7 +99,7 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
     return absl::FailedPreconditionError(StrCat(
         "server ", info.address, " has protocol version ",
         reply.protocol_version(), " and sampling version ",
-        reply.sampling_version(), ", this program has ", kProtocolVersion,
+        reply.sampling_version(), "; this program has ", kProtocolVersion,
         " and ", kSamplingVersion, "\nrun the same version everywhere"));
   }
   info.other_store = false;
@@ -112,8 +112,8 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                reply.fingerprint(), ", expected ", expected,
                manifest_from_.empty() ? ""
                : manifest_from_ == info.address
-                   ? " as it had before"
-                   : StrCat(" as ", manifest_from_, " has"),
+                   ? ", which it had before"
+                   : StrCat(", which ", manifest_from_, " has"),
                "\nserve one store everywhere"));
   }
   if (!settled_) {
@@ -128,7 +128,7 @@ absl::Status FleetDirectory::LearnManifest(const v1::DescribeReply& reply,
   auto theirs = ManifestFromProto(reply);
   if (!theirs.ok()) {
     return absl::FailedPreconditionError(
-        StrCat("server ", address, " describes an impossible store: ",
+        StrCat("server ", address, " describes an invalid store: ",
                std::string(theirs.status().message())));
   }
   if (!manifest_) {
@@ -159,11 +159,11 @@ void FleetDirectory::MergeSplits(const std::vector<Split>& theirs,
     if (expected.fingerprint.empty()) expected.fingerprint = fingerprint;
     if (fingerprint.empty() || fingerprint == expected.fingerprint) continue;
     expected.conflict =
-        StrCat(folder, " is not the same everywhere: server ",
-               known->second.from, " has fingerprint ", expected.fingerprint,
-               ", server ", address, " has ", fingerprint,
-               "\nmake it under another name, the same on all copies of the "
-               "store");
+        StrCat(folder, " differs between servers: ", known->second.from,
+               " has fingerprint ", expected.fingerprint, ", ", address,
+               " has ", fingerprint,
+               "\nadd it under another name, with the same content in every "
+               "copy of the store");
   }
 }
 
@@ -289,10 +289,10 @@ absl::Status FleetDirectory::NoOwner(int partition) const {
         {.partition = partition});
   }
   return WithErrorInfo(
-      absl::UnavailableError(StrCat("partition ", partition,
-                                    ": no server to ask (", Tried(),
-                                    ")\nstart a server of it, or correct the "
-                                    "list of servers")),
+      absl::UnavailableError(
+          StrCat("partition ", partition, ": no server to ask (", Tried(),
+                 ")\nstart a server that has it, or correct the list of "
+                 "servers")),
       {.partition = partition});
 }
 

@@ -25,11 +25,11 @@ struct FleetEntry {
   FleetMemberInfo info;
   SteadyTime next_ask = SteadyTime::InfinitePast();
   SteadyTime answered = SteadyTime::InfinitePast();  // when it last answered
-  // When to make gRPC connect again, unless the member is well by then.
+  // When to make gRPC connect again, unless the member answers by then.
   SteadyTime next_connect = SteadyTime::InfinitePast();
   BusyTime busy;
-  bool asking = false;
-  bool ask_again = false;  // a failure was reported while asking
+  bool describe_in_flight = false;
+  bool ask_again = false;  // a failure was reported meanwhile
   bool suspected = false;  // see Fleet::Suspect
 };
 
@@ -56,7 +56,7 @@ class FleetDirectory {
   bool NoteListError(const absl::Status& error);
   const Entries& entries() const { return entries_; }
   // entries(), and those that have left the list but are still held.
-  Entries Asked();
+  Entries EntriesToAsk();
   // A member's entry; null if the member was never handed out.
   FleetEntry* Find(const FleetMember& member) const;
 
@@ -91,7 +91,7 @@ class FleetDirectory {
   // say which one is meant.
   absl::Status CheckOneStore() const;
   // If every server in the list was refused or keeps us out by certificates or
-  // names, which waiting does not cure, the error of the first one.
+  // names, which waiting does not fix, the error of the first one.
   absl::Status AllShutOut() const;
   // All members in the list and their states, for messages.
   std::string Tried() const;

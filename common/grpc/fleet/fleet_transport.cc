@@ -36,7 +36,7 @@ class GrpcDescribeCall final : public DescribeCall {
         &context_, &request_, &reply_,
         [this, done = std::move(done)](const ::grpc::Status& status) {
           const absl::Status result = FromGrpcStatus(status);
-          auto channel = connector_.LookAfter(result, member_->address);
+          auto channel = connector_.ConnectToExplain(result, member_->address);
           if (channel == nullptr) return done(result, reply_);
           Look(std::move(channel), done);
         });

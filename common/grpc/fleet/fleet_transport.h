@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Fleet reaches its members: over gRPC, or as a test wants it.
+// How a Fleet reaches its members: over gRPC, or through a fake in a test.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -26,7 +26,7 @@ class DescribeCall {
  public:
   struct Options {
     SteadyTime deadline;
-    // Whether the server is to look into its store for splits that it does not
+    // Whether the server should look in its store for splits that it does not
     // know yet.
     bool look_for_splits = false;
     // Whether to connect to the member at once, rather than when gRPC tries

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-// Longer than any read takes that does not hang.
-constexpr absl::Duration kReadPatience = absl::Seconds(2);
+// Longer than any read that does not hang.
+constexpr absl::Duration kReadTimeout = absl::Seconds(2);
 
 }  // namespace
 
@@ -48,11 +48,11 @@ class ListReader::State {
     changed_.NotifyAll();
   }
 
-  // Waits for the thread to end; false if it does not within kReadPatience.
+  // Waits for the thread to end; false if it does not within kReadTimeout.
   bool AwaitEnd() {
     MutexLock lock(&mutex_);
     return changed_.WaitFor(
-        &mutex_, kReadPatience,
+        &mutex_, kReadTimeout,
         [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; });
   }
 

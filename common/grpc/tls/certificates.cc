@@ -122,8 +122,8 @@ absl::Status Certificates::LoadCas() {
   for (const X509Ptr& ca : trusted_) PEM_write_bio_X509(cas.get(), ca.get());
   cas_ = Content(cas.get());
   if (own_.empty()) return absl::OkStatus();
-  // A TRUSTED CERTIFICATE says what it is trusted for, which counts more than
-  // its purpose.
+  // A TRUSTED CERTIFICATE says what it is trusted for, which overrides its
+  // purpose.
   const X509Ptr own(X509_dup(own_.front().get()));
   X509_add1_trust_object(own.get(), OBJ_nid2obj(NID_client_auth));
   const BioPtr out(BIO_new(BIO_s_mem()));
@@ -135,7 +135,7 @@ absl::Status Certificates::LoadCas() {
 absl::Time Certificates::not_after() const {
   absl::Time first = absl::InfiniteFuture();
   for (const X509Ptr& one : own_) {
-    first = std::min(first, EndOf(one.get()));
+    first = std::min(first, ExpiryOf(one.get()));
   }
   return first;
 }

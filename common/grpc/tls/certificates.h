@@ -48,7 +48,7 @@ class Certificates {
   // is no CA or no certificate.
   absl::Status ExplainOwn() const;
 
-  // Whether the files say the same.
+  // Whether the files have the same content.
   bool IsSameAs(const Certificates& other) const;
 
  private:

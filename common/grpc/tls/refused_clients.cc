@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// Whether to log `text` now: the same one at most once a minute.
+// Whether to log `text` now: the same text is logged at most once a minute.
 bool IsDue(const std::string& text) {
   struct Last {
     Mutex mutex;
@@ -60,11 +60,12 @@ void WarnOfRefusedClient(const absl::Status& why) {
   if (IsDue(text)) spdlog::warn("{}", text);
 }
 
-// gRPC 1.51.1 tells nobody: where OpenSSL does not trust a client's
-// certificate, the handshake ends with "certificate verify failed" before a
-// CertificateVerifier is asked, and the SSL_CTX, which has a callback for that,
-// cannot be reached. So take each X509_STORE when it is made. Should OpenSSL
-// give it another callback later, these lines of the log are all that is lost.
+// gRPC 1.51.1 does not report refused clients: if OpenSSL does not trust a
+// client's certificate, the handshake ends with "certificate verify failed"
+// before a CertificateVerifier is called, and the SSL_CTX, which has a callback
+// for this, cannot be reached. So this hooks each X509_STORE when it is
+// created. If OpenSSL later replaces the callback, only these log lines are
+// lost.
 void WatchRefusals() {
   [[maybe_unused]] static const int index = CRYPTO_get_ex_new_index(
       CRYPTO_EX_INDEX_X509_STORE, 0, nullptr, NoteErrorsOf, nullptr, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's lines about clients that servers of this process refuse.
+// Log lines about clients that the servers in this process refuse.
 #pragma once
 
 #include "absl/status/status.h"

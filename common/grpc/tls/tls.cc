@@ -56,14 +56,14 @@ class Verifier final : public tls::ExternalCertificateVerifier {
   const Check check_;
 };
 
-// A client's check of servers, which must be called `name`.
+// Checks, for a client, that the server's certificate is for `name`.
 absl::Status CheckServer(Request& request, const std::string& name) {
   MILLRACE_ASSIGN_OR_RETURN(const X509Ptr leaf,
                             ParsePeer(View(request.peer_cert())));
   ::grpc::Status verified;
   tls::HostNameCertificateVerifier().Verify(&request, nullptr, &verified);
-  // gRPC 1.51.1 also takes a common name for a host name, a DNS name for an
-  // address, even "*.0.0.7", and what is before a zero byte for the name.
+  // gRPC 1.51.1 also accepts a common name as a host name and a DNS name (even
+  // "*.0.0.7") as an address, and cuts names off at a zero byte.
   if (verified.ok() && IsFor(leaf.get(), name)) return absl::OkStatus();
   return absl::UnauthenticatedError(
       StrCat(Describe(leaf.get()), " is not for ", name,
@@ -71,13 +71,13 @@ absl::Status CheckServer(Request& request, const std::string& name) {
              "of its names to expect"));
 }
 
-// A server's check of clients.
+// Checks, for a server, a client's certificate.
 absl::Status CheckClient(const Request& request, const TlsFiles& files,
                          const std::vector<std::string>& allow) {
   // Not the names in the request: gRPC cuts them off at a zero byte.
   MILLRACE_ASSIGN_OR_RETURN(const X509Ptr leaf,
                             ParsePeer(View(request.peer_cert())));
-  // OpenSSL verifies nothing again where a client resumes a session.
+  // OpenSSL does not verify again when a client resumes a session.
   MILLRACE_RETURN_IF_ERROR(CheckTimes(leaf.get(), files.options().clock()));
   if (allow.empty() || files.current()->IsOwn(leaf.get())) {
     return absl::OkStatus();
@@ -85,8 +85,8 @@ absl::Status CheckClient(const Request& request, const TlsFiles& files,
   return CheckNames(leaf.get(), allow);
 }
 
-// `roots`: the path of what is trusted; empty if no certificate of a peer is
-// asked for.
+// `roots`: path of the trusted certificates; empty if peers are not asked for a
+// certificate.
 ProviderPtr Watch(const TlsFiles& files, const std::string& roots) {
   const std::string own =
       files.options().cert.empty() ? "" : files.identity().path();
@@ -195,7 +195,7 @@ std::shared_ptr<::grpc::Channel> Connector::Connect(
                                      arguments);
 }
 
-std::shared_ptr<::grpc::Channel> Connector::LookAfter(
+std::shared_ptr<::grpc::Channel> Connector::ConnectToExplain(
     const absl::Status& failure, const std::string& address) const {
   if (files_ == nullptr || !absl::IsUnavailable(failure) ||
       !ReadFailure(failure).by_openssl) {
@@ -216,8 +216,8 @@ std::shared_ptr<::grpc::Channel> Connector::LookAfter(
 std::shared_ptr<::grpc::ChannelCredentials> OwnServerCredentials(
     const std::shared_ptr<TlsFiles>& files) {
   const ProviderPtr provider = Watch(*files, files->identity().path());
-  // The roots include the CAs between ours and its CA. Names do not matter,
-  // since nobody else has the certificate.
+  // The roots include the intermediate CAs. Names do not matter, since nobody
+  // else has the certificate.
   auto options = ChannelOptions(provider, [files](Request& request) {
     const auto leaf = ParsePeer(View(request.peer_cert()));
     return leaf.ok() && files->current()->IsOwn(leaf->get())

@@ -40,11 +40,11 @@ class Connector {
 
   // If gRPC may have refused a server when a call failed like this, makes a
   // channel that refuses any server, and shows no certificate. Its calls fail
-  // with what is wrong with that of the server, in the words that
+  // with what is wrong with the server's certificate, in the words that
   // ExplainConnection() expects: gRPC says only "certificate verify failed".
   // Otherwise null.
-  std::shared_ptr<::grpc::Channel> LookAfter(const absl::Status& failure,
-                                             const std::string& address) const;
+  std::shared_ptr<::grpc::Channel> ConnectToExplain(
+      const absl::Status& failure, const std::string& address) const;
 
  private:
   const std::shared_ptr<TlsFiles> files_;
@@ -70,7 +70,7 @@ std::shared_ptr<::grpc::ServerCredentials> ServerCredentials(
 // Must be given the result of each first call to a server. Explains why one
 // failed, if TLS is the reason: UNAUTHENTICATED or PERMISSION_DENIED if waiting
 // does not help, otherwise UNAVAILABLE with a guess. Returns other statuses
-// unchanged. `tls` is that of the channel; null means plaintext.
+// unchanged. `tls` belongs to the channel; null means plaintext.
 absl::Status ExplainConnection(const absl::Status& status,
                                const std::string& address, TlsFiles* tls);
 

@@ -63,7 +63,7 @@ int TlsFiles::UnansweredHandshakes(const std::string& address) const {
 
 void TlsFiles::Run() {
   while (true) {
-    WarnOfEnd(*current());
+    WarnOfExpiry(*current());
     {
       MutexLock lock(&mutex_);
       const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -83,7 +83,7 @@ void TlsFiles::Reload() {
   if (!published.ok()) return Refuse(published);
   failure_ = absl::OkStatus();
   if (!changed) return;
-  spdlog::info("TLS files were read again: {}", (*loaded)->DescribeOwn());
+  spdlog::info("reloaded the TLS files: {}", (*loaded)->DescribeOwn());
   next_warning_ = SteadyTime::InfinitePast();
   MutexLock lock(&mutex_);
   current_ = *std::move(loaded);
@@ -104,7 +104,7 @@ absl::Status TlsFiles::Publish(const Certificates& certificates) {
   return client_roots_.Replace(certificates.client_roots());
 }
 
-void TlsFiles::WarnOfEnd(const Certificates& certificates) {
+void TlsFiles::WarnOfExpiry(const Certificates& certificates) {
   const absl::Time now = options_.clock();
   const absl::Time end = certificates.not_after();
   if (end - now > kWarnBefore || SteadyNow() < next_warning_) return;

@@ -35,13 +35,14 @@ class TlsFiles {
   std::shared_ptr<const Certificates> current() const;
   const TlsOptions& options() const { return options_; }
 
-  // The content of current(), for gRPC to watch. It watches only files, and
-  // serves nobody while it finds half a file or a key that does not match.
+  // The content of current(), for gRPC to watch. It can only watch files, and
+  // every handshake fails while it finds half a file or a key that does not
+  // match.
   const MemoryFile& identity() const { return identity_; }
   const MemoryFile& cas() const { return cas_; }
   const MemoryFile& client_roots() const { return client_roots_; }
 
-  // Counts how often a server has shown a valid certificate since it last
+  // Counts how many times a server has shown a valid certificate since it last
   // answered a call. One that does so and ends the connection again and again
   // refuses our certificate.
   void NoteHandshake(const std::string& address);
@@ -55,7 +56,7 @@ class TlsFiles {
   void Reload();
   void Refuse(const absl::Status& error);
   absl::Status Publish(const Certificates& certificates);
-  void WarnOfEnd(const Certificates& certificates);
+  void WarnOfExpiry(const Certificates& certificates);
 
   const TlsOptions options_;
 
@@ -64,7 +65,7 @@ class TlsFiles {
   MemoryFile cas_;
   MemoryFile client_roots_;
   absl::Status failure_;  // of the previous reload
-  int failures_ = 0;      // like that one, one after another
+  int failures_ = 0;      // consecutive reloads that failed in the same way
   SteadyTime next_warning_ = SteadyTime::InfinitePast();
 
   mutable Mutex mutex_;

@@ -15,7 +15,7 @@ namespace millrace {
 // FieldError, these are tls_ca, tls_cert, tls_key and tls_server_name.
 struct TlsOptions {
   std::string ca;    // one or more CAs that sign the peers' certificates
-  std::string cert;  // our certificate, then those between it and its CA
+  std::string cert;  // our certificate, then its intermediate certificates
   std::string key;   // the key of `cert`, without a passphrase
   // The name that servers' certificates must have. If empty, the name in a list
   // dns:///name:port, or else the host of each server's address.

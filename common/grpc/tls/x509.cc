@@ -131,7 +131,7 @@ absl::StatusOr<X509Ptr> ParsePeer(std::string_view text) {
   return absl::UnauthenticatedError("certificate cannot be read");
 }
 
-absl::Time EndOf(const X509* certificate) {
+absl::Time ExpiryOf(const X509* certificate) {
   return TimeOf(X509_get0_notAfter(certificate));
 }
 
@@ -146,7 +146,7 @@ std::string Describe(const X509* certificate) {
 
 std::string TimeProblem(const X509* certificate, absl::Time now) {
   const absl::Time start = TimeOf(X509_get0_notBefore(certificate));
-  const absl::Time end = EndOf(certificate);
+  const absl::Time end = ExpiryOf(certificate);
   if (now < start) return StrCat("is not valid before ", PrintTime(start));
   return now > end ? StrCat("expired at ", PrintTime(end)) : "";
 }
@@ -193,8 +193,8 @@ absl::Status WhyRefused(X509_STORE_CTX* context, std::string_view ca,
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
       return absl::UnauthenticatedError(
           StrCat(Describe(leaf), " is not signed by ", ca,
-                 "\ngive the CA that signs it, and with the certificate those "
-                 "between the two"));
+                 "\ngive the CA that signed it, and append the intermediate "
+                 "certificates to the certificate"));
     default:
       return absl::UnauthenticatedError(StrCat(
           Describe(at), " is refused: ", X509_verify_cert_error_string(error),

@@ -39,7 +39,7 @@ std::vector<X509Ptr> ParseCertificates(std::string_view text);
 // The first of them, which a peer has shown. UNAUTHENTICATED: there is none.
 absl::StatusOr<X509Ptr> ParsePeer(std::string_view text);
 
-absl::Time EndOf(const X509* certificate);
+absl::Time ExpiryOf(const X509* certificate);
 
 std::string PrintTime(absl::Time time);
 // `certificate "SUBJECT" (NAME, NAME)`, for messages. All of it is printable,

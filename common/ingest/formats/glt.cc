@@ -73,8 +73,8 @@ absl::StatusOr<GltMeta> ReadGltMeta(const Path& path) {
                               Texts(file.name, *relation));
     if (triple.size() != 3) {
       return absl::InvalidArgumentError(
-          StrCat(path.string(), ": an edge type of ", triple.size(),
-                 " strings; source, name, destination are needed"));
+          StrCat(path.string(), ": an edge type has ", triple.size(),
+                 " strings; it needs source, name and destination"));
     }
     meta.relations.push_back(std::move(triple));
   }
@@ -146,9 +146,9 @@ class RowsByOwner final : public RowSource {
       }
       given_ += rows;
       if (rows < max_rows && given_ != book_->rows()) {
-        return absl::InvalidArgumentError(
-            StrCat(book_->name(), ": ", book_->rows() - given_,
-                   " values are not partitions, which are 0 to ", parts_ - 1));
+        return absl::InvalidArgumentError(StrCat(
+            book_->name(), ": ", book_->rows() - given_,
+            " values are not partition numbers, which are 0 to ", parts_ - 1));
       }
       return rows;
     }
@@ -208,7 +208,7 @@ class GltFolder {
       MILLRACE_RETURN_IF_ERROR(AddNodes(std::string(kHomogeneousType), ""));
       MILLRACE_RETURN_IF_ERROR(AddRelation({}));
     }
-    MILLRACE_RETURN_IF_ERROR(folder_.AddCompanions());
+    MILLRACE_RETURN_IF_ERROR(folder_.AddLabelsAndSplits());
     return std::move(folder_.graph());
   }
 
@@ -264,7 +264,7 @@ absl::StatusOr<SourcePtr> GltFolder::Features(const char* group,
     if (share.positions == nullptr) {
       return absl::NotFoundError(StrCat((directory / "ids.pkl").string(),
                                         ": no such file, but ",
-                                        share.values->name(), " is there"));
+                                        share.values->name(), " exists"));
     }
     shares.push_back(std::move(share));
   }
@@ -283,8 +283,8 @@ absl::StatusOr<RawEdges> GltFolder::EndsOf(const Triple& relation) const {
     if (found == meta_.node_types.end()) {
       return absl::InvalidArgumentError(
           StrCat((folder_.directory() / "META").string(), ": edge type ",
-                 absl::StrJoin(relation, "__"), " has the node type ", *name,
-                 ", which node_types lack"));
+                 absl::StrJoin(relation, "__"), " has node type ", *name,
+                 ", which is not in node_types"));
     }
     *type = static_cast<TypeIndex>(found - meta_.node_types.begin());
   }
@@ -325,9 +325,9 @@ absl::StatusOr<Topology> OpenTopology(const Path& directory) {
   if (ends[0]->rows() != ends[1]->rows()) {
     return absl::InvalidArgumentError(
         StrCat(directory.string(), ": rows.pt has ", ends[0]->rows(),
-               " values and cols.pt ", ends[1]->rows(),
-               ", so this was made CSR or CSC, which does not keep the edge "
-               "ids\nimport the folder as the partitioner wrote it"));
+               " values and cols.pt has ", ends[1]->rows(),
+               ", so the graph was converted to CSR or CSC, which does not "
+               "keep edge ids\nimport the folder as the partitioner wrote it"));
   }
   MILLRACE_ASSIGN_OR_RETURN(topology.ends,
                             JoinColumns(directory.string(), std::move(ends)));

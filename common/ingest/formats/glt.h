@@ -12,7 +12,7 @@ namespace millrace {
 // graph/ for all parts (graph_caching). Features are appended pickles
 // (feats.pkl) or one tensor (feats.pt). Cached features are copies and are not
 // read. Labels and splits are beside the folder (see
-// PartitionFolder::AddCompanions).
+// PartitionFolder::AddLabelsAndSplits).
 // The result is the whole graph, in original ids; eids are the positions in the
 // original edge list. With graph_caching, GLT usually saves no eids. They are
 // then derived from edge_pb; without it, edges are numbered in the order of the

@@ -50,12 +50,12 @@ absl::Status CheckNames(const RawGraph& graph,
     std::error_code error;
     const std::filesystem::path path = directory / names.file;
     if (!std::filesystem::exists(path, error)) continue;
-    return WithAdvice(FieldStatus(absl::StatusCode::kAlreadyExists,
-                                  {.field = "names_out",
-                                   .value = directory.string(),
-                                   .limit = StrCat("there is a file ",
-                                                   names.file, " already")}),
-                      "remove it or name another folder");
+    return WithAdvice(
+        FieldStatus(absl::StatusCode::kAlreadyExists,
+                    {.field = "names_out",
+                     .value = directory.string(),
+                     .limit = StrCat("file ", names.file, " exists")}),
+        "remove it or choose another folder");
   }
   return absl::OkStatus();
 }

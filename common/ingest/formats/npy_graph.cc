@@ -96,7 +96,7 @@ absl::Status NpyGraph::AddRelations() {
   if (input_.edges.empty()) {
     return InvalidField({.problem = FieldError::Problem::kMissing,
                          .field = "edges",
-                         .limit = "a graph has at least one relation"});
+                         .limit = "a graph needs at least one relation"});
   }
   for (const auto& [name, path] : input_.edges) {
     RelationNameParts parts{std::string(kHomogeneousType), "to",
@@ -173,7 +173,7 @@ absl::Status NpyGraph::AddNodeColumns() {
     if (count < 0) {
       return InvalidField({.field = "node_counts",
                            .value = StrCat(count),
-                           .limit = "a count is not negative"});
+                           .limit = "a count must not be negative"});
     }
     graph_.nodes[type].count = count;
     graph_.nodes[type].count_is_chosen = true;
@@ -239,7 +239,7 @@ absl::Status NpyGraph::CountByLargestId() {
 
 // The largest id of a node of this type in any edge; -1 if there is none.
 // Negative ids are ignored here, since the import reports them with their
-// place.
+// position.
 absl::StatusOr<int64_t> NpyGraph::LargestId(TypeIndex type) const {
   int64_t largest = -1;
   std::vector<int64_t> block(2 * kBlockEdges);

@@ -69,7 +69,7 @@ absl::StatusOr<int64_t> ReadCount(const Path& path) {
   }
   if (lines[0].size() != 1) {
     return absl::InvalidArgumentError(StrCat(
-        path.string(), ": line 1: ", lines[0].size(), " fields, 1 expected"));
+        path.string(), ": line 1: ", lines[0].size(), " fields; expected 1"));
   }
   return ParseCount(path, 1, lines[0][0]);
 }
@@ -80,9 +80,9 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadNamed(
   MILLRACE_ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> lines,
                             ReadSmallCsv(path));
   if (lines.size() != 2 || lines[0].size() != lines[1].size()) {
-    return absl::InvalidArgumentError(
-        StrCat(path.string(), ": a line of node types and a line with ",
-               "as many values are expected; found ", lines.size(), " lines"));
+    return absl::InvalidArgumentError(StrCat(
+        path.string(), ": expected a line of node types and a line with ",
+        "as many values; found ", lines.size(), " lines"));
   }
   std::vector<std::pair<std::string, std::string>> named;
   for (size_t i = 0; i < lines[0].size(); ++i) {
@@ -174,7 +174,7 @@ absl::Status OgbFolder::AddHomogeneous() {
                             RequireCsv(raw_, "num-node-list"));
   RawNodes nodes{.name = std::string(kHomogeneousType)};
   MILLRACE_ASSIGN_OR_RETURN(nodes.count, ReadCount(counts));
-  nodes.count_reason = StrCat(counts.string(), " says so");
+  nodes.count_reason = StrCat(counts.string(), " declares this number");
   if (!HasOwnFeatures(nodes.name)) {
     MILLRACE_ASSIGN_OR_RETURN(nodes.feature, OptionalRows(raw_, {"node-feat"}));
   }
@@ -201,7 +201,7 @@ absl::Status OgbFolder::AddRelations() {
     if (triplet.size() != 3) {
       return absl::InvalidArgumentError(
           StrCat(path.string(), ": line ", i + 1, ": ", triplet.size(),
-                 " fields; source, relation, destination expected"));
+                 " fields; expected source, relation and destination"));
     }
     RawEdges edges;
     edges.src = TypeOf(triplet[0]);
@@ -226,7 +226,8 @@ absl::Status OgbFolder::AddNodeTypes() {
     const TypeIndex type = TypeOf(name);
     MILLRACE_ASSIGN_OR_RETURN(graph_.nodes[type].count,
                               ParseCount(path, 2, text));
-    graph_.nodes[type].count_reason = StrCat(path.string(), " says so");
+    graph_.nodes[type].count_reason =
+        StrCat(path.string(), " declares this number");
   }
   for (RawNodes& nodes : graph_.nodes) {
     if (nodes.count < 0) {
@@ -319,15 +320,16 @@ absl::StatusOr<std::optional<std::string>> OgbFolder::ChooseSplit() const {
     if (names.size() == 1) return names[0];
     return InvalidField({.problem = FieldError::Problem::kMissing,
                          .field = "split",
-                         .limit = StrCat(root.string(), " has several: ",
+                         .limit = StrCat(root.string(), " has several splits: ",
                                          absl::StrJoin(names, ", "))});
   }
   if (std::find(names.begin(), names.end(), input_.split) != names.end()) {
     return input_.split;
   }
-  return absl::NotFoundError(
-      StrCat((root / input_.split).string(), ": no such split; there are: ",
-             names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  return absl::NotFoundError(StrCat(
+      (root / input_.split).string(), ": no such split; ",
+      names.empty() ? "there are none"
+                    : StrCat("the splits are ", absl::StrJoin(names, ", "))));
 }
 
 absl::Status OgbFolder::AddSplits() {

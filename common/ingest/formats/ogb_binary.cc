@@ -56,7 +56,7 @@ absl::Status AddOgbBinary(const std::filesystem::path& raw, bool own_features,
                             NpzFile::Open(raw / "data.npz"));
   RawNodes nodes{.name = std::string(kHomogeneousType)};
   MILLRACE_ASSIGN_OR_RETURN(nodes.count, OnlyCount(data, "num_nodes_list"));
-  nodes.count_reason = StrCat(data.name(), " says so");
+  nodes.count_reason = StrCat(data.name(), " declares this number");
   if (!own_features) {
     MILLRACE_ASSIGN_OR_RETURN(nodes.feature, OptionalRows(data, {"node_feat"}));
   }

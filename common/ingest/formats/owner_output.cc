@@ -35,9 +35,9 @@ absl::Status WriteColumn(const RowSource& owners,
     narrow.clear();
     for (int64_t i = 0; i < rows; ++i, ++done) {
       if (block[i] < 0 || block[i] >= kMaxPartitions) {
-        return absl::InvalidArgumentError(
-            StrCat(owners.Where(done), ": ", block[i],
-                   " is not a partition; they are 0 to ", kMaxPartitions - 1));
+        return absl::InvalidArgumentError(StrCat(
+            owners.Where(done), ": ", block[i],
+            " is not a partition; partitions are 0 to ", kMaxPartitions - 1));
       }
       narrow.push_back(static_cast<int32_t>(block[i]));
     }
@@ -55,8 +55,8 @@ absl::Status CheckNewOwnerFile(const std::filesystem::path& path) {
   return WithAdvice(FieldStatus(absl::StatusCode::kAlreadyExists,
                                 {.field = "assignment_out",
                                  .value = path.string(),
-                                 .limit = "there is such a file already"}),
-                    "remove it or name another");
+                                 .limit = "the file already exists"}),
+                    "remove it or choose another");
 }
 
 absl::Status CheckOwners(const RawGraph& graph,

@@ -18,7 +18,7 @@ absl::Status CheckOwners(const RawGraph& graph,
 // Writes the owners of a graph's nodes as int32, for `millrace partition
 // --method given`: the .npy file `path` if there is one node type, otherwise a
 // folder `path` with a file TYPE.npy for each type. INVALID_ARGUMENT: a number
-// that is not a partition; the message names the place. Also the errors of
+// that is not a partition; the message names the position. Also the errors of
 // CheckOwners().
 absl::Status WriteOwners(const RawGraph& graph,
                          const std::filesystem::path& path);

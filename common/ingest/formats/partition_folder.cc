@@ -90,8 +90,7 @@ absl::StatusOr<std::shared_ptr<const RowSource>> PartitionFolder::Restore(
                      std::move(shares), rows, input_.restore);
 }
 
-absl::StatusOr<TypeIndex> PartitionFolder::TypeOfCompanions(
-    int64_t labels) const {
+absl::StatusOr<TypeIndex> PartitionFolder::TypeOfLabels(int64_t labels) const {
   std::vector<std::string> names, fitting;
   TypeIndex fits = 0;
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -103,24 +102,26 @@ absl::StatusOr<TypeIndex> PartitionFolder::TypeOfCompanions(
     fits = static_cast<TypeIndex>(i);
   }
   if (!input_.type.empty()) {
-    return InvalidField({.field = "type",
-                         .value = input_.type,
-                         .limit = StrCat("no such node type; there are: ",
-                                         absl::StrJoin(names, ", "))});
+    return InvalidField(
+        {.field = "type",
+         .value = input_.type,
+         .limit = StrCat("no such node type; the node types are ",
+                         absl::StrJoin(names, ", "))});
   }
   if (fitting.size() == 1) return fits;
   if (graph_.nodes.size() == 1) return 0;  // the import will say what is wrong
   return InvalidField(
       {.field = "type",
-       .limit = StrCat(
-           "the node type of labels and splits is needed; ",
-           fitting.empty()
-               ? StrCat("none has ", labels, " nodes, as the labels, of ")
-               : "as many nodes have ",
-           absl::StrJoin(fitting.empty() ? names : fitting, ", "))});
+       .limit =
+           StrCat("the node type of the labels and splits is needed; ",
+                  fitting.empty()
+                      ? StrCat("none of ", absl::StrJoin(names, ", "), " has ",
+                               labels, " nodes, the number of labels")
+                      : StrCat("these have as many nodes as there are labels: ",
+                               absl::StrJoin(fitting, ", ")))});
 }
 
-absl::Status PartitionFolder::AddCompanions() {
+absl::Status PartitionFolder::AddLabelsAndSplits() {
   const std::optional<Path> prefix = DatasetPrefix(directory());
   if (!prefix.has_value()) return absl::OkStatus();
   std::vector<std::pair<std::string, RowSources>> splits;
@@ -144,7 +145,7 @@ absl::Status PartitionFolder::AddCompanions() {
     labels = label.rows();
   }
   if (labels < 0 && splits.empty()) return absl::OkStatus();
-  MILLRACE_ASSIGN_OR_RETURN(const TypeIndex type, TypeOfCompanions(labels));
+  MILLRACE_ASSIGN_OR_RETURN(const TypeIndex type, TypeOfLabels(labels));
   if (labels >= 0) {
     MILLRACE_ASSIGN_OR_RETURN(
         graph_.nodes[type].label,

@@ -49,13 +49,13 @@ class PartitionFolder {
   // DS-train-partitions/, DS-val-partitions/, DS-test-partitions/ with
   // partition0.pt and so on. If the splits are of edges, splits and labels are
   // left out, with a warning in the log.
-  absl::Status AddCompanions();
+  absl::Status AddLabelsAndSplits();
 
   RawGraph& graph() { return graph_; }
   const std::filesystem::path& directory() const { return input_.directory; }
 
  private:
-  absl::StatusOr<TypeIndex> TypeOfCompanions(int64_t labels) const;
+  absl::StatusOr<TypeIndex> TypeOfLabels(int64_t labels) const;
 
   const PartitionFolderInput& input_;
   const ImportOptions& options_;

@@ -82,12 +82,12 @@ struct Part {
 
 // Whether all values are the placeholders that PyG fills in for types without a
 // column: NaN, or -1 for integers.
-absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
+absl::StatusOr<bool> IsPlaceholder(const RowSource& source) {
   MILLRACE_ASSIGN_OR_RETURN(const bool integral, source.Integral());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> reader, source.Open());
   const int64_t block = std::max<int64_t>(65536 / source.width(), 1);
   std::vector<float> values(static_cast<size_t>(block * source.width()));
-  const auto made_up = [integral](float value) {
+  const auto is_placeholder = [integral](float value) {
     return integral ? value == -1 : std::isnan(value);
   };
   while (true) {
@@ -96,14 +96,15 @@ absl::StatusOr<bool> IsMadeUp(const RowSource& source) {
                               reader->ReadFloats(block, values.data()));
     if (rows == 0) return true;
     const auto end = values.begin() + rows * source.width();
-    if (!std::all_of(values.begin(), end, made_up)) return false;
+    if (!std::all_of(values.begin(), end, is_placeholder)) return false;
   }
 }
 
-absl::Status DropMadeUp(std::vector<RowShare>& shares) {
+absl::Status DropPlaceholders(std::vector<RowShare>& shares) {
   for (const RowShare& share : shares) {
-    MILLRACE_ASSIGN_OR_RETURN(const bool made_up, IsMadeUp(*share.values));
-    if (!made_up) return absl::OkStatus();
+    MILLRACE_ASSIGN_OR_RETURN(const bool is_placeholder,
+                              IsPlaceholder(*share.values));
+    if (!is_placeholder) return absl::OkStatus();
   }
   shares.clear();
   return absl::OkStatus();
@@ -130,7 +131,7 @@ class PygFolder {
           AddNodes(std::string(kHomogeneousType), nullptr));
       MILLRACE_RETURN_IF_ERROR(AddRelation(nullptr));
     }
-    MILLRACE_RETURN_IF_ERROR(folder_.AddCompanions());
+    MILLRACE_RETURN_IF_ERROR(folder_.AddLabelsAndSplits());
     return std::move(folder_.graph());
   }
 
@@ -218,7 +219,7 @@ absl::Status PygFolder::AddNodeColumns(const std::string* type,
                               TensorRows(file + ": x", *std::move(x)));
     shares.push_back(std::move(share));
   }
-  if (type != nullptr) MILLRACE_RETURN_IF_ERROR(DropMadeUp(shares));
+  if (type != nullptr) MILLRACE_RETURN_IF_ERROR(DropPlaceholders(shares));
   MILLRACE_ASSIGN_OR_RETURN(nodes.feature,
                             folder_.Restore(StrCat("x of ", nodes.name), "node",
                                             std::move(shares), nodes.count));
@@ -236,8 +237,8 @@ absl::StatusOr<RawEdges> PygFolder::EndsOf(const Triple* relation) {
     }
     return absl::InvalidArgumentError(
         StrCat((folder_.directory() / "META.json").string(), ": edge type ",
-               absl::StrJoin(*relation, "__"), " has the node type ", name,
-               ", which node_types lack"));
+               absl::StrJoin(*relation, "__"), " has node type ", name,
+               ", which is not in node_types"));
   };
   MILLRACE_ASSIGN_OR_RETURN(edges.src, type((*relation)[0]));
   MILLRACE_ASSIGN_OR_RETURN(edges.dst, type((*relation)[2]));
@@ -332,7 +333,7 @@ absl::Status PygFolder::AddEdgeColumns(const Triple* relation, int64_t count,
       shares->push_back(share);
     }
   }
-  if (relation != nullptr) MILLRACE_RETURN_IF_ERROR(DropMadeUp(features));
+  if (relation != nullptr) MILLRACE_RETURN_IF_ERROR(DropPlaceholders(features));
   const std::string name = folder_.graph().RelationName(edges);
   MILLRACE_ASSIGN_OR_RETURN(
       edges.feature, folder_.Restore(StrCat("edge_attr of ", name), "edge",

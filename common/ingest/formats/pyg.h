@@ -10,10 +10,10 @@ namespace millrace {
 // and later): META.json, node_map.pt, edge_map.pt (folders with a file for each
 // type for heterogeneous graphs), part_0/ and so on with graph.pt,
 // node_feats.pt, edge_feats.pt. Labels and splits are beside it (see
-// PartitionFolder::AddCompanions). The result is the whole graph, in original
-// ids; edge_id is the position in the original edge list. Placeholders that the
-// Partitioner makes up for types without features (NaN, or -1 for integers) are
-// left out.
+// PartitionFolder::AddLabelsAndSplits). The result is the whole graph, in
+// original ids; edge_id is the position in the original edge list. Placeholders
+// that the Partitioner fills in for types without features (NaN, or -1 for
+// integers) are left out.
 // NOT_FOUND: a required file is missing. INVALID_ARGUMENT, DATA_LOSS: a file
 // does not contain what it should. Also the errors of OpenTorchFile() and
 // RestoreRows().

@@ -90,7 +90,7 @@ absl::Status CheckIndptr(const std::string& name,
   }
   return absl::InvalidArgumentError(
       StrCat(name, ": indptr: its ", indptr.size(),
-             " values do not ascend from 0 to the ", elements, " indices"));
+             " values do not increase from 0 to the ", elements, " indices"));
 }
 
 absl::StatusOr<std::shared_ptr<const RowSource>> OpenMatrix(const NpzFile& file,
@@ -109,10 +109,10 @@ absl::StatusOr<std::shared_ptr<const RowSource>> OpenMatrix(const NpzFile& file,
     return edges;
   }
   if (format != "csr" && format != "csc") {
-    return absl::InvalidArgumentError(
-        StrCat(file.name(), ": sparse format \"", format,
-               "\"; coo, csr and csc are read\nconvert it with .tocoo() and "
-               "save it again"));
+    return absl::InvalidArgumentError(StrCat(
+        file.name(), ": sparse format \"", format,
+        "\"; coo, csr and csc are supported\nconvert it with .tocoo() and "
+        "save it again"));
   }
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const RowSource> indices,
                             file.Rows("indices"));

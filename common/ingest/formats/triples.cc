@@ -63,7 +63,7 @@ absl::StatusOr<std::shared_ptr<Numbering>> ReadDeclared(const Path& directory,
                             reader->ReadIntegers(2, counts));
   if (lines != 1 || counts[0] < 0) {
     return absl::InvalidArgumentError(
-        StrCat(path.string(), ": one line with a count is expected"));
+        StrCat(path.string(), ": expected one line with a count"));
   }
   return std::make_shared<Numbering>(kind, counts[0], path.string());
 }
@@ -143,8 +143,8 @@ absl::StatusOr<Path> TriplesFolder::NamedFile(const char* part) const {
   }
   return absl::NotFoundError(
       StrCat((input_.directory / StrCat(part, ".txt")).string(),
-             ": no such file, nor as .tsv, .csv or with .gz, and no folder "
-             "split/ beside it"));
+             ": no such file (nor .tsv, .csv or .gz), and no folder split/ "
+             "beside it"));
 }
 
 absl::Status TriplesFolder::FindNamed() {

@@ -246,7 +246,7 @@ absl::StatusOr<SourcePtr> TuFolder::Required(std::string_view part,
   if (!path.has_value()) {
     return absl::NotFoundError(
         StrCat((input_.directory / StrCat(name_, "_", part, ".txt")).string(),
-               ": no such file, nor with .gz"));
+               ": no such file, with or without .gz"));
   }
   MILLRACE_ASSIGN_OR_RETURN(SourcePtr rows, OpenCsvRows(*path, width));
   return rows;
@@ -339,7 +339,8 @@ absl::Status TuFolder::CheckMembership(
               edges.Where(first + i), ": node ", src + 1, " belongs to graph ",
               graph_of[src] + 1, ", node ", dst + 1, " to graph ",
               graph_of[dst] + 1, " (", indicator_name_,
-              ")\nan edge must stay in one graph: correct either file"));
+              ")\nboth ends of an edge must be in the same graph: correct "
+              "either file"));
         }
         first += rows;
       }));

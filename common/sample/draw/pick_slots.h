@@ -71,7 +71,7 @@ void PickLabor(PhiloxKey key, uint32_t tree, ListRange list,
   }
   std::nth_element(ranks.begin(), ranks.begin() + fanout - 1, ranks.end());
   const size_t first = slots.size();
-  for (int32_t i = 0; i < fanout; ++i) slots.push_back(ranks[i].place);
+  for (int32_t i = 0; i < fanout; ++i) slots.push_back(ranks[i].position);
   std::sort(slots.begin() + static_cast<ptrdiff_t>(first), slots.end());
 }
 

@@ -46,11 +46,11 @@ TEST_F(CallContextTest, CallsMayTakeWhatTheirPartitionsWaitAllows) {
   EXPECT_EQ(waits.kind, Hedging::Kind::kGather);
   EXPECT_EQ(waits.partition, 4);
   EXPECT_EQ(waits.deadline, now + absl::Seconds(7));
-  EXPECT_EQ(waits.patience, absl::Seconds(7));
+  EXPECT_EQ(waits.max_silence, absl::Seconds(7));
   const HedgedCallOptions other =
       HedgedOptions(context, Hedging::Kind::kSample, 5);
   EXPECT_EQ(other.deadline, now + absl::Seconds(7));
-  EXPECT_EQ(other.patience, absl::Seconds(15));
+  EXPECT_EQ(other.max_silence, absl::Seconds(15));
   const HedgedCallOptions brief =
       HedgedOptions(Context(absl::Seconds(3)), Hedging::Kind::kSample, 5);
   EXPECT_EQ(brief.deadline, now + absl::Seconds(3));

@@ -129,20 +129,20 @@ class HedgedCallTest : public ::testing::Test {
   }
   // Records how long answers have taken so far.
   void NoteAnswers(absl::Duration time) {
-    for (size_t i = 0; i < Hedging::kLeastTimes; ++i) {
+    for (size_t i = 0; i < Hedging::kMinTimes; ++i) {
       hedging_.NoteAnswer(Kind::kSample, time);
     }
   }
 
   void Start(absl::Duration timeout = absl::InfiniteDuration(),
-             absl::Duration patience = absl::InfiniteDuration()) {
+             absl::Duration max_silence = absl::InfiniteDuration()) {
     call_ = StartHedgedCall({.replicas = replicas_,
                              .hedging = hedging_,
                              .timer = timer_,
                              .kind = Kind::kSample,
                              .partition = kPartition,
                              .deadline = timer_.Now() + timeout,
-                             .patience = patience},
+                             .max_silence = max_silence},
                             replicas_.member(0), request_);
   }
 
@@ -340,7 +340,7 @@ TEST_F(HedgedCallTest, EndsAtItsDeadlineAfterAMessage) {
 }
 
 TEST_F(HedgedCallTest, EndsAllItsCallsAfterTooLongASilence) {
-  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  Start(absl::InfiniteDuration(), /*max_silence=*/absl::Seconds(1));
   timer_.Advance(absl::Milliseconds(999));
   EXPECT_EQ(request_->finished(), 0);
   timer_.Advance(absl::Milliseconds(1));
@@ -351,7 +351,7 @@ TEST_F(HedgedCallTest, EndsAllItsCallsAfterTooLongASilence) {
 }
 
 TEST_F(HedgedCallTest, EachMessageEndsASilence) {
-  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  Start(absl::InfiniteDuration(), /*max_silence=*/absl::Seconds(1));
   for (int i = 0; i < 5; ++i) {
     timer_.Advance(absl::Milliseconds(400));
     EXPECT_TRUE(first().OnMessage().ok());
@@ -364,7 +364,7 @@ TEST_F(HedgedCallTest, EachMessageEndsASilence) {
 
 // Nothing could arrive during that time.
 TEST_F(HedgedCallTest, TimeOfAStoppedProcessIsNoSilence) {
-  Start(absl::InfiniteDuration(), /*patience=*/absl::Seconds(1));
+  Start(absl::InfiniteDuration(), /*max_silence=*/absl::Seconds(1));
   EXPECT_TRUE(first().OnMessage().ok());
   timer_.AdvanceStopped(absl::Seconds(30));
   EXPECT_EQ(request_->finished(), 0);
@@ -399,7 +399,7 @@ TEST_F(HedgedCallTest, ReportsThatItGaveUpAStream) {
   EXPECT_EQ(request_->finished(), 1);
   const absl::Status status = request_->result();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_EQ(status.message(), "replica 0 did not answer and was given up");
+  EXPECT_EQ(status.message(), "replica 0 did not answer and was abandoned");
   EXPECT_EQ(ErrorInfoOf(status).partition, kPartition);
   EXPECT_EQ(request_->judged(), 0);
   EXPECT_EQ(request_->sent(), 1u);

@@ -27,7 +27,7 @@ TEST(HedgingTest, SavesNoMoreThanItsLimit) {
   for (int call = 0; call < 10'000; ++call) hedging.NoteCall();
   int taken = 0;
   while (hedging.Take()) ++taken;
-  EXPECT_NEAR(taken, Hedging::kMostSaved, 1);
+  EXPECT_NEAR(taken, Hedging::kMaxSaved, 1);
 }
 
 TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
@@ -36,7 +36,7 @@ TEST(HedgingTest, DelayIsThePercentileOfTheLatestTimes) {
     hedging.NoteAnswer(Hedging::Kind::kGather,
                        absl::Milliseconds(milliseconds));
   };
-  for (size_t i = 0; i + 1 < Hedging::kLeastTimes; ++i) note(1000);
+  for (size_t i = 0; i + 1 < Hedging::kMinTimes; ++i) note(1000);
   EXPECT_EQ(hedging.DelayOf(Hedging::Kind::kGather), std::nullopt);
   for (int i = 0; i < 1024; ++i) note(i % 100 + 1);
   const auto delay = hedging.DelayOf(Hedging::Kind::kGather);

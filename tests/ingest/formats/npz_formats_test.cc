@@ -137,7 +137,7 @@ TEST_F(NpzTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(file->Rows("cube").status().message()),
               HasSubstr("odd.npz: cube: shape [2, 2, 2]"));
   EXPECT_THAT(std::string(file->Rows("none").status().message()),
-              HasSubstr("no array none; there are: cube.npy"));
+              HasSubstr("no array none; the arrays are cube.npy"));
   EXPECT_THAT(std::string(file->Integers("half", 2).status().message()),
               HasSubstr("dtype float16, but integers"));
   EXPECT_THAT(std::string(file->Integers("large", 2).status().message()),

@@ -194,7 +194,7 @@ TEST_F(OgbTest, RefusesWildNodeCounts) {
   Write("raw/num-node-dict.csv.gz", "c,a,b\n1000000000000,2,3\n");
   ExpectRefusal(
       "node type c would have 1000000000000 nodes (ids 0 to 999999999999), "
-      "but only 0 edges have one at an end");
+      "but only 0 edges touch one");
 }
 
 TEST_F(OgbTest, RefusesWeightsBeyondAllFloats) {

@@ -346,7 +346,7 @@ TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
                 input.directory / "part2/graph/cols.pt",
                 fs::copy_options::overwrite_existing);
   EXPECT_THAT(refusal(input, &OpenGltPartitions),
-              HasSubstr("so this was made CSR or CSC"));
+              HasSubstr("so the graph was converted to CSR or CSC"));
   input = Copy("pyg/plain-partitions");
   std::ofstream(input.directory / "META.json") << "{\"num_parts\": 0}";
   EXPECT_THAT(refusal(input, &OpenPygPartitions), HasSubstr("num_parts is 0"));
@@ -361,8 +361,9 @@ TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
               HasSubstr("graph: 120 rows, but"));
   input = Input("glt/hetero-partitions");
   input.type = "d";
-  EXPECT_THAT(refusal(input, &OpenGltPartitions),
-              HasSubstr("type d: no such node type; there are: a, b, c"));
+  EXPECT_THAT(
+      refusal(input, &OpenGltPartitions),
+      HasSubstr("type d: no such node type; the node types are a, b, c"));
 }
 
 // A graph that was cached whole tells the partitions of its edges by a book, by
@@ -382,7 +383,7 @@ TEST_F(PartitionFormatsTest, RefusesBooksOfFewerPartitions) {
   bytes[number + 1] = 2;
   std::ofstream(meta, std::ios::binary) << bytes;
   EXPECT_THAT(std::string(Import(&OpenGltPartitions, input).status().message()),
-              HasSubstr("values are not partitions, which are 0 to 1"));
+              HasSubstr("values are not partition numbers, which are 0 to 1"));
 }
 
 TEST_F(PartitionFormatsTest, SplitsThatTheImportMakesReplaceTheFolders) {
@@ -413,7 +414,7 @@ TEST_F(PartitionFormatsTest, ReadsTorchFilesAndRunsNothing) {
               HasSubstr("torch.nn.modules.linear.Linear"));
   EXPECT_THAT(refusal("script.pt"), HasSubstr(": a TorchScript archive, not"));
   EXPECT_THAT(refusal("complex.pt"),
-              HasSubstr("torch.ComplexFloatStorage is not read"));
+              HasSubstr("torch.ComplexFloatStorage is not supported"));
   EXPECT_THAT(refusal("expanded.pt"), HasSubstr("does not fit its storage"));
   EXPECT_THAT(refusal("list.pt"), HasSubstr("this is a list"));
   EXPECT_THAT(refusal("none.pt"), HasSubstr("none.pt"));

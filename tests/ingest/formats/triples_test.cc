@@ -285,7 +285,7 @@ TEST_F(TriplesTest, RefusesBadNumbersByLine) {
   }
   WriteNumbered();
   Write("raw/num-relation-list.csv", "4\n5\n");
-  ExpectRefusal("num-relation-list.csv: one line with a count is expected");
+  ExpectRefusal("num-relation-list.csv: expected one line with a count");
 }
 
 TEST_F(TriplesTest, RefusesBadNamesByLine) {

@@ -293,9 +293,10 @@ TEST_P(WalkTest, PprHasNoEdgeFeatures) {
   const absl::Status status =
       Sample(*source, spec, {{4}, {}}, 0, /*edge_features=*/true).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("edge_features and method ppr exclude each "
-                                   "other"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      ::testing::HasSubstr("edge_features and method ppr cannot be used "
+                           "together"));
 }
 
 }  // namespace

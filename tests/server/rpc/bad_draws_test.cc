@@ -473,7 +473,8 @@ TEST_F(BadSampleTest, MissingEdgeFeaturesAreRefused) {
                   r.mutable_job()->add_fanouts(2);
                   r.mutable_columns()->set_edge_features(true);
                 }),
-                kInvalid, "edge_features and method ppr exclude each other");
+                kInvalid,
+                "edge_features and method ppr cannot be used together");
 }
 
 }  // namespace
