@@ -481,10 +481,10 @@ class ExclusionTest(StoreTest):
 
     def test_ordered_pairs_with_replacement(self):
         counts = self.counts(4000, replace=True)
-        law = {(a, b): (1 if a == b else 2) / 25
-               for a, b in itertools.combinations_with_replacement(
-                   [0, 2, 3, 4, 6], 2)}
-        chi_square(self, counts, law, 4000)
+        distribution = {(a, b): (1 if a == b else 2) / 25
+                        for a, b in itertools.combinations_with_replacement(
+                            [0, 2, 3, 4, 6], 2)}
+        chi_square(self, counts, distribution, 4000)
 
     def test_weights_stay_those_of_the_whole_list(self):
         # Relative to the excluded edge from 2 the others become 1 and 1; on

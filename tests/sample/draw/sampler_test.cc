@@ -16,7 +16,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/store_builder.h"
-#include "tests/support/ways.h"
+#include "tests/support/variants.h"
 
 namespace millrace {
 namespace {
@@ -261,19 +261,19 @@ TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
   const auto dataset = OpenGraph(graph, 0);
   const auto store = OpenGraph(graph, GetParam());
   const Schema& schema = dataset->manifest().schema;
-  for (const testing::Way& way : testing::WaysToSample()) {
-    const JobSpec spec = way.Job();
+  for (const testing::Variant& variant : testing::SamplingVariants()) {
+    const JobSpec spec = variant.Job();
     for (const testing::Seeds& seeds : testing::SeedsFor(spec)) {
-      const bool edge_features = way.has_edge_ids();
+      const bool edge_features = variant.has_edge_ids();
       const auto expected =
           testing::Sample(*dataset, spec, seeds, 2, edge_features);
       const auto actual =
           testing::Sample(*store, spec, seeds, 2, edge_features);
-      ASSERT_TRUE(expected.ok()) << way.name << ": " << expected.status();
-      ASSERT_TRUE(actual.ok()) << way.name << ": " << actual.status();
+      ASSERT_TRUE(expected.ok()) << variant.name << ": " << expected.status();
+      ASSERT_TRUE(actual.ok()) << variant.name << ": " << actual.status();
       EXPECT_EQ(Hex(DigestBatch(*expected, schema)),
                 Hex(DigestBatch(*actual, schema)))
-          << way.name;
+          << variant.name;
     }
   }
 }

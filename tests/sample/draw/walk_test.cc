@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks and PPR: the contents of their batches. walk_law_test.cc tests their
-// distributions.
+// Walks and PPR: the contents of their batches. walk_distribution_test.cc tests
+// their distributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
