@@ -58,7 +58,7 @@ TRAININGS = (
     Training("sage over relations", "shop", f"{USERS} --aggr sum", workers=2),
     Training("gat over relations", "shop",
              f"{USERS} --model gat --heads 2 --dropout 0.2"),
-    Training("several labels a node", "shop-2",
+    Training("several labels per node", "shop-2",
              "--type item --task multi --fanouts 4,3 --hidden 16 --epochs 2 "
              "--batch-size 20 --model gin --direction out", fleet=True),
     Training("regression", "shop", "--type item --task regression --fanouts "

@@ -78,7 +78,7 @@ class VerifyTest : public testing::DirectoryTest {
   }
 };
 
-TEST_F(VerifyTest, AcceptsSoundStores) {
+TEST_F(VerifyTest, AcceptsIntactStores) {
   for (const int parts : {1, 2, 3, 9}) {
     fs::remove_all(path());
     BuildRich(parts);

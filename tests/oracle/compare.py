@@ -204,7 +204,7 @@ def compare_job(comparison, case, job, number, batches):
 def compare_seeds(comparison, case, store, job, rng):
     """Explicit seeds, some of them repeated; also with times of their own."""
     if '--seeds-file' in job.options:
-        return  # the two exclude each other
+        return  # the two cannot be used together
     counts = [case.count]
     if job.pairs:
         counts = case.pairs.relations[

@@ -298,7 +298,7 @@ class ConformanceTest(ConformanceCases):
         self.run_both([], list(range(5)), [-1, -1],
                       ([], [], list(range(5)), [], [0, 0]), count=5)
 
-    def test_one_neighbour_a_hop(self):
+    def test_one_neighbour_per_hop(self):
         for replace in (False, True):
             store = self.store(*homogeneous(6, cycle(6)))
             job = Job(fanouts=[1, 1], direction='out', replace=replace)

@@ -109,7 +109,7 @@ TEST(MethodJobTest, SeedsMayBeAllThatATemporalJobHas) {
 }
 
 // The direction decides which end of a relation must have times.
-TEST(MethodJobTest, TimesOfTheNeighboursCount) {
+TEST(MethodJobTest, TimesOfTheNeighborsCount) {
   Manifest manifest = Rich();
   JobSpec spec = Job();
   spec.fanouts = {};

@@ -342,7 +342,7 @@ TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
 TEST(TrainerTest, DropLastResumesInALargerWorld) {
   const auto source = Serve(ClassGraph(300, 100), "drop_last");
   TrainOptions options = SmallRun();
-  options.job.drop_last = true;  // 6 batches an epoch
+  options.job.drop_last = true;  // 6 batches per epoch
   options.epochs = 3;
   const auto directory = TestDirectory("drop_last_out");
   options.consumed_log = (directory / "consumed").string();

@@ -93,12 +93,12 @@ TEST_F(CallFailureTest, AnotherPartitionsServerThatIsBusyIsNotLost) {
   Expect(failure, Kind::kTransient, kOther, busy);
 }
 
-TEST_F(CallFailureTest, DamageElsewhereIsRetriedWhereAReplicaIsSound) {
+TEST_F(CallFailureTest, DamageElsewhereIsRetriedIfAReplicaIsIntact) {
   Expect(Classify(OfAnother(absl::DataLossError("torn file"))),
          Kind::kOtherLost, kOther, absl::UnavailableError("torn file"));
 }
 
-TEST_F(CallFailureTest, DamageElsewhereIsFinalWithoutASoundReplica) {
+TEST_F(CallFailureTest, DamageElsewhereIsFinalWithoutAnIntactReplica) {
   replicas_.Stop(0);
   replicas_.Suspect(*replicas_.member(0));
   const absl::Status status = OfAnother(absl::DataLossError("torn file"));
@@ -200,7 +200,7 @@ TEST_F(NoteEndTest, TheFleetHearsOfFailuresOfTheServer) {
   EXPECT_EQ(Left(0), absl::Seconds(15));
 }
 
-// A home that has waited for another owner is sound itself.
+// A home that has waited for another owner is healthy itself.
 TEST_F(NoteEndTest, TheWaitForAnotherOwnerBeganWithTheCall) {
   const absl::Status gone =
       WithErrorInfo(absl::UnavailableError("gone"), {.partition = kOther});

@@ -127,7 +127,7 @@ TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
 // asked.
 TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
-  std::unique_ptr<ScriptedSampler> moved, sound;
+  std::unique_ptr<ScriptedSampler> moved, healthy;
   std::atomic<int> refusals = 0;
   moved = std::make_unique<ScriptedSampler>(
       servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
@@ -137,11 +137,11 @@ TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
             absl::FailedPreconditionError("this server has another store"),
             {.partition = 0, .moved = true}));
       });
-  sound = std::make_unique<ScriptedSampler>(
+  healthy = std::make_unique<ScriptedSampler>(
       servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
-        return sound->Pass(request, out);
+        return healthy->Pass(request, out);
       });
-  Connect(moved->address() + "," + sound->address(), servers.store());
+  Connect(moved->address() + "," + healthy->address(), servers.store());
   EXPECT_LT(SlowestOf(0, 20), absl::Seconds(5));
   EXPECT_EQ(refusals, 3);
   source_.reset();

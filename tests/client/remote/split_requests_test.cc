@@ -71,7 +71,7 @@ TEST(SplitByOwnerTest, NoCallAsksForTooMany) {
 }
 
 // Ten nodes in three partitions, whose lookup tables have 4, 4 and 2 of the
-// original ids, whoever owns them.
+// original ids, regardless of which partition owns them.
 class SplitByLookupTest : public ::testing::Test {
  protected:
   SplitByLookupTest() {

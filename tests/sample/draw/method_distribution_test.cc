@@ -244,7 +244,7 @@ TEST_F(DrawDistributionTest, LaborIncludesEverySubsetEquallyOften) {
   }
 }
 
-TEST_F(DrawDistributionTest, LaborOfOneBatchPicksTheSameNeighbours) {
+TEST_F(DrawDistributionTest, LaborOfOneBatchPicksTheSameNeighbors) {
   for (uint32_t batch = 0; batch < 200; ++batch) {
     const std::vector<uint64_t> nodes = {kTwin, kOtherTwin};
     Picks picks;
@@ -262,7 +262,7 @@ TEST_F(DrawDistributionTest, LaborOfOneBatchPicksTheSameNeighbours) {
 // A neighbour has one number however often it occurs in a list: neighbours, not
 // entries, are equally likely to come first, and their copies come with them in
 // list order. Slots 0 and 2 are copies.
-TEST_F(DrawDistributionTest, LaborTakesCopiesOfANeighbourInListOrder) {
+TEST_F(DrawDistributionTest, LaborTakesCopiesOfANeighborInListOrder) {
   const auto first = static_cast<int64_t>(kWeights.size()) + 2 * kHalf +
                      2 * kTwinDegree;  // the edge id of the list's first
   std::vector<uint32_t> trees(kDraws);

@@ -313,7 +313,7 @@ TYPED_TEST(PickLaborTest, PicksTheSmallestNumbers) {
 
 // All neighbours share one number, however unlikely it is: few numbers or none
 // are below the limit that is tried first.
-TYPED_TEST(PickLaborTest, EqualNeighboursAreOrderedBySlot) {
+TYPED_TEST(PickLaborTest, EqualNeighborsAreOrderedBySlot) {
   for (TypeParam node = 0; node < 200; ++node) {
     const std::vector<TypeParam> list(500, node);
     EXPECT_THAT(PickedLabor({1, 2}, 0, list, 3),

@@ -41,7 +41,7 @@ class WalkTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Partitions, WalkTest, ::testing::Values(0, 1, 3));
 
 // This is pyg-lib's case of walks of 5 steps on a cycle of 4.
-TEST_P(WalkTest, StepsOfACycleGoToNeighbours) {
+TEST_P(WalkTest, StepsOfACycleGoToNeighbors) {
   const auto source = OpenGraph(testing::Cycle(4), GetParam());
   const auto batch =
       Sample(*source, Walk(SampleMethod::kWalk, 1, 5), {{0, 1, 2, 3}, {}});
