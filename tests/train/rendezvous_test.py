@@ -142,9 +142,9 @@ class RendezvousTest(GroupCase):
                              rank == 0)
 
     def test_strangers_change_nothing_in_a_run(self):
-        calm, losses = self.train("calm")
-        _, stderr = calm.communicate(timeout=LONG)
-        self.assertEqual(calm.returncode, 0, stderr)
+        baseline, losses = self.train("baseline")
+        _, stderr = baseline.communicate(timeout=LONG)
+        self.assertEqual(baseline.returncode, 0, stderr)
         expected = self.losses(losses)
         self.assertGreaterEqual(len(expected), 150)
 

@@ -150,12 +150,12 @@ def check_rows(runs, module, raw):
 def check_resume(runs):
     run = runs.directory / "resumed"
     options = ["--workers", "2", "--log-every", "1", "--eval-every", "0"]
-    calm = runs.train(*options, "--epochs", "4")
+    baseline = runs.train(*options, "--epochs", "4")
     runs.train(*options, "--epochs", "2", "--checkpoint", run)
     resumed = runs.train(*options, "--epochs", "4", "--checkpoint", run,
                          "--resume")
     # The file contains both attempts.
-    losses = [losses_of(lines) for lines in (calm, resumed)]
+    losses = [losses_of(lines) for lines in (baseline, resumed)]
     assert len(losses[0]) > 4 and losses[0] == losses[1], losses
 
 

@@ -52,16 +52,16 @@ TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {
   const auto source = Serve(ClassGraph(200, 100), "script_resume");
   TrainOptions options = ScriptRun(SageScript(6, 8, 4, 1, 0.5), "resume_run");
   options.epochs = 4;
-  const std::vector<double> calm = Losses(TrainRanks(1, source, options));
+  const std::vector<double> baseline = Losses(TrainRanks(1, source, options));
   options.checkpoint = (TestDirectory("script_run") / "run").string();
   options.epochs = 2;
   TrainRanks(1, source, options);
   options.epochs = 4;
   options.resume = true;
   const std::vector<double> resumed = Losses(TrainRanks(1, source, options));
-  ASSERT_EQ(resumed.size(), calm.size() / 2);
-  EXPECT_EQ(resumed,
-            std::vector<double>(calm.end() - resumed.size(), calm.end()));
+  ASSERT_EQ(resumed.size(), baseline.size() / 2);
+  EXPECT_EQ(resumed, std::vector<double>(baseline.end() - resumed.size(),
+                                         baseline.end()));
   // Refuses another script, even if its parameters have the same names.
   const TrainOptions other = ScriptRun(SageScript(6, 8, 4, 2, 0.5), "other");
   options.model.script = other.model.script;

@@ -122,8 +122,9 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const auto source = Serve(ClassGraph(300, 100), "resume");
   TrainOptions options = NoisyRun();
   options.epochs = 3;
-  const auto calm = TrainRanks(2, source, options);
-  ASSERT_EQ(calm.size(), 3u * 5);  // 100 seeds: 7 batches, 4 steps, an epoch
+  const auto baseline = TrainRanks(2, source, options);
+  // Per epoch: 4 steps for the 7 batches of 100 seeds, and the epoch's end.
+  ASSERT_EQ(baseline.size(), 3u * 5);
 
   // The first attempt dies in the last step of epoch 1; its checkpoint is from
   // the step before.
@@ -141,7 +142,7 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   });
   options.resume = true;
   const auto resumed = TrainRanks(2, source, options);
-  const std::vector<double> all = Losses(calm);
+  const std::vector<double> all = Losses(baseline);
   ASSERT_EQ(resumed.size(), 2u + 5);  // a step and the epoch, and epoch 2
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
 }
@@ -159,11 +160,11 @@ TEST(TrainerTest, CheckpointsDoNotChangeLosses) {
   const auto source = Serve(ClassGraph(200, 17), "no_change");
   for (const int world : {1, 2}) {
     for (TrainOptions options : {NoisyRun(), OneRowRun()}) {
-      const std::vector<double> calm =
+      const std::vector<double> baseline =
           Losses(TrainRanks(world, source, options));
       options.checkpoint = (TestDirectory("no_change_c") / "run").string();
       options.checkpoint_every = 1;
-      EXPECT_EQ(Losses(TrainRanks(world, source, options)), calm) << world;
+      EXPECT_EQ(Losses(TrainRanks(world, source, options)), baseline) << world;
     }
   }
 }
@@ -174,7 +175,7 @@ TEST(TrainerTest, ResumesWithEachRanksStatistics) {
   const auto source = Serve(ClassGraph(200, 17), "rank_buffers");
   TrainOptions options = OneRowRun();
   options.epochs = 1;
-  const std::vector<double> calm = Losses(TrainRanks(2, source, options));
+  const std::vector<double> baseline = Losses(TrainRanks(2, source, options));
   for (const uint32_t dies_at : {2u, 4u}) {
     options.resume = false;
     options.checkpoint = (TestDirectory("rank_buffers_c") / "run").string();
@@ -187,9 +188,9 @@ TEST(TrainerTest, ResumesWithEachRanksStatistics) {
     });
     options.resume = true;
     const std::vector<double> rest = Losses(TrainRanks(2, source, options));
-    ASSERT_EQ(rest.size(), calm.size() - dies_at / 2);
-    EXPECT_EQ(rest,
-              (std::vector<double>(calm.begin() + dies_at / 2, calm.end())));
+    ASSERT_EQ(rest.size(), baseline.size() - dies_at / 2);
+    EXPECT_EQ(rest, (std::vector<double>(baseline.begin() + dies_at / 2,
+                                         baseline.end())));
   }
 }
 
