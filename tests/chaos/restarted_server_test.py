@@ -64,7 +64,8 @@ def main():
         compare(baseline[1], other[1], "losses")
         print(f"baseline {baseline[2]:.1f} s; with a server down for "
               f"{options.down} s {other[2]:.1f} s: "
-              f"{len(outage.before)} batches before, {len(outage.during)} at its end")
+              f"{len(outage.before)} batches before, "
+              f"{len(outage.during)} at its end")
         print(f"{len(baseline[0])} batches and {len(baseline[1])} losses are "
               "equal")
 
