@@ -281,7 +281,7 @@ TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
 }
 
 // The seeds are users, which have no labels, while items have some.
-TEST_F(MethodsTest, LabelsAreOnlyOfTheSeedsType) {
+TEST_F(MethodsTest, OnlyTheSeedTypeHasLabels) {
   const auto remote = Connect();
   BatchRequest request;
   request.explicit_seeds = testing::Seeds{{1, 2, 3}};

@@ -84,7 +84,7 @@ class DamagedReplicasTest : public ::testing::Test {
   std::vector<std::unique_ptr<SamplerServer>> servers_;
 };
 
-TEST_F(DamagedReplicasTest, OneIsLeft) {
+TEST_F(DamagedReplicasTest, ADamagedOneIsAbandoned) {
   Serve("a", {0});
   Serve("b", {0});
   Serve("intact", {1});
@@ -93,7 +93,7 @@ TEST_F(DamagedReplicasTest, OneIsLeft) {
   EXPECT_EQ(FetchAll(), absl::OkStatus());
 }
 
-TEST_F(DamagedReplicasTest, AllEndTheRunAtOnceAndAreNamed) {
+TEST_F(DamagedReplicasTest, IfAllAreDamagedTheRunEndsAtOnceAndNamesThem) {
   const std::string a = Serve("a", {0}).address();
   const std::string b = Serve("b", {0}).address();
   Serve("intact", {1});
@@ -127,7 +127,7 @@ TEST_F(DamagedReplicasTest, FilesAreNamedByTheirPathsInsideTheStore) {
 }
 
 // The server then asks another one for a partition that it has itself.
-TEST_F(DamagedReplicasTest, OneServesItsOtherPartitions) {
+TEST_F(DamagedReplicasTest, ADamagedOneServesItsOtherPartitions) {
   Serve("a", {0, 1});
   Serve("b", {1});
   Damage("a", 1);
@@ -135,7 +135,7 @@ TEST_F(DamagedReplicasTest, OneServesItsOtherPartitions) {
 }
 
 // The client knows of an intact replica before the home does.
-TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
+TEST_F(DamagedReplicasTest, ADamagedOneIsNotFinalIfOnlyTheClientKnowsAnother) {
   const fs::path peers = directory_ / "peers";
   std::ofstream(peers) << "# nobody yet\n";
   SamplerServer& home = Serve("a", {0, 1}, "peers");
@@ -155,7 +155,7 @@ TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
   EXPECT_EQ(status, absl::OkStatus());
 }
 
-TEST_F(DamagedReplicasTest, OneWithoutPeersIsLeftForAnother) {
+TEST_F(DamagedReplicasTest, ADamagedOneWithoutPeersIsAbandoned) {
   Serve("a", {0, 1}, /*peers=*/"");
   Serve("b", {0, 1}, /*peers=*/"");
   Damage("a", 1);

@@ -107,7 +107,7 @@ TEST_F(SplitByLookupTest, AsksWhereTheTablesAre) {
   EXPECT_THAT((*requests)[2].positions, ElementsAre(0, 4));
 }
 
-TEST_F(SplitByLookupTest, AsksNobodyForNothing) {
+TEST_F(SplitByLookupTest, MakesNoRequestsForNoIds) {
   const auto requests = Split({});
   ASSERT_TRUE(requests.ok()) << requests.status();
   EXPECT_THAT(*requests, IsEmpty());
