@@ -138,7 +138,7 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
   }
 }
 
-TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsWhenTold) {
+TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsOnRequest) {
   BuildRich(2);
   const auto store = Store::Open(path()).value();
   const FileInfo info = ReadManifest().files.front();

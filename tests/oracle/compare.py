@@ -5,7 +5,7 @@
 Makes datasets and stores (some with `millrace import` and `partition`, some
 with the oracle's own writer), runs a matrix of jobs with both programs, and
 prints every difference and the number of comparisons. Exit status: 0 if all are
-equal, 1 if not or if nothing was compared.
+equal, 1 otherwise or if nothing was compared.
 """
 
 import argparse
