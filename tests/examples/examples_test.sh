@@ -151,7 +151,8 @@ until grep -q '^epoch 1 ' killed.txt; do
   sleep 0.05
 done
 server=$(running '--partition 1 ')
-kill -KILL "${server##*$'\n'}"  # the last match; before it is the ssh
+# The last match; the one before it is the ssh that started it.
+kill -KILL "${server##*$'\n'}"
 status=0
 wait "$launcher" || status=$?
 [[ $status == 1 ]] || fail "status $status after the death of a server"

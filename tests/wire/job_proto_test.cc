@@ -46,7 +46,7 @@ JobSpec ExampleJob() {
   return spec;
 }
 
-TEST(JobProtoTest, JobsComeBackAsTheyWere) {
+TEST(JobProtoTest, JobsRoundTrip) {
   for (const JobSpec& spec : {JobSpec(), ExampleJob()}) {
     v1::Job proto;
     JobToProto(spec, proto);
@@ -128,7 +128,7 @@ TEST(JobProtoTest, RefusesARelationNamedTwice) {
   EXPECT_TRUE(absl::IsInvalidArgument(JobFromProto(job).status()));
 }
 
-TEST(JobProtoTest, ColumnsComeBackAsTheyWere) {
+TEST(JobProtoTest, ColumnsRoundTrip) {
   Columns columns;
   columns.features = false;
   columns.original_ids = columns.edge_ids = columns.degrees = true;

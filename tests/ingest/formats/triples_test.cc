@@ -265,7 +265,7 @@ TEST_F(TriplesTest, TakesTheNamedSplit) {
   ExpectSplits(**store);
 }
 
-TEST_F(TriplesTest, RefusesBadNumbersByLine) {
+TEST_F(TriplesTest, NamesTheLineOfBadNumbers) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"0,0,1\n0,0,7\n",
        "valid.csv: line 2: field 3: entity 7 is out of range: "},
@@ -288,7 +288,7 @@ TEST_F(TriplesTest, RefusesBadNumbersByLine) {
   ExpectRefusal("num-relation-list.csv: one line with a count is expected");
 }
 
-TEST_F(TriplesTest, RefusesBadNamesByLine) {
+TEST_F(TriplesTest, NamesTheLineOfBadNames) {
   WriteNamed();
   Write("test.txt", "a\tlikes\tb\na\tlikes b\n");
   ExpectRefusal("test.txt: line 2: 2 fields where every line must have 3");

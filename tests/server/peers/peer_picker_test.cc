@@ -92,7 +92,7 @@ class PeerPickerTest : public ::testing::Test {
   void Fail(ScriptedSampler& replica, const absl::Status& status) {
     replica.OnExpand([status] { return ToGrpcStatus(status); });
   }
-  // How often a replica has been asked since Start().
+  // How many times a replica has been asked since Start().
   int asked(int replica) const {
     return replicas_[replica]->expands() - asked_before_[replica];
   }
