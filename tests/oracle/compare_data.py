@@ -232,7 +232,8 @@ def pair_splits(rng, src, dst, counts, size=37):
 
 
 def column_splits(rng, src, dst, count):
-    """Splits with one column, with each two, and with all, by name."""
+    """Splits with one column, with each pair of columns, and with all, by
+    name."""
     edge_id = rng.permutation(len(src))[:11]
     columns = {'edge_id': edge_id, 'time': edge_id - 5,
                'edge_type': edge_id % 3, 'label': edge_id / 7,

@@ -172,7 +172,7 @@ class PermutationTest(unittest.TestCase):
             walking = walking[x[walking] >= n]
         return x.astype(np.int64)
 
-    def test_one_position_is_as_many(self):
+    def test_scalar_and_array_positions_agree(self):
         for n in (1, 3, 200, 2**33):
             many = self.values(n, range(min(n, 20)))
             self.assertEqual([draws.permute((0, 7), n, q)

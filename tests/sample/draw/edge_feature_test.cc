@@ -23,7 +23,7 @@ class EdgeFeatureTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Partitions, EdgeFeatureTest,
                          ::testing::Values(0, 1, 3, 5));
 
-TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
+TEST_P(EdgeFeatureTest, RowsMatchTheEdgeIds) {
   const TestGraph graph = RandomGraph(2);
   const auto source = OpenGraph(graph, GetParam());
   for (const Variant& variant : testing::SamplingVariants()) {
@@ -40,7 +40,7 @@ TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
   }
 }
 
-TEST(EdgeFeaturesTest, GivesNoneUnlessAsked) {
+TEST(EdgeFeaturesTest, ReturnsNoneUnlessRequested) {
   const auto source = OpenGraph(RandomGraph(2), 0);
   const auto batch =
       Sample(*source, testing::ExplicitJob({2}, "item"), {{0, 8}, {}});
@@ -51,7 +51,7 @@ TEST(EdgeFeaturesTest, GivesNoneUnlessAsked) {
   }
 }
 
-TEST(EdgeFeaturesTest, GraphsWithoutAnyRefuseThem) {
+TEST(EdgeFeaturesTest, GraphsWithoutEdgeFeaturesRefuseThem) {
   const auto source = OpenGraph(testing::SmallGraph(), 0);
   const absl::Status status =
       Sample(*source, testing::ExplicitJob({2}), {{0}, {}}, 0, true).status();

@@ -100,7 +100,7 @@ TEST(SamplerTest, EachNegativePairHasATreeOfItsOwn) {
   }
 }
 
-TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
+TEST(SamplerTest, TypeNamesDoNotAffectSampling) {
   TestGraph graph = SixCycle();
   graph.types[0].name = graph.relations[0].src = graph.relations[0].dst =
       "paper";
@@ -132,7 +132,7 @@ TEST(SamplerTest, KeepsTreesApartWhenDisjoint) {
               ElementsAre(4, 5, 6, 7, 2, 3, 6, 7, 4, 5, 8, 9));
 }
 
-TEST(SamplerTest, IsolatedSeedsStandAlone) {
+TEST(SamplerTest, IsolatedSeedsHaveNoEdges) {
   TestGraph graph;
   graph.types = {{.name = "node", .count = 5}};
   graph.relations = {{}};
@@ -220,7 +220,7 @@ TEST(SamplerTest, SamplesOnlyTheNamedRelations) {
 // Every partitioning of a graph gives the same digests.
 class PartitionedTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
+TEST_P(PartitionedTest, DigestsMatchTheDatasets) {
   TestGraph graph = testing::RichGraph();
   for (testing::TestRelation& relation : graph.relations) {
     relation.in = relation.out = true;
@@ -256,7 +256,7 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
   EXPECT_EQ(compared, 32);
 }
 
-TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
+TEST_P(PartitionedTest, EverySamplingMethodMatchesTheDataset) {
   const TestGraph graph = testing::RandomGraph(1);
   const auto dataset = OpenGraph(graph, 0);
   const auto store = OpenGraph(graph, GetParam());

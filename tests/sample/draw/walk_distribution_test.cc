@@ -165,8 +165,8 @@ TEST(WalkDistributionTest, WalkersSeedsAndBatchesAreIndependent) {
       << "batches";
 }
 
-// Paths of node2vec's walks: weights 1/p, 1 and 1/q of going back, to a node
-// next to the node before, and elsewhere.
+// Paths of node2vec walks: weight 1/p for going back, 1 for moving to a
+// neighbour of the previous node, and 1/q for moving elsewhere.
 void ForEachBiasedPath(
     const std::vector<int64_t>& path, double chance, int steps, double p,
     double q, const std::function<void(std::vector<int64_t>, double)>& visit) {

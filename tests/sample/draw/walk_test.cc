@@ -151,8 +151,8 @@ TEST_P(WalkTest, WalksEndAtEmptyLists) {
   EXPECT_EQ(batch->edges[0].edge_count(), 2);
 }
 
-// In a cycle no node is next to both ends of an edge, so with a large p and a
-// small q walks go straight on.
+// In a cycle no node is adjacent to both ends of an edge, so with a large p and
+// a small q walks go straight on.
 TEST_P(WalkTest, LargePGoesRoundACycle) {
   const auto source = OpenGraph(testing::Cycle(64), GetParam());
   JobSpec spec = Walk(SampleMethod::kWalk, 20, 10);
@@ -173,7 +173,7 @@ TEST_P(WalkTest, LargePGoesRoundACycle) {
 }
 
 // The draws of a biased job do not depend on partitions, even where whole lists
-// have equal entries and loops; and p = q = 1 are walks as they ever were.
+// have equal entries and loops; and p = q = 1 gives unbiased walks.
 TEST_P(WalkTest, BiasedStepsAreEdgesAndTheSameEverywhere) {
   const TestGraph graph = RandomGraph(3);
   const auto source = OpenGraph(graph, GetParam());

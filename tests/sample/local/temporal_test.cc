@@ -363,7 +363,7 @@ TestGraph Hub(int64_t edges) {
   return graph;
 }
 
-TEST(TemporalTest, LaterEdgesAreAsIfTheyWereNotThere) {
+TEST(TemporalTest, LaterEdgesHaveNoEffect) {
   constexpr int64_t kAll = 300;
   const auto whole = OpenGraph(Hub(kAll), 0);
   for (const int64_t time : {0, 1, 20, 70, 98}) {
@@ -447,7 +447,7 @@ TEST(TemporalTest, SeedsOfASplitHaveTheirOwnTimes) {
   }
 }
 
-TEST(TemporalTest, TimesOfSeedsAreForTemporalJobs) {
+TEST(TemporalTest, OnlyTemporalJobsAcceptSeedTimes) {
   const auto source = OpenGraph(NodeTimes(), 0);
   const absl::Status status =
       Sample(*source, ExplicitJob({2}), {{2, 3}, {0, 0}}).status();
