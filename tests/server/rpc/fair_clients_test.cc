@@ -51,7 +51,7 @@ ChannelPtr ChannelFrom(const char* host, const std::string& address) {
       "server", std::move(socket).TakeFd(), arguments);
 }
 
-// A batch larger than what gRPC sends ahead.
+// A batch larger than what gRPC buffers.
 v1::SampleRequest LargeSample() {
   JobSpec spec;
   spec.fanouts = {5, 5};
@@ -88,7 +88,7 @@ ChannelPtr GoodChannel(const std::string& address) {
       address, ::grpc::InsecureChannelCredentials(), ClientChannelArguments());
 }
 
-TEST(FairClientsTest, UnreadCallsDoNotTakePlacesOfOtherClients) {
+TEST(FairClientsTest, UnreadCallsDoNotCrowdOutOtherClients) {
   ServerOptions options;
   options.max_sample_calls = 16;
   FleetHarness fleet(Graph(), 1, options);
@@ -100,7 +100,7 @@ TEST(FairClientsTest, UnreadCallsDoNotTakePlacesOfOtherClients) {
   ExpectServed(GoodChannel(address), 20);
 }
 
-TEST(FairClientsTest, UnreadCallsDoNotTakeMemoryOfOtherClients) {
+TEST(FairClientsTest, UnreadCallsDoNotUseUpTheMemoryOfOtherClients) {
   // Measures what one call holds.
   ServerOptions options;
   FleetHarness alone(Graph(), 1, options);
@@ -181,7 +181,7 @@ class StuckServerTest : public ::testing::Test {
 
 // In order of arrival, the attacker's calls would come first and block the
 // threads again.
-TEST_F(StuckServerTest, AFreeThreadGoesToTheClientWithTheFewest) {
+TEST_F(StuckServerTest, AFreeThreadServesTheClientWithTheFewestRunningCalls) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<ManualCall>> calls;
   for (int i = 1; i <= 7; ++i) {
@@ -220,7 +220,7 @@ TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
 }
 
 // Requests reserve memory before they queue.
-TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
+TEST_F(StuckServerTest, QueuedCallsDoNotUseUpTheMemoryOfOtherClients) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<ManualCall>> calls;
   const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
@@ -264,7 +264,7 @@ TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
 }
 
 // Fetches batches while some of the calls are ended for another client.
-TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
+TEST_F(StuckServerTest, ClientsContinueAfterTheirCallsAreEnded) {
   constexpr uint32_t kBatches = 8;
   auto remote = *RemoteBatchSource::Connect({.servers = "@" + fleet_.list()});
   auto local = *LocalBatchSource::Create(fleet_.store(), 1);

@@ -111,7 +111,7 @@ void ExpectServed(FleetHarness& fleet) {
 
 // One connection makes such calls first, then several make more calls than the
 // limit for that kind.
-TEST(SlowClientsTest, MissingRequestsDoNotTakePlacesOfOthers) {
+TEST(SlowClientsTest, MissingRequestsDoNotCrowdOutOthers) {
   FleetHarness fleet(WideGraph(3000, 5, 4), 1);
   const auto one = SilentCalls(fleet, "Sample", 1, 1100);
   ExpectServed(fleet);
