@@ -496,7 +496,7 @@ TEST_F(ProgramTest, BlanksAroundItemsOfAListAreIgnored) {
   EXPECT_THAT(err_, HasSubstr("--sieves: \"two\" is not a number\n"));
 }
 
-TEST_F(ProgramTest, CommandLineOverridesConfigOverridesVariable) {
+TEST_F(ProgramTest, CommandLineOverridesConfigWhichOverridesVariable) {
   ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   ScopedVariable list("MILLRACE_LIST", "env");
   const std::string file =

@@ -101,8 +101,8 @@ def odd_weights(rng, size, owners):
 
 
 def columns(make, folder):
-    """Weights, times of edges and of nodes, unsorted and with ties, edge
-    features; imported with reverse edges."""
+    """Weights, edge features, and times of edges and of nodes, unsorted and
+    some of them equal; imported with reverse edges."""
     rng = np.random.default_rng(14)
     count, size = 80, 500
     edges = rng.integers(0, 70, (2, size))

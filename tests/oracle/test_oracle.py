@@ -423,7 +423,7 @@ class SeedTest(StoreTest):
         plan = self.plan(seeds_file=[7, 2, 7], shuffle=False)
         self.assertEqual(self.epoch(plan), [[7, 2, 7]])
 
-    def test_refuses_what_is_not_there(self):
+    def test_refuses_missing_seeds_splits_and_batches(self):
         with self.assertRaisesRegex(OracleError, 'seed 1 is 50'):
             self.plan(seeds_file=[0, 50])
         with self.assertRaisesRegex(OracleError, "no split 'test'"):

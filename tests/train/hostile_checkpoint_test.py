@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints made by someone else: pickles that start programs when Python
-loads them or that ask for much memory, and tensors that do not match what the
-file holds. Their readers (--resume, also for evaluation, and --init) exit with
-status 1 (2 if given weights do not fit the model), name the file, leave it
-unchanged, run nothing and take little memory."""
+"""Untrusted checkpoints: pickles that start programs when Python loads them or
+that ask for much memory, and tensors that do not match what the file holds.
+Their readers (--resume, also for evaluation, and --init) exit with status 1 (2
+if given weights do not fit the model), name the file, leave it unchanged, run
+nothing and take little memory."""
 import argparse
 import collections
 import io
@@ -291,7 +291,7 @@ class HostileCheckpointTest(unittest.TestCase):
         self.assertTrue(self.executed.exists())
         self.executed.unlink()
 
-    def test_pickles_that_ask_for_much(self):
+    def test_pickles_that_ask_for_much_memory(self):
         for name, data in large_pickles():
             with self.subTest(name=name):
                 self.refused(self.with_pickle(data))
@@ -381,19 +381,19 @@ class HostileCheckpointTest(unittest.TestCase):
                     "--epochs", 1, "--init", self.given), status=2)):
             self.assertIn('the model has no tensor "view.0"', errors)
 
-    def test_a_name_that_many_tensors_have(self):
+    def test_one_name_for_many_tensors(self):
         name = "n" * (8 << 20)
         content = self.with_large_storage(lambda value, whole: value.update(
             model=Items([(name, whole)] * 30_000)))
         for errors in self.refused_everywhere(content):
             self.assertIn("two of its tensors", errors)
 
-    def test_a_text_that_many_options_have(self):
+    def test_one_text_for_many_options(self):
         text = "t" * (10 << 20)
         self.refused(self.with_value(lambda value: value.update(
             identity={str(number): text for number in range(30_000)})))
 
-    def test_a_tensor_of_another_shape(self):
+    def test_a_tensor_of_the_wrong_shape(self):
         content, tensor = self.with_tensor(
             lambda tensor: vars(tensor).update(sizes=(1, 4)))
         for errors in (self.refused(content),
@@ -401,7 +401,7 @@ class HostileCheckpointTest(unittest.TestCase):
                                        lambda: self.train(0))):
             self.assertIn(f'tensor "{tensor}" is [1, 4]', errors)
 
-    def test_counters_that_no_run_has(self):
+    def test_impossible_counters(self):
         for name, count in (("next_batch", -1), ("epoch", -2**63),
                             ("attempt", 2**63 - 1), ("epoch", 2**70),
                             ("epoch", 2**32), ("next_batch", 2**32),

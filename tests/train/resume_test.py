@@ -3,9 +3,9 @@
 and with other world sizes; and disks that fill up while a checkpoint is
 written.
 
---kills N: how often all trainers are killed in an epoch (default 20; CI: 6);
-after every fourth time only one of several is. --seed S: of the random steps;
-printed, and by default different each time."""
+--kills N: how many times all trainers are killed in an epoch (default 20; CI:
+6); after every fourth time only one of several is. --seed S: the seed for the
+random steps; printed, and different each time by default."""
 import argparse
 import contextlib
 import json
@@ -25,7 +25,7 @@ NODES = 2708  # nodes of Cora
 
 
 def lines_of(path):
-    """The whole lines of a file as objects."""
+    """The complete lines of a file as objects."""
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in whole.splitlines()]
 
@@ -161,7 +161,7 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(told, {line["batch"]: (line["seeds"], line["digest"])
                                 for line in batches_of(lines_of(baseline))})
         batches = batches_of(lines)
-        print(f"{len(batches)} lines of {self.attempts} attempts, "
+        print(f"{len(batches)} lines from {self.attempts} attempts, "
               f"{len(batches) - len(kept)} void", flush=True)
         self.assertEqual(sorted(line["attempt"] for line in lines
                                 if "batch" not in line),

@@ -121,7 +121,7 @@ class Runs:
 
 
 def whole_graph(raw):
-    """x and edge_index as --undirected --coalesce leave them."""
+    """x and edge_index as produced by --undirected --coalesce."""
     x = read_csv(raw / "node-feat.csv.gz", np.float32)
     edges = read_csv(raw / "edge.csv.gz", np.int64)
     both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
@@ -129,8 +129,8 @@ def whole_graph(raw):
 
 
 def check_rows(runs, module, raw):
-    """For a run with two trainers: it learns, and its weights are the module's.
-    """
+    """Checks that a run with two trainers learns and that its weights fit
+    the module."""
     run, rows = runs.directory / "run", runs.directory / "rows.npy"
     lines = runs.train("--workers", "2", "--epochs", "8", "--eval-every", "0",
                        "--checkpoint", run)

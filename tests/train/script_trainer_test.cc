@@ -30,7 +30,7 @@ TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   return options;
 }
 
-TEST(ScriptTrainerTest, TrainsAsOurSageDoes) {
+TEST(ScriptTrainerTest, TrainsLikeOurSage) {
   const auto source = Serve(ClassGraph(200, 100), "script_as_ours", 2);
   TrainOptions options = SmallRun();
   options.evaluation.kind = InferenceKind::kSampled;
@@ -167,7 +167,7 @@ TEST(ScriptTrainerTest, LearnsColumnsAndNumbers) {
   }
 }
 
-TEST(ScriptTrainerTest, RowsOfNodesBecomeThoseOfGraphs) {
+TEST(ScriptTrainerTest, PoolsNodeRowsIntoGraphRows) {
   TestGraph graph = ClassGraph(200, 100);
   std::vector<int64_t> label;
   std::vector<std::pair<int64_t, int64_t>> members;
@@ -218,7 +218,7 @@ TEST(ScriptTrainerTest, LearnsEdges) {
   EXPECT_LT(*history.back().loss, 0.95 * *history.front().loss);
 }
 
-TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
+TEST(ScriptTrainerTest, RefusesOptionsThatScriptsDoNotSupport) {
   const TestGraph graph = ClassGraph(100, 20);
   TrainOptions options = ScriptRun(SageScript(6, 8, 3, 1), "three");
   EXPECT_THAT(std::string(Refusal(graph, options).message()),

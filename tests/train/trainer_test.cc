@@ -235,7 +235,8 @@ TEST(TrainerTest, ErrorOfTheLastWriteFailsTheRun) {
   });
 }
 
-// For each line "attempt start batch"; without the batch if an attempt starts.
+// One "attempt start batch" per line; lines that start an attempt have no
+// batch.
 std::vector<std::string> ConsumedLines(const std::string& path) {
   std::vector<std::string> lines;
   std::ifstream log(path);
@@ -252,7 +253,7 @@ std::vector<std::string> ConsumedLines(const std::string& path) {
 
 // Attempts that end before their first checkpoint have numbers too, and a
 // resume never empties the log.
-TEST(TrainerTest, EveryAttemptHasItsNumber) {
+TEST(TrainerTest, EveryAttemptIsNumbered) {
   const auto source = Serve(ClassGraph(200, 64), "attempts");
   TrainOptions options = SmallRun();
   options.epochs = 1;
@@ -282,7 +283,7 @@ TEST(TrainerTest, EveryAttemptHasItsNumber) {
 
 // One rank leaves three batches, too few for four ranks; the lines of the
 // second attempt are void nevertheless.
-TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
+TEST(TrainerTest, AttemptsWithoutAStepStillWriteTheirLine) {
   const auto source = Serve(ClassGraph(300, 100), "no_step");
   TrainOptions options = SmallRun();
   options.job.drop_last = true;  // 6 batches
@@ -397,7 +398,7 @@ TEST(TrainerTest, SaysWhereItResumes) {
                                       ", starting at the beginning"));
 }
 
-TEST(TrainerTest, ResumesWithAddedSplitsButNotWithOtherOnes) {
+TEST(TrainerTest, ResumesWithAddedSplitsButNotWithChangedOnes) {
   const TestGraph graph = ClassGraph(200, 100);
   TrainOptions options = SmallRun();
   options.epochs = 1;
@@ -425,7 +426,7 @@ TEST(TrainerTest, ResumesWithAddedSplitsButNotWithOtherOnes) {
   EXPECT_EQ(resumed.back().epoch, 1u);
 }
 
-TEST(TrainerTest, RefusesRanksOfDifferentSplits) {
+TEST(TrainerTest, RefusesRanksWithDifferentSplits) {
   const TestGraph graph = ClassGraph(200, 100);
   TestGraph changed = graph;
   changed.splits[0].ids.back() = 199;
@@ -454,7 +455,7 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
                   HasSubstr((folder / "last.pt").string()));
     });
   };
-  std::ofstream(folder / "last.pt").flush();  // empty, but there
+  std::ofstream(folder / "last.pt").flush();  // empty, but present
   refuses();
   std::filesystem::remove(folder / "last.pt");
   TrainRanks(1, source, options);
@@ -467,7 +468,7 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
   refuses();
 }
 
-TEST(TrainerTest, RefusesRanksOfDifferentStores) {
+TEST(TrainerTest, RefusesRanksWithDifferentStores) {
   const auto source = Serve(ClassGraph(200, 100), "ranks_store");
   const auto other = Serve(ClassGraph(300, 100), "ranks_other");
   const absl::Status status =
@@ -567,7 +568,7 @@ TEST(TrainerTest, PredictsEveryNodeInOriginalOrder) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
 }
 
-TEST(TrainerTest, StopsWhenPatienceIsOver) {
+TEST(TrainerTest, StopsWhenPatienceIsExhausted) {
   const auto source = Serve(ClassGraph(200, 50), "patience");
   TrainOptions options = SmallRun();
   options.optimizer.lr = 1e-12;  // valid never changes

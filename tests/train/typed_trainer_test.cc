@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Models, TypedTrainerTest,
                            return std::string(InfoOf(info.param).name);
                          });
 
-TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndGoesOn) {
+TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndContinues) {
   const auto source = Serve(PaperGraph(120, 60), "typed_checkpoint");
   TrainOptions options = TypedRun(ModelKind::kRgcn);
   options.epochs = 4;

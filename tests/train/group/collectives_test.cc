@@ -58,7 +58,7 @@ CollectiveOptions Impatient() {
   return options;
 }
 
-TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
+TEST(CollectivesTest, NamesTheRanksThatDidNotJoin) {
   CollectiveOptions options = Impatient();
   options.start_timeout = absl::Milliseconds(200);
   const absl::Status status =
@@ -70,7 +70,7 @@ TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
 }
 
 // Rank 1 joins and dies; rank 2 never joins while the others wait.
-TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllCame) {
+TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllJoined) {
   const uint16_t port = FreePort();
   absl::Status status;
   std::thread zero([&status, port] {
@@ -113,7 +113,7 @@ std::vector<absl::StatusOr<float>> AddUpRanks(GroupAddress group) {
   return sums;
 }
 
-TEST(CollectivesTest, RanksOfAGroupAddUp) {
+TEST(CollectivesTest, SumsOverRanks) {
   for (const char* secret : {"", "sixteen bytes or more"}) {
     GroupAddress group = {0, 3, "localhost", FreePort()};
     group.secret = secret;
@@ -158,7 +158,7 @@ void AwaitAttempt(uint16_t port) {
   }
 }
 
-// Sends SIGINT while the store is being tried: its queue of connections is
+// Sends SIGINT while it tries to reach the store, whose queue of connections is
 // full.
 void ConnectAndInterrupt() {
   InstallInterruptHandler();
